@@ -1,0 +1,1 @@
+"""Kinematics, dynamics, regressors, friction and base parameters of closed-chain robots, and a simulated robot."""
