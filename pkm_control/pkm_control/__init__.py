@@ -1,0 +1,1 @@
+"""Computed-force feedforward, joint servo and trajectory evaluation for parallel robots, with the controller node."""
