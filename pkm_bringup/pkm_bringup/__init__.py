@@ -1,0 +1,1 @@
+"""Launch files, parameters, the pkm command line and the demo."""
