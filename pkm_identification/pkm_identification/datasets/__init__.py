@@ -1,0 +1,1 @@
+"""Recorded data: reading and writing of bags, CSV and NPZ files."""
