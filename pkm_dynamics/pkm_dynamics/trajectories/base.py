@@ -1,0 +1,216 @@
+"""What every trajectory has: coordinates, evaluation, a dictionary form."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pkm_description.errors import TrajectoryError
+
+from pkm_dynamics.rotations import rpy_motion
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel, PlatformMotion
+
+Array = NDArray[np.float64]
+
+PLATFORM_COORDINATES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw')
+COORDINATES = ('platform', 'actuators')
+
+
+class Trajectory(ABC):
+    """A motion of the platform or of the actuators as a function of time.
+
+    Platform coordinates are x, y, z [m], roll, pitch, yaw [rad] of the link
+    `platform` in the base frame, R = Rz(yaw) Ry(pitch) Rx(roll). Actuator
+    coordinates are the actuated joints [m, rad].
+
+    Parameters
+    ----------
+    coordinates : 'platform' or 'actuators'
+    coordinate_names : sequence of str, optional
+        Needed for actuators: the joints, which are matched by name.
+    robot : str
+        Name of the description that the trajectory was made for; empty if any.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        coordinates: str = 'platform',
+        coordinate_names: Sequence[str] | None = None,
+        robot: str = '',
+    ) -> None:
+        if coordinates not in COORDINATES:
+            raise TrajectoryError(
+                f"coordinates: '{coordinates}' is unknown; valid are {', '.join(COORDINATES)}"
+            )
+        if coordinates == 'platform':
+            if coordinate_names is not None and tuple(coordinate_names) != PLATFORM_COORDINATES:
+                raise TrajectoryError(
+                    'coordinate_names: platform coordinates are '
+                    f'{", ".join(PLATFORM_COORDINATES)}, got {list(coordinate_names)}'
+                )
+            coordinate_names = PLATFORM_COORDINATES
+        elif not coordinate_names:
+            raise TrajectoryError('coordinate_names: actuator coordinates need the joint names')
+        names = tuple(coordinate_names)
+        if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+            raise TrajectoryError(f'coordinate_names: need distinct names, got {list(names)}')
+        if not isinstance(robot, str):
+            raise TrajectoryError(f'robot: need a name, got {robot!r}')
+        self.coordinates = coordinates
+        self.coordinate_names = names
+        self.robot = robot
+
+    @property
+    @abstractmethod
+    def period(self) -> float | None:
+        """Period [s]; None when the motion starts and ends at rest."""
+
+    @property
+    @abstractmethod
+    def duration(self) -> float:
+        """Duration [s] of one run at full speed: one period, or the whole motion."""
+
+    @abstractmethod
+    def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Coordinates and their first and second time derivatives.
+
+        Parameters
+        ----------
+        t : (N,) [s]
+
+        Returns
+        -------
+        positions, velocities, accelerations : (N, n_c) each
+        """
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Arguments of the constructor, as plain numbers and lists, without the common ones."""
+
+    @abstractmethod
+    def _select(self, indices: list[int], names: tuple[str, ...]) -> Trajectory:
+        """Return the trajectory of the coordinates at `indices`, under `names`."""
+
+    def motion(self, t: ArrayLike, model: ClosedChainModel, initial: Any = None) -> PlatformMotion:
+        """Evaluate as a motion of the platform; `initial` starts the forward kinematics."""
+        return to_motion(self, self.evaluate(t), model, initial)
+
+    def ordered(self, names: Sequence[str]) -> Trajectory:
+        """Return this trajectory with its actuator coordinates in the order of `names`.
+
+        A trajectory in platform coordinates is returned as it is.
+        """
+        names = tuple(names)
+        if self.coordinates == 'platform' or names == self.coordinate_names:
+            return self
+        if set(names) != set(self.coordinate_names):
+            raise TrajectoryError(
+                f'coordinate_names: the trajectory moves {", ".join(self.coordinate_names)}; '
+                f'the actuated joints are {", ".join(names)}'
+            )
+        return self._select([self.coordinate_names.index(name) for name in names], names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionary, which `Trajectory.from_dict` reads back."""
+        result: dict[str, Any] = {'type': self.kind, 'coordinates': self.coordinates}
+        if self.robot:
+            result['robot'] = self.robot
+        if self.coordinates == 'actuators':
+            result['coordinate_names'] = list(self.coordinate_names)
+        result.update(self.parameters())
+        return result
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Trajectory:
+        """Build the trajectory that `data` describes; unknown keys are errors."""
+        from pkm_dynamics.trajectories.io import from_dict
+
+        return from_dict(data)
+
+    def save(self, path: str | Path) -> None:
+        """Write the trajectory as YAML, which `load_trajectory` reads back."""
+        from pkm_dynamics.trajectories.io import save_trajectory
+
+        save_trajectory(self, path)
+
+    def __repr__(self) -> str:
+        return f'{type(self).__name__}({self.coordinates}, duration={self.duration:.6g} s)'
+
+
+def to_motion(
+    trajectory: Trajectory,
+    states: tuple[Array, Array, Array],
+    model: ClosedChainModel,
+    initial: Any = None,
+) -> PlatformMotion:
+    """Turn positions, velocities, accelerations (N, n_c) each into a motion of the platform."""
+    from pkm_dynamics import PlatformMotion
+
+    x, xd, xdd = states
+    if trajectory.coordinates == 'actuators':
+        if trajectory.coordinate_names != tuple(model.actuated_joints):
+            order = trajectory.ordered(model.actuated_joints).coordinate_names
+            columns = [trajectory.coordinate_names.index(name) for name in order]
+            x, xd, xdd = x[:, columns], xd[:, columns], xdd[:, columns]
+        return model.motion_from_actuators(x, xd, xdd, initial=initial)
+    rotation, omega, domega = rpy_motion(x[:, 3:], xd[:, 3:], xdd[:, 3:])
+    return PlatformMotion(
+        x[:, :3],
+        rotation,
+        np.concatenate([xd[:, :3], omega], axis=1),
+        np.concatenate([xdd[:, :3], domega], axis=1),
+    )
+
+
+def finite_array(field: str, values: Any, shape: tuple[int | None, ...]) -> Array:
+    """Copy `values` into a read-only array of `shape` (None: any length), or say what is wrong."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TrajectoryError(f'{field}: not an array of numbers ({error})') from None
+    fits = array.ndim == len(shape) and all(
+        wanted is None or wanted == got for wanted, got in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        wanted = ', '.join('any' if n is None else str(n) for n in shape)
+        raise TrajectoryError(f'{field}: shape ({wanted}) needed, got {array.shape}')
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise TrajectoryError(f'{field}: not finite at index {where}')
+    array.setflags(write=False)
+    return array
+
+
+def increasing_times(field: str, values: Any) -> Array:
+    """Return at least two strictly increasing times [s], or say what is wrong."""
+    times = finite_array(field, values, (None,))
+    if len(times) < 2:
+        raise TrajectoryError(f'{field}: at least two are needed, got {len(times)}')
+    late = np.flatnonzero(np.diff(times) <= 0.0)
+    if late.size:
+        raise TrajectoryError(f'{field}: not strictly increasing at index {int(late[0]) + 1}')
+    return times
+
+
+def finite_number(
+    field: str, value: Any, *, positive: bool = False, nonnegative: bool = False
+) -> float:
+    """Return `value` as a finite float, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TrajectoryError(f'{field}: a number is needed, got {value!r}')
+    number = float(value)
+    if not np.isfinite(number):
+        raise TrajectoryError(f'{field}: not finite')
+    if positive and number <= 0.0:
+        raise TrajectoryError(f'{field}: must be positive, got {number:g}')
+    if nonnegative and number < 0.0:
+        raise TrajectoryError(f'{field}: must not be negative, got {number:g}')
+    return number

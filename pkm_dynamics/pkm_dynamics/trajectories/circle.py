@@ -1,0 +1,134 @@
+"""A circle of the platform at constant speed and orientation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pkm_description.errors import TrajectoryError
+
+from pkm_dynamics.rotations import rotation_to_rpy, rpy_to_rotation
+from pkm_dynamics.trajectories.base import Array, Trajectory, finite_array, finite_number
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+_MIRROR = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+
+
+class CircleTrajectory(Trajectory):
+    """The platform's origin on a circle, at constant speed, with constant orientation.
+
+    Position = centre + R(plane) [r cos(phi), r sin(phi), 0], phi = start_angle + speed / r * t.
+
+    Parameters
+    ----------
+    centre : (6,)
+        x, y, z [m], roll, pitch, yaw [rad] of the platform at the centre.
+    plane : (3,)
+        Roll, pitch, yaw [rad] of the circle's plane against the x-y plane of the base.
+    radius : float [m]
+    speed : float [m/s]
+        Negative turns the other way.
+    start_angle : float [rad]
+    mirrored : bool
+        The whole motion, orientation included, as seen in the mirror of the
+        base's x-z plane.
+    """
+
+    kind: ClassVar[str] = 'circle'
+
+    def __init__(
+        self,
+        centre: ArrayLike,
+        plane: ArrayLike,
+        radius: float,
+        speed: float,
+        start_angle: float = 0.0,
+        mirrored: bool = False,
+        coordinates: str = 'platform',
+        coordinate_names: Sequence[str] | None = None,
+        robot: str = '',
+    ) -> None:
+        if coordinates != 'platform':
+            raise TrajectoryError('coordinates: a circle is given in platform coordinates')
+        super().__init__(coordinates, coordinate_names, robot)
+        self.centre = finite_array('centre', centre, (6,))
+        self.plane = finite_array('plane', plane, (3,))
+        self.radius = finite_number('radius', radius, positive=True)
+        self.speed = finite_number('speed', speed)
+        if self.speed == 0.0:
+            raise TrajectoryError('speed: must not be zero')
+        self.start_angle = finite_number('start_angle', start_angle)
+        if not isinstance(mirrored, (bool, np.bool_)):
+            raise TrajectoryError(f'mirrored: true or false is needed, got {mirrored!r}')
+        self.mirrored = bool(mirrored)
+        axes = np.zeros((6, 2))
+        axes[:3] = self.radius * rpy_to_rotation(self.plane)[:, :2]
+        mirror = _MIRROR if self.mirrored else np.ones(6)
+        self._centre = mirror * self.centre
+        self._axes = mirror[:, None] * axes
+        self._rate = self.speed / self.radius
+
+    @property
+    def period(self) -> float:
+        """Time of one turn [s]."""
+        return 2.0 * math.pi / abs(self._rate)
+
+    @property
+    def duration(self) -> float:
+        """Time of one turn [s]."""
+        return self.period
+
+    def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Coordinates and derivatives (N, 6) at times t (N,) [s]."""
+        angle = self.start_angle + self._rate * np.atleast_1d(np.asarray(t, dtype=float))
+        c, s, w = np.cos(angle), np.sin(angle), self._rate
+        x = np.stack([c, s], axis=1) @ self._axes.T
+        xd = np.stack([-w * s, w * c], axis=1) @ self._axes.T
+        return x + self._centre, xd, -(w**2) * x
+
+    def parameters(self) -> dict[str, Any]:
+        """Centre, plane, radius, speed, start angle, mirror."""
+        return {
+            'centre': self.centre.tolist(),
+            'plane': self.plane.tolist(),
+            'radius': self.radius,
+            'speed': self.speed,
+            'start_angle': self.start_angle,
+            'mirrored': self.mirrored,
+        }
+
+    def _select(self, indices: list[int], names: tuple[str, ...]) -> Trajectory:
+        raise TrajectoryError('coordinates: a circle is given in platform coordinates')
+
+
+def benchmark_circle(
+    model: ClosedChainModel, mirrored: bool = False, speed: float | None = None
+) -> CircleTrajectory:
+    """Return the inclined circle of METHODS.md 5 about the robot's home [A, H].
+
+    Diameter 0.3 m, 1 m/s, tilted 30 degrees about x, constant orientation. A table
+    `benchmark_circle` of the description's sidecar with `diameter` [m], `speed`
+    [m/s], `tilt_deg` and `tilt_axis` replaces these numbers.
+    """
+    table = dict(model.description.sidecar.get('benchmark_circle', {}))
+    diameter = finite_number('benchmark_circle.diameter', table.get('diameter', 0.3), positive=True)
+    nominal = finite_number('benchmark_circle.speed', table.get('speed', 1.0))
+    tilt = math.radians(finite_number('benchmark_circle.tilt_deg', table.get('tilt_deg', 30.0)))
+    axis = table.get('tilt_axis', 'x')
+    if axis not in ('x', 'y'):
+        raise TrajectoryError(f"benchmark_circle.tilt_axis: x or y is needed, got '{axis}'")
+    plane = [tilt, 0.0, 0.0] if axis == 'x' else [0.0, tilt, 0.0]
+    centre = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
+    return CircleTrajectory(
+        centre,
+        plane,
+        diameter / 2.0,
+        nominal if speed is None else speed,
+        mirrored=mirrored,
+        robot=model.description.name,
+    )
