@@ -1,0 +1,37 @@
+# Targets for people and for continuous integration; `make help` lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench clean
+MAKEFLAGS += --no-print-directory
+
+RUN := . scripts/env.sh && pkm_runtime_environment &&
+PYTHON_OF_CHECKOUT := "$$PKM_ROOT/.venv/bin/python"
+PACKAGES := pkm_description pkm_dynamics pkm_identification pkm_control pkm_bringup
+
+# Further arguments: make test ARGS="-k dynamics", make demo ARGS="--output DIR"
+ARGS ?=
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+setup: ## environment: ROS 2 (sourced or from wheels), requirements, messages, packages
+	@scripts/setup.sh
+
+demo: setup ## identify a simulated parallel robot and control it with the result
+	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pkm_bringup.cli demo $(ARGS)
+
+test: setup ## all tests
+	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pytest $(ARGS)
+
+lint: setup ## ruff and mypy
+	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff check .
+	@$(RUN) $(PYTHON_OF_CHECKOUT) -m mypy
+
+bench: setup ## control loop: missed deadlines, rate, latency, compute time
+	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pkm_bringup.cli bench $(ARGS)
+
+clean: ## remove the environment, builds, logs and caches of this checkout
+	rm -rf .venv .build build install log .pytest_cache .mypy_cache .ruff_cache
+	find $(PACKAGES) tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf $(foreach package,$(PACKAGES),$(package)/*.egg-info $(package)/build)
