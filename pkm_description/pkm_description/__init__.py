@@ -1,0 +1,51 @@
+"""Closed-chain robot descriptions: URDF with loops, checked."""
+
+from pkm_description.description import (
+    Actuator,
+    Constraint,
+    Description,
+    Friction,
+    Inertial,
+    Joint,
+    Limit,
+    Link,
+    Pose,
+)
+from pkm_description.errors import (
+    ConvergenceError,
+    DatasetError,
+    DescriptionError,
+    EstimationError,
+    ExportError,
+    FeasibilityError,
+    KinematicsError,
+    ModelFileError,
+    PkmError,
+    TrajectoryError,
+)
+from pkm_description.loader import library, load, loads
+
+__all__ = [
+    'Actuator',
+    'Constraint',
+    'ConvergenceError',
+    'DatasetError',
+    'Description',
+    'DescriptionError',
+    'EstimationError',
+    'ExportError',
+    'FeasibilityError',
+    'Friction',
+    'Inertial',
+    'Joint',
+    'KinematicsError',
+    'Limit',
+    'Link',
+    'ModelFileError',
+    'PkmError',
+    'Pose',
+    'TrajectoryError',
+    'library',
+    'load',
+    'loads',
+]

@@ -1,0 +1,262 @@
+"""Closing the loops of one configuration: residuals, Jacobian, Levenberg-Marquardt.
+
+One configuration at a time, in plain NumPy: for loading and checking descriptions and
+for completing joint states. Batches are the business of `pkm_dynamics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description.description import Description, Pose
+from pkm_description.errors import ConvergenceError, DescriptionError
+from pkm_description.kinematic_tree import (
+    BASE,
+    DIRECTION_ROW,
+    FIXED,
+    FLOATING,
+    POINT_ROW,
+    PRISMATIC,
+    REVOLUTE,
+    KinematicTree,
+)
+from pkm_description.rotations import rotation_from_vector
+
+Floats = NDArray[np.float64]
+
+CLOSURE_TOLERANCE = 1e-6
+RANK_TOLERANCE = 1e-7
+_MAX_STEP = 0.4
+_MAX_ITERATIONS = 100
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Scalar joint positions (n_j,) [m, rad] and the pose of a floating platform."""
+
+    joints: Floats
+    platform: Pose
+
+
+@dataclass(frozen=True)
+class ClosedConfiguration:
+    """A configuration, how far its loops gape (n_r,) [m, 1] and the search's effort."""
+
+    configuration: Configuration
+    residual: Floats
+    iterations: int
+
+    @property
+    def gap(self) -> float:
+        """Largest residual of any closing row [m, 1]."""
+        return float(np.max(np.abs(self.residual), initial=0.0))
+
+    @property
+    def closed(self) -> bool:
+        """Whether every loop is closed to `CLOSURE_TOLERANCE`."""
+        return self.gap < CLOSURE_TOLERANCE
+
+
+class Assembly:
+    """Closure of one configuration of a described mechanism."""
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self.tree = KinematicTree.from_description(description)
+        self._actuated = np.array(
+            [self.tree.coordinate_of(name) for name in description.actuated_joints], dtype=int
+        )
+
+    @property
+    def actuated_coordinates(self) -> NDArray[np.int64]:
+        """Velocity coordinates (n_a,) of the actuated joints."""
+        return self._actuated
+
+    def home(self) -> Configuration:
+        """Return the home configuration that the loader found."""
+        joints = np.array([self.description.home_joints[n] for n in self.tree.joint_names])
+        return Configuration(joints, self.description.home)
+
+    def body_poses(self, configuration: Configuration) -> tuple[Floats, Floats]:
+        """Positions (n_b, 3) [m] and rotations (n_b, 3, 3) of all bodies in the base frame."""
+        tree = self.tree
+        position = np.zeros((tree.n_b, 3))
+        rotation = np.zeros((tree.n_b, 3, 3))
+        for body in range(tree.n_b):
+            above = tree.parent[body]
+            p, r = tree.origin_position[body], tree.origin_rotation[body]
+            if above != BASE:
+                p = position[above] + rotation[above] @ p
+                r = rotation[above] @ r
+            kind = tree.joint_kind[body]
+            if kind == FLOATING:
+                p, r = configuration.platform.position, configuration.platform.rotation
+            elif kind == REVOLUTE:
+                angle = configuration.joints[tree.scalar_index[body]]
+                r = r @ rotation_from_vector(tree.axis[body] * angle)
+            elif kind == PRISMATIC:
+                p = p + r @ tree.axis[body] * configuration.joints[tree.scalar_index[body]]
+            position[body], rotation[body] = p, r
+        return position, rotation
+
+    def platform_pose(self, configuration: Configuration) -> Pose:
+        """Pose of the platform link in the base frame."""
+        position, rotation = self.body_poses(configuration)
+        return Pose(position[self.tree.platform_body], rotation[self.tree.platform_body])
+
+    def closure(self, configuration: Configuration) -> tuple[Floats, Floats]:
+        """Residual (n_r,) [m, 1] of the closing rows and their Jacobian (n_r, n_v)."""
+        tree = self.tree
+        position, rotation = self.body_poses(configuration)
+        screws = self._screws(position, rotation)
+        n_r = len(tree.row_kind)
+        residual = np.zeros(n_r)
+        jacobian = np.zeros((n_r, tree.n_v))
+        for row in range(n_r):
+            parent, child = tree.row_parent[row], tree.row_child[row]
+            p_pos, p_rot = _pose_of(parent, position, rotation)
+            c_pos, c_rot = _pose_of(child, position, rotation)
+            wrench = np.zeros(6)
+            direction = p_rot @ tree.row_parent_direction[row]
+            if tree.row_kind[row] == POINT_ROW:
+                x_child = c_pos + c_rot @ tree.row_child_point[row]
+                x_parent = p_pos + p_rot @ tree.row_parent_point[row]
+                residual[row] = direction @ (x_child - x_parent)
+                wrench[:3], wrench[3:] = direction, np.cross(x_child, direction)
+            elif tree.row_kind[row] == DIRECTION_ROW:
+                other = c_rot @ tree.row_child_direction[row]
+                residual[row] = direction @ other
+                wrench[3:] = np.cross(other, direction)
+            for body, sign in ((child, 1.0), (parent, -1.0)):
+                if body != BASE:
+                    moving = tree.ancestors[body]
+                    jacobian[row, moving] += sign * screws[moving] @ wrench
+        return residual, jacobian
+
+    def _screws(self, position: Floats, rotation: Floats) -> Floats:
+        """Screw axes (n_v, 6) [v0; omega] of the velocity coordinates, about the base origin."""
+        tree = self.tree
+        screws = np.zeros((tree.n_v, 6))
+        for body in range(tree.n_b):
+            kind, first = tree.joint_kind[body], tree.coordinate[body]
+            if kind == FIXED:
+                continue
+            if kind == FLOATING:
+                screws[first : first + 3, :3] = np.eye(3)
+                screws[first + 3 : first + 6, 3:] = np.eye(3)
+                screws[first + 3 : first + 6, :3] = np.cross(position[body], np.eye(3))
+                continue
+            axis = rotation[body] @ tree.axis[body]
+            if kind == PRISMATIC:
+                screws[first, :3] = axis
+            else:
+                screws[first] = np.concatenate([np.cross(position[body], axis), axis])
+        return screws
+
+    def moved(self, configuration: Configuration, change: Floats) -> Configuration:
+        """Configuration after a change (n_v,) of the velocity coordinates."""
+        tree = self.tree
+        joints = configuration.joints.copy()
+        platform = configuration.platform
+        for body in range(tree.n_b):
+            first = tree.coordinate[body]
+            if tree.scalar_index[body] >= 0:
+                joints[tree.scalar_index[body]] += change[first]
+            elif tree.joint_kind[body] == FLOATING:
+                turn = rotation_from_vector(change[first + 3 : first + 6])
+                platform = Pose(
+                    platform.position + change[first : first + 3], turn @ platform.rotation
+                )
+        return Configuration(joints, platform)
+
+    def close(
+        self, start: Configuration, free: NDArray[np.bool_] | None = None
+    ) -> ClosedConfiguration:
+        """Close the loops by Levenberg-Marquardt over the `free` (n_v,) coordinates."""
+        free = np.ones(self.tree.n_v, dtype=bool) if free is None else free
+        configuration = start
+        residual, jacobian = self.closure(configuration)
+        cost = residual @ residual
+        damping = 1e-6
+        iteration = 0
+        while iteration < _MAX_ITERATIONS and cost > 1e-30:
+            iteration += 1
+            j = jacobian[:, free]
+            change = np.zeros(self.tree.n_v)
+            normal = j.T @ j + damping * np.eye(j.shape[1])
+            change[free] = -np.linalg.solve(normal, j.T @ residual)
+            longest = np.max(np.abs(change), initial=0.0)
+            change *= min(1.0, _MAX_STEP / max(longest, 1e-300))
+            trial = self.moved(configuration, change)
+            trial_residual, trial_jacobian = self.closure(trial)
+            trial_cost = trial_residual @ trial_residual
+            if trial_cost < cost:
+                configuration, residual, jacobian = trial, trial_residual, trial_jacobian
+                cost, damping = trial_cost, max(damping / 10, 1e-14)
+            else:
+                damping *= 10
+                if damping > 1e6:
+                    break
+        return ClosedConfiguration(configuration, residual, iteration)
+
+    def mobility(self, configuration: Configuration) -> int:
+        """Degrees of freedom (numerical rank) at a closed configuration."""
+        _, jacobian = self.closure(configuration)
+        if jacobian.size == 0:
+            return self.tree.n_v
+        singular = np.linalg.svd(jacobian, compute_uv=False)
+        rank = int(np.sum(singular > RANK_TOLERANCE * max(1.0, singular[0])))
+        return self.tree.n_v - rank
+
+    def solve(
+        self, actuated: Mapping[str, float] | ArrayLike, initial: Configuration | None = None
+    ) -> Configuration:
+        """All joints and the platform's pose from the actuated positions (n_a,) [m, rad].
+
+        Starts at `initial` (home when absent) and moves the actuators there in steps
+        that are halved until the loops stay closed. Raises ConvergenceError.
+        """
+        names = self.description.actuated_joints
+        if isinstance(actuated, Mapping):
+            missing = [name for name in names if name not in actuated]
+            if missing:
+                raise DescriptionError(f"no position for actuated joint '{missing[0]}'")
+            actuated = [actuated[name] for name in names]
+        target = np.asarray(actuated, dtype=float)
+        if target.shape != (len(names),) or not np.all(np.isfinite(target)):
+            raise ConvergenceError(
+                f'actuated positions need {len(names)} finite numbers ({", ".join(names)}), '
+                f'got {target.tolist()}'
+            )
+        configuration = self.home() if initial is None else initial
+        indices = [self.tree.joint_names.index(name) for name in names]
+        free = np.ones(self.tree.n_v, dtype=bool)
+        free[self._actuated] = False
+        start = configuration.joints[indices]
+        done, step = 0.0, 1.0
+        while done < 1.0:
+            fraction = min(1.0, done + step)
+            joints = configuration.joints.copy()
+            joints[indices] = start + fraction * (target - start)
+            result = self.close(Configuration(joints, configuration.platform), free)
+            moved = np.max(np.abs(result.configuration.joints - joints), initial=0.0)
+            if result.closed and moved < 0.5:
+                configuration, done, step = result.configuration, fraction, 2 * step
+            elif step > 1e-4:
+                step /= 4
+            else:
+                raise ConvergenceError(
+                    f"robot '{self.description.name}' does not assemble at actuated positions "
+                    f'{np.round(target, 6).tolist()}: loops gape by {result.gap:.2e} m', [0]
+                )
+        return configuration
+
+
+def _pose_of(body: int, position: Floats, rotation: Floats) -> tuple[Floats, Floats]:
+    if body == BASE:
+        return np.zeros(3), np.eye(3)
+    return position[body], rotation[body]

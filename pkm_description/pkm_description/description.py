@@ -1,0 +1,196 @@
+"""The closed-chain description: links, joints, constraints, actuators.
+
+Plain frozen data. Reading is in `urdf_reader`, checks in `checks`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import DescriptionError
+
+Array = NDArray[np.float64]
+
+JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'floating')
+CONSTRAINT_TYPES = ('fixed', 'spherical', 'revolute', 'universal', 'prismatic')
+FRICTION_MODELS = ('coulomb_viscous', 'coulomb', 'viscous', 'asymmetric', 'none')
+
+
+def frozen(values: Any) -> Array:
+    """Copy `values` into a read-only float array."""
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Position (3,) [m] and rotation (3, 3) of a frame in its parent frame."""
+
+    position: Array = field(default_factory=lambda: frozen(np.zeros(3)))
+    rotation: Array = field(default_factory=lambda: frozen(np.eye(3)))
+
+
+@dataclass(frozen=True)
+class Inertial:
+    """Mass [kg], centre of mass (3,) [m] and inertia (3, 3) [kg m^2].
+
+    Both in the axes of the link frame; the inertia is about the centre of mass.
+    """
+
+    mass: float
+    com: Array
+    inertia: Array
+
+    def standard_parameters(self) -> Array:
+        """Return m, mx, my, mz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz about the link frame's origin."""
+        c = self.com
+        about_origin = self.inertia + self.mass * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
+        return np.array(
+            [self.mass, *(self.mass * c), *about_origin[np.triu_indices(3)]], dtype=float
+        )
+
+
+@dataclass(frozen=True)
+class Link:
+    """A rigid body; without `inertial` it has no mass and no parameters."""
+
+    name: str
+    inertial: Inertial | None = None
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Friction of a joint: F = coulomb sat(v / v0) + viscous v, against the motion.
+
+    `coulomb` in N or N m, `viscous` in N s/m or N m s/rad. The model says which
+    parameters exist; `asymmetric` has one Coulomb value per direction [M eq. 14].
+    """
+
+    coulomb: float = 0.0
+    viscous: float = 0.0
+    coulomb_negative: float = 0.0
+    model: str = 'coulomb_viscous'
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Stroke, speed and effort limits of a joint, infinite where none is given."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint of the spanning tree; the child link's frame is the joint frame."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    origin: Pose
+    axis: Array
+    limit: Limit
+    friction: Friction | None = None
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the joint has one degree of freedom."""
+        return self.type in ('revolute', 'continuous', 'prismatic')
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A joint that closes a loop of the spanning tree.
+
+    Origins and axes are given in the parent and the child link's frames.
+    """
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    parent_origin: Pose
+    child_origin: Pose
+    parent_axis: Array
+    child_axis: Array
+    friction: Friction | None = None
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """An actuated joint: `force_constant` in N/A or N m/A (nan where unknown)."""
+
+    joint: str
+    force_constant: float
+    rotor_inertia: float | None = None
+
+
+@dataclass(frozen=True)
+class Description:
+    """A closed-chain robot as read from a URDF and its sidecar YAML."""
+
+    name: str
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    constraints: tuple[Constraint, ...]
+    actuators: tuple[Actuator, ...]
+    base_link: str
+    urdf: str
+    yaml_text: str
+    sidecar: Mapping[str, Any]
+    gravity: Array
+    home: Pose
+    home_joints: Mapping[str, float]
+    same_design: tuple[tuple[str, ...], ...] = ()
+    zero_parameters: tuple[str, ...] = ()
+    transition_velocity: float = 0.002
+    platform: str = 'platform'
+    path: Path | None = None
+
+    def link(self, name: str) -> Link:
+        """Return the link of that name."""
+        return _named(self.links, name, 'link', self.name)
+
+    def joint(self, name: str) -> Joint:
+        """Return the joint of that name."""
+        return _named(self.joints, name, 'joint', self.name)
+
+    @property
+    def actuated_joints(self) -> list[str]:
+        """Names of the actuated joints, in the order of the `<ros2_control>` block."""
+        return [actuator.joint for actuator in self.actuators]
+
+    @property
+    def scalar_joints(self) -> list[str]:
+        """Names of all joints with one degree of freedom, in tree order."""
+        return [joint.name for joint in self.joints if joint.is_scalar]
+
+    @property
+    def simulation(self) -> Mapping[str, Any]:
+        """Effects of a simulated plant, as the sidecar declares them."""
+        return self.sidecar.get('simulation', {})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the expanded URDF and the sidecar: which robot a model belongs to."""
+        text = self.urdf + '\0' + self.yaml_text
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _named(items: Any, name: str, kind: str, robot: str) -> Any:
+    for item in items:
+        if item.name == name:
+            return item
+    valid = ', '.join(item.name for item in items)
+    raise DescriptionError(f"robot '{robot}' has no {kind} '{name}'; it has {valid}")

@@ -1,0 +1,61 @@
+"""The one exception tree of the project.
+
+Every error that a user can cause is a `PkmError`; its message says what is wrong,
+where, and what would be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+
+class PkmError(Exception):
+    """Base of every error that this project raises on purpose."""
+
+
+class DescriptionError(PkmError):
+    """A robot description is malformed, inconsistent or not physical."""
+
+
+class ExportError(PkmError):
+    """A description cannot be written in the requested format."""
+
+
+class KinematicsError(PkmError):
+    """A pose or a joint configuration cannot be reached by the mechanism."""
+
+
+class ConvergenceError(KinematicsError):
+    """A closed configuration was not found for some samples.
+
+    Attributes
+    ----------
+    samples : numpy.ndarray
+        Indices of the samples that failed.
+    """
+
+    def __init__(self, message: str, samples: Iterable[int] = ()) -> None:
+        super().__init__(message)
+        self.samples = np.asarray(list(samples), dtype=int)
+
+
+class TrajectoryError(PkmError):
+    """A trajectory is malformed: shapes, numbers or keys."""
+
+
+class FeasibilityError(TrajectoryError):
+    """A well-formed trajectory leaves a limit of the robot."""
+
+
+class DatasetError(PkmError):
+    """Recorded data are unreadable, incomplete or inconsistent."""
+
+
+class EstimationError(PkmError):
+    """An estimator cannot give a result from the data and options it got."""
+
+
+class ModelFileError(PkmError):
+    """A model file is unreadable or belongs to another robot."""

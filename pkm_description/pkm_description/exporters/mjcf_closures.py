@@ -1,0 +1,131 @@
+"""Closing constraints as MJCF equalities between sites."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from lxml import etree
+
+from pkm_description.description import Constraint, Pose
+from pkm_description.errors import ExportError
+from pkm_description.exporters.mjcf_elements import (
+    TINY_INERTIA,
+    TINY_MASS,
+    Array,
+    add_site,
+    number,
+    numbers,
+    pose_attributes,
+)
+
+#: Distance of the two points that close a revolute joint [m].
+REVOLUTE_LEVER = 0.1
+IMPEDANCE = '.9999 .9999 .001'
+
+
+class MjcfClosure:
+    """One closing constraint: its sites, its auxiliary body if any, its equalities.
+
+    A universal or prismatic closure has an auxiliary body: nearly massless, on the
+    constraint's parent link, moving about or along the parent's axis, and closed to
+    the child link as a revolute or fixed closure.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        The constraint.
+    parent, child : Pose
+        The constraint's frames on its two links, in the base frame, at home.
+    timestep : float
+        Integration step [s]; the closure's time constant is two of them.
+    """
+
+    def __init__(
+        self, constraint: Constraint, parent: Pose, child: Pose, timestep: float
+    ) -> None:
+        self.constraint = constraint
+        self.solref = numbers([2.0 * timestep, 1.0])
+        axis = parent.rotation @ constraint.parent_axis
+        self.shift = float(axis @ (child.position - parent.position))
+        self.pin = parent.rotation.T @ child.rotation @ constraint.child_axis
+        if constraint.type == 'universal' and abs(self.pin @ constraint.parent_axis) > 1e-6:
+            raise ExportError(
+                f"constraint '{constraint.name}': the axes of a universal joint must be "
+                'perpendicular at home'
+            )
+
+    @property
+    def auxiliary(self) -> str | None:
+        """Name of the auxiliary body and its joint."""
+        has_body = self.constraint.type in ('universal', 'prismatic')
+        return f'{self.constraint.name}_auxiliary' if has_body else None
+
+    def add_auxiliary(self, body: etree._Element) -> etree._Element:
+        """Add the auxiliary body below the element of the parent link."""
+        constraint = self.constraint
+        origin, kind = constraint.parent_origin, 'hinge'
+        if constraint.type == 'prismatic':
+            along = origin.rotation @ constraint.parent_axis * self.shift
+            origin, kind = Pose(origin.position + along, origin.rotation), 'slide'
+        name = str(self.auxiliary)
+        child = etree.SubElement(body, 'body', name=name, **pose_attributes(origin))
+        axis = numbers(constraint.parent_axis)
+        etree.SubElement(child, 'joint', name=name, type=kind, axis=axis)
+        etree.SubElement(
+            child,
+            'inertial',
+            pos='0 0 0',
+            mass=number(TINY_MASS),
+            diaginertia=numbers([TINY_INERTIA] * 3),
+        )
+        return child
+
+    def close(self, equality: etree._Element, bodies: Mapping[str, etree._Element]) -> None:
+        """Add the sites and the equalities; `bodies` are the elements by name."""
+        constraint = self.constraint
+        parent, child = bodies[constraint.parent], bodies[constraint.child]
+        at_parent, at_child = constraint.parent_origin, constraint.child_origin
+        if self.auxiliary is not None:
+            parent, at_parent = bodies[self.auxiliary], Pose()
+        axes = [constraint.parent_axis, constraint.child_axis]
+        name = constraint.name
+        if constraint.type in ('fixed', 'prismatic'):
+            self._equality(equality, 'weld', name, (parent, at_parent), (child, at_child))
+        elif constraint.type in ('spherical', 'revolute', 'universal'):
+            self._equality(equality, 'connect', name, (parent, at_parent), (child, at_child))
+        else:
+            raise ExportError(
+                f"constraint '{name}': MJCF cannot hold a closure of type '{constraint.type}'; "
+                'fixed, spherical, revolute, universal and prismatic are supported'
+            )
+        if constraint.type == 'universal':
+            axes[0] = self.pin
+        if constraint.type in ('revolute', 'universal'):
+            first = (parent, _along(at_parent, axes[0]))
+            second = (child, _along(at_child, axes[1]))
+            self._equality(equality, 'connect', f'{name}_axis', first, second)
+
+    def _equality(
+        self,
+        equality: etree._Element,
+        kind: str,
+        name: str,
+        parent: tuple[etree._Element, Pose],
+        child: tuple[etree._Element, Pose],
+    ) -> None:
+        etree.SubElement(
+            equality,
+            kind,
+            name=name,
+            site1=add_site(parent[0], f'{name}_parent', parent[1]),
+            site2=add_site(child[0], f'{name}_child', child[1]),
+            solref=self.solref,
+            solimp=IMPEDANCE,
+        )
+
+
+def _along(origin: Pose, axis: Array) -> Pose:
+    """Return the frame moved by the lever along an axis given in its own directions."""
+    offset = np.asarray(REVOLUTE_LEVER * (origin.rotation @ axis))
+    return Pose(origin.position + offset, origin.rotation)

@@ -1,0 +1,36 @@
+"""Rotation mathematics at the file boundary (single rotations)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from transforms3d.axangles import axangle2mat
+from transforms3d.euler import euler2mat, mat2euler
+
+Floats = NDArray[np.float64]
+
+
+def rotation_from_rpy(rpy: ArrayLike) -> Floats:
+    """Rotation matrix (3, 3) of roll, pitch, yaw (3,) [rad] about the fixed axes x, y, z."""
+    roll, pitch, yaw = np.asarray(rpy, dtype=float)
+    return np.asarray(euler2mat(roll, pitch, yaw, axes='sxyz'), dtype=float)
+
+
+def rpy_from_rotation(rotation: ArrayLike) -> Floats:
+    """Roll, pitch, yaw (3,) [rad] of a rotation matrix (3, 3)."""
+    return np.array(mat2euler(np.asarray(rotation, dtype=float), axes='sxyz'), dtype=float)
+
+
+def rotation_from_vector(vector: ArrayLike) -> Floats:
+    """Rotation matrix (3, 3) of a rotation vector (3,) [rad]."""
+    vector = np.asarray(vector, dtype=float)
+    angle = float(np.linalg.norm(vector))
+    if angle < 1e-300:
+        return np.eye(3)
+    return np.asarray(axangle2mat(vector / angle, angle, is_normalized=True), dtype=float)
+
+
+def skew(vector: ArrayLike) -> Floats:
+    """Cross-product matrix (3, 3) of a vector (3,)."""
+    x, y, z = np.asarray(vector, dtype=float)
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
