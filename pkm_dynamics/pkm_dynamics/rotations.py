@@ -42,7 +42,9 @@ def rotation_to_rpy(rotation: ArrayLike) -> Array:
     return np.stack([roll, pitch, yaw], axis=-1)
 
 
-def rpy_motion(rpy: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> tuple[Array, Array, Array]:
+def rpy_motion(
+    rpy: ArrayLike, rates: ArrayLike, accelerations: ArrayLike
+) -> tuple[Array, Array, Array]:
     """Rotation, angular velocity and angular acceleration of a motion given in angles.
 
     Parameters

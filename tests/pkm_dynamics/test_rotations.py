@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from pkm_dynamics.rotations import rotation_to_rpy, rpy_motion, rpy_to_rotation
 from scipy.spatial.transform import Rotation
+
+from pkm_dynamics.rotations import rotation_to_rpy, rpy_motion, rpy_to_rotation
 
 
 def test_rotation_against_scipy() -> None:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories import (
     CircleTrajectory,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories import (
     CircleTrajectory,
@@ -61,7 +62,8 @@ def test_motion_is_continuous_up_to_acceleration(name: str) -> None:
     # Trapezoidal integration of each derivative must give the function: jumps would show.
     for function, derivative in ((x, xd), (xd, xdd)):
         step = 0.5 * h * (derivative[1:] + derivative[:-1])
-        np.testing.assert_allclose(np.diff(function, axis=0), step, atol=1e-7 * (1 + np.abs(xdd).max()))
+        tolerance = 1e-7 * (1.0 + np.abs(xdd).max())
+        np.testing.assert_allclose(np.diff(function, axis=0), step, atol=tolerance)
     jump = np.abs(np.diff(xdd, axis=0)).max()
     fine = np.arange(-0.1, execution.duration + 0.2, h / 4)
     finer = np.abs(np.diff(execution.evaluate(fine)[2], axis=0)).max()
@@ -118,7 +120,8 @@ def test_phases_follow_each_other_and_time_runs_out() -> None:
     assert np.all(np.diff([state.s for state in states]) >= 0.0)
     assert states[0].time_left == pytest.approx(execution.duration)
     assert states[-1].fraction == 1.0
-    assert [execution.state(execution.run_start + 2.0 * k).period_index for k in range(4)] == [0, 1, 2, 3]
+    starts = [execution.run_start + 2.0 * k for k in range(4)]
+    assert [execution.state(t).period_index for t in starts] == [0, 1, 2, 3]
     assert execution.state(execution.run_start).s == pytest.approx(0.0, abs=1e-12)
 
 

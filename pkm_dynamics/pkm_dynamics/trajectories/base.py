@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pkm_description.errors import TrajectoryError
 
+from pkm_description.errors import TrajectoryError
 from pkm_dynamics.rotations import rpy_motion
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class Trajectory(ABC):
         elif not coordinate_names:
             raise TrajectoryError('coordinate_names: actuator coordinates need the joint names')
         names = tuple(coordinate_names)
-        if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        valid = all(isinstance(name, str) and name for name in names)
+        if not valid or len(set(names)) < len(names):
             raise TrajectoryError(f'coordinate_names: need distinct names, got {list(names)}')
         if not isinstance(robot, str):
             raise TrajectoryError(f'robot: need a name, got {robot!r}')

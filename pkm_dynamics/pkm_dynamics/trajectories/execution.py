@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pkm_description.errors import TrajectoryError
 
+from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories.base import (
     Array,
     Trajectory,
@@ -104,8 +104,8 @@ class Execution:
             )
         self.trajectory = trajectory
         self.periods = int(periods)
-        ramp_time = finite_number('ramp_time', ramp_time, nonnegative=not periodic, positive=periodic)
-        self.ramp_time = ramp_time if periodic else 0.0
+        ramp = finite_number('ramp_time', ramp_time, nonnegative=True, positive=periodic)
+        self.ramp_time = ramp if periodic else 0.0
         self.approach_speed = finite_number('approach_speed', approach_speed, positive=True)
         self.run_duration = self.periods * trajectory.duration
         self._first = trajectory.evaluate([-0.5 * self.ramp_time])[0][0]
@@ -124,12 +124,13 @@ class Execution:
 
     def _approach_time(self) -> float:
         if self.trajectory.coordinates == 'platform':
-            distance = max(np.linalg.norm(self._step[:3]), np.linalg.norm(self._step[3:]))
+            halves = self._step.reshape(2, 3)
+            distance = float(np.sqrt((halves**2).sum(axis=1)).max())
         else:
             distance = float(np.max(np.abs(self._step)))
         if distance < 1e-12:
             return 0.0
-        wanted = quintic_duration(float(distance), self.approach_speed, APPROACH_ACCELERATION)
+        wanted = quintic_duration(distance, self.approach_speed, APPROACH_ACCELERATION)
         return max(wanted, SHORTEST_APPROACH)
 
     def state(self, t: float) -> ExecutionState:
@@ -151,7 +152,7 @@ class Execution:
         return ExecutionState(phase, s, min(completed, self.periods), min(fraction, 1.0), left)
 
     def _path_parameter(self, t: float) -> tuple[float, float, float]:
-        """s [s] and its first and second derivatives at time `t` [s]."""
+        """S [s] and its first and second derivatives at time `t` [s]."""
         if t <= self.ramp_start:
             return -0.5 * self.ramp_time, 0.0, 0.0
         if t < self.run_start:

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pkm_description.errors import TrajectoryError
 
+from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories.base import Array, Trajectory, finite_array, finite_number
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pkm_description.errors import TrajectoryError
 
+from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories.base import Trajectory
 from pkm_dynamics.trajectories.circle import CircleTrajectory
 from pkm_dynamics.trajectories.fourier import FourierTrajectory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -59,7 +60,8 @@ class PointToPoint(Trajectory):
     def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Coordinates and derivatives (N, n_c) at times t (N,) [s] after the first point."""
         times = np.atleast_1d(np.asarray(t, dtype=float)) + self.time[0]
-        segment = np.clip(np.searchsorted(self.time, times, side='right') - 1, 0, len(self._steps) - 1)
+        segment = np.searchsorted(self.time, times, side='right') - 1
+        segment = np.clip(segment, 0, len(self._steps) - 1)
         interval = self._intervals[segment]
         u = np.clip((times - self.time[segment]) / interval, 0.0, 1.0)
         step = self._steps[segment]
@@ -68,7 +70,7 @@ class PointToPoint(Trajectory):
         return position, step * (slope / interval)[:, None], step * (bend / interval**2)[:, None]
 
     def parameters(self) -> dict[str, Any]:
-        """Times and positions."""
+        """Return times and positions."""
         return {'time': self.time.tolist(), 'positions': self.positions.tolist()}
 
     def _select(self, indices: list[int], names: tuple[str, ...]) -> PointToPoint:
@@ -87,4 +89,5 @@ def quintic_blend(u: Array) -> tuple[Array, Array, Array]:
 
 def quintic_duration(distance: float, speed: float, acceleration: float) -> float:
     """Shortest time [s] for a rest-to-rest quintic with these peak values (15/8, 10/sqrt(3))."""
-    return max(1.875 * distance / speed, float(np.sqrt(10.0 / np.sqrt(3.0) * distance / acceleration)))
+    bent = 10.0 / math.sqrt(3.0)
+    return max(1.875 * distance / speed, math.sqrt(bent * distance / acceleration))

@@ -73,7 +73,7 @@ class SampledTrajectory(Trajectory):
         return self._spline(inside), first(inside) * moving, second(inside) * moving
 
     def parameters(self) -> dict[str, Any]:
-        """Times and positions."""
+        """Return times and positions."""
         return {'time': self.time.tolist(), 'positions': self.positions.tolist()}
 
     def _select(self, indices: list[int], names: tuple[str, ...]) -> SampledTrajectory:
