@@ -21,8 +21,10 @@ from pkm_description.errors import (
     KinematicsError,
     ModelFileError,
     PkmError,
+    SimulationError,
     TrajectoryError,
 )
+from pkm_description.exporters import export
 from pkm_description.loader import library, load, loads
 
 __all__ = [
@@ -44,7 +46,9 @@ __all__ = [
     'ModelFileError',
     'PkmError',
     'Pose',
+    'SimulationError',
     'TrajectoryError',
+    'export',
     'library',
     'load',
     'loads',

@@ -59,3 +59,7 @@ class EstimationError(PkmError):
 
 class ModelFileError(PkmError):
     """A model file is unreadable or belongs to another robot."""
+
+
+class SimulationError(PkmError):
+    """A simulated robot cannot do what was asked of it."""

@@ -1,0 +1,6 @@
+"""The simulated robot without ROS: MuJoCo plant and its effects."""
+
+from pkm_dynamics.simulation.effects import PlantEffects, Stribeck
+from pkm_dynamics.simulation.plant import PlantSample, SimulatedPlant
+
+__all__ = ['PlantEffects', 'PlantSample', 'SimulatedPlant', 'Stribeck']

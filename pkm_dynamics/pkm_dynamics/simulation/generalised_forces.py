@@ -1,0 +1,117 @@
+"""Forces of one substep, compiled: actuators, cogging and joint friction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pkm_description import Description, Friction
+from pkm_dynamics.simulation.effects import PlantEffects, Stribeck
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+# Columns of a friction table: friction of one joint.
+COULOMB, COULOMB_NEGATIVE, VISCOUS, EXTRA, STRIBECK_VELOCITY, STRIBECK_EXPONENT = range(6)
+
+
+@dataclass(frozen=True)
+class FrictionTable:
+    """Friction of all joints that have any: names and (n_f, 6) coefficients."""
+
+    joints: tuple[str, ...]
+    table: Array
+    transition_velocity: float
+
+    @classmethod
+    def build(cls, description: Description, effects: PlantEffects) -> FrictionTable:
+        """Collect the friction of a description and the Stribeck extras of its effects."""
+        stribeck = {entry.joint: entry for entry in effects.stribeck}
+        names, rows = [], []
+        for joint in description.joints:
+            if not (effects.friction and joint.is_scalar):
+                continue
+            row = _row(joint.friction or Friction(model='none'), stribeck.get(joint.name))
+            if any(row[:4]):
+                names.append(joint.name)
+                rows.append(row)
+        table = np.array(rows, dtype=float).reshape(-1, 6)
+        return cls(tuple(names), table, float(description.transition_velocity))
+
+    @property
+    def steepest(self) -> Array:
+        """Slope (n_f,) of each friction law at standstill [N s/m, N m s/rad]."""
+        table = self.table
+        coulomb = np.maximum(table[:, COULOMB], table[:, COULOMB_NEGATIVE])
+        return np.asarray(
+            (coulomb + table[:, EXTRA]) / self.transition_velocity + table[:, VISCOUS]
+        )
+
+
+def _row(friction: Friction, stribeck: Stribeck | None) -> tuple[float, ...]:
+    model = friction.model
+    coulomb = friction.coulomb if model not in ('viscous', 'none') else 0.0
+    negative = friction.coulomb_negative if model == 'asymmetric' else coulomb
+    viscous = friction.viscous if model not in ('coulomb', 'none') else 0.0
+    if stribeck is None:
+        return (coulomb, negative, viscous, 0.0, 1.0, 1.0)
+    extra = max(stribeck.static - 0.5 * (coulomb + negative), 0.0)
+    return (coulomb, negative, viscous, extra, stribeck.velocity, stribeck.exponent)
+
+
+@njit(cache=True)
+def apply_forces(
+    positions: Array,
+    velocities: Array,
+    forces: Array,
+    actuated: Indices,
+    command: Array,
+    cogging: Array,
+    rubbing: Indices,
+    friction: Array,
+    transition_velocity: float,
+    sums: Array,
+) -> None:
+    """Write the generalised forces of one substep and add to the window's sums.
+
+    Parameters
+    ----------
+    positions, velocities : numpy.ndarray
+        (n_q,), (n_v,) state at the substep.
+    forces : numpy.ndarray
+        (n_v,) output [N, N m].
+    actuated : numpy.ndarray
+        (2, n_a) position address and velocity address of the actuated joints.
+    command : numpy.ndarray
+        (n_a,) actuator forces [N, N m].
+    cogging : numpy.ndarray
+        (3, n_a) amplitude [N, N m], wave number [1/m, 1/rad], phase [rad].
+    rubbing : numpy.ndarray
+        (n_f,) velocity address of the joints with friction.
+    friction : numpy.ndarray
+        (n_f, 6) friction table.
+    transition_velocity : float
+        Coulomb friction is linear between plus and minus this [m/s, rad/s].
+    sums : numpy.ndarray
+        (2, n_a) running sums of the actuated positions and velocities.
+    """
+    forces[:] = 0.0
+    for i in range(actuated.shape[1]):
+        q = positions[actuated[0, i]]
+        dof = actuated[1, i]
+        sums[0, i] += q
+        sums[1, i] += velocities[dof]
+        forces[dof] = command[i]
+        if cogging[0, i] != 0.0:
+            forces[dof] += cogging[0, i] * np.sin(cogging[1, i] * q + cogging[2, i])
+    for j in range(rubbing.shape[0]):
+        dof = rubbing[j]
+        v = velocities[dof]
+        sat = min(1.0, max(-1.0, v / transition_velocity))
+        level = friction[j, 0] if v >= 0.0 else friction[j, 1]
+        if friction[j, 3] > 0.0:
+            level += friction[j, 3] * np.exp(-((abs(v) / friction[j, 4]) ** friction[j, 5]))
+        forces[dof] -= level * sat + friction[j, 2] * v

@@ -1,0 +1,290 @@
+"""The simulated robot: a MuJoCo plant that shares nothing with the identified model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description import Description
+from pkm_description.errors import ExportError, SimulationError
+from pkm_description.exporters import export_mjcf
+from pkm_dynamics.simulation.effects import PlantEffects
+from pkm_dynamics.simulation.generalised_forces import FrictionTable, apply_forces
+from pkm_dynamics.simulation.sensors import Sensors
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PlantSample:
+    """What the plant shows after one control interval.
+
+    Attributes
+    ----------
+    time : float
+        End of the interval [s]; the instant of `positions`.
+    positions : numpy.ndarray
+        (n_a,) measured positions [m, rad].
+    currents : numpy.ndarray
+        (n_a,) measured currents [A], averaged over the interval. For a joint without
+        a force constant the force [N, N m], as if the constant were one.
+    current_time : float
+        Centre of the instants at which the forces acted [s].
+    truth_positions, truth_velocities, truth_forces : numpy.ndarray
+        (n_a,) noise-free positions [m, rad], velocities [m/s, rad/s] and actuator
+        forces [N, N m], averaged over those instants.
+    """
+
+    time: float
+    positions: Array
+    currents: Array
+    current_time: float
+    truth_positions: Array
+    truth_velocities: Array
+    truth_forces: Array
+
+
+class SimulatedPlant:
+    """A closed-chain robot in MuJoCo, driven by actuator forces.
+
+    The state is stepped with `substep`; a command acts over one `step`. MuJoCo's
+    semi-implicit Euler method is a leapfrog: the force applied in the substep that
+    starts at t_k is the one of the acceleration at t_k. The forces of an interval
+    [t, t + step) therefore act at t, t + substep, ..., and the measured current is
+    stamped with the mean of these instants, (step - substep) / 2 after t.
+
+    Parameters
+    ----------
+    description : Description
+        The robot.
+    effects : PlantEffects, optional
+        Effects beyond rigid bodies; by default all that the description declares.
+    seed : int
+        Seed of the measurement noise.
+    step, substep : float
+        Control interval and integration step [s].
+
+    Raises
+    ------
+    SimulationError
+        If the steps do not divide, or the substep is too long for the friction.
+    """
+
+    def __init__(
+        self,
+        description: Description,
+        effects: PlantEffects | None = None,
+        seed: int = 0,
+        step: float = 1e-3,
+        substep: float = 1e-4,
+    ) -> None:
+        self.description = description
+        self.effects = PlantEffects.from_description(description) if effects is None else effects
+        self.actuated_joints = description.actuated_joints
+        self.step_time = float(step)
+        self.substeps = _whole_ratio(step, substep)
+        self._substep = step / self.substeps
+        try:
+            text = export_mjcf(description, timestep=self._substep, joint_friction=False)
+            self.mujoco_model = mujoco.MjModel.from_xml_string(text)
+        except ValueError as error:
+            raise ExportError(f"MuJoCo refuses robot '{description.name}': {error}") from error
+        self.mujoco_data = mujoco.MjData(self.mujoco_model)
+        self._lay_out()
+        self.reset(seed)
+        self._check_substep()
+
+    def reset(self, seed: int | None = None) -> PlantSample:
+        """Return to the home configuration at rest, at time zero.
+
+        Parameters
+        ----------
+        seed : int, optional
+            New seed of the noise; without it the noise starts again as before.
+        """
+        if seed is not None:
+            self._seed = seed
+        self._sensors = Sensors(self.description, self.effects, self._seed)
+        self._steps = 0
+        mujoco.mj_resetDataKeyframe(self.mujoco_model, self.mujoco_data, 0)
+        mujoco.mj_forward(self.mujoco_model, self.mujoco_data)
+        zero = np.zeros(len(self.actuated_joints))
+        self._sample = self._measure(0.0, self._actuated_positions(), zero, zero)
+        return self._sample
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self._steps * self.step_time
+
+    @property
+    def sample(self) -> PlantSample:
+        """The latest sample."""
+        return self._sample
+
+    def step(self, command: ArrayLike) -> PlantSample:
+        """Apply actuator forces (n_a,) [N, N m] for one control interval.
+
+        Raises
+        ------
+        SimulationError
+            If the command has the wrong size or is not finite (the robot does not
+            move then), or if the simulation has diverged.
+        """
+        forces = self._checked(command)
+        model, data = self.mujoco_model, self.mujoco_data
+        sums = self._sums
+        sums[:] = 0.0
+        before = self._velocities[self._actuated[1]]
+        for _ in range(self.substeps):
+            apply_forces(
+                self._positions,
+                self._velocities,
+                self._applied,
+                self._actuated,
+                forces,
+                self._cogging,
+                self._rubbing,
+                self._friction.table,
+                self._friction.transition_velocity,
+                sums,
+            )
+            mujoco.mj_step(model, data)
+        after = self._velocities[self._actuated[1]]
+        if not np.isfinite(after).all() or not np.isfinite(data.qacc).all():
+            raise SimulationError(
+                f"the simulation of robot '{self.description.name}' diverged at "
+                f'{self.time:.4f} s; reset it'
+            )
+        start = self.time
+        self._steps += 1
+        # MuJoCo's velocities belong half a substep before their positions.
+        velocities = (sums[1] + 0.5 * (after - before)) / self.substeps
+        self._sample = self._measure(start, sums[0] / self.substeps, velocities, forces)
+        return self._sample
+
+    def hold(self) -> PlantSample:
+        """Let one control interval pass with the brakes on: nothing moves, no current."""
+        self.mujoco_data.qvel[:] = 0.0
+        start = self.time
+        self._steps += 1
+        zero = np.zeros(len(self.actuated_joints))
+        self._sample = self._measure(start, self._actuated_positions(), zero, zero)
+        return self._sample
+
+    def closure_gap(self) -> float:
+        """Largest distance [m] between the two points of any loop closure."""
+        model, data = self.mujoco_model, self.mujoco_data
+        if model.neq == 0:
+            return 0.0
+        mujoco.mj_kinematics(model, data)
+        gaps = data.site_xpos[model.eq_obj1id] - data.site_xpos[model.eq_obj2id]
+        return float(np.max(np.linalg.norm(gaps, axis=1)))
+
+    # -- construction -------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        data = self.mujoco_data
+        self._actuated = self._addresses(self.actuated_joints)
+        self._friction = FrictionTable.build(self.description, self.effects)
+        self._rubbing = np.ascontiguousarray(self._addresses(self._friction.joints)[1])
+        effects = self.effects
+        wave_number = 2.0 * np.pi / effects.cogging_period
+        self._cogging = np.stack([effects.cogging_amplitude, wave_number, effects.cogging_phase])
+        limits = [self.description.joint(name).limit.effort for name in self.actuated_joints]
+        self._limits = np.array(limits) if effects.saturation else np.full(len(limits), np.inf)
+        self._sums = np.zeros((2, len(limits)))
+        # Views into MuJoCo's own memory, which stays where it is.
+        self._positions: Array = data.qpos
+        self._velocities: Array = data.qvel
+        self._applied: Array = data.qfrc_applied
+
+    def _addresses(self, joints: Any) -> NDArray[np.int64]:
+        """Return (2, n) addresses of scalar joints in MuJoCo's positions and velocities."""
+        model = self.mujoco_model
+        ids = [model.joint(name).id for name in joints]
+        return np.array([model.jnt_qposadr[ids], model.jnt_dofadr[ids]], dtype=np.int64)
+
+    def _check_substep(self) -> None:
+        """Refuse a substep at which the explicit friction forces would oscillate."""
+        inverse = self._mobility_diagonal()[self._rubbing]
+        stiffness = self._friction.steepest * inverse * self._substep
+        if stiffness.size and np.max(stiffness) > 1.0:
+            worst = int(np.argmax(stiffness))
+            longest = self._substep / stiffness[worst]
+            raise SimulationError(
+                f"robot '{self.description.name}': the friction of joint "
+                f"'{self._friction.joints[worst]}' needs a substep below {longest:.1e} s, "
+                f'not {self._substep:.1e} s'
+            )
+
+    def _mobility_diagonal(self) -> Array:
+        """Return the acceleration (n_v,) of each coordinate per unit force on it, at home."""
+        model, data = self.mujoco_model, self.mujoco_data
+        inverse = np.zeros((model.nv, model.nv))
+        mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
+        equality = data.efc_type[: data.nefc] == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+        jacobian = np.reshape(_dense_jacobian(model, data), (data.nefc, model.nv))[equality]
+        if len(jacobian):
+            response = jacobian @ inverse
+            coupling = np.linalg.pinv(response @ jacobian.T, rcond=1e-12, hermitian=True)
+            inverse = inverse - response.T @ coupling @ response
+        return np.asarray(np.diag(inverse))
+
+    # -- one interval -------------------------------------------------------------
+
+    def _checked(self, command: ArrayLike) -> Array:
+        forces = np.array(command, dtype=float)
+        if forces.shape != (len(self.actuated_joints),):
+            raise SimulationError(
+                f"robot '{self.description.name}' takes {len(self.actuated_joints)} actuator "
+                f'forces ({", ".join(self.actuated_joints)}), got an array of shape '
+                f'{forces.shape}'
+            )
+        if not np.isfinite(forces).all():
+            worst = int(np.flatnonzero(~np.isfinite(forces))[0])
+            raise SimulationError(
+                f"the force of joint '{self.actuated_joints[worst]}' must be finite, got "
+                f'{forces[worst]}'
+            )
+        return np.asarray(np.clip(forces, -self._limits, self._limits))
+
+    def _actuated_positions(self) -> Array:
+        return np.array(self._positions[self._actuated[0]])
+
+    def _measure(
+        self, start: float, positions: Array, velocities: Array, forces: Array
+    ) -> PlantSample:
+        return PlantSample(
+            time=self.time,
+            positions=self._sensors.positions(self._actuated_positions()),
+            currents=self._sensors.currents(forces),
+            current_time=min(start + 0.5 * (self.step_time - self._substep), self.time),
+            truth_positions=positions,
+            truth_velocities=velocities,
+            truth_forces=forces.copy(),
+        )
+
+
+def _whole_ratio(step: float, substep: float) -> int:
+    ratio = step / substep if substep > 0.0 and np.isfinite(substep) else 0.0
+    count = round(ratio)
+    if count < 1 or abs(ratio - count) > 1e-6:
+        raise SimulationError(
+            f'the control interval ({step} s) must be a whole number of substeps ({substep} s)'
+        )
+    return count
+
+
+def _dense_jacobian(model: Any, data: Any) -> Array:
+    if not mujoco.mj_isSparse(model):
+        return np.array(data.efc_J)
+    dense = np.zeros((data.nefc, model.nv))
+    mujoco.mju_sparse2dense(
+        dense, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
+    )
+    return dense

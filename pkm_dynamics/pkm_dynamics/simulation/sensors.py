@@ -1,0 +1,54 @@
+"""Sensors of the simulated robot: correlated noise, quantisation, force constants."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description import Description
+from pkm_dynamics.simulation.effects import PlantEffects
+
+Array = NDArray[np.float64]
+
+
+class Sensors:
+    """Position and current sensors of the actuated joints.
+
+    Positions and currents draw from streams of their own, so switching one noise off
+    leaves the other as it was.
+    """
+
+    def __init__(self, description: Description, effects: PlantEffects, seed: int) -> None:
+        streams = np.random.SeedSequence(seed).spawn(2)
+        self._position_stream, self._force_stream = map(np.random.default_rng, streams)
+        self._position_factor = _factor(effects.position_covariance)
+        self._force_factor = _factor(effects.force_covariance)
+        self._resolution = effects.position_resolution
+        constants = np.array([a.force_constant for a in description.actuators], dtype=float)
+        self._force_constants = np.where(np.isfinite(constants), constants, 1.0)
+
+    def positions(self, truth: Array) -> Array:
+        """Return measured positions (n_a,) [m, rad]: noise, then quantisation."""
+        measured = truth
+        if self._position_factor is not None:
+            noise = self._position_stream.standard_normal(len(truth))
+            measured = measured + self._position_factor @ noise
+        if self._resolution > 0.0:
+            measured = np.round(measured / self._resolution) * self._resolution
+        return measured
+
+    def currents(self, forces: Array) -> Array:
+        """Return measured currents (n_a,) [A] of mean actuator forces (n_a,) [N, N m]."""
+        measured = forces
+        if self._force_factor is not None:
+            noise = self._force_stream.standard_normal(len(forces))
+            measured = measured + self._force_factor @ noise
+        return measured / self._force_constants
+
+
+def _factor(covariance: Array) -> Array | None:
+    """Return L with L L^T = covariance, or None where there is no noise."""
+    if not np.any(covariance):
+        return None
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
