@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
 from rosbags.interfaces import (
     Connection,
@@ -27,7 +28,7 @@ from rosbags.rosbag2.storage_mcap import McapWriter
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.message_types import complete_typestore, jazzy_typestore
 
-BAG_VERSION = 9
+BAG_VERSION: Literal[9] = 9
 CHUNK_BYTES = 128 * 1024
 CHUNK_SECONDS = 0.5
 
@@ -111,11 +112,11 @@ class BagWriter:
         )
 
     def write(self, topic: str, message_type: str, data: bytes | memoryview, stamp: int) -> None:
-        """Append one serialised message (CDR), logged at `stamp` [ns]."""
+        """Append one serialised message (CDR), logged at `stamp` [ns] (not before 0)."""
         if topic not in self._connections:
             self.add_topic(topic, message_type)
         try:
-            self._writer.write(self._connections[topic], stamp, data)
+            self._writer.write(self._connections[topic], max(0, stamp), data)
             self._flush_when_due()
         except OSError as error:
             raise DatasetError(f"cannot write to bag '{self.partial}': {error}") from error
@@ -142,7 +143,9 @@ class BagWriter:
         self._is_open = False
         if self.path.exists():
             self._writer.abort()
-            raise DatasetError(f"'{self.path}' exists already; the recording is in '{self.partial}'")
+            raise DatasetError(
+                f"'{self.path}' exists already; the recording is in '{self.partial}'"
+            )
         try:
             self._writer.close()
             (self.partial / self.path.name).rename(self.path)

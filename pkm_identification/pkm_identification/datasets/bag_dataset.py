@@ -1,0 +1,288 @@
+"""A dataset from the topics of a bag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from pkm_description.errors import DatasetError
+from pkm_identification.datasets.bag_reader import RawBag, matching, read_bag
+from pkm_identification.datasets.dataset import Dataset, Truth
+from pkm_identification.datasets.pairing import Pairing, pair_by_stamp
+
+POSITIONS = 'joint_states'
+CURRENTS = 'motor_currents'
+TRUTH = 'ground_truth'
+STATE = 'trajectory_controller/state'
+URDF = 'robot_description'
+SIDECAR = 'robot_description_yaml'
+METADATA = 'pkm/metadata'
+TOPICS = (POSITIONS, CURRENTS, TRUTH, STATE, URDF, SIDECAR, METADATA)
+RUN = 4  # pkm_msgs/ControllerState.RUN
+NANOSECONDS = 1e-9
+
+Stamps = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """One measured topic: stamps (N,) [ns], joint names, columns (N, n)."""
+
+    stamps: Stamps
+    names: list[str]
+    columns: dict[str, NDArray[np.float64]]
+
+    def rows(self, selection: NDArray[Any]) -> _Stream:
+        columns = {name: values[selection] for name, values in self.columns.items()}
+        return _Stream(self.stamps[selection], self.names, columns)
+
+
+def load_bag(
+    path: Path,
+    *,
+    allow_incomplete: bool = False,
+    only_run: bool = True,
+    topics: Mapping[str, str] | None = None,
+) -> Dataset:
+    """Read a recording.
+
+    Parameters
+    ----------
+    path
+        rosbag2 folder or file.
+    allow_incomplete
+        Use a cut-off file up to its last whole chunk.
+    only_run
+        Where the controller's state was recorded, keep only the whole periods at full
+        speed (phase RUN).
+    topics
+        Names of the topics in the bag by their role (`joint_states`, `motor_currents`,
+        ...), where several match or they are called otherwise.
+
+    Raises
+    ------
+    DatasetError
+        Missing topics, unreadable or inconsistent data.
+    """
+    roles = {role: role for role in TOPICS} | dict(topics or {})
+    unknown = sorted(set(topics or {}) - set(TOPICS))
+    if unknown:
+        raise DatasetError(f"unknown topic role '{unknown[0]}'; roles are {', '.join(TOPICS)}")
+    bag = read_bag(
+        path, [name.strip('/') for name in roles.values()], allow_incomplete=allow_incomplete
+    )
+    found = {role: _topic(bag, name.strip('/')) for role, name in roles.items()}
+    metadata = _metadata(bag, found[METADATA])
+    positions = _positions(bag, found)
+    efforts = _efforts(bag, found, positions)
+    period = _period(metadata)
+    state = found[STATE]
+    note: dict[str, Any] = {}
+    if only_run and state is not None:
+        selection, note = _running(bag, state, positions.stamps, period)
+        positions = positions.rows(selection)
+    pairs = pair_by_stamp(positions.stamps, efforts.stamps, f"'{path}': efforts to positions")
+    note |= {
+        'left_out_samples': len(positions.stamps) - len(pairs.first),
+        'stamp_jitter': pairs.jitter,
+    }
+    return _assemble(path, bag, found, metadata, period, positions, efforts, pairs, note)
+
+
+def _assemble(
+    path: Path,
+    bag: RawBag,
+    found: Mapping[str, str | None],
+    metadata: Mapping[str, Any],
+    period: float | None,
+    positions: _Stream,
+    efforts: _Stream,
+    pairs: Pairing,
+    note: Mapping[str, Any],
+) -> Dataset:
+    kind = 'currents' if 'current' in efforts.columns else 'efforts'
+    names = [name for name in efforts.names if name in positions.names]
+    if not names:
+        raise DatasetError(
+            f"'{path}': positions are of {', '.join(positions.names)}, efforts of "
+            f'{", ".join(efforts.names)}; no joint has both'
+        )
+    stamps = positions.stamps[pairs.first]
+    origin = int(stamps[0])
+    values = next(iter(efforts.columns.values()))[pairs.second]
+    columns = [efforts.names.index(name) for name in names]
+    return Dataset(
+        time=_seconds(stamps, origin),
+        joint_names=tuple(names),
+        positions=positions.columns['position'][pairs.first][
+            :, [positions.names.index(name) for name in names]
+        ],
+        **{kind: values[:, columns]},
+        effort_delay=pairs.delay,
+        force_constants=_force_constants(metadata, path),
+        period=period,
+        truth=_truth(bag, found[TRUTH], origin, int(stamps[-1]), names),
+        urdf=bag.text(found[URDF]),
+        sidecar=bag.text(found[SIDECAR]),
+        provenance={
+            'source': str(path),
+            'format': 'bag',
+            'complete': bag.complete,
+            'start_stamp': origin,
+            **note,
+            'metadata': dict(metadata),
+        },
+    )
+
+
+def _topic(bag: RawBag, name: str) -> str | None:
+    found = matching(list(bag.topics), name)
+    if len(found) > 1:
+        raise DatasetError(
+            f"'{bag.path}': topics {', '.join(sorted(found))} all match '{name}'; name one "
+            f"with load(path, topics={{'{name}': ...}})"
+        )
+    return found[0] if found and bag.topics[found[0]].messages else None
+
+
+def _require(bag: RawBag, topic: str | None, role: str) -> str:
+    if topic is None:
+        there = ', '.join(sorted(bag.counts)) or 'none'
+        raise DatasetError(
+            f"'{bag.path}' has no messages on topic '{role}'; needed are {POSITIONS} and "
+            f'{CURRENTS} (or efforts in {POSITIONS}), the bag holds {there}'
+        )
+    return topic
+
+
+def _stream(bag: RawBag, topic: str, fields: tuple[str, ...]) -> _Stream:
+    """Read a measured topic; exact repetitions of a sample are merged."""
+    table = bag.table(topic)
+    stamps = table.stamps()
+    names, columns = table.by_joint(fields)
+    steps = np.diff(stamps)
+    keep = np.concatenate([[True], steps != 0])
+    for row in np.flatnonzero(~keep):
+        same = all(
+            np.array_equal(values[row], values[row - 1], equal_nan=True)
+            for values in columns.values()
+        )
+        if not same:
+            raise DatasetError(
+                f"'{bag.path}': topic '{topic}' has two different messages with the stamp "
+                f'{stamps[row] * NANOSECONDS:.6f} s (message {row})'
+            )
+    if (steps < 0).any():
+        after = int(np.argmax(steps < 0)) + 1
+        raise DatasetError(
+            f"'{bag.path}': stamps of '{topic}' go back at message {after} "
+            f'({stamps[after - 1] * NANOSECONDS:.6f} s, then {stamps[after] * NANOSECONDS:.6f} s)'
+        )
+    return _Stream(stamps, names, columns).rows(keep)
+
+
+def _positions(bag: RawBag, found: Mapping[str, str | None]) -> _Stream:
+    topic = _require(bag, found[POSITIONS], POSITIONS)
+    stream = _stream(bag, topic, ('position', 'effort'))
+    if 'position' not in stream.columns:
+        raise DatasetError(f"'{bag.path}': messages on '{topic}' hold no positions")
+    return stream
+
+
+def _efforts(bag: RawBag, found: Mapping[str, str | None], positions: _Stream) -> _Stream:
+    if found[CURRENTS] is None and 'effort' in positions.columns:
+        return _Stream(positions.stamps, positions.names, {'effort': positions.columns['effort']})
+    return _stream(bag, _require(bag, found[CURRENTS], CURRENTS), ('current',))
+
+
+def _truth(
+    bag: RawBag, topic: str | None, origin: int, last: int, names: list[str]
+) -> Truth | None:
+    if topic is None:
+        return None
+    stream = _stream(bag, topic, ('position', 'velocity', 'effort'))
+    missing = [name for name in names if name not in stream.names]
+    lacking = [n for n in ('position', 'velocity', 'effort') if n not in stream.columns]
+    if missing or lacking:
+        raise DatasetError(f"'{bag.path}': '{topic}' lacks {', '.join(missing + lacking)}")
+    margin = int(np.median(np.diff(stream.stamps))) if len(stream.stamps) > 1 else 0
+    inside = (stream.stamps >= origin - margin) & (stream.stamps <= last + margin)
+    columns = [stream.names.index(name) for name in names]
+    stream = stream.rows(inside)
+    return Truth(
+        _seconds(stream.stamps, origin),
+        stream.columns['position'][:, columns],
+        stream.columns['velocity'][:, columns],
+        stream.columns['effort'][:, columns],
+    )
+
+
+def _running(
+    bag: RawBag, topic: str, stamps: Stamps, period: float | None
+) -> tuple[NDArray[np.bool_], dict[str, Any]]:
+    """Select the samples of whole periods at full speed."""
+    table = bag.table(topic)
+    state_stamps = table.stamps()
+    running = table.numbers('phase') == RUN
+    if not running.any():
+        raise DatasetError(
+            f"'{bag.path}': '{topic}' never reports full speed (phase RUN); load it with "
+            'only_run=False to use all samples'
+        )
+    trajectory_time = table.numbers('trajectory_time')[running]
+    elapsed = np.round(trajectory_time * 1e9).astype(np.int64)
+    start = int(np.sort(state_stamps[running] - elapsed)[len(elapsed) // 2])
+    first, last = int(state_stamps[running].min()), int(state_stamps[running].max())
+    interval = int(np.median(np.diff(stamps))) if len(stamps) > 1 else 0
+    if period is None:
+        return (stamps >= first) & (stamps <= last), {'periods': 0}
+    length = int(round(period * 1e9))
+    skipped = max(0, -((start + interval // 2 - first) // length))
+    begin = start + skipped * length
+    periods = int((last + interval + interval // 2 - begin) // length)
+    if periods < 1:
+        raise DatasetError(
+            f"'{bag.path}' holds no whole period at full speed: {(last - first) * NANOSECONDS:.3f} "
+            f's recorded, the period is {period:g} s'
+        )
+    end = begin + periods * length
+    selection = (stamps >= begin - interval // 4) & (stamps < end - interval // 4)
+    return selection, {'periods': int(periods), 'skipped_periods': int(skipped)}
+
+
+def _seconds(stamps: Stamps, origin: int) -> NDArray[np.float64]:
+    return (stamps - origin).astype(np.float64) * NANOSECONDS
+
+
+def _metadata(bag: RawBag, topic: str | None) -> dict[str, Any]:
+    text = bag.text(topic)
+    try:
+        content = yaml.safe_load(text) if text else {}
+    except yaml.YAMLError as error:
+        raise DatasetError(f"'{bag.path}': '{topic}' is not YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise DatasetError(f"'{bag.path}': '{topic}' must be a YAML mapping")
+    return content
+
+
+def _period(metadata: Mapping[str, Any]) -> float | None:
+    trajectory = metadata.get('trajectory')
+    value = metadata.get('period')
+    if value is None and isinstance(trajectory, Mapping):
+        value = trajectory.get('period')
+        if value is None and trajectory.get('radius') and trajectory.get('speed'):
+            value = 2 * np.pi * float(trajectory['radius']) / abs(float(trajectory['speed']))
+    return float(value) if value else None
+
+
+def _force_constants(metadata: Mapping[str, Any], path: Path) -> dict[str, float]:
+    constants = metadata.get('force_constants', {})
+    if not isinstance(constants, Mapping):
+        raise DatasetError(f"'{path}': force_constants of the metadata must map joints to numbers")
+    return {str(name): float(value) for name, value in constants.items()}

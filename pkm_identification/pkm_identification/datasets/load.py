@@ -1,0 +1,52 @@
+"""One entry for all data formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pkm_description.errors import DatasetError
+from pkm_identification.datasets.bag_dataset import load_bag
+from pkm_identification.datasets.dataset import Dataset
+from pkm_identification.datasets.table_files import load_csv, load_npz
+
+FORMS = 'a rosbag2 folder, .mcap, .db3, .csv or .npz'
+
+
+def load(path: Path | str, **options: Any) -> Dataset:
+    """Read a dataset.
+
+    Parameters
+    ----------
+    path
+        rosbag2 folder, `.mcap`, `.db3`, `.csv` or `.npz` file.
+    **options
+        For bags: `allow_incomplete`, `only_run`, `topics` (see `load_bag`).
+
+    Returns
+    -------
+    Dataset
+        Measured signals; use `dataset.for_model(model)` for a robot's joint order.
+
+    Raises
+    ------
+    DatasetError
+        The file is missing, unreadable or inconsistent; the message names the offender.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DatasetError(f"data file '{path}' does not exist; expected {FORMS}")
+    is_bag = path.is_dir() or path.suffix in ('.mcap', '.db3')
+    valid = ('allow_incomplete', 'only_run', 'topics') if is_bag else ()
+    unknown = sorted(set(options) - set(valid))
+    if unknown:
+        raise DatasetError(
+            f"unknown option '{unknown[0]}' for '{path}'; valid are {', '.join(valid) or 'none'}"
+        )
+    if is_bag:
+        return load_bag(path, **options)
+    if path.suffix == '.csv':
+        return load_csv(path)
+    if path.suffix == '.npz':
+        return load_npz(path)
+    raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")

@@ -1,0 +1,126 @@
+"""Datasets from CSV and NPZ files."""
+
+from __future__ import annotations
+
+import re
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from pkm_description.errors import DatasetError
+from pkm_identification.datasets.dataset import Dataset
+
+CSV_FORM = 'time, <joint>.position, <joint>.effort and/or <joint>.current'
+COLUMN = re.compile(r'(?P<joint>.+)\.(?P<kind>position|effort|current)')
+NPZ_REQUIRED = ('time', 'joint_names', 'positions')
+NPZ_OPTIONAL = ('efforts', 'currents', 'period', 'effort_delay', 'force_constants')
+
+
+def load_csv(path: Path) -> Dataset:
+    """Read `time, <joint>.position, <joint>.effort, <joint>.current` in any column order.
+
+    SI units: [s], [m, rad], [N, N m], [A]. Joints with a position only are left out.
+    """
+    with path.open(encoding='utf-8-sig') as file:
+        header = [name.strip().strip('"') for name in file.readline().rstrip('\r\n').split(',')]
+    if header == ['']:
+        raise DatasetError(f"'{path}' is empty; expected a header {CSV_FORM}")
+    columns: dict[str, dict[str, int]] = {'position': {}, 'effort': {}, 'current': {}}
+    for index, name in enumerate(header):
+        if name == 'time':
+            continue
+        match = COLUMN.fullmatch(name)
+        if match is None:
+            raise DatasetError(f"'{path}': unknown column '{name}'; expected {CSV_FORM}")
+        if match['joint'] in columns[match['kind']]:
+            raise DatasetError(f"'{path}': column '{name}' appears twice")
+        columns[match['kind']][match['joint']] = index
+    if header.count('time') != 1:
+        raise DatasetError(f"'{path}': needs exactly one column 'time'; expected {CSV_FORM}")
+    table = _read_table(path, len(header))
+    driven = [
+        joint
+        for joint in columns['position']
+        if joint in columns['effort'] or joint in columns['current']
+    ]
+    for kind in ('effort', 'current'):
+        for joint in columns[kind]:
+            if joint not in columns['position']:
+                raise DatasetError(f"'{path}': '{joint}.{kind}' has no column '{joint}.position'")
+    if not driven:
+        raise DatasetError(f"'{path}' has no joint with a position and an effort or current column")
+    values = {}
+    for kind in ('effort', 'current'):
+        lacking = [joint for joint in driven if joint not in columns[kind]]
+        if not lacking:
+            values[kind] = table[:, [columns[kind][joint] for joint in driven]]
+        elif len(lacking) < len(driven) and kind == 'effort':
+            raise DatasetError(
+                f"'{path}': column '{lacking[0]}.effort' is missing, other joints have one"
+            )
+    return Dataset(
+        time=table[:, header.index('time')],
+        joint_names=tuple(driven),
+        positions=table[:, [columns['position'][joint] for joint in driven]],
+        efforts=values.get('effort'),
+        currents=values.get('current'),
+        provenance={
+            'source': str(path),
+            'format': 'csv',
+            'left_out': [joint for joint in columns['position'] if joint not in driven],
+        },
+    )
+
+
+def _read_table(path: Path, width: int) -> np.ndarray:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore', UserWarning)
+            table = np.loadtxt(
+                path, delimiter=',', skiprows=1, ndmin=2, encoding='utf-8-sig', comments=None
+            )
+    except ValueError as error:
+        raise DatasetError(f"'{path}' cannot be read as numbers: {error}") from error
+    if not table.size:
+        raise DatasetError(f"'{path}' has a header but no samples")
+    if table.shape[1] != width:
+        raise DatasetError(f"'{path}' has {width} column names but rows of {table.shape[1]} values")
+    return table
+
+
+def load_npz(path: Path) -> Dataset:
+    """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
+
+    Optional: `period` [s], `effort_delay` [s], `force_constants` (n_a,) [N/A, N m/A].
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            content = {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
+        raise DatasetError(f"'{path}' cannot be read as an NPZ file: {error}") from error
+    missing = [name for name in NPZ_REQUIRED if name not in content]
+    if missing:
+        there = ', '.join(sorted(content)) or 'nothing'
+        raise DatasetError(f"'{path}' lacks {', '.join(missing)}; it holds {there}")
+    unknown = sorted(set(content) - set(NPZ_REQUIRED) - set(NPZ_OPTIONAL))
+    names = tuple(str(name) for name in np.atleast_1d(content['joint_names']))
+    constants = content.get('force_constants')
+    if constants is not None and constants.shape != (len(names),):
+        raise DatasetError(
+            f"'{path}': force_constants have shape {constants.shape}, expected ({len(names)},)"
+        )
+    return Dataset(
+        time=content['time'],
+        joint_names=names,
+        positions=content['positions'],
+        efforts=content.get('efforts'),
+        currents=content.get('currents'),
+        period=float(content['period']) if 'period' in content else None,
+        effort_delay=float(content.get('effort_delay', 0.0)),
+        force_constants={}
+        if constants is None
+        else dict(zip(names, map(float, constants), strict=True)),
+        provenance={'source': str(path), 'format': 'npz', 'left_out': unknown},
+    )

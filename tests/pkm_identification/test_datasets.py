@@ -1,0 +1,248 @@
+"""Reading and writing of recorded data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pkm_description.errors import DatasetError
+from pkm_identification.datasets import BagWriter, Dataset, load, partial_path
+
+NAMES = ['left', 'right']
+
+
+@pytest.fixture
+def signals():
+    rng = np.random.default_rng(1)
+    time = np.arange(400) * 1e-3
+    return time, rng.normal(size=(400, 2)), rng.normal(size=(400, 2))
+
+
+def write_csv(path, time, positions, efforts, names=('left', 'right'), kind='effort'):
+    header = ['time', *(f'{n}.position' for n in names), *(f'{n}.{kind}' for n in names)]
+    table = np.column_stack([time, positions, efforts])
+    np.savetxt(path, table, delimiter=',', header=', '.join(header), comments='', fmt='%.17g')
+    return path
+
+
+def save_npz(path, time, positions, efforts, names=NAMES, **more):
+    np.savez(
+        path, time=time, joint_names=np.array(names), positions=positions, efforts=efforts, **more
+    )
+    return path
+
+
+def test_csv_and_npz_match_joints_by_name(tmp_path, signals, slider_model):
+    time, q, f = signals
+    csv = write_csv(tmp_path / 'a.csv', time, q[:, ::-1], f[:, ::-1], names=('right', 'left'))
+    npz = save_npz(tmp_path / 'a.npz', time, q[:, ::-1], f[:, ::-1], names=['right', 'left'])
+    for path in (csv, npz):
+        data = load(path).for_model(slider_model)
+        assert data.joint_names == ('left', 'right')
+        np.testing.assert_array_equal(data.positions, q)
+        np.testing.assert_array_equal(data.efforts, f)
+
+
+def test_currents_become_forces(tmp_path, signals, slider_model):
+    time, q, i = signals
+    data = load(write_csv(tmp_path / 'a.csv', time, q, i, kind='current')).for_model(slider_model)
+    np.testing.assert_allclose(data.efforts, i * [20.0, 25.0])
+
+
+def test_force_constants_must_agree(tmp_path, signals, slider_model):
+    time, q, i = signals
+    path = tmp_path / 'a.npz'
+    np.savez(
+        path, time=time, joint_names=NAMES, positions=q, currents=i, force_constants=[20.0, 24.0]
+    )
+    with pytest.raises(DatasetError, match="'right' is 24 in the recording and 25"):
+        load(path).for_model(slider_model)
+
+
+def test_efforts_in_another_unit_than_currents(tmp_path, signals, slider_model):
+    time, q, i = signals
+    path = save_npz(tmp_path / 'a.npz', time, q, i, currents=i)
+    with pytest.raises(DatasetError, match="efforts of 'left'.*unit"):
+        load(path).for_model(slider_model)
+
+
+def test_bag_round_trip(tmp_path, signals, bag_of):
+    time, q, i = signals
+    path = bag_of(tmp_path / 'bag', time, q, i, names=['right', 'left'], delay=-0.5e-3)
+    data = load(path)
+    assert data.joint_names == ('right', 'left')
+    # the circular delay is half an interval: one row has its partner before the first stamp
+    assert abs(abs(data.effort_delay) - 0.5e-3) < 1e-12
+    shift = round((data.effort_delay + 0.5e-3) / 1e-3)
+    rows = np.round(data.time * 1e3).astype(int) + round(data.provenance['start_stamp'] / 1e6)
+    np.testing.assert_array_equal(data.positions, q[rows])
+    np.testing.assert_array_equal(data.currents, i[rows + shift])
+    assert data.urdf == '<robot name="sliders"/>'
+    assert not partial_path(path).exists()
+
+
+def test_bag_with_changing_joint_order_is_decoded(tmp_path, signals, bag_of):
+    time, q, i = signals
+    data = load(bag_of(tmp_path / 'bag', time, q, i, shuffle=3))
+    names = list(data.joint_names)
+    expected = q[:, [NAMES.index(name) for name in names]]
+    np.testing.assert_array_equal(data.positions, expected)
+
+
+def test_only_whole_periods_at_full_speed_are_used(tmp_path, signals, bag_of):
+    time, q, i = signals
+    truth = (q, q + 1, q + 2)
+    path = bag_of(tmp_path / 'bag', time, q, i, run=(0.05, 0.39), period=0.1, truth=truth)
+    data = load(path)
+    assert data.period == 0.1
+    assert data.provenance['periods'] == 3
+    np.testing.assert_array_equal(data.positions, q[50:350])
+    np.testing.assert_allclose(data.time, time[:300], atol=1e-12)
+    rows = np.searchsorted(data.truth.time, data.time - 1e-6)
+    np.testing.assert_array_equal(data.truth.forces[rows], q[50:350] + 2)
+    assert len(load(path, only_run=False)) == 400
+
+
+def test_repeated_samples_are_merged_and_lost_ones_left_out(tmp_path, signals, bag_of):
+    time, q, i = signals
+    rows = np.concatenate([np.arange(100), [99, 99], np.arange(103, 400)])
+    data = load(bag_of(tmp_path / 'bag', time[rows], q[rows], i[rows]))
+    np.testing.assert_array_equal(data.positions, np.delete(q, [100, 101, 102], axis=0))
+    with pytest.raises(DatasetError, match='two different messages with the stamp 0.099'):
+        changed = q[rows].copy()
+        changed[100] += 1
+        load(bag_of(tmp_path / 'other', time[rows], changed, i[rows]))
+
+
+def test_missing_topic_is_named(tmp_path, signals, bag_of):
+    path = bag_of(tmp_path / 'bag', *signals, skip=('motor_currents',))
+    with pytest.raises(DatasetError, match="no messages on topic 'motor_currents'.*/robot/joint"):
+        load(path)
+
+
+def test_nan_is_located(tmp_path, signals, bag_of):
+    time, q, f = signals
+    q[123, 1] = np.nan
+    for path in (
+        bag_of(tmp_path / 'bag', time, q, f),
+        save_npz(tmp_path / 'a.npz', time, q, f),
+        write_csv(tmp_path / 'a.csv', time, q, f),
+    ):
+        with pytest.raises(DatasetError, match=r"joint 'right' is nan at sample 123 \(t = 0.123"):
+            load(path)
+
+
+@pytest.mark.parametrize('part', [0.3, 0.5, 0.9, 0.999])
+def test_cut_bag(tmp_path, bag_of, part):
+    rng = np.random.default_rng(2)
+    time = np.arange(4000) * 1e-3
+    q, i = rng.normal(size=(2, 4000, 2))
+    path = bag_of(tmp_path / 'bag', time, q, i)
+    file = path / 'bag.mcap'
+    data = file.read_bytes()
+    file.write_bytes(data[: int(part * len(data))])
+    with pytest.raises(DatasetError, match=r'cut off.*s are readable.*allow_incomplete'):
+        load(path)
+    prefix = load(path, allow_incomplete=True)
+    assert part * 4000 * 0.6 < len(prefix) <= 4000
+    np.testing.assert_array_equal(prefix.positions, q[: len(prefix)])
+
+
+def test_aborted_recording_is_readable(tmp_path, signals, bag_of, monkeypatch):
+    time, q, i = signals
+    written = 0
+    write = BagWriter.write
+
+    def failing(self, *arguments):
+        nonlocal written
+        written += 1
+        if written > 500:
+            raise RuntimeError('power off')
+        write(self, *arguments)
+
+    monkeypatch.setattr(BagWriter, 'write', failing)
+    with pytest.raises(RuntimeError):
+        bag_of(tmp_path / 'bag', time, q, i)
+    assert not (tmp_path / 'bag').exists()
+    data = load(partial_path(tmp_path / 'bag'), allow_incomplete=True)
+    assert len(data) == 250
+
+
+def test_existing_bag_is_not_overwritten(tmp_path, signals, bag_of):
+    bag_of(tmp_path / 'bag', *signals)
+    with pytest.raises(DatasetError, match='exists already'):
+        BagWriter(tmp_path / 'bag')
+
+
+def test_unknown_message_type(tmp_path):
+    with (
+        pytest.raises(DatasetError, match="'nobody/msg/Thing'"),
+        BagWriter(tmp_path / 'bag') as writer,
+    ):
+        writer.write('/x', 'nobody/msg/Thing', b'', 0)
+
+
+def write_text(path, text):
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ('name', 'text', 'message'),
+    [
+        ('a.csv', '', 'is empty'),
+        ('a.csv', 'time,left.position,left.effort\n', 'no samples'),
+        ('a.csv', 'time,left.position,left.torque\n0,1,2\n', "unknown column 'left.torque'"),
+        ('a.csv', 'left.position,left.effort\n0,1\n', "exactly one column 'time'"),
+        ('a.csv', 'time,left.effort\n0,1\n', "no column 'left.position'"),
+        ('a.csv', 'time,left.position,left.effort\n0,1,x\n', 'cannot be read as numbers'),
+        (
+            'a.csv',
+            'time,left.position,left.effort\n0,1,2\n0,1,2\n',
+            'does not increase at sample 1',
+        ),
+        ('a.txt', 'x', 'unknown format'),
+        ('a.npz', 'x', 'cannot be read as an NPZ'),
+        ('a.mcap', '', '0 bytes'),
+        ('a.mcap', 'something else', 'not an MCAP'),
+    ],
+)
+def test_bad_files(tmp_path, name, text, message):
+    with pytest.raises(DatasetError, match=message):
+        load(write_text(tmp_path / name, text))
+
+
+def test_missing_file_and_option(tmp_path, signals):
+    with pytest.raises(DatasetError, match='does not exist'):
+        load(tmp_path / 'none.npz')
+    with pytest.raises(DatasetError, match="unknown option 'rate'"):
+        load(save_npz(tmp_path / 'a.npz', *signals), rate=3)
+    (tmp_path / 'empty').mkdir()
+    with pytest.raises(DatasetError, match='neither metadata.yaml nor an .mcap'):
+        load(tmp_path / 'empty')
+
+
+def test_npz_shapes(tmp_path, signals):
+    time, q, f = signals
+    with pytest.raises(DatasetError, match=r'efforts have shape \(399, 2\), expected \(400, 2\)'):
+        load(save_npz(tmp_path / 'a.npz', time, q, f[1:]))
+    np.savez(tmp_path / 'b.npz', time=time, positions=q)
+    with pytest.raises(DatasetError, match='lacks joint_names'):
+        load(tmp_path / 'b.npz')
+
+
+def test_unknown_and_missing_joints(signals, slider_model):
+    time, q, f = signals
+    with pytest.raises(
+        DatasetError, match="lacks joint 'right' and has unknown joint 'rihgt'.*left, right"
+    ):
+        Dataset(time, ('left', 'rihgt'), q, f).for_model(slider_model)
+
+
+def test_arrays_are_frozen_copies(signals):
+    time, q, f = signals
+    data = Dataset(time, NAMES, q, f)
+    q[0] = 99.0
+    assert data.positions[0, 0] != 99.0
+    with pytest.raises(ValueError, match='read-only'):
+        data.positions[0, 0] = 1.0
