@@ -77,12 +77,12 @@ install_requirements() {
       requirements+=(colcon-common-extensions)
     fi
     # PYTHONPATH names the ROS packages: pip shall not count them among its own
-    quietly env -u PYTHONPATH "$VENV/bin/python" -m pip install --disable-pip-version-check \
-      -c requirements/constraints.txt "${requirements[@]}"
+    quietly env -u PYTHONPATH "$VENV/bin/python" -m pip install \
+      --disable-pip-version-check --no-compile -c requirements/constraints.txt "${requirements[@]}"
   else
     say "Python environment with ROS 2 Jazzy from wheels ($("$python" -V))"
     quietly "$python" -m venv "$VENV"
-    quietly "$VENV/bin/python" -m pip install --disable-pip-version-check \
+    quietly "$VENV/bin/python" -m pip install --disable-pip-version-check --no-compile \
       -c requirements/constraints.txt -r requirements/ros.txt -r requirements/runtime.txt \
       "${requirements[@]}"
     mend_wheels
@@ -129,7 +129,8 @@ install_packages() {
     files+=("$package/setup.py" "$package/setup.cfg" "$package/package.xml")
     arguments+=(-e "./$package")
   done
-  key="$(digest "${files[@]}")"
+  # folders of the share that appear later are linked then
+  key="$(digest "${files[@]}") $(ls -d pkm_*/{launch,config,rviz,foxglove} 2>/dev/null | xargs)"
   if is_current packages "$key"; then return; fi
   say "installing ${PACKAGES[*]}"
   quietly "$VENV/bin/python" -m pip install --disable-pip-version-check --no-deps \
@@ -138,7 +139,9 @@ install_packages() {
     mkdir -p "$VENV/share/$package" "$VENV/lib/$package"
     touch "$VENV/share/ament_index/resource_index/packages/$package"
     for folder in package.xml launch config rviz foxglove; do
-      ln -sfn "$PKM_ROOT/$package/$folder" "$VENV/share/$package/$folder"
+      if [ -e "$package/$folder" ]; then
+        ln -sfn "$PKM_ROOT/$package/$folder" "$VENV/share/$package/$folder"
+      fi
     done
     for script in $(sed -nE "s/^ *\"([a-z_]+) = $package\..*:main\",?$/\1/p" "$package/setup.py"); do
       ln -sfn "$VENV/bin/$script" "$VENV/lib/$package/$script"
