@@ -83,7 +83,7 @@ class SimulatedPlant:
         substep: float = 1e-4,
     ) -> None:
         self.description = description
-        self.effects = PlantEffects.from_description(description) if effects is None else effects
+        self._effects = PlantEffects.from_description(description) if effects is None else effects
         self.actuated_joints = description.actuated_joints
         self.step_time = float(step)
         self.substeps = _whole_ratio(step, substep)
@@ -98,22 +98,35 @@ class SimulatedPlant:
         self.reset(seed)
         self._check_substep()
 
-    def reset(self, seed: int | None = None) -> PlantSample:
-        """Return to the home configuration at rest, at time zero.
+    @property
+    def effects(self) -> PlantEffects:
+        """Effects beyond rigid bodies."""
+        return self._effects
+
+    @effects.setter
+    def effects(self, effects: PlantEffects) -> None:
+        self._effects = effects
+        self._lay_out()
+        self._sensors.set_effects(effects)
+
+    def reset(self, seed: int | None = None, time: float = 0.0) -> PlantSample:
+        """Return to the home configuration at rest.
 
         Parameters
         ----------
         seed : int, optional
             New seed of the noise; without it the noise starts again as before.
+        time : float
+            Time from which the plant goes on [s], rounded to whole intervals.
         """
         if seed is not None:
             self._seed = seed
         self._sensors = Sensors(self.description, self.effects, self._seed)
-        self._steps = 0
+        self._steps = round(time / self.step_time)
         mujoco.mj_resetDataKeyframe(self.mujoco_model, self.mujoco_data, 0)
         mujoco.mj_forward(self.mujoco_model, self.mujoco_data)
         zero = np.zeros(len(self.actuated_joints))
-        self._sample = self._measure(0.0, self._actuated_positions(), zero, zero)
+        self._sample = self._measure(self.time, self._actuated_positions(), zero, zero)
         return self._sample
 
     @property
@@ -135,7 +148,7 @@ class SimulatedPlant:
             If the command has the wrong size or is not finite (the robot does not
             move then), or if the simulation has diverged.
         """
-        forces = self._checked(command)
+        forces = np.clip(self.check_command(command), -self._limits, self._limits)
         model, data = self.mujoco_model, self.mujoco_data
         sums = self._sums
         sums[:] = 0.0
@@ -166,6 +179,23 @@ class SimulatedPlant:
         velocities = (sums[1] + 0.5 * (after - before)) / self.substeps
         self._sample = self._measure(start, sums[0] / self.substeps, velocities, forces)
         return self._sample
+
+    def check_command(self, command: ArrayLike) -> Array:
+        """Return a command as (n_a,) forces [N, N m]; raises SimulationError if it is unfit."""
+        forces = np.array(command, dtype=float)
+        if forces.shape != (len(self.actuated_joints),):
+            raise SimulationError(
+                f"robot '{self.description.name}' takes {len(self.actuated_joints)} actuator "
+                f'forces ({", ".join(self.actuated_joints)}), got an array of shape '
+                f'{forces.shape}'
+            )
+        if not np.isfinite(forces).all():
+            worst = int(np.flatnonzero(~np.isfinite(forces))[0])
+            raise SimulationError(
+                f"the force of joint '{self.actuated_joints[worst]}' must be finite, got "
+                f'{forces[worst]}'
+            )
+        return forces
 
     def hold(self) -> PlantSample:
         """Let one control interval pass with the brakes on: nothing moves, no current."""
@@ -234,24 +264,6 @@ class SimulatedPlant:
             coupling = np.linalg.pinv(response @ jacobian.T, rcond=1e-12, hermitian=True)
             inverse = inverse - response.T @ coupling @ response
         return np.asarray(np.diag(inverse))
-
-    # -- one interval -------------------------------------------------------------
-
-    def _checked(self, command: ArrayLike) -> Array:
-        forces = np.array(command, dtype=float)
-        if forces.shape != (len(self.actuated_joints),):
-            raise SimulationError(
-                f"robot '{self.description.name}' takes {len(self.actuated_joints)} actuator "
-                f'forces ({", ".join(self.actuated_joints)}), got an array of shape '
-                f'{forces.shape}'
-            )
-        if not np.isfinite(forces).all():
-            worst = int(np.flatnonzero(~np.isfinite(forces))[0])
-            raise SimulationError(
-                f"the force of joint '{self.actuated_joints[worst]}' must be finite, got "
-                f'{forces[worst]}'
-            )
-        return np.asarray(np.clip(forces, -self._limits, self._limits))
 
     def _actuated_positions(self) -> Array:
         return np.array(self._positions[self._actuated[0]])

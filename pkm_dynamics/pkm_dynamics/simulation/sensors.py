@@ -21,11 +21,15 @@ class Sensors:
     def __init__(self, description: Description, effects: PlantEffects, seed: int) -> None:
         streams = np.random.SeedSequence(seed).spawn(2)
         self._position_stream, self._force_stream = map(np.random.default_rng, streams)
+        self.set_effects(effects)
+        constants = np.array([a.force_constant for a in description.actuators], dtype=float)
+        self._force_constants = np.where(np.isfinite(constants), constants, 1.0)
+
+    def set_effects(self, effects: PlantEffects) -> None:
+        """Change noise and resolution; the streams of random numbers go on."""
         self._position_factor = _factor(effects.position_covariance)
         self._force_factor = _factor(effects.force_covariance)
         self._resolution = effects.position_resolution
-        constants = np.array([a.force_constant for a in description.actuators], dtype=float)
-        self._force_constants = np.where(np.isfinite(constants), constants, 1.0)
 
     def positions(self, truth: Array) -> Array:
         """Return measured positions (n_a,) [m, rad]: noise, then quantisation."""

@@ -1,0 +1,92 @@
+"""Messages of the simulated robot: made once, filled at every step."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from pkm_msgs.msg import MotorCurrents
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+
+from pkm_dynamics.simulation import PlantSample
+
+MEASURED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+CLOCK = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class PlantPublishers:
+    """Publishers of a plant's samples.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+        Owner of the publishers.
+    joints : list of str
+        Actuated joints.
+    ground_truth, clock : bool
+        Whether these two topics are published.
+    """
+
+    def __init__(self, node: Node, joints: list[str], ground_truth: bool, clock: bool) -> None:
+        n_a = len(joints)
+        self._positions, self._currents = _numbers(n_a), _numbers(n_a)
+        self._state = JointState(name=joints, position=self._positions)
+        self._motor = MotorCurrents(name=joints, current=self._currents)
+        self._truth_arrays = [_numbers(n_a) for _ in range(3)]
+        position, velocity, effort = self._truth_arrays
+        self._truth = JointState(name=joints, position=position, velocity=velocity, effort=effort)
+        self._clock = Clock()
+        self._state_publisher = node.create_publisher(JointState, 'joint_states', MEASURED)
+        self._motor_publisher = node.create_publisher(MotorCurrents, 'motor_currents', MEASURED)
+        self._truth_publisher: Any = None
+        if ground_truth:
+            self._truth_publisher = node.create_publisher(JointState, 'ground_truth', MEASURED)
+        self._clock_publisher: Any = None
+        if clock:
+            self._clock_publisher = node.create_publisher(Clock, '/clock', CLOCK)
+
+    @property
+    def state_stamp(self) -> Time:
+        """Stamp of the latest joint state."""
+        return self._state.header.stamp
+
+    def publish(self, sample: PlantSample) -> None:
+        """Publish a sample; the joint state last, since a controller may answer it."""
+        if self._clock_publisher is not None:
+            set_stamp(self._clock.clock, sample.time)
+            self._clock_publisher.publish(self._clock)
+        set_stamp(self._motor.header.stamp, sample.current_time)
+        _fill(self._currents, sample.currents)
+        self._motor_publisher.publish(self._motor)
+        if self._truth_publisher is not None:
+            set_stamp(self._truth.header.stamp, sample.current_time)
+            truth = (sample.truth_positions, sample.truth_velocities, sample.truth_forces)
+            for target, values in zip(self._truth_arrays, truth, strict=True):
+                _fill(target, values)
+            self._truth_publisher.publish(self._truth)
+        self.publish_state(sample)
+
+    def publish_state(self, sample: PlantSample) -> None:
+        """Publish the joint state of a sample alone."""
+        set_stamp(self._state.header.stamp, sample.time)
+        _fill(self._positions, sample.positions)
+        self._state_publisher.publish(self._state)
+
+
+def set_stamp(stamp: Time, time: float) -> None:
+    """Write a time [s] into a stamp, to the nanosecond."""
+    nanoseconds = round(time * 1e9)
+    stamp.sec, stamp.nanosec = divmod(nanoseconds, 1_000_000_000)
+
+
+def _numbers(count: int) -> array:
+    return array('d', bytes(8 * count))
+
+
+def _fill(target: array, values: np.ndarray) -> None:
+    memoryview(target).cast('B')[:] = np.ascontiguousarray(values).data.cast('B')

@@ -1,0 +1,255 @@
+"""Node `simulated_robot`: the MuJoCo plant behind the topics of a real robot."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.running import quick_executor, run_node
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+
+import pkm_description
+from pkm_description.errors import SimulationError
+from pkm_dynamics.nodes.command_stamps import label_of, stamp_label
+from pkm_dynamics.nodes.plant_publishers import PlantPublishers, set_stamp
+from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
+from pkm_dynamics.simulation.effects import SWITCHES
+
+PARAMETERS = (
+    NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
+    NodeParameter('seed', 0, 'seed of the measurement noise', lower=0, upper=2**31 - 1),
+    NodeParameter('lockstep', False, 'take one step for each command, as fast as it goes'),
+    NodeParameter('rate', 1000.0, 'control intervals per second', 'Hz', 1.0, 1e5),
+    NodeParameter('substep', 1e-4, 'longest integration step', 's', 1e-6, 1e-2),
+    NodeParameter(
+        'realtime_factor', 1.0, 'simulated over elapsed time when running freely', '1', 1e-3, 100.0
+    ),
+    NodeParameter(
+        'command_timeout', 0.1, 'without a command for this long the brakes close', 's', 1e-3, 60.0
+    ),
+    NodeParameter('ground_truth', True, 'publish noise-free positions, velocities and forces'),
+    NodeParameter('clock', True, 'publish the simulated time on /clock'),
+    *(
+        NodeParameter(f'effects.{name}', True, f'simulate {name.replace("_", " ")}')
+        for name in SWITCHES
+    ),
+)
+
+FIRST_REPEAT = 0.05
+LATER_REPEAT = 0.5
+LONGEST_LAG = 0.1
+
+
+class SimulatedRobot(Node):
+    """A simulated robot that takes effort commands and publishes what its sensors show.
+
+    In lockstep the state of a step is published and then one command is awaited, so
+    results do not depend on the machine's load; without an answer the state is
+    published again. When running freely a thread of its own steps the plant at
+    absolute deadlines with the latest command; without one for `command_timeout` the
+    brakes hold the robot where it is. Nothing moves before the first command.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('simulated_robot')
+        values = declare_parameters(self, PARAMETERS)
+        description = pkm_description.load(values['robot'])
+        switches = {name: values[f'effects.{name}'] for name in SWITCHES}
+        self._effects = PlantEffects.from_description(description).switched(**switches)
+        step = 1.0 / values['rate']
+        substep = step / max(1, round(step / values['substep'] + 0.4999))
+        self._plant = SimulatedPlant(description, self._effects, values['seed'], step, substep)
+        self._lock = threading.Lock()
+        self._lockstep = bool(values['lockstep'])
+        self._period = step / values['realtime_factor']
+        self._timeout = float(values['command_timeout'])
+        self._rejected = self._missed = self._stale = 0
+        self._command: list[float] | None = None
+        self._commanded_at = self._published_at = time.monotonic()
+        self._repeat = FIRST_REPEAT
+        self._braked = True
+        self._failure: SimulationError | None = None
+
+        joints = self._plant.actuated_joints
+        self._output = PlantPublishers(self, joints, values['ground_truth'], values['clock'])
+        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self.create_service(SetBool, '~/unmodelled_effects', self._on_unmodelled_effects)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        self.create_subscription(
+            Float64MultiArray, 'effort_controller/commands', self._on_command, QoSProfile(depth=10)
+        )
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._publish()
+        if self._lockstep:
+            self.create_timer(FIRST_REPEAT / 2, self._repeat_state, clock=steady)
+        else:
+            self._thread = threading.Thread(target=self._run_freely, daemon=True)
+            self._thread.start()
+        mode = 'lockstep' if self._lockstep else f'{1.0 / self._period:g} steps a second'
+        self.get_logger().info(
+            f"robot '{description.name}' at home, brakes on ({mode}, {len(joints)} actuators)"
+        )
+
+    def close(self) -> None:
+        """End the stepping thread."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout=2.0)
+
+    # -- commands -----------------------------------------------------------------
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        if self._lockstep:
+            self._answer(message)
+            return
+        try:
+            self._plant.check_command(message.data)
+        except SimulationError as error:
+            self._reject(error)
+            return
+        with self._lock:
+            self._command = message.data
+            self._commanded_at = time.monotonic()
+
+    def _answer(self, message: Float64MultiArray) -> None:
+        label = label_of(message)
+        if label is not None and label != self._expected:
+            self._stale += 1
+            return
+        try:
+            self._plant.check_command(message.data)
+        except SimulationError as error:
+            self._reject(error)
+            return
+        self._braked = False
+        self._repeat = LATER_REPEAT
+        self._plant.step(message.data)
+        self._publish()
+
+    def _reject(self, error: SimulationError) -> None:
+        self._rejected += 1
+        self.get_logger().error(f'command rejected: {error}', throttle_duration_sec=1.0)
+
+    # -- stepping -----------------------------------------------------------------
+
+    def _publish(self) -> None:
+        sample = self._plant.sample
+        self._output.publish(sample)
+        self._published_at = time.monotonic()
+        self._expected = stamp_label(self._output.state_stamp)
+
+    def _repeat_state(self) -> None:
+        """Publish the state again if nothing answered it: a controller may have come since."""
+        if time.monotonic() - self._published_at >= self._repeat:
+            self._output.publish_state(self._plant.sample)
+            self._published_at = time.monotonic()
+
+    def _run_freely(self) -> None:
+        deadline = time.monotonic()
+        while not self._stop.is_set():
+            deadline += self._period
+            wait = deadline - time.monotonic()
+            if wait > 0.0:
+                time.sleep(wait)
+            elif wait < -self._period:
+                self._missed += 1
+                if wait < -LONGEST_LAG:
+                    deadline = time.monotonic()
+            try:
+                with self._lock:
+                    self._step_freely()
+                    self._publish()
+            except SimulationError as error:
+                self._failure = error
+                self.get_logger().fatal(str(error))
+                return
+            except Exception:
+                if self.context.ok():
+                    raise
+                return
+
+    def _step_freely(self) -> None:
+        command = self._command
+        if command is not None and time.monotonic() - self._commanded_at > self._timeout:
+            self._command = command = None
+        if command is None:
+            if not self._braked:
+                self._braked = True
+                self.get_logger().warning(
+                    f'no valid command for {self._timeout:g} s: brakes on'
+                )
+            self._plant.hold()
+            return
+        if self._braked:
+            self._braked = False
+            self.get_logger().info('brakes off')
+        self._plant.step(command)
+
+    # -- services and diagnostics -------------------------------------------------
+
+    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        with self._lock:
+            self._command = None
+            self._braked = True
+            self._failure = None
+            self._plant.reset(time=self._plant.time + self._plant.step_time)
+            self._repeat = FIRST_REPEAT
+            self._publish()
+        response.success = True
+        response.message = f'at home, at rest, brakes on at {self._plant.time:.3f} s'
+        return response
+
+    def _on_unmodelled_effects(
+        self, request: SetBool.Request, response: SetBool.Response
+    ) -> SetBool.Response:
+        effects = self._effects if request.data else self._effects.without_unmodelled()
+        with self._lock:
+            self._plant.effects = effects
+        state = 'on, as configured' if request.data else 'off'
+        response.success = True
+        response.message = f'Stribeck friction and cogging are {state}'
+        return response
+
+    def _publish_diagnostics(self) -> None:
+        with self._lock:
+            gap = self._plant.closure_gap()
+            simulated = self._plant.time
+        status = DiagnosticStatus(name=self.get_fully_qualified_name())
+        status.hardware_id = self._plant.description.name
+        if self._failure is not None:
+            status.level, status.message = DiagnosticStatus.ERROR, str(self._failure)
+        elif gap > 1e-5 or self._rejected:
+            status.level = DiagnosticStatus.WARN
+            status.message = 'loops gape' if gap > 1e-5 else 'commands were rejected'
+        else:
+            status.message = 'brakes on' if self._braked else 'running'
+        status.values = [
+            KeyValue(key='simulated time [s]', value=f'{simulated:.3f}'),
+            KeyValue(key='closure gap [m]', value=f'{gap:.3e}'),
+            KeyValue(key='rejected commands', value=str(self._rejected)),
+            KeyValue(key='stale commands', value=str(self._stale)),
+            KeyValue(key='missed deadlines', value=str(self._missed)),
+        ]
+        array = DiagnosticArray(status=[status])
+        set_stamp(array.header.stamp, simulated)
+        self._diagnostics.publish(array)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node until it is interrupted."""
+    sys.exit(run_node(SimulatedRobot, args, quick_executor))
+
+
+if __name__ == '__main__':
+    main()
