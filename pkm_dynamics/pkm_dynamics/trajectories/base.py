@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.rotations import rpy_motion
 
 if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel, PlatformMotion
+    from pkm_dynamics import ClosedChainModel
 
 Array = NDArray[np.float64]
 
@@ -153,8 +154,6 @@ def to_motion(
     initial: Any = None,
 ) -> PlatformMotion:
     """Turn positions, velocities, accelerations (N, n_c) each into a motion of the platform."""
-    from pkm_dynamics import PlatformMotion
-
     x, xd, xdd = states
     if trajectory.coordinates == 'actuators':
         if trajectory.coordinate_names != tuple(model.actuated_joints):

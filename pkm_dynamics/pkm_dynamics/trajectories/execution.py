@@ -29,7 +29,8 @@ from pkm_dynamics.trajectories.base import (
 from pkm_dynamics.trajectories.point_to_point import quintic_blend, quintic_duration
 
 if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel, PlatformMotion
+    from pkm_dynamics import ClosedChainModel
+    from pkm_dynamics.motion import PlatformMotion
 
 APPROACH_ACCELERATION = 1.0  # [m/s^2, rad/s^2] bound of the approach
 SHORTEST_APPROACH = 0.1  # [s] of an approach that moves at all

@@ -1,0 +1,383 @@
+"""The trajectory controller: joint PD plus feedforward, clamps, defined stops.
+
+Free of ROS and of clocks: time and measured positions go in, forces come out. The
+desired motion is evaluated at the time of the measurement, so that the position error
+compares like with like whatever the delay of the message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_control.feedforward import Feedforward
+from pkm_control.gains import ServoGains
+from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
+from pkm_control.servo import VELOCITY_CUTOFF, JointServo
+from pkm_description.errors import PkmError
+from pkm_dynamics.rotations import rotation_to_rpy
+from pkm_dynamics.trajectories import Execution, Phase, StoppedExecution, Trajectory
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel, PlatformMotion
+
+Array = NDArray[np.float64]
+
+
+class ControlFault(PkmError):
+    """The controller cannot go on: commands stop, the drives' brakes take over.
+
+    Attributes
+    ----------
+    code : ErrorCode
+    outcome : Outcome or None
+        Of the motion that this ends, if one was under way.
+    """
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.outcome: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class ControllerOptions:
+    """Bounds and times of the controller.
+
+    Attributes
+    ----------
+    velocity_cutoff : float [Hz]
+        Low pass of the derivative part.
+    max_position_error : float [m, rad]
+        A larger error of any actuator ends the motion by a smooth stop.
+    fault_position_error : float [m, rad]
+        A larger error of any actuator stops commanding at once.
+    stroke_tolerance : float [m, rad]
+        A measured position this far beyond the stroke ends the motion by a smooth stop.
+    stop_time : float [s]
+        From full speed to rest; shortened to one period of the trajectory.
+    """
+
+    velocity_cutoff: float = VELOCITY_CUTOFF
+    max_position_error: float = 0.02
+    fault_position_error: float = 0.1
+    stroke_tolerance: float = 1e-3
+    stop_time: float = 0.5
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """One cycle: arrays (n_a,) in the order of the actuated joints.
+
+    Attributes
+    ----------
+    command, feedforward, feedback : [N, N m]
+        The command is clamped to the force limits.
+    saturated : (n_a,) bool
+    desired_position, desired_velocity, position : [m, rad], [m/s, rad/s]
+    trajectory_time : float [s]
+        Path parameter, 0 where the first recorded period begins.
+    outcome : Outcome or None
+        Set in the cycle in which a motion ends.
+    """
+
+    time: float
+    phase: Phase
+    trajectory_time: float
+    period_index: int
+    fraction: float
+    time_left: float
+    desired_position: Array
+    desired_velocity: Array
+    position: Array
+    feedforward: Array
+    feedback: Array
+    command: Array
+    saturated: NDArray[np.bool_]
+    model: str
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class _Desired:
+    """Desired state of one cycle; `motion` is what the feedforward is computed from."""
+
+    motion: PlatformMotion
+    position: Array
+    velocity: Array
+
+
+class TrajectoryController:
+    """State machine IDLE, HOLD, APPROACH, RAMP_IN, RUN, RAMP_OUT, STOPPING.
+
+    Not thread-safe: whoever calls from several threads holds a lock. `feedforward`
+    alone may be assigned at any time.
+
+    Parameters
+    ----------
+    model : ClosedChainModel
+    gains : ServoGains
+    feedforward : Feedforward
+    options : ControllerOptions
+    """
+
+    def __init__(
+        self,
+        model: ClosedChainModel,
+        gains: ServoGains,
+        feedforward: Feedforward,
+        options: ControllerOptions | None = None,
+    ) -> None:
+        self.model = model
+        self.feedforward = feedforward
+        self.options = options or ControllerOptions()
+        self._servo = JointServo(gains, self.options.velocity_cutoff)
+        self._lower = np.asarray(model.lower) - self.options.stroke_tolerance
+        self._upper = np.asarray(model.upper) + self.options.stroke_tolerance
+        self._force_limit = np.asarray(model.force_limit, dtype=float)
+        self._rest: _Desired | None = None
+        self._execution: Execution | StoppedExecution | None = None
+        self._origin: float | None = None
+        self._last_time: float | None = None
+        self._ending: tuple[ErrorCode, str] = (ErrorCode.NONE, '')
+        self._statistics = TrackingStatistics.empty(model.n_a)
+        self._desired: _Desired | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether the controller commands forces."""
+        return self._rest is not None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a motion is under way."""
+        return self._execution is not None
+
+    def activate(self, positions: ArrayLike) -> None:
+        """Hold the robot where it is: at the measured positions (n_a,) [m, rad].
+
+        Raises
+        ------
+        ControlFault
+            When the positions are not valid or belong to no closed configuration.
+        """
+        measured = self._checked(positions)
+        zero = np.zeros((1, len(measured)))
+        try:
+            motion = self.model.motion_from_actuators(measured[None], zero, zero)
+        except PkmError as error:
+            raise ControlFault(ErrorCode.KINEMATICS, f'measured positions: {error}') from error
+        self._servo.reset()
+        self._last_time = None
+        self._execution = None
+        self._rest = self._desired = _Desired(motion, measured, np.zeros_like(measured))
+
+    def deactivate(self) -> Outcome | None:
+        """Stop commanding; the outcome of a motion that this ends, if one was under way."""
+        outcome = None
+        if self._execution is not None:
+            outcome = Outcome(
+                ErrorCode.DEACTIVATED, 'controller deactivated during the motion', self._statistics
+            )
+        self._rest = self._desired = self._execution = None
+        return outcome
+
+    def plan(
+        self,
+        trajectory: Trajectory,
+        periods: int = 1,
+        ramp_time: float = 1.0,
+        approach_speed: float = 0.1,
+    ) -> Execution:
+        """Return the execution of `trajectory` from where the robot rests now.
+
+        Raises
+        ------
+        TrajectoryError
+            When the trajectory or an argument is malformed.
+        ControlFault
+            When the controller is not active or a motion is under way.
+        """
+        trajectory = trajectory.ordered(self.model.actuated_joints)
+        start = self.resting_coordinates(trajectory.coordinates)
+        return Execution(trajectory, periods, ramp_time, start, approach_speed)
+
+    def resting_coordinates(self, coordinates: str) -> Array:
+        """Desired coordinates at rest: pose (6,) or actuator positions (n_a,)."""
+        if self._rest is None:
+            raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
+        if self._execution is not None:
+            raise ControlFault(ErrorCode.BUSY, 'a motion is under way')
+        if coordinates == 'actuators':
+            return self._rest.position.copy()
+        motion = self._rest.motion
+        return np.concatenate([motion.position[0], rotation_to_rpy(motion.rotation[0])])
+
+    def start(self, execution: Execution) -> None:
+        """Begin `execution` with the next cycle.
+
+        Raises
+        ------
+        ControlFault
+            When the controller is not active, a motion is under way, or the execution
+            does not start where the robot rests.
+        """
+        coordinates = execution.trajectory.coordinates
+        gap = execution.evaluate([0.0])[0][0] - self.resting_coordinates(coordinates)
+        if coordinates == 'platform':
+            gap[3:] -= 2.0 * np.pi * np.round(gap[3:] / (2.0 * np.pi))
+        if np.abs(gap).max() > 1e-6:
+            raise ControlFault(
+                ErrorCode.INFEASIBLE, 'the motion does not start where the robot rests'
+            )
+        self._execution = execution
+        self._origin = None
+        self._ending = (ErrorCode.NONE, '')
+        self._statistics = TrackingStatistics.empty(self.model.n_a)
+
+    def stop(self, code: ErrorCode = ErrorCode.CANCELED, message: str = 'canceled') -> bool:
+        """Bring the motion to rest on its path; False if none is under way.
+
+        The first reason given is the one reported.
+        """
+        if self._execution is None:
+            return False
+        if self._ending[0] is ErrorCode.NONE:
+            self._ending = (code, message)
+            if self._origin is not None and self._last_time is not None:
+                self._brake(self._last_time - self._origin)
+        return True
+
+    def _brake(self, now: float) -> None:
+        assert self._execution is not None
+        period = self._execution.trajectory.period
+        stop_time = self.options.stop_time
+        if period is not None:
+            stop_time = min(stop_time, period)
+        self._execution = self._execution.stop(now, stop_time)
+
+    def step(self, time: float, positions: ArrayLike) -> StepResult:
+        """Run one cycle on positions (n_a,) [m, rad] measured at `time` [s].
+
+        Raises
+        ------
+        ControlFault
+            When commanding must stop at once; the controller is then inactive.
+        """
+        try:
+            return self._step(float(time), positions)
+        except ControlFault as fault:
+            if self.deactivate() is not None:
+                fault.outcome = Outcome(fault.code, str(fault), self._statistics)
+            raise
+
+    def _step(self, time: float, positions: ArrayLike) -> StepResult:
+        measured = self._checked(positions)
+        if self._rest is None or self._desired is None:
+            raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
+        interval = 0.0 if self._last_time is None else time - self._last_time
+        if not np.isfinite(time) or interval < 0.0:
+            raise ControlFault(
+                ErrorCode.BAD_STATE, f'time stamp went back by {-interval:.6f} s to {time:.6f} s'
+            )
+        self._last_time = time
+        phase, progress, outcome = self._advance(time)
+        desired = self._desired
+        error = desired.position - measured
+        feedforward = self.feedforward
+        try:
+            force = feedforward.forces(self.model, desired.motion)[0]
+        except PkmError as error:
+            raise ControlFault(ErrorCode.KINEMATICS, f'feedforward: {error}') from error
+        feedback = self._servo.feedback(interval, error)
+        wanted = force + feedback
+        if not np.isfinite(wanted).all():
+            joint = self.model.actuated_joints[int(np.argmin(np.isfinite(wanted)))]
+            raise ControlFault(ErrorCode.KINEMATICS, f'{joint}: the force is not finite')
+        command = np.clip(wanted, -self._force_limit, self._force_limit)
+        saturated = command != wanted
+        self._supervise(phase, measured, error, bool(saturated.any()))
+        trajectory_time, period_index, fraction, time_left = progress
+        return StepResult(
+            time, phase, trajectory_time, period_index, fraction, time_left,
+            desired.position, desired.velocity, measured, force, feedback, command,
+            saturated, feedforward.name, outcome,
+        )  # fmt: skip
+
+    def _advance(
+        self, time: float
+    ) -> tuple[Phase, tuple[float, int, float, float], Outcome | None]:
+        """Move the desired state on to `time`; phase, progress, and the outcome at the end."""
+        if self._execution is None:
+            assert self._rest is not None
+            self._desired = self._rest
+            return Phase.HOLD, (0.0, 0, 1.0, 0.0), None
+        if self._origin is None:
+            self._origin = time
+            if self._ending[0] is not ErrorCode.NONE:
+                self._brake(0.0)
+        now = time - self._origin
+        try:
+            self._desired = self._evaluate(self._execution, now)
+        except PkmError as error:
+            raise ControlFault(ErrorCode.KINEMATICS, f'at t = {now:.4f} s: {error}') from error
+        state = self._execution.state(now)
+        progress = (state.s, state.period_index, state.fraction, state.time_left)
+        outcome = None
+        if state.phase is Phase.HOLD:
+            outcome = Outcome(*self._ending, self._statistics)
+            self._rest = self._desired
+            self._execution = None
+        return state.phase, progress, outcome
+
+    def _evaluate(self, execution: Execution | StoppedExecution, now: float) -> _Desired:
+        assert self._desired is not None
+        motion = execution.motion([now], self.model, initial=self._desired.motion)
+        states = self.model.actuator_states(motion)
+        return _Desired(motion, states.positions[0], states.velocities[0])
+
+    def _supervise(self, phase: Phase, measured: Array, error: Array, saturated: bool) -> None:
+        magnitude = np.abs(error)
+        worst = int(np.argmax(magnitude))
+        joint = self.model.actuated_joints[worst]
+        if magnitude[worst] > self.options.fault_position_error:
+            raise ControlFault(
+                ErrorCode.TRACKING_ERROR,
+                f'{joint}: position error {error[worst]:.4g} exceeds the fault bound '
+                f'{self.options.fault_position_error:g}',
+            )
+        if self._execution is None:
+            return
+        self._statistics.add(error, saturated, phase is Phase.RUN)
+        if magnitude[worst] > self.options.max_position_error:
+            self.stop(
+                ErrorCode.TRACKING_ERROR,
+                f'{joint}: position error {error[worst]:.4g} exceeds the bound '
+                f'{self.options.max_position_error:g}',
+            )
+        outside = (measured < self._lower) | (measured > self._upper)
+        if outside.any():
+            axis = int(np.argmax(outside))
+            self.stop(
+                ErrorCode.LIMIT_VIOLATED,
+                f'{self.model.actuated_joints[axis]}: measured position {measured[axis]:.5g} '
+                f'left the stroke {self.model.lower[axis]:g} to {self.model.upper[axis]:g}',
+            )
+
+    def _checked(self, positions: ArrayLike) -> Array:
+        try:
+            measured = np.array(positions, dtype=float)
+        except (TypeError, ValueError):
+            raise ControlFault(ErrorCode.BAD_STATE, 'positions: not an array of numbers') from None
+        if measured.shape != (self.model.n_a,):
+            raise ControlFault(
+                ErrorCode.BAD_STATE,
+                f'positions: {self.model.n_a} are needed, got shape {measured.shape}',
+            )
+        if not np.isfinite(measured).all():
+            joint = self.model.actuated_joints[int(np.argmin(np.isfinite(measured)))]
+            raise ControlFault(ErrorCode.BAD_STATE, f'{joint}: measured position is not finite')
+        return measured

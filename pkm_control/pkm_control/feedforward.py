@@ -1,0 +1,130 @@
+"""Computed-force feedforward from a model whose parameters can be replaced.
+
+A `Feedforward` is immutable; a running controller is given another one by
+assigning a single reference, so no cycle ever sees a half-replaced model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description.errors import ModelFileError
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel, PlatformMotion
+
+Array = NDArray[np.float64]
+
+KINDS = ('rigid_body', 'friction', 'rotor')
+
+
+class NotPhysicalError(ModelFileError):
+    """Parameters that no real robot has: negative mass or friction."""
+
+
+@dataclass(frozen=True)
+class Feedforward:
+    """Actuator forces of a motion, or none.
+
+    Attributes
+    ----------
+    name : str
+        What is reported as the model in use.
+    parameters : (n_p,) or None
+        Standard parameters, those of excluded contributions set to zero; None for no
+        feedforward at all.
+    """
+
+    name: str
+    parameters: Array | None
+
+    def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Array:
+        """Forces (N, n_a) [N, N m]; zeros without a model."""
+        if self.parameters is None:
+            return np.zeros((len(motion), model.n_a))
+        return model.inverse_dynamics(motion, self.parameters)
+
+
+def no_feedforward() -> Feedforward:
+    """Feedback alone."""
+    return Feedforward('none', None)
+
+
+def nominal_feedforward(
+    model: ClosedChainModel,
+    rigid_body: bool = True,
+    friction: bool = True,
+    rotor: bool = True,
+) -> Feedforward:
+    """Feedforward with the parameters of the description."""
+    parts = {'rigid_body': rigid_body, 'friction': friction, 'rotor': rotor}
+    return _masked(model, 'nominal', np.asarray(model.nominal_parameters), parts)
+
+
+def identified_feedforward(
+    model: ClosedChainModel,
+    name: str,
+    parameter_names: Sequence[str],
+    values: ArrayLike,
+    rigid_body: bool = True,
+    friction: bool = True,
+    rotor: bool = True,
+) -> Feedforward:
+    """Feedforward with given standard parameters, matched by name.
+
+    Raises
+    ------
+    ModelFileError
+        When a parameter is missing, unknown, given twice or not finite.
+    NotPhysicalError
+        When a mass or a friction coefficient is negative.
+    """
+    numbers = np.asarray(values, dtype=float)
+    names = list(parameter_names)
+    if numbers.shape != (len(names),):
+        raise ModelFileError(f'{len(names)} parameter names, but values of shape {numbers.shape}')
+    if len(set(names)) < len(names):
+        twice = next(entry for entry in names if names.count(entry) > 1)
+        raise ModelFileError(f"parameter '{twice}' is given twice")
+    known = set(model.parameter_names)
+    for entry in names:
+        if entry not in known:
+            raise ModelFileError(f"parameter '{entry}' is unknown to robot '{_robot(model)}'")
+    missing = [entry for entry in model.parameter_names if entry not in set(names)]
+    if missing:
+        raise ModelFileError(f"parameter '{missing[0]}' is missing ({len(missing)} in all)")
+    order = {entry: i for i, entry in enumerate(names)}
+    sorted_values = numbers[[order[entry] for entry in model.parameter_names]]
+    for entry, value in zip(model.parameter_names, sorted_values, strict=True):
+        if not np.isfinite(value):
+            raise ModelFileError(f"parameter '{entry}' is not finite")
+    friction_mask = model.parameter_mask('friction')
+    for i, entry in enumerate(model.parameter_names):
+        if (entry.endswith('.m') or friction_mask[i]) and sorted_values[i] < -1e-9:
+            raise NotPhysicalError(f"parameter '{entry}' is negative: {sorted_values[i]:.6g}")
+    parts = {'rigid_body': rigid_body, 'friction': friction, 'rotor': rotor}
+    return _masked(model, name, sorted_values, parts)
+
+
+def _masked(
+    model: ClosedChainModel, name: str, parameters: Array, parts: dict[str, bool]
+) -> Feedforward:
+    kept = np.array(parameters, dtype=float)
+    for kind in KINDS:
+        if not parts[kind]:
+            kept[model.parameter_mask(kind)] = 0.0
+    if not any(parts.values()):
+        return no_feedforward()
+    left_out = [kind for kind in KINDS if not parts[kind] and model.parameter_mask(kind).any()]
+    kept.setflags(write=False)
+    suffix = ''.join(f' without {kind.replace("_", " ")}' for kind in left_out)
+    return Feedforward(name + suffix, kept)
+
+
+def _robot(model: ClosedChainModel) -> str:
+    return str(model.description.name)

@@ -1,0 +1,84 @@
+"""Joint PD whose derivative comes from positions through a low pass."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_control.gains import GainError, ServoGains
+
+Array = NDArray[np.float64]
+
+VELOCITY_CUTOFF = 100.0  # [Hz]
+
+
+class FilteredDerivative:
+    """Derivative of sampled signals behind a second-order Butterworth low pass.
+
+    Transfer function s w^2 / (s^2 + sqrt(2) w s + w^2), discretised by the trapezoidal
+    rule for the interval at hand, so that it stays stable and unbiased when samples
+    come late or are lost.
+
+    Parameters
+    ----------
+    cutoff : float [Hz]
+    """
+
+    def __init__(self, cutoff: float) -> None:
+        if not math.isfinite(cutoff) or cutoff <= 0.0:
+            raise GainError(f'velocity_cutoff: a positive number is needed, got {cutoff}')
+        self.cutoff = float(cutoff)
+        self._w = 2.0 * math.pi * self.cutoff
+        self._filtered: Array | None = None
+        self._input: Array | None = None
+        self._rate: Array | None = None
+
+    def reset(self) -> None:
+        """Forget the past; the next sample counts as at rest."""
+        self._filtered = None
+
+    def update(self, interval: float, values: Array) -> Array:
+        """Return the filtered derivative after `values` (n,), `interval` [s] after the last.
+
+        An interval of zero returns the derivative unchanged.
+        """
+        if self._filtered is None or self._input is None or self._rate is None:
+            self._filtered = values.copy()
+            self._input = values.copy()
+            self._rate = np.zeros_like(values)
+            return self._rate
+        if interval <= 0.0:
+            return self._rate
+        w, h = self._w, interval
+        # (I - h/2 A) x+ = (I + h/2 A) x + h/2 b (u + u+), A = [0 1; -w^2 -sqrt(2) w], b = [0, w^2]
+        a, b = 0.5 * h * w * w, 0.5 * h * math.sqrt(2.0) * w
+        position = self._filtered + 0.5 * h * self._rate
+        rate = (1.0 - b) * self._rate + a * (self._input + values - self._filtered)
+        new_rate = (rate - a * position) / (1.0 + b + 0.5 * h * a)
+        self._filtered = position + 0.5 * h * new_rate
+        self._rate = new_rate
+        self._input = values.copy()
+        return new_rate
+
+
+class JointServo:
+    """PD on the position error of each actuator.
+
+    The low pass acts on the derivative of the error, not of the position: its delay
+    then costs phase margin only and adds no error of its own along a fast motion.
+    """
+
+    def __init__(self, gains: ServoGains, velocity_cutoff: float = VELOCITY_CUTOFF) -> None:
+        self.gains = gains
+        self._derivative = FilteredDerivative(velocity_cutoff)
+
+    def reset(self) -> None:
+        """Forget the past errors."""
+        self._derivative.reset()
+
+    def feedback(self, interval: float, error: Array) -> Array:
+        """Force (n_a,) [N, N m] for the error (n_a,), `interval` [s] after the last one."""
+        rate = self._derivative.update(interval, error)
+        return self.gains.proportional * error + self.gains.derivative * rate

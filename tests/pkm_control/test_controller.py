@@ -1,0 +1,269 @@
+"""The controller's core in closed loop with an analytic gantry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gantry import Gantry, GantryPlant
+
+from pkm_control.closed_loop import run_closed_loop
+from pkm_control.controller import ControlFault, ControllerOptions, TrajectoryController
+from pkm_control.feedforward import Feedforward, no_feedforward, nominal_feedforward
+from pkm_control.gains import servo_gains
+from pkm_control.outcome import ErrorCode
+from pkm_dynamics.trajectories import (
+    CircleTrajectory,
+    Execution,
+    FourierTrajectory,
+    Phase,
+    SampledTrajectory,
+)
+
+CIRCLE = CircleTrajectory([0.05, 0, 0, 0, 0, 0], [0.5, 0, 0], 0.15, 1.0)
+
+
+def controller(
+    model: Gantry | None = None, feedforward: Feedforward | None = None, **options: float
+) -> TrajectoryController:
+    model = model or Gantry()
+    feedforward = feedforward or nominal_feedforward(model)
+    gains = servo_gains(model)
+    return TrajectoryController(model, gains, feedforward, ControllerOptions(**options))
+
+
+def follow(plant, controller, trajectory, periods=1, ramp_time=0.4, speed=0.5, settle_time=0.02, **more):
+    return run_closed_loop(
+        plant, controller, trajectory, periods, ramp_time, speed, settle_time, **more
+    )
+
+
+def test_right_model_leaves_no_error_and_no_model_leaves_one() -> None:
+    rms = {}
+    for feedforward in (no_feedforward(), nominal_feedforward(Gantry())):
+        c = controller(feedforward=feedforward, max_position_error=0.1)
+        recording = follow(GantryPlant(c.model), c, CIRCLE, periods=2)
+        assert recording.outcome is not None and recording.outcome.succeeded
+        statistics = recording.outcome.statistics
+        np.testing.assert_allclose(statistics.rms, recording.tracking_rms(), rtol=1e-9)
+        np.testing.assert_allclose(
+            statistics.largest, np.abs(recording.errors[recording.running]).max(axis=0)
+        )
+        rms[feedforward.name] = np.linalg.norm(recording.tracking_rms())
+    assert rms['none'] > 30.0 * rms['nominal']
+    assert rms['nominal'] < 2e-4
+
+
+def test_phases_in_order_and_exact_periods() -> None:
+    c = controller()
+    recording = follow(GantryPlant(c.model), c, CIRCLE, periods=2)
+    phases = recording.phase
+    assert [int(p) for p in phases[np.flatnonzero(np.diff(phases, prepend=-1))]] == [
+        Phase.HOLD, Phase.APPROACH, Phase.RAMP_IN, Phase.RUN, Phase.RAMP_OUT, Phase.HOLD,
+    ]  # fmt: skip
+    run = recording.running
+    expected = CIRCLE.evaluate(recording.trajectory_time[run])[0][:, :3]
+    np.testing.assert_allclose(recording.desired_positions[run], expected, atol=1e-12)
+
+
+def test_actuator_coordinates_in_another_order() -> None:
+    trajectory = FourierTrajectory(
+        1.0, [0.0] * 3, [[0.1], [0.2], [0.05]], [[0.0]] * 3, 'actuators', ['z', 'x', 'y']
+    )
+    c = controller()
+    recording = follow(GantryPlant(c.model), c, trajectory)
+    run = recording.running
+    assert np.abs(recording.positions[run][:, 0]).max() == pytest.approx(0.2, rel=0.02)
+    assert np.abs(recording.positions[run][:, 2]).max() == pytest.approx(0.1, rel=0.02)
+
+
+def test_commands_are_clamped_and_saturation_is_counted() -> None:
+    model = Gantry(force_limit=130.0)  # 98 N hold the platform
+    c = controller(model, max_position_error=0.09)
+    recording = follow(GantryPlant(model), c, CIRCLE)
+    assert np.abs(recording.commands).max() == 130.0
+    assert recording.saturated.any()
+    assert recording.outcome is not None
+    assert 0.0 < recording.outcome.statistics.saturated_fraction < 1.0
+
+
+@pytest.mark.parametrize('delay', [0.1, 0.9, 1.5, 2.5, 3.5])
+def test_cancel_anywhere_comes_to_rest_on_the_path_and_holds(delay: float) -> None:
+    def cancel(time: float, c: TrajectoryController) -> None:
+        if time >= delay:
+            c.stop()
+
+    c = controller()
+    start = [0.1, 0.0, 0.0]
+    plant = GantryPlant(c.model, start=start)
+    recording = follow(plant, c, CIRCLE, 2, 0.8, 0.2, before_step=cancel)
+    assert recording.outcome is not None and recording.outcome.code is ErrorCode.CANCELED
+    stopping = recording.time[recording.phase == Phase.STOPPING]
+    assert stopping[0] == pytest.approx(delay, abs=2e-3)
+    assert stopping[-1] - stopping[0] <= 0.5 + 1e-9
+    steps = np.diff(recording.desired_positions, axis=0)
+    assert np.abs(np.diff(steps, axis=0)).max() < 1.5e-5  # no jump: 15 m/s^2 at most
+    np.testing.assert_array_equal(recording.desired_velocities[-1], 0.0)
+    assert np.abs(recording.errors).max() < 2e-3
+    assert c.active and not c.busy
+    again = follow(plant, c, CIRCLE)
+    assert again.outcome is not None and again.outcome.succeeded
+
+
+def test_stop_time_is_at_most_a_period() -> None:
+    quick = CircleTrajectory([0.0] * 6, [0.0] * 3, 0.01, 0.5)  # period 0.126 s
+    c = controller()
+    recording = follow(
+        GantryPlant(c.model), c, quick, 20,
+        before_step=lambda t, c: c.stop() if t > 1.0 else None,
+    )  # fmt: skip
+    stopping = recording.time[recording.phase == Phase.STOPPING]
+    assert stopping[-1] - stopping[0] <= quick.period
+
+
+def test_lost_actuator_ends_in_a_smooth_stop_with_the_reason() -> None:
+    class Weak(GantryPlant):
+        def step(self, command):
+            return super().step(command * [1.0, 0.05, 1.0])
+
+    c = controller(feedforward=no_feedforward(), max_position_error=0.02)
+    recording = follow(Weak(c.model), c, CIRCLE, 3)
+    assert recording.outcome is not None
+    assert recording.outcome.code is ErrorCode.TRACKING_ERROR
+    assert recording.outcome.message.startswith('y: position error')
+    assert c.active
+
+
+def test_runaway_is_a_fault() -> None:
+    class Reversed(GantryPlant):
+        def step(self, command):
+            return super().step(-command)
+
+    c = controller()
+    with pytest.raises(ControlFault) as caught:
+        follow(Reversed(c.model), c, CIRCLE)
+    assert caught.value.code is ErrorCode.TRACKING_ERROR
+    assert caught.value.outcome is not None
+    assert not c.active
+
+
+def test_leaving_the_stroke_stops_the_motion() -> None:
+    model = Gantry()
+    model.upper = np.array([0.1, 1.0, 1.0])
+    c = controller(model)
+    recording = follow(GantryPlant(model), c, CIRCLE, 3)
+    assert recording.outcome is not None
+    assert recording.outcome.code is ErrorCode.LIMIT_VIOLATED
+    assert recording.outcome.message.startswith('x: ')
+
+
+@pytest.mark.parametrize(
+    ('positions', 'message'),
+    [
+        ([0.0, np.nan, 0.0], 'y: measured position is not finite'),
+        ([0.0, 0.0, np.inf], 'z: measured position is not finite'),
+        ([0.0, 0.0], '3 are needed'),
+        ([[0.0, 0.0, 0.0]], '3 are needed'),
+        ('abc', 'not an array'),
+    ],
+)
+def test_bad_positions_stop_commanding(positions: object, message: str) -> None:
+    c = controller()
+    with pytest.raises(ControlFault, match=message):
+        c.activate(positions)
+    c.activate(np.zeros(3))
+    c.start(c.plan(CIRCLE))
+    c.step(0.0, np.zeros(3))
+    with pytest.raises(ControlFault, match=message) as caught:
+        c.step(0.001, positions)
+    assert caught.value.code is ErrorCode.BAD_STATE
+    assert caught.value.outcome is not None
+    assert not c.active and not c.busy
+    with pytest.raises(ControlFault, match='not active'):
+        c.step(0.002, np.zeros(3))
+
+
+def test_time_going_back_stops_commanding_and_standing_still_does_not() -> None:
+    c = controller()
+    c.activate(np.zeros(3))
+    first = c.step(1.0, np.zeros(3))
+    np.testing.assert_array_equal(c.step(1.0, np.zeros(3)).command, first.command)
+    with pytest.raises(ControlFault, match='went back'):
+        c.step(0.5, np.zeros(3))
+
+
+def test_kinematics_failing_on_the_way_is_a_fault() -> None:
+    c = controller()
+    c.model.singular_at = 0.1
+    with pytest.raises(ControlFault, match='singular') as caught:
+        follow(GantryPlant(c.model), c, CIRCLE)
+    assert caught.value.code is ErrorCode.KINEMATICS
+
+
+def test_a_non_finite_feedforward_never_reaches_the_drive() -> None:
+    c = controller()
+    c.activate(np.zeros(3))
+    c.feedforward = Feedforward('broken', np.full(c.model.n_p, np.nan))
+    with pytest.raises(ControlFault, match='not finite'):
+        c.step(0.0, np.zeros(3))
+
+
+def test_refuses_what_it_cannot_start() -> None:
+    c = controller()
+    with pytest.raises(ControlFault) as caught:
+        c.plan(CIRCLE)
+    assert caught.value.code is ErrorCode.NOT_ACTIVE
+    c.activate(np.zeros(3))
+    with pytest.raises(ControlFault) as caught:
+        c.start(Execution(CIRCLE))  # starts elsewhere
+    assert caught.value.code is ErrorCode.INFEASIBLE
+    execution = c.plan(CIRCLE)
+    c.start(execution)
+    with pytest.raises(ControlFault) as caught:
+        c.plan(CIRCLE)
+    assert caught.value.code is ErrorCode.BUSY
+
+
+def test_deactivation_reports_the_motion_it_ends() -> None:
+    c = controller()
+    c.activate(np.zeros(3))
+    assert c.deactivate() is None
+    c.activate(np.zeros(3))
+    c.start(c.plan(CIRCLE))
+    c.step(0.0, np.zeros(3))
+    outcome = c.deactivate()
+    assert outcome is not None and outcome.code is ErrorCode.DEACTIVATED
+
+
+def test_feedforward_can_be_replaced_in_the_middle() -> None:
+    c = controller(feedforward=no_feedforward(), max_position_error=0.1)
+    nominal = nominal_feedforward(c.model)
+
+    def replace(time: float, c: TrajectoryController) -> None:
+        if time > 1.8:
+            c.feedforward = nominal
+
+    recording = follow(
+        GantryPlant(c.model), c, CIRCLE, 4, before_step=replace
+    )
+    error = np.linalg.norm(recording.errors, axis=1)
+    time = recording.time
+    assert error[(time > 1.4) & (time < 1.8)].mean() > 10.0 * error[(time > 2.1) & (time < 4.0)].mean()
+
+
+def test_sampled_motion_runs_once_from_rest_to_rest() -> None:
+    samples = np.zeros((5, 6))
+    samples[:, 0] = [0.0, 0.1, -0.1, 0.2, 0.15]
+    c = controller()
+    trajectory = SampledTrajectory(np.linspace(0.0, 2.0, 5), samples)
+    recording = follow(GantryPlant(c.model), c, trajectory)
+    assert recording.outcome is not None and recording.outcome.succeeded
+    assert recording.positions[-1, 0] == pytest.approx(0.15, abs=1e-3)
+
+
+def test_noise_on_the_sensors_stays_small_in_the_command() -> None:
+    c = controller()
+    plant = GantryPlant(c.model, noise=2e-5)
+    recording = follow(plant, c, CIRCLE, settle_time=0.2)
+    quiet = recording.commands[recording.time < 0.2]
+    assert quiet.std(axis=0).max() < 10.0
+    assert np.abs(recording.errors).max() < 1e-3

@@ -1,0 +1,74 @@
+"""Feedforward: contributions, matching by name, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gantry import Gantry
+
+from pkm_control.feedforward import (
+    NotPhysicalError,
+    identified_feedforward,
+    no_feedforward,
+    nominal_feedforward,
+)
+from pkm_description.errors import ModelFileError
+
+MODEL = Gantry(mass=10.0, coulomb=5.0, viscous=20.0, rotor=2.0)
+MOTION = MODEL.motion_from_actuators(
+    np.zeros((1, 3)), np.full((1, 3), 0.5), np.array([[1.0, 2.0, 3.0]])
+)
+
+
+def test_contributions_can_be_left_out() -> None:
+    rigid = 10.0 * np.array([1.0, 2.0, 12.81])
+    friction, rotor = np.full(3, 15.0), 2.0 * np.array([1.0, 2.0, 3.0])
+
+    def forces(**parts: bool) -> np.ndarray:
+        return nominal_feedforward(MODEL, **parts).forces(MODEL, MOTION)[0]
+
+    np.testing.assert_allclose(forces(), rigid + friction + rotor)
+    np.testing.assert_allclose(forces(friction=False), rigid + rotor)
+    np.testing.assert_allclose(forces(rotor=False), rigid + friction)
+    np.testing.assert_allclose(forces(rigid_body=False), friction + rotor)
+    np.testing.assert_array_equal(forces(rigid_body=False, friction=False, rotor=False), 0.0)
+    np.testing.assert_array_equal(no_feedforward().forces(MODEL, MOTION), np.zeros((1, 3)))
+
+
+def test_names_say_what_is_in_use() -> None:
+    assert nominal_feedforward(MODEL).name == 'nominal'
+    assert nominal_feedforward(MODEL, friction=False).name == 'nominal without friction'
+
+
+def test_parameters_are_matched_by_name() -> None:
+    random = np.random.default_rng(8)
+    values = MODEL.nominal_parameters * random.uniform(0.8, 1.2, MODEL.n_p)
+    order = random.permutation(MODEL.n_p)
+    names = [MODEL.parameter_names[i] for i in order]
+    feedforward = identified_feedforward(MODEL, 'wls', names, values[order])
+    np.testing.assert_array_equal(feedforward.parameters, values)
+    assert not feedforward.parameters.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        (lambda n, v: (n[:-1], v[:-1]), "'z.rotor' is missing"),
+        (lambda n, v: (n + ['w.rotor'], [*v, 1.0]), "'w.rotor' is unknown"),
+        (lambda n, v: (n[:-1] + ['platform.m'], v), "'platform.m' is given twice"),
+        (lambda n, v: (n, [*v[:-1], np.nan]), "'z.rotor' is not finite"),
+        (lambda n, v: (n, v[:-1]), 'values of shape'),
+    ],
+)
+def test_refusals_name_the_parameter(change, message: str) -> None:
+    names, values = change(list(MODEL.parameter_names), list(MODEL.nominal_parameters))
+    with pytest.raises(ModelFileError, match=message):
+        identified_feedforward(MODEL, 'wls', names, values)
+
+
+@pytest.mark.parametrize('index', [0, 1, 2])
+def test_negative_mass_and_friction_are_not_physical(index: int) -> None:
+    values = np.array(MODEL.nominal_parameters)
+    values[index] = -0.1
+    with pytest.raises(NotPhysicalError, match=MODEL.parameter_names[index]):
+        identified_feedforward(MODEL, 'wls', MODEL.parameter_names, values)

@@ -1,0 +1,69 @@
+"""Gains, derivative filter and servo against textbook behaviour."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from gantry import Gantry
+
+from pkm_control.gains import GainError, inertia_matrix, modal_frequencies, servo_gains
+from pkm_control.servo import FilteredDerivative, JointServo
+
+
+def test_inertia_of_the_gantry_is_mass_and_rotor() -> None:
+    np.testing.assert_allclose(inertia_matrix(Gantry(mass=7.0, rotor=3.0)), 10.0 * np.eye(3))
+
+
+def test_gains_give_the_natural_frequency_and_damping() -> None:
+    model = Gantry()
+    gains = servo_gains(model, bandwidth=8.0, damping=0.7)
+    w = np.sqrt(gains.proportional / gains.inertia)
+    np.testing.assert_allclose(w, 2.0 * math.pi * 8.0)
+    np.testing.assert_allclose(gains.derivative, 2.0 * 0.7 * gains.inertia * w)
+    np.testing.assert_allclose(modal_frequencies(model, gains), 8.0)
+    doubled = servo_gains(model, bandwidth=8.0, damping=0.7, scale=2.0)
+    np.testing.assert_allclose(doubled.proportional, 2.0 * gains.proportional)
+    np.testing.assert_allclose(doubled.derivative, 2.0 * gains.derivative)
+
+
+@pytest.mark.parametrize('name', ['bandwidth', 'damping', 'scale'])
+@pytest.mark.parametrize('value', [0.0, -1.0, math.nan, math.inf])
+def test_senseless_gains_are_refused(name: str, value: float) -> None:
+    with pytest.raises(GainError, match=name):
+        servo_gains(Gantry(), **{name: value})
+
+
+@pytest.mark.parametrize('frequency', [2.0, 50.0, 100.0])
+def test_derivative_has_the_frequency_response_of_its_filter(frequency: float) -> None:
+    step, cutoff = 1e-4, 100.0
+    derivative = FilteredDerivative(cutoff)
+    t = np.arange(0.0, 2.0, step)
+    w = 2.0 * math.pi * frequency
+    out = np.array([derivative.update(step, np.array([math.sin(w * time)]))[0] for time in t])
+    s, wc = 1j * w, 2.0 * math.pi * cutoff
+    response = s * wc**2 / (s**2 + math.sqrt(2.0) * wc * s + wc**2)
+    expected = np.imag(response * np.exp(1j * w * t))
+    late = t > 1.0
+    np.testing.assert_allclose(out[late], expected[late], atol=0.01 * abs(response))
+
+
+def test_derivative_of_a_ramp_survives_uneven_sampling() -> None:
+    random = np.random.default_rng(7)
+    derivative, time = FilteredDerivative(100.0), 0.0
+    for _ in range(400):
+        interval = random.choice([0.0, 5e-4, 1e-3, 2e-3, 2e-2])
+        time += interval
+        rate = derivative.update(interval, np.array([3.0 * time, 1.0]))
+    np.testing.assert_allclose(rate, [3.0, 0.0], rtol=1e-6, atol=1e-6)
+
+
+def test_servo_forgets_on_reset() -> None:
+    servo = JointServo(servo_gains(Gantry()))
+    error = np.full(3, 0.01)
+    first = servo.feedback(0.0, error)
+    servo.feedback(1e-3, -error)
+    servo.reset()
+    np.testing.assert_array_equal(servo.feedback(1e-3, error), first)
+    np.testing.assert_allclose(first, servo.gains.proportional * 0.01)
