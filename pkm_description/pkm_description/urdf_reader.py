@@ -73,9 +73,15 @@ def _expand_xacro(path: Path) -> str:
             f"'{path}' needs xacro, which is not installed; expand it to .urdf first"
         ) from None
     try:
-        return str(xacro.process_file(str(path)).toprettyxml(indent='  '))
+        expanded = xacro.process_file(str(path)).toxml()
     except Exception as error:  # xacro raises many unrelated types
         raise DescriptionError(f"xacro cannot expand '{path}': {error}") from None
+    # Without xacro's banner comment, which names the machine's folders.
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, remove_comments=True, remove_blank_text=True
+    )
+    root = etree.fromstring(expanded.encode(), parser)
+    return str(etree.tostring(root, pretty_print=True, encoding='unicode'))
 
 
 def parse_urdf(text: str, where: str = 'URDF') -> UrdfContent:

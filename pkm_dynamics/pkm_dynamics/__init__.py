@@ -1,1 +1,13 @@
-"""Kinematics, dynamics, regressors, friction and base parameters of closed-chain robots, and a simulated robot."""
+"""Kinematics and dynamics of closed chains."""
+
+from pkm_dynamics.base_parameters import BaseParameters
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion
+
+__all__ = [
+    'ActuatorStates',
+    'BaseParameters',
+    'ClosedChainModel',
+    'JointStates',
+    'PlatformMotion',
+]

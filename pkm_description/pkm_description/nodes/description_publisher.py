@@ -1,0 +1,78 @@
+"""Node `description_publisher`: the robot's description, latched."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+
+from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly
+from pkm_description.loader import load
+from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.running import run_node
+
+PARAMETERS = (
+    NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
+    NodeParameter('diagnostics_period', 1.0, 'time between diagnostics', 's', 0.01, 3600.0),
+)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class DescriptionPublisher(Node):
+    """Publishes the URDF and its sidecar once, latched, and the closure gap at home.
+
+    `robot_description` is the expanded URDF with its constraints, which other URDF
+    tools read as a tree; `robot_description_yaml` is what a URDF cannot say.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('description_publisher')
+        values = declare_parameters(self, PARAMETERS)
+        description = load(values['robot'])
+        assembly = Assembly(description)
+        residual, _ = assembly.closure(assembly.home())
+        gap = float(abs(residual).max(initial=0.0))
+        self._status = DiagnosticStatus(
+            name=self.get_fully_qualified_name(),
+            hardware_id=description.name,
+            message='loops closed at home',
+            values=[
+                KeyValue(key='closure gap at home [m]', value=f'{gap:.3e}'),
+                KeyValue(key='closing constraints', value=str(len(description.constraints))),
+                KeyValue(key='actuated joints', value=str(len(description.actuated_joints))),
+                KeyValue(key='digest', value=description.digest),
+            ],
+        )
+        if gap > CLOSURE_TOLERANCE:
+            self._status.level = DiagnosticStatus.ERROR
+            self._status.message = 'loops gape at home'
+        self._urdf = self.create_publisher(String, 'robot_description', LATCHED)
+        self._yaml = self.create_publisher(String, 'robot_description_yaml', LATCHED)
+        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
+        self._urdf.publish(String(data=description.urdf))
+        self._yaml.publish(String(data=description.yaml_text))
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(values['diagnostics_period'], self._publish_diagnostics, clock=steady)
+        self.get_logger().info(
+            f"robot '{description.name}': {len(description.actuated_joints)} actuated joints, "
+            f'{len(description.constraints)} closing constraints, closure gap {gap:.1e} m'
+        )
+
+    def _publish_diagnostics(self) -> None:
+        message = DiagnosticArray(status=[self._status])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node until it is interrupted."""
+    sys.exit(run_node(DescriptionPublisher, args))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,110 @@
+"""Node `state_completer`: from the actuated joints to all joints and the platform."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, Transform, TransformStamped
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from transforms3d.quaternions import mat2quat
+
+from pkm_description.assembly import Assembly, Configuration
+from pkm_description.description import Pose
+from pkm_description.errors import DescriptionError, KinematicsError
+from pkm_description.loader import load
+from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.running import quick_executor, run_node
+
+try:
+    from tf2_msgs.msg import TFMessage
+except ImportError:  # not in every ROS 2: the pose topic says the same
+    TFMessage = None
+
+PARAMETERS = (
+    NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
+    NodeParameter('rate', 50.0, 'greatest rate of the completed states', 'Hz', 0.1, 1000.0),
+)
+
+
+class StateCompleter(Node):
+    """Completes measured actuated positions by solving the loops.
+
+    Each solution starts from the one before. Joint states are thinned to `rate`, by
+    their stamps. Where the loops do not close the state is skipped and logged.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('state_completer')
+        values = declare_parameters(self, PARAMETERS)
+        self._description = load(values['robot'])
+        self._assembly = Assembly(self._description)
+        self._configuration: Configuration | None = None
+        self._period = 1.0 / values['rate']
+        self._completed_at: float | None = None
+        self._complete = self.create_publisher(JointState, 'joint_states_complete', 10)
+        self._pose = self.create_publisher(PoseStamped, 'platform_pose', 10)
+        self._tf: Any = None
+        if TFMessage is None:
+            self.get_logger().info('tf2_msgs is not installed: the platform is on platform_pose')
+        else:
+            self._tf = self.create_publisher(TFMessage, '/tf', 100)
+        self.create_subscription(JointState, 'joint_states', self._on_state, QoSProfile(depth=1))
+
+    def _on_state(self, message: JointState) -> None:
+        stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+        last = self._completed_at
+        # A step back in time is a restarted robot.
+        if last is not None and 0.0 <= stamp - last < self._period * (1.0 - 1e-6):
+            return
+        self._completed_at = stamp
+        positions = dict(zip(message.name, message.position, strict=False))
+        try:
+            self._configuration = self._assembly.solve(positions, self._configuration)
+        except (KinematicsError, DescriptionError) as error:
+            self._configuration = None
+            self.get_logger().error(f'state skipped: {error}', throttle_duration_sec=1.0)
+            return
+        self._publish(message, self._configuration)
+
+    def _publish(self, measured: JointState, configuration: Configuration) -> None:
+        complete = JointState(
+            name=list(self._assembly.tree.joint_names),
+            position=np.asarray(configuration.joints).tolist(),
+        )
+        complete.header.stamp = measured.header.stamp
+        self._complete.publish(complete)
+        platform = self._assembly.platform_pose(configuration)
+        transform = TransformStamped(
+            child_frame_id=self._description.platform, transform=_transform(platform)
+        )
+        transform.header.stamp = measured.header.stamp
+        transform.header.frame_id = self._description.base_link
+        pose = PoseStamped(header=transform.header)
+        place = transform.transform.translation
+        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = place.x, place.y, place.z
+        pose.pose.orientation = transform.transform.rotation
+        self._pose.publish(pose)
+        if self._tf is not None:
+            self._tf.publish(TFMessage(transforms=[transform]))
+
+
+def _transform(pose: Pose) -> Transform:
+    transform = Transform()
+    place, turn = transform.translation, transform.rotation
+    place.x, place.y, place.z = map(float, pose.position)
+    turn.w, turn.x, turn.y, turn.z = map(float, mat2quat(pose.rotation))
+    return transform
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node until it is interrupted."""
+    sys.exit(run_node(StateCompleter, args, quick_executor))
+
+
+if __name__ == '__main__':
+    main()

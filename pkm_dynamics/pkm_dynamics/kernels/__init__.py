@@ -1,0 +1,1 @@
+"""Compiled loops over samples. Called only by `ClosedChainModel`."""

@@ -1,0 +1,252 @@
+"""Velocities and accelerations of all coordinates and bodies at a closed configuration."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, POINT_ROW
+
+from pkm_dynamics.kernels.closure import (
+    BY_PLATFORM,
+    close_rows,
+    dependent_solution,
+    linearise,
+    place_bodies,
+    row_geometry,
+)
+from pkm_dynamics.kernels.vectors import solve
+from pkm_dynamics.kernels.work import make_work
+
+
+@njit(cache=True)
+def body_twists(m, w):
+    """Twists of the bodies from the rates, and each joint's velocity product."""
+    for body in range(len(m.parent)):
+        above, kind, first = m.parent[body], m.joint_kind[body], m.coordinate[body]
+        twist, product = w.twist[body], w.screw_rates[body]
+        for i in range(6):
+            twist[i] = 0.0 if above == BASE else w.twist[above, i]
+            product[i] = 0.0
+        if kind == FIXED:
+            continue
+        if kind == FLOATING:
+            rates = w.rates[first : first + 6]
+            p = w.position[body]
+            for i in range(6):
+                twist[i] = rates[i]
+            twist[0] += p[1] * rates[5] - p[2] * rates[4]
+            twist[1] += p[2] * rates[3] - p[0] * rates[5]
+            twist[2] += p[0] * rates[4] - p[1] * rates[3]
+            product[0] = -(rates[4] * rates[2] - rates[5] * rates[1])
+            product[1] = -(rates[5] * rates[0] - rates[3] * rates[2])
+            product[2] = -(rates[3] * rates[1] - rates[4] * rates[0])
+            continue
+        rate = w.rates[first]
+        screw = w.screws[first]
+        # d/dt S = V x S, with V the twist of the parent (the joint's own adds nothing).
+        v0, v1, v2, o0, o1, o2 = twist[0], twist[1], twist[2], twist[3], twist[4], twist[5]
+        s = screw
+        product[0] = rate * (o1 * s[2] - o2 * s[1] + v1 * s[5] - v2 * s[4])
+        product[1] = rate * (o2 * s[0] - o0 * s[2] + v2 * s[3] - v0 * s[5])
+        product[2] = rate * (o0 * s[1] - o1 * s[0] + v0 * s[4] - v1 * s[3])
+        product[3] = rate * (o1 * s[5] - o2 * s[4])
+        product[4] = rate * (o2 * s[3] - o0 * s[5])
+        product[5] = rate * (o0 * s[4] - o1 * s[3])
+        for i in range(6):
+            twist[i] += rate * screw[i]
+
+
+@njit(cache=True)
+def body_accelerations(m, w):
+    """Derivatives of the bodies' twists from `rates_dot`."""
+    for body in range(len(m.parent)):
+        above, kind, first = m.parent[body], m.joint_kind[body], m.coordinate[body]
+        acceleration = w.acceleration[body]
+        for i in range(6):
+            acceleration[i] = w.screw_rates[body, i]
+            if above != BASE:
+                acceleration[i] += w.acceleration[above, i]
+        if kind == FIXED:
+            continue
+        width = 6 if kind == FLOATING else 1
+        for j in range(first, first + width):
+            rate = w.rates_dot[j]
+            for i in range(6):
+                acceleration[i] += rate * w.screws[j, i]
+
+
+@njit(cache=True)
+def row_bias(m, w, out):
+    """Second derivatives (n_r,) of the closing rows, with `rates_dot` as it stands."""
+    direction, x_parent, x_child, other = w.a, w.b, w.c, w.d
+    spin_p, spin_c = np.zeros(6), np.zeros(6)
+    for row in range(len(m.row_kind)):
+        parent, child = m.row_parent[row], m.row_child[row]
+        row_geometry(m, w, row, direction, x_parent, x_child, other)
+        for i in range(6):
+            spin_p[i] = 0.0 if parent == BASE else w.twist[parent, i]
+            spin_c[i] = 0.0 if child == BASE else w.twist[child, i]
+        total = 0.0
+        for i in range(6):
+            relative = 0.0
+            if child != BASE:
+                relative += w.acceleration[child, i]
+            if parent != BASE:
+                relative -= w.acceleration[parent, i]
+            total += w.row[row, i] * relative
+        op = spin_p[3:]
+        oc = spin_c[3:]
+        n_dot = np.array(
+            [
+                op[1] * direction[2] - op[2] * direction[1],
+                op[2] * direction[0] - op[0] * direction[2],
+                op[0] * direction[1] - op[1] * direction[0],
+            ]
+        )
+        if m.row_kind[row] == POINT_ROW:
+            x = x_child
+            x_dot = np.array(
+                [
+                    spin_c[0] + oc[1] * x[2] - oc[2] * x[1],
+                    spin_c[1] + oc[2] * x[0] - oc[0] * x[2],
+                    spin_c[2] + oc[0] * x[1] - oc[1] * x[0],
+                ]
+            )
+            first, second, third, fourth = x_dot, direction, x, n_dot
+            for i in range(3):
+                total += n_dot[i] * (spin_c[i] - spin_p[i])
+        else:
+            other_dot = np.array(
+                [
+                    oc[1] * other[2] - oc[2] * other[1],
+                    oc[2] * other[0] - oc[0] * other[2],
+                    oc[0] * other[1] - oc[1] * other[0],
+                ]
+            )
+            first, second, third, fourth = other_dot, direction, other, n_dot
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            moment = first[j] * second[k] - first[k] * second[j]
+            moment += third[j] * fourth[k] - third[k] * fourth[j]
+            total += moment * (oc[i] - op[i])
+        out[row] = total
+
+
+@njit(cache=True)
+def set_rates(m, w, mode, rates, rates_dot):
+    """Rates and accelerations of all coordinates and bodies from the given ones.
+
+    `rates`, `rates_dot`: (n_i,) of the platform or (n_a,) of the actuators, by `mode`.
+    Needs `linearise` done at this configuration.
+    """
+    n_v, n_i, n_a = m.row_sign.shape[1], len(m.independent), len(m.actuated)
+    by_actuators = mode != BY_PLATFORM and m.independent_is_platform
+    for i in range(n_i):
+        w.right[i] = rates[i]
+    if by_actuators:
+        solve(w.actuation, n_a, w.actuation_pivots, w.right)
+    for k in range(n_v):
+        w.rates[k] = 0.0
+        for i in range(n_i):
+            w.rates[k] += w.mapping[k, i] * w.right[i]
+    body_twists(m, w)
+    w.rates_dot[:] = 0.0
+    body_accelerations(m, w)
+    row_bias(m, w, w.residual)
+    dependent_solution(m, w, w.residual, w.bias)
+    for k in range(n_v):
+        w.bias[k] = -w.bias[k]
+    for i in range(n_i):
+        w.right[i] = rates_dot[i]
+        if by_actuators:
+            w.right[i] -= w.bias[m.actuated[i]]
+    if by_actuators:
+        solve(w.actuation, n_a, w.actuation_pivots, w.right)
+    for k in range(n_v):
+        w.rates_dot[k] = w.bias[k]
+        for i in range(n_i):
+            w.rates_dot[k] += w.mapping[k, i] * w.right[i]
+    body_accelerations(m, w)
+
+
+@njit(cache=True)
+def prepare(m, w, mode, joints, p, r, rates, rates_dot):
+    """Fill the whole state of one sample at a closed configuration; returns a status."""
+    place_bodies(m, w, joints, p, r)
+    close_rows(m, w)
+    status = linearise(m, w)
+    set_rates(m, w, mode, rates, rates_dot)
+    return status
+
+
+@njit(cache=True)
+def platform_state(m, w, twist, acceleration):
+    """[v; omega] and [dv; domega] (6,) of the platform's origin."""
+    body = m.platform_body
+    p, v, a = w.position[body], w.twist[body], w.acceleration[body]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        twist[i] = v[i] + v[3 + j] * p[k] - v[3 + k] * p[j]
+        twist[3 + i] = v[3 + i]
+        acceleration[3 + i] = a[3 + i]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        acceleration[i] = a[i] + a[3 + j] * p[k] - a[3 + k] * p[j]
+        acceleration[i] += v[3 + j] * twist[k] - v[3 + k] * twist[j]
+
+
+@njit(cache=True)
+def joint_motion(m, mode, joints, p, r, rates, rates_dot):
+    """Rates of all scalar joints (N, n_j) and of the platform (N, 6), with accelerations."""
+    n, n_j = joints.shape
+    velocity, acceleration = np.empty((n, n_j)), np.empty((n, n_j))
+    twist, twist_dot = np.empty((n, 6)), np.empty((n, 6))
+    w = make_work(m)
+    for k in range(n):
+        prepare(m, w, mode, joints[k], p[k], r[k], rates[k], rates_dot[k])
+        for body in range(len(m.parent)):
+            index = m.scalar_index[body]
+            if index >= 0:
+                velocity[k, index] = w.rates[m.coordinate[body]]
+                acceleration[k, index] = w.rates_dot[m.coordinate[body]]
+        platform_state(m, w, twist[k], twist_dot[k])
+    return velocity, acceleration, twist, twist_dot
+
+
+@njit(cache=True)
+def actuator_jacobians(m, joints, p, r):
+    """Rates of the actuators from the independent coordinates (N, n_a, n_i)."""
+    n = len(joints)
+    n_a, n_i = len(m.actuated), len(m.independent)
+    out = np.empty((n, n_a, n_i))
+    w = make_work(m)
+    for k in range(n):
+        place_bodies(m, w, joints[k], p[k], r[k])
+        close_rows(m, w)
+        linearise(m, w)
+        for i in range(n_a):
+            for j in range(n_i):
+                out[k, i, j] = w.mapping[m.actuated[i], j]
+    return out
+
+
+@njit(cache=True)
+def platform_jacobians(m, joints, p, r):
+    """Twist of the platform from the actuators' rates (N, 6, n_a)."""
+    n, n_a = len(joints), len(m.actuated)
+    out = np.empty((n, 6, n_a))
+    w = make_work(m)
+    zero, rates = np.zeros(n_a), np.zeros(n_a)
+    twist, twist_dot = np.empty(6), np.empty(6)
+    for k in range(n):
+        place_bodies(m, w, joints[k], p[k], r[k])
+        close_rows(m, w)
+        linearise(m, w)
+        for j in range(n_a):
+            rates[:] = 0.0
+            rates[j] = 1.0
+            set_rates(m, w, 1, rates, zero)
+            platform_state(m, w, twist, twist_dot)
+            for i in range(6):
+                out[k, i, j] = twist[i]
+    return out

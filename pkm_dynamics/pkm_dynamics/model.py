@@ -1,0 +1,433 @@
+"""`ClosedChainModel`: kinematics and dynamics of any described closed chain, in batches."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pkm_description import ConvergenceError, Description, KinematicsError, TrajectoryError
+from pkm_description.assembly import Assembly, Configuration
+from pkm_description.description import Pose
+
+from pkm_dynamics.base_parameters import BaseParameters, build_base_parameters
+from pkm_dynamics.kernels import closure, dynamics
+from pkm_dynamics.kernels import motion as kinematics
+from pkm_dynamics.mechanism import build_mechanism
+from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, samples
+
+Floats = NDArray[np.float64]
+
+_REASONS = {
+    closure.NOT_CONVERGED: 'the loops do not close',
+    closure.SINGULAR: 'the mechanism is singular there',
+    closure.WRONG_BRANCH: 'only another assembly than that of home closes there',
+}
+_STATE_TOLERANCE = 1e-6
+
+
+class ClosedChainModel:
+    """Kinematics and dynamics of a closed chain.
+
+    Forces are linear in the parameters: Q_a = regressor(motion) @ parameters. The
+    spanning tree's forces are projected to the actuators by virtual power, so the model
+    holds for any mechanism that the description accepts.
+
+    Parameters
+    ----------
+    description : Description
+        A checked description (`pkm_description.load`).
+
+    Attributes
+    ----------
+    actuated_joints : list of str
+        The order of every (N, n_a) array.
+    joint_names : list of str
+        All scalar joints: the order of every (N, n_j) array.
+    parameter_names, parameter_units, parameter_kinds : list of str
+        Standard parameters, then friction, then rotor inertias (n_p).
+    nominal_parameters : numpy.ndarray
+        Their values in the description (n_p,).
+    home_position (3,) [m], home_rotation (3, 3), home_actuators (n_a,) [m, rad]
+        The configuration where the mechanism is at home.
+    lower, upper, velocity_limit, force_limit : numpy.ndarray
+        Limits of the actuated joints (n_a,), infinite where none is declared.
+    force_constants : numpy.ndarray
+        [N/A, N m/A] (n_a,), nan where unknown.
+    """
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self._assembly = Assembly(description)
+        self._mechanism, table = build_mechanism(self._assembly)
+        home = self._assembly.home()
+        self.actuated_joints = list(description.actuated_joints)
+        self.joint_names = list(self._assembly.tree.joint_names)
+        self.parameter_names = table.names
+        self.parameter_units = table.units
+        self.parameter_kinds = table.kinds
+        self.nominal_parameters = _frozen(table.nominal)
+        self.home_joints = _frozen(home.joints)
+        self.home_position = _frozen(description.home.position)
+        self.home_rotation = _frozen(description.home.rotation)
+        self.home_actuators = _frozen(home.joints[self._mechanism.actuated_scalar])
+        limits = [description.joint(name).limit for name in self.actuated_joints]
+        self.lower = _frozen([limit.lower for limit in limits])
+        self.upper = _frozen([limit.upper for limit in limits])
+        self.velocity_limit = _frozen([limit.velocity for limit in limits])
+        self.force_limit = _frozen([limit.effort for limit in limits])
+        self.force_constants = _frozen([a.force_constant for a in description.actuators])
+        self._home = (home.joints.copy(), np.array(self.home_position), np.array(self.home_rotation))
+        self._base: dict[tuple[bool, bool], BaseParameters] = {}
+
+    @property
+    def n_a(self) -> int:
+        """Number of actuated joints."""
+        return len(self.actuated_joints)
+
+    @property
+    def n_p(self) -> int:
+        """Number of standard parameters."""
+        return len(self.parameter_names)
+
+    @property
+    def platform_determines_joints(self) -> bool:
+        """Whether the platform has six degrees of freedom and floats."""
+        return bool(self._mechanism.independent_is_platform)
+
+    def parameter_mask(self, kind: str) -> NDArray[np.bool_]:
+        """Which parameters (n_p,) are of a kind: rigid_body, friction or rotor."""
+        kinds = ('rigid_body', 'friction', 'rotor')
+        if kind not in kinds:
+            raise ValueError(f"unknown parameter kind '{kind}'; kinds are {', '.join(kinds)}")
+        return np.array([item == kind for item in self.parameter_kinds], dtype=bool)
+
+    @property
+    def zero_parameter_mask(self) -> NDArray[np.bool_]:
+        """Which parameters (n_p,) the description declares zero by the parts' symmetry."""
+        patterns = self.description.zero_parameters
+        return np.array(
+            [any(fnmatchcase(name, p) for p in patterns) for name in self.parameter_names],
+            dtype=bool,
+        )
+
+    # -- kinematics ---------------------------------------------------------------
+
+    def inverse_kinematics(self, position: ArrayLike, rotation: ArrayLike) -> Floats:
+        """Actuator positions (N, n_a) [m, rad] of platform poses (N, 3) [m], (N, 3, 3).
+
+        Consecutive samples are taken as neighbours: each starts the next one's search.
+        Raises ConvergenceError with the samples that cannot be reached.
+        """
+        p = samples(position, 'position', (3,))
+        r = samples(rotation, 'rotation', (3, 3), len(p))
+        return self._actuated(self._joints_of_poses(p, r, None))
+
+    def forward_kinematics(
+        self, q: ArrayLike, initial: tuple[ArrayLike, ArrayLike] | ArrayLike | None = None
+    ) -> tuple[Floats, Floats]:
+        """Platform position (N, 3) [m] and rotation (N, 3, 3) of actuator positions (N, n_a).
+
+        The search starts at `initial` (a platform pose (position, rotation), or all
+        joint positions (n_j,)), at home when absent, and each sample starts the next.
+        Raises ConvergenceError with the samples that do not assemble on home's branch.
+        """
+        _, position, rotation = self._joints_of_actuators(self._check_actuators(q, 'q'), initial)
+        return position, rotation
+
+    def motion_from_actuators(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        initial: tuple[ArrayLike, ArrayLike] | ArrayLike | None = None,
+    ) -> PlatformMotion:
+        """Motion of platform and joints from actuator motions (N, n_a) each."""
+        q = self._check_actuators(q, 'q')
+        qd = self._check_actuators(qd, 'qd', len(q))
+        qdd = self._check_actuators(qdd, 'qdd', len(q))
+        joints, position, rotation = self._joints_of_actuators(q, initial)
+        velocity, acceleration, twist, twist_dot = kinematics.joint_motion(
+            self._mechanism, closure.BY_ACTUATORS, joints, position, rotation, qd, qdd
+        )
+        return PlatformMotion(
+            position, rotation, twist, twist_dot, joints, velocity, acceleration
+        )
+
+    def joint_states(self, motion: PlatformMotion) -> JointStates:
+        """Positions, velocities and accelerations (N, n_j) of all scalar joints."""
+        if motion.joint_velocities is not None and motion.joint_accelerations is not None:
+            assert motion.joint_positions is not None
+            return JointStates(
+                motion.joint_positions, motion.joint_velocities, motion.joint_accelerations
+            )
+        mode, joints, p, r, rates, rates_dot = self._state(motion)
+        velocity, acceleration, _, _ = kinematics.joint_motion(
+            self._mechanism, mode, joints, p, r, rates, rates_dot
+        )
+        return JointStates(joints, velocity, acceleration)
+
+    def actuator_states(self, motion: PlatformMotion) -> ActuatorStates:
+        """Positions, velocities and accelerations (N, n_a) of the actuated joints."""
+        return ActuatorStates(*(self._actuated(array) for array in self.joint_states(motion)))
+
+    def with_joint_states(self, motion: PlatformMotion) -> PlatformMotion:
+        """Return the motion with its joint states filled in, so that they are found only once."""
+        return PlatformMotion(
+            motion.position,
+            motion.rotation,
+            motion.twist,
+            motion.acceleration,
+            *self.joint_states(motion),
+        )
+
+    def jacobian(self, position: ArrayLike, rotation: ArrayLike) -> Floats:
+        """Actuator rates from the platform's twist (N, n_a, 6), for six degrees of freedom."""
+        if not self.platform_determines_joints:
+            raise KinematicsError(
+                f"robot '{self.description.name}' has {self.n_a} degrees of freedom: its "
+                'actuator rates are no function of a free platform twist; use platform_jacobian'
+            )
+        p = samples(position, 'position', (3,))
+        r = samples(rotation, 'rotation', (3, 3), len(p))
+        joints = self._joints_of_poses(p, r, None)
+        return kinematics.actuator_jacobians(self._mechanism, joints, p.copy(), r.copy())
+
+    def platform_jacobian(self, q: ArrayLike) -> Floats:
+        """Platform twist [v; omega] from the actuators' rates (N, 6, n_a)."""
+        joints, p, r = self._joints_of_actuators(self._check_actuators(q, 'q'), None)
+        return kinematics.platform_jacobians(self._mechanism, joints, p, r)
+
+    # -- dynamics -----------------------------------------------------------------
+
+    def inverse_dynamics(
+        self, motion: PlatformMotion, parameters: ArrayLike | None = None
+    ) -> Floats:
+        """Actuator forces (N, n_a) [N, N m] of a motion, positive along positive velocity.
+
+        `parameters` (n_p,) are standard parameters; the description's when absent.
+        """
+        values = self._check_parameters(parameters)
+        return dynamics.inverse_dynamics(self._mechanism, *self._state(motion), values)
+
+    def regressor(self, motion: PlatformMotion) -> Floats:
+        """Force per standard parameter (N, n_a, n_p): regressor @ parameters are the forces."""
+        return dynamics.regressor(self._mechanism, *self._state(motion))
+
+    def base_parameters(self, shared: bool = False, reduced: bool = False) -> BaseParameters:
+        """Identifiable combinations of the standard parameters.
+
+        With `shared`, links and joints of one design share their parameters; with
+        `reduced`, parameters that the description declares zero are left out.
+        """
+        key = (bool(shared), bool(reduced))
+        if key not in self._base:
+            self._base[key] = build_base_parameters(self, *key)
+        return self._base[key]
+
+    # -- internals ----------------------------------------------------------------
+
+    def _actuated(self, joints: Floats) -> Floats:
+        return joints[:, self._mechanism.actuated_scalar]
+
+    def _check_actuators(self, values: ArrayLike, name: str, count: int | None = None) -> Floats:
+        array = np.array(values, dtype=np.float64, order='C')
+        if array.ndim != 2 or array.shape[1] != self.n_a:
+            raise TrajectoryError(
+                f'{name} must have the shape (N, {self.n_a}) for the joints '
+                f'{", ".join(self.actuated_joints)}, got {array.shape}'
+            )
+        if count is not None and len(array) != count:
+            raise TrajectoryError(f'{name} has {len(array)} samples, q has {count}')
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            raise TrajectoryError(
+                f"{name} of joint '{self.actuated_joints[bad[0][1]]}' is not finite at sample "
+                f'{bad[0][0]}'
+            )
+        return array
+
+    def _check_parameters(self, parameters: ArrayLike | None) -> Floats:
+        values = np.array(
+            self.nominal_parameters if parameters is None else parameters, dtype=np.float64
+        )
+        if values.shape != (self.n_p,) or not np.all(np.isfinite(values)):
+            raise TrajectoryError(
+                f'parameters must be {self.n_p} finite numbers in the order of parameter_names, '
+                f'got the shape {values.shape}'
+            )
+        return values
+
+    def _state(
+        self, motion: PlatformMotion
+    ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
+        """Joint positions and independent rates that the kernels take."""
+        p, r = motion.position.copy(), motion.rotation.copy()
+        if self.platform_determines_joints:
+            joints = self._joints_of_poses(p, r, motion.joint_positions)
+            return (
+                closure.BY_PLATFORM, joints, p, r, motion.twist.copy(), motion.acceleration.copy()
+            )  # fmt: skip
+        if motion.joint_velocities is not None and motion.joint_accelerations is not None:
+            assert motion.joint_positions is not None
+            joints = motion.joint_positions.copy()
+            if joints.shape[1] != len(self.joint_names):
+                raise TrajectoryError(
+                    f'joint_positions must have {len(self.joint_names)} columns, '
+                    f'got {joints.shape[1]}'
+                )
+            rates = np.ascontiguousarray(self._actuated(motion.joint_velocities))
+            rates_dot = np.ascontiguousarray(self._actuated(motion.joint_accelerations))
+            return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
+        return self._state_of_pose_motion(motion)
+
+    def _state_of_pose_motion(
+        self, motion: PlatformMotion
+    ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
+        """State of a mechanism with fewer than six degrees of freedom from its platform alone."""
+        p, r = motion.position.copy(), motion.rotation.copy()
+        joints = self._joints_of_poses(p, r, motion.joint_positions)
+        jacobian = kinematics.platform_jacobians(self._mechanism, joints, p, r)
+        rates = _least_squares(jacobian, motion.twist, 'twist')
+        zero = np.zeros_like(rates)
+        _, _, _, bias = kinematics.joint_motion(
+            self._mechanism, closure.BY_ACTUATORS, joints, p, r, rates, zero
+        )
+        rates_dot = _least_squares(jacobian, motion.acceleration - bias, 'acceleration')
+        return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
+
+    def _joints_of_poses(self, p: Floats, r: Floats, guess: Floats | None) -> Floats:
+        """All joint positions (N, n_j) of platform poses."""
+        if not self.platform_determines_joints:
+            return self._joints_of_restricted_poses(p, r, guess)
+        per_sample = guess is not None
+        start = self._home[0][None] if guess is None else guess.copy()
+        if start.shape[1] != len(self.joint_names):
+            raise TrajectoryError(
+                f'joint_positions must have {len(self.joint_names)} columns, got {start.shape[1]}'
+            )
+        joints, _, _, residual, status = closure.solve_positions(
+            self._mechanism, closure.BY_PLATFORM, p.copy(), r.copy(),
+            np.zeros((0, self.n_a)), start, per_sample, *self._home,
+        )  # fmt: skip
+        self._raise_failures(status, residual, 'platform pose')
+        return joints
+
+    def _joints_of_restricted_poses(
+        self, p: Floats, r: Floats, guess: Floats | None
+    ) -> Floats:
+        """Joint positions where the platform cannot take every pose: pose by Gauss-Newton."""
+        joints = np.empty((len(p), len(self.joint_names)))
+        current = self._home[0] if guess is None else guess[0]
+        for k in range(len(p)):
+            start = current if guess is None else guess[k]
+            joints[k] = current = self._restricted_pose(k, p[k], r[k], start)
+        return joints
+
+    def _restricted_pose(self, sample: int, p: Floats, r: Floats, start: Floats) -> Floats:
+        q = start[self._mechanism.actuated_scalar].copy()
+        joints = start[None]
+        for _ in range(50):
+            joints, position, rotation = self._joints_of_actuators(q[None], joints[0])
+            error = np.concatenate([p - position[0], _rotation_error(r, rotation[0])])
+            jacobian = kinematics.platform_jacobians(self._mechanism, joints, position, rotation)[0]
+            step = np.linalg.lstsq(jacobian, error, rcond=None)[0]
+            if np.max(np.abs(step)) < 1e-11:
+                break
+            q += step * min(1.0, 0.2 * self._mechanism.length_scale / np.max(np.abs(step)))
+        if np.max(np.abs(error)) > _STATE_TOLERANCE:
+            raise ConvergenceError(
+                f"sample {sample}: robot '{self.description.name}' cannot take that platform pose "
+                f'(it misses it by {np.max(np.abs(error)):.2e}); it has {self.n_a} degrees of '
+                'freedom: give actuator coordinates with motion_from_actuators', [sample]
+            )  # fmt: skip
+        return joints[0]
+
+    def _joints_of_actuators(
+        self, q: Floats, initial: tuple[ArrayLike, ArrayLike] | ArrayLike | None
+    ) -> tuple[Floats, Floats, Floats]:
+        """All joints (N, n_j), platform positions and rotations from actuator positions."""
+        home_joints, home_p, home_r = self._home
+        start = self._initial(initial)
+        joints, p, r, residual, status = closure.solve_positions(
+            self._mechanism, closure.BY_ACTUATORS, np.zeros((0, 3)), np.zeros((0, 3, 3)), q,
+            start[0][None], False, *start,
+        )  # fmt: skip
+        if np.any(status) and initial is not None:
+            joints, p, r, residual, status = closure.solve_positions(
+                self._mechanism, closure.BY_ACTUATORS, np.zeros((0, 3)), np.zeros((0, 3, 3)), q,
+                home_joints[None], False, home_joints, home_p, home_r,
+            )  # fmt: skip
+        self._raise_failures(status, residual, 'actuator position')
+        return joints, p, r
+
+    def _initial(
+        self, initial: tuple[ArrayLike, ArrayLike] | ArrayLike | None
+    ) -> tuple[Floats, Floats, Floats]:
+        if initial is None:
+            return self._home
+        if isinstance(initial, tuple) and len(initial) == 2:
+            p = np.array(initial[0], dtype=float).reshape(-1, 3)[:1]
+            r = np.array(initial[1], dtype=float).reshape(-1, 3, 3)[:1]
+            joints = self._joints_of_poses(p, r, None)
+            return joints[0], p[0].copy(), r[0].copy()
+        joints = np.array(initial, dtype=float).reshape(-1)
+        if joints.shape != (len(self.joint_names),):
+            raise TrajectoryError(
+                f'initial must be a pose (position, rotation) or {len(self.joint_names)} joint '
+                f'positions, got the shape {joints.shape}'
+            )
+        if self._mechanism.floating_body < 0:
+            return joints, self._home[1], self._home[2]
+        pose = self._platform_of_joints(joints)
+        return joints, np.array(pose.position), np.array(pose.rotation)
+
+    def _platform_of_joints(self, joints: Floats) -> Pose:
+        """Pose of a floating platform that closes the loops at given joint positions."""
+        tree = self._assembly.tree
+        first = int(tree.coordinate[tree.floating_body])
+        free = np.zeros(tree.n_v, dtype=bool)
+        free[first : first + 6] = True
+        closed = self._assembly.close(Configuration(joints, self.description.home), free)
+        return closed.configuration.platform
+
+    def _raise_failures(
+        self, status: NDArray[np.int64], residual: Floats, what: str
+    ) -> None:
+        failed = np.flatnonzero(status)
+        if len(failed) == 0:
+            return
+        first = int(failed[0])
+        shown = ', '.join(map(str, failed[:8].tolist())) + (', ...' if len(failed) > 8 else '')
+        raise ConvergenceError(
+            f"robot '{self.description.name}' cannot take the {what} of {len(failed)} of "
+            f'{len(status)} samples ({shown}); sample {first}: {_REASONS[int(status[first])]} '
+            f'(gap {residual[first]:.2e} m)',
+            failed.tolist(),
+        )
+
+
+def _frozen(values: ArrayLike) -> Floats:
+    array = np.array(values, dtype=np.float64)
+    array.setflags(write=False)
+    return array
+
+
+def _rotation_error(target: Floats, current: Floats) -> Floats:
+    out = np.empty(3)
+    closure.rotation_vector_into(np.ascontiguousarray(target @ current.T), out)
+    return out
+
+
+def _least_squares(jacobian: Floats, target: Floats, what: str) -> Floats:
+    """Solve jacobian (N, 6, n_a) x = target (N, 6), refusing what the mechanism cannot do."""
+    solution = np.einsum('nij,nj->ni', np.linalg.pinv(jacobian), target)
+    missed = np.abs(np.einsum('nij,nj->ni', jacobian, solution) - target)
+    size = np.max(np.abs(target), initial=1.0)
+    worst = int(np.argmax(missed.max(axis=1))) if len(missed) else 0
+    if len(missed) and missed[worst].max() > _STATE_TOLERANCE * size:
+        raise KinematicsError(
+            f'sample {worst}: the mechanism cannot follow that platform {what} (it misses it by '
+            f'{missed[worst].max():.2e}); give actuator coordinates with motion_from_actuators'
+        )
+    return solution

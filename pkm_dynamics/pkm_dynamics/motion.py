@@ -1,0 +1,130 @@
+"""Motions: arrays over samples that cross the library's boundary."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pkm_description.errors import TrajectoryError
+
+Floats = NDArray[np.float64]
+
+
+class ActuatorStates(NamedTuple):
+    """Positions [m, rad], velocities and accelerations (N, n_a) of the actuated joints."""
+
+    positions: Floats
+    velocities: Floats
+    accelerations: Floats
+
+
+class JointStates(NamedTuple):
+    """Positions [m, rad], velocities and accelerations (N, n_j) of all scalar joints."""
+
+    positions: Floats
+    velocities: Floats
+    accelerations: Floats
+
+
+class PlatformMotion:
+    """Motion of the link `platform`, expressed in the base frame.
+
+    Parameters
+    ----------
+    position : (N, 3) [m]
+    rotation : (N, 3, 3)
+    twist : (N, 6) [v; omega] [m/s, rad/s], v of the platform frame's origin
+    acceleration : (N, 6) [dv; domega] [m/s^2, rad/s^2]
+    joint_positions, joint_velocities, joint_accelerations : (N, n_j), optional
+        All scalar joints, in the order of `ClosedChainModel.joint_names`. Needed where
+        the platform's pose does not determine them (fewer than six degrees of freedom,
+        serial arms); otherwise a first guess that saves time.
+
+    Raises
+    ------
+    TrajectoryError
+        Where a shape is wrong or a number is not finite; the message names the array
+        and the first bad sample.
+    """
+
+    __slots__ = (
+        'acceleration', 'joint_accelerations', 'joint_positions', 'joint_velocities',
+        'position', 'rotation', 'twist',
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        position: ArrayLike,
+        rotation: ArrayLike,
+        twist: ArrayLike,
+        acceleration: ArrayLike,
+        joint_positions: ArrayLike | None = None,
+        joint_velocities: ArrayLike | None = None,
+        joint_accelerations: ArrayLike | None = None,
+    ) -> None:
+        self.position = samples(position, 'position', (3,))
+        count = len(self.position)
+        self.rotation = samples(rotation, 'rotation', (3, 3), count)
+        self.twist = samples(twist, 'twist', (6,), count)
+        self.acceleration = samples(acceleration, 'acceleration', (6,), count)
+        self.joint_positions = _optional(joint_positions, 'joint_positions', count)
+        self.joint_velocities = _optional(joint_velocities, 'joint_velocities', count)
+        self.joint_accelerations = _optional(joint_accelerations, 'joint_accelerations', count)
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def __getitem__(self, index: slice | NDArray[np.int64] | NDArray[np.bool_]) -> PlatformMotion:
+        """Return the motion of some samples; `index` is a slice, a mask or an index array."""
+        if isinstance(index, int | np.integer):
+            index = slice(index, index + 1) if index != -1 else slice(-1, None)
+        return PlatformMotion(
+            *(
+                None if (array := getattr(self, name)) is None else array[index]
+                for name in (
+                    'position', 'rotation', 'twist', 'acceleration', 'joint_positions',
+                    'joint_velocities', 'joint_accelerations',
+                )
+            )  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f'PlatformMotion({len(self)} samples)'
+
+
+def samples(
+    values: ArrayLike, name: str, shape: tuple[int, ...], count: int | None = None
+) -> Floats:
+    """Copy `values` into a read-only array (N, *shape) and check it."""
+    array = np.array(values, dtype=np.float64, order='C')
+    if array.ndim != 1 + len(shape) or array.shape[1:] != shape:
+        raise TrajectoryError(
+            f'{name} must have the shape (N, {", ".join(map(str, shape))}), got {array.shape}'
+        )
+    if count is not None and len(array) != count:
+        raise TrajectoryError(f'{name} has {len(array)} samples where the others have {count}')
+    _check_finite(array, name)
+    array.setflags(write=False)
+    return array
+
+
+def _check_finite(array: Floats, name: str) -> None:
+    if not np.isfinite(array.sum()):
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            where = bad[0].tolist()
+            raise TrajectoryError(
+                f'{name} is not finite at sample {where[0]}, component {where[1:]}'
+            )
+
+
+def _optional(values: ArrayLike | None, name: str, count: int) -> Floats | None:
+    if values is None:
+        return None
+    array = np.array(values, dtype=np.float64, order='C')
+    if array.ndim != 2 or len(array) != count:
+        raise TrajectoryError(f'{name} must have the shape ({count}, n_j), got {array.shape}')
+    _check_finite(array, name)
+    array.setflags(write=False)
+    return array
