@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from pkm_msgs.msg import MotorCurrents
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from pkm_dynamics.simulation import PlantSample
+from pkm_msgs.msg import MotorCurrents
 
 MEASURED = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-CLOCK = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+CLOCK = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 
 
 class PlantPublishers:
@@ -33,13 +33,10 @@ class PlantPublishers:
     """
 
     def __init__(self, node: Node, joints: list[str], ground_truth: bool, clock: bool) -> None:
-        n_a = len(joints)
-        self._positions, self._currents = _numbers(n_a), _numbers(n_a)
-        self._state = JointState(name=joints, position=self._positions)
-        self._motor = MotorCurrents(name=joints, current=self._currents)
-        self._truth_arrays = [_numbers(n_a) for _ in range(3)]
-        position, velocity, effort = self._truth_arrays
-        self._truth = JointState(name=joints, position=position, velocity=velocity, effort=effort)
+        zeros = [0.0] * len(joints)
+        self._state = JointState(name=joints, position=zeros)
+        self._motor = MotorCurrents(name=joints, current=zeros)
+        self._truth = JointState(name=joints, position=zeros, velocity=zeros, effort=zeros)
         self._clock = Clock()
         self._state_publisher = node.create_publisher(JointState, 'joint_states', MEASURED)
         self._motor_publisher = node.create_publisher(MotorCurrents, 'motor_currents', MEASURED)
@@ -61,20 +58,20 @@ class PlantPublishers:
             set_stamp(self._clock.clock, sample.time)
             self._clock_publisher.publish(self._clock)
         set_stamp(self._motor.header.stamp, sample.current_time)
-        _fill(self._currents, sample.currents)
+        _fill(self._motor.current, sample.currents)
         self._motor_publisher.publish(self._motor)
         if self._truth_publisher is not None:
             set_stamp(self._truth.header.stamp, sample.current_time)
-            truth = (sample.truth_positions, sample.truth_velocities, sample.truth_forces)
-            for target, values in zip(self._truth_arrays, truth, strict=True):
-                _fill(target, values)
+            _fill(self._truth.position, sample.truth_positions)
+            _fill(self._truth.velocity, sample.truth_velocities)
+            _fill(self._truth.effort, sample.truth_forces)
             self._truth_publisher.publish(self._truth)
         self.publish_state(sample)
 
     def publish_state(self, sample: PlantSample) -> None:
         """Publish the joint state of a sample alone."""
         set_stamp(self._state.header.stamp, sample.time)
-        _fill(self._positions, sample.positions)
+        _fill(self._state.position, sample.positions)
         self._state_publisher.publish(self._state)
 
 
@@ -84,9 +81,6 @@ def set_stamp(stamp: Time, time: float) -> None:
     stamp.sec, stamp.nanosec = divmod(nanoseconds, 1_000_000_000)
 
 
-def _numbers(count: int) -> array:
-    return array('d', bytes(8 * count))
-
-
 def _fill(target: array, values: np.ndarray) -> None:
+    """Overwrite the numbers of a message's array field in place."""
     memoryview(target).cast('B')[:] = np.ascontiguousarray(values).data.cast('B')

@@ -8,8 +8,6 @@ import time
 from collections.abc import Sequence
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from pkm_description.nodes.parameters import NodeParameter, declare_parameters
-from pkm_description.nodes.running import quick_executor, run_node
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -18,6 +16,8 @@ from std_srvs.srv import SetBool, Trigger
 
 import pkm_description
 from pkm_description.errors import SimulationError
+from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.running import quick_executor, run_node
 from pkm_dynamics.nodes.command_stamps import label_of, stamp_label
 from pkm_dynamics.nodes.plant_publishers import PlantPublishers, set_stamp
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
@@ -132,10 +132,8 @@ class SimulatedRobot(Node):
         except SimulationError as error:
             self._reject(error)
             return
-        self._braked = False
         self._repeat = LATER_REPEAT
-        self._plant.step(message.data)
-        self._publish()
+        self._step(message.data)
 
     def _reject(self, error: SimulationError) -> None:
         self._rejected += 1
@@ -151,7 +149,8 @@ class SimulatedRobot(Node):
 
     def _repeat_state(self) -> None:
         """Publish the state again if nothing answered it: a controller may have come since."""
-        if time.monotonic() - self._published_at >= self._repeat:
+        waited = time.monotonic() - self._published_at
+        if self._failure is None and waited >= self._repeat:
             self._output.publish_state(self._plant.sample)
             self._published_at = time.monotonic()
 
@@ -169,11 +168,6 @@ class SimulatedRobot(Node):
             try:
                 with self._lock:
                     self._step_freely()
-                    self._publish()
-            except SimulationError as error:
-                self._failure = error
-                self.get_logger().fatal(str(error))
-                return
             except Exception:
                 if self.context.ok():
                     raise
@@ -189,12 +183,26 @@ class SimulatedRobot(Node):
                 self.get_logger().warning(
                     f'no valid command for {self._timeout:g} s: brakes on'
                 )
-            self._plant.hold()
+            if self._failure is None:
+                self._plant.hold()
+                self._publish()
             return
         if self._braked:
-            self._braked = False
             self.get_logger().info('brakes off')
-        self._plant.step(command)
+        self._step(command)
+
+    def _step(self, command: Sequence[float]) -> None:
+        """Step and publish; a simulation that diverged shows nothing until it is reset."""
+        if self._failure is not None:
+            return
+        self._braked = False
+        try:
+            self._plant.step(command)
+        except SimulationError as error:
+            self._failure = error
+            self.get_logger().fatal(str(error))
+            return
+        self._publish()
 
     # -- services and diagnostics -------------------------------------------------
 
