@@ -130,7 +130,7 @@ install_packages() {
     arguments+=(-e "./$package")
   done
   # folders of the share that appear later are linked then
-  key="$(digest "${files[@]}") $(ls -d pkm_*/{launch,config,rviz,foxglove} 2>/dev/null | xargs)"
+  key="$(digest "${files[@]}") $(find pkm_* -maxdepth 1 -type d | LC_ALL=C sort | xargs)"
   if is_current packages "$key"; then return; fi
   say "installing ${PACKAGES[*]}"
   quietly "$VENV/bin/python" -m pip install --disable-pip-version-check --no-deps \
