@@ -11,9 +11,7 @@ from pkm_description.description import Description, Inertial, Joint, Pose
 from pkm_description.errors import ExportError
 from pkm_description.exporters.mjcf_closures import MjcfClosure
 from pkm_description.exporters.mjcf_elements import (
-    TINY_INERTIA,
-    TINY_MASS,
-    Array,
+    add_inertial,
     number,
     numbers,
     pose_attributes,
@@ -33,14 +31,15 @@ def export_mjcf(
     equality between sites, so it does not depend on the configuration in which the
     model is compiled: `spherical` is a `connect`, `fixed` a `weld`, `revolute` two
     `connect` on the axis, `universal` and `prismatic` an auxiliary body on a joint of
-    its own that is closed to the other link. Closures are stiff (time constant of two
+    its own that is closed to the other link (that of a `prismatic` one is welded to the
+    child link and carries half of its inertia). Closures are stiff (time constant of two
     steps, impedance 0.9999), which keeps their gap below a micrometre at 0.1 ms. The
     keyframe `home` is the closed home configuration. Actuated joints get a `motor` of
     gear one, limited to the joint's effort limit, and their rotor inertia as
     `armature`.
 
-    MuJoCo refuses moving bodies without inertia: a massless link, and an auxiliary
-    body, gets 1e-6 kg and 1e-8 kg m^2, and a principal inertia below 1e-8 kg m^2 is
+    MuJoCo refuses moving bodies without inertia: a massless link, and a universal closure's
+    ring, gets 1e-6 kg and 1e-8 kg m^2, and a principal inertia below 1e-8 kg m^2 is
     raised by as much. MJCF has symmetric friction only: of an asymmetric one the mean
     of both directions is written. Friction in closing constraints is not written.
 
@@ -133,9 +132,9 @@ class _Writer:
     def _fill(self, body: etree._Element, link: str, moving: bool = True) -> None:
         """Add a link's inertia and everything that hangs on the link."""
         self.bodies[link] = body
-        inertial = self.description.link(link).inertial
+        inertial = self._share(link)
         if moving or inertial is not None:
-            _add_inertial(body, link, inertial)
+            add_inertial(body, link, inertial)
         for joint in self.description.joints:
             if joint.parent == link and joint.type != 'floating':
                 attributes = pose_attributes(joint.origin)
@@ -146,7 +145,20 @@ class _Writer:
         for closure in self.closures:
             if closure.auxiliary is not None and closure.constraint.parent == link:
                 self.home.append(0.0)
-                self.bodies[closure.auxiliary] = closure.add_auxiliary(body)
+                share = self._share(closure.constraint.child)
+                self.bodies[closure.auxiliary] = closure.add_auxiliary(body, share)
+
+    def _share(self, link: str) -> Inertial | None:
+        """Return a link's inertia, divided by the bodies that are welded to carry it."""
+        inertial = self.description.link(link).inertial
+        carriers = sum(
+            closure.constraint.type == 'prismatic' and closure.constraint.child == link
+            for closure in self.closures
+        )
+        if inertial is None or carriers == 0:
+            return inertial
+        part = 1.0 / (1 + carriers)
+        return Inertial(part * inertial.mass, inertial.com, part * inertial.inertia)
 
     def _add_floating(self, world: etree._Element, joint: Joint) -> None:
         base = self.description.base_link
@@ -191,35 +203,6 @@ class _Writer:
             if np.isfinite(effort):
                 attributes['forcerange'] = numbers([-effort, effort])
             etree.SubElement(actuators, 'motor', attributes)
-
-
-def _add_inertial(body: etree._Element, link: str, inertial: Inertial | None) -> None:
-    mass, com, inertia = _solid(link, inertial)
-    xx, yy, zz = np.diag(inertia)
-    etree.SubElement(
-        body,
-        'inertial',
-        pos=numbers(com),
-        mass=number(mass),
-        fullinertia=numbers([xx, yy, zz, inertia[0, 1], inertia[0, 2], inertia[1, 2]]),
-    )
-
-
-def _solid(link: str, inertial: Inertial | None) -> tuple[float, Array, Array]:
-    """Return mass, centre of mass and inertia that MuJoCo accepts for a moving body."""
-    if inertial is None:
-        return TINY_MASS, np.zeros(3), TINY_INERTIA * np.eye(3)
-    inertia = np.asarray(inertial.inertia, dtype=float)
-    smallest, middle, largest = np.linalg.eigvalsh(inertia)
-    if smallest < 0.0 or largest > (smallest + middle) * (1.0 + 1e-9):
-        raise ExportError(
-            f"link '{link}': no rigid body has the principal inertias {smallest:.6g}, "
-            f'{middle:.6g}, {largest:.6g} kg m^2 (none may exceed the sum of the others), '
-            'and MuJoCo refuses them'
-        )
-    if smallest < TINY_INERTIA:
-        inertia = inertia + TINY_INERTIA * np.eye(3)
-    return max(inertial.mass, TINY_MASS), np.asarray(inertial.com, dtype=float), inertia
 
 
 def _compose(first: Pose, second: Pose) -> Pose:

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 from lxml import etree
 
-from pkm_description.description import Constraint, Pose
+from pkm_description.description import Constraint, Inertial, Pose
 from pkm_description.errors import ExportError
 from pkm_description.exporters.mjcf_elements import (
-    TINY_INERTIA,
-    TINY_MASS,
     Array,
+    add_inertial,
     add_site,
-    number,
     numbers,
     pose_attributes,
 )
@@ -27,9 +25,9 @@ IMPEDANCE = '.9999 .9999 .001'
 class MjcfClosure:
     """One closing constraint: its sites, its auxiliary body if any, its equalities.
 
-    A universal or prismatic closure has an auxiliary body: nearly massless, on the
-    constraint's parent link, moving about or along the parent's axis, and closed to
-    the child link as a revolute or fixed closure.
+    A universal or prismatic closure has an auxiliary body on the constraint's parent
+    link, which moves about or along the parent's axis and is closed to the child link
+    as a revolute or a fixed closure.
 
     Parameters
     ----------
@@ -61,8 +59,12 @@ class MjcfClosure:
         has_body = self.constraint.type in ('universal', 'prismatic')
         return f'{self.constraint.name}_auxiliary' if has_body else None
 
-    def add_auxiliary(self, body: etree._Element) -> etree._Element:
-        """Add the auxiliary body below the element of the parent link."""
+    def add_auxiliary(self, body: etree._Element, share: Inertial | None) -> etree._Element:
+        """Add the auxiliary body below the element of the parent link.
+
+        `share` is the part of the child link's inertia that a prismatic closure's body
+        carries; without it the weld between a heavy and a massless body would be soft.
+        """
         constraint = self.constraint
         origin, kind = constraint.parent_origin, 'hinge'
         if constraint.type == 'prismatic':
@@ -72,13 +74,10 @@ class MjcfClosure:
         child = etree.SubElement(body, 'body', name=name, **pose_attributes(origin))
         axis = numbers(constraint.parent_axis)
         etree.SubElement(child, 'joint', name=name, type=kind, axis=axis)
-        etree.SubElement(
-            child,
-            'inertial',
-            pos='0 0 0',
-            mass=number(TINY_MASS),
-            diaginertia=numbers([TINY_INERTIA] * 3),
-        )
+        carried = None
+        if constraint.type == 'prismatic' and share is not None:
+            carried = _seen_from(constraint.child_origin, share)
+        add_inertial(child, constraint.child, carried)
         return child
 
     def close(self, equality: etree._Element, bodies: Mapping[str, etree._Element]) -> None:
@@ -123,6 +122,13 @@ class MjcfClosure:
             solref=self.solref,
             solimp=IMPEDANCE,
         )
+
+
+def _seen_from(frame: Pose, inertial: Inertial) -> Inertial:
+    """Return an inertia in the axes and about the origin of a frame of its link."""
+    turn = frame.rotation.T
+    com = turn @ (inertial.com - frame.position)
+    return Inertial(inertial.mass, com, turn @ inertial.inertia @ turn.T)
 
 
 def _along(origin: Pose, axis: Array) -> Pose:

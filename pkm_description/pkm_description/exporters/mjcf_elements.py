@@ -7,7 +7,8 @@ from lxml import etree
 from numpy.typing import ArrayLike, NDArray
 from transforms3d.quaternions import mat2quat
 
-from pkm_description.description import Pose
+from pkm_description.description import Inertial, Pose
+from pkm_description.errors import ExportError
 
 Array = NDArray[np.float64]
 
@@ -35,3 +36,39 @@ def add_site(body: etree._Element, name: str, pose: Pose) -> str:
     """Add a site to a body and return its name."""
     etree.SubElement(body, 'site', name=name, size='0.005', **pose_attributes(pose))
     return name
+
+
+def add_inertial(body: etree._Element, link: str, inertial: Inertial | None) -> None:
+    """Add the inertia of a moving body, or the stand-in where there is none.
+
+    Raises
+    ------
+    ExportError
+        If no rigid body has this inertia.
+    """
+    mass, com, inertia = _solid(link, inertial)
+    xx, yy, zz = np.diag(inertia)
+    etree.SubElement(
+        body,
+        'inertial',
+        pos=numbers(com),
+        mass=number(mass),
+        fullinertia=numbers([xx, yy, zz, inertia[0, 1], inertia[0, 2], inertia[1, 2]]),
+    )
+
+
+def _solid(link: str, inertial: Inertial | None) -> tuple[float, Array, Array]:
+    """Return mass, centre of mass and inertia that MuJoCo accepts for a moving body."""
+    if inertial is None:
+        return TINY_MASS, np.zeros(3), TINY_INERTIA * np.eye(3)
+    inertia = np.asarray(inertial.inertia, dtype=float)
+    smallest, middle, largest = np.linalg.eigvalsh(inertia)
+    if smallest < 0.0 or largest > (smallest + middle) * (1.0 + 1e-9):
+        raise ExportError(
+            f"link '{link}': no rigid body has the principal inertias {smallest:.6g}, "
+            f'{middle:.6g}, {largest:.6g} kg m^2 (none may exceed the sum of the others), '
+            'and MuJoCo refuses them'
+        )
+    if smallest < TINY_INERTIA:
+        inertia = inertia + TINY_INERTIA * np.eye(3)
+    return max(inertial.mass, TINY_MASS), np.asarray(inertial.com, dtype=float), inertia

@@ -27,7 +27,7 @@ except ImportError:  # not in every ROS 2: the pose topic says the same
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
-    NodeParameter('rate', 50.0, 'greatest rate of the completed states', 'Hz', 0.1, 1000.0),
+    NodeParameter('rate', 20.0, 'greatest rate of the completed states', 'Hz', 0.1, 1000.0),
 )
 
 
