@@ -1,0 +1,72 @@
+"""Distance to singular configurations: the conditioning of the actuator Jacobian."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from pkm_dynamics.model import ClosedChainModel
+
+Array = NDArray[np.float64]
+
+
+def has_singularities(model: ClosedChainModel) -> bool:
+    """Whether actuator forces can grow without bound: only where loops are closed."""
+    return bool(model.description.constraints)
+
+
+def scaled_jacobian(
+    model: ClosedChainModel, position: ArrayLike, rotation: ArrayLike, actuators: ArrayLike
+) -> Array:
+    """Jacobian between platform twist and actuator rates, with rotation made a length.
+
+    The twist's angular part is multiplied by the characteristic length of the home
+    pose, at which translation and rotation weigh the same, so that the singular values
+    do not depend on the unit of length.
+
+    Returns
+    -------
+    (N, n_a, 6) actuator rates by platform twist where the platform has six degrees of
+    freedom, else (N, 6, n_a) platform twist by actuator rates.
+    """
+    if model.platform_determines_joints:
+        jacobian = np.array(model.jacobian(position, rotation))
+        home = model.jacobian(model.home_position[None], model.home_rotation[None])[0]
+        jacobian[:, :, 3:] /= _length(home[:, 3:], home[:, :3])
+        return jacobian
+    jacobian = np.array(model.platform_jacobian(actuators))
+    home = model.platform_jacobian(np.asarray(model.home_actuators)[None])[0]
+    jacobian[:, 3:] *= _length(home[:3], home[3:])
+    return jacobian
+
+
+def reciprocal_condition(
+    model: ClosedChainModel, position: ArrayLike, rotation: ArrayLike, actuators: ArrayLike
+) -> Array:
+    """Reciprocal condition number (N,) of the scaled Jacobian; 0 where it is singular."""
+    jacobian = scaled_jacobian(model, position, rotation, actuators)
+    values = np.linalg.svd(jacobian, compute_uv=False)
+    return np.asarray(values[:, -1] / values[:, 0])
+
+
+def jacobian_condition(model: ClosedChainModel, motion: object) -> Array | None:
+    """Condition number (N,) of the scaled Jacobian along a motion; None for open chains."""
+    if not has_singularities(model):
+        return None
+    actuators = model.actuator_states(motion).positions  # type: ignore[arg-type]
+    reciprocal = reciprocal_condition(
+        model,
+        motion.position,
+        motion.rotation,
+        actuators,  # type: ignore[attr-defined]
+    )
+    return np.asarray(1.0 / np.maximum(reciprocal, 1e-300))
+
+
+def _length(numerator: Array, denominator: Array) -> float:
+    """Ratio of two Frobenius norms; 1 where either vanishes."""
+    top, bottom = float(np.linalg.norm(numerator)), float(np.linalg.norm(denominator))
+    return top / bottom if top > 1e-9 * bottom > 0.0 else 1.0

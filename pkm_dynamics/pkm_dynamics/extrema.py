@@ -1,0 +1,73 @@
+"""Extrema of sampled signals, bounded between the samples too."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Extremum(NamedTuple):
+    """The sample of a block that comes closest to its limit."""
+
+    margin: float
+    value: float
+    limit: float
+    column: int
+    time: float
+
+
+def peaks(values: Array) -> Array:
+    """Raise every local maximum to the apex of the parabola through its neighbours.
+
+    Parameters
+    ----------
+    values : (N, n)
+        Evenly spaced samples of n signals.
+
+    Returns
+    -------
+    (N, n)
+        The samples; local maxima replaced by the interpolated maximum, never lower.
+    """
+    raised = np.array(values, dtype=float)
+    if len(raised) < 3:
+        return raised
+    before, middle, after = values[:-2], values[1:-1], values[2:]
+    curvature = before - 2.0 * middle + after
+    apex = (middle >= before) & (middle >= after) & (curvature < 0.0)
+    safe = np.where(apex, curvature, -1.0)
+    raised[1:-1] += np.where(apex, -((after - before) ** 2) / (8.0 * safe), 0.0)
+    return raised
+
+
+def largest(values: Array, limit: Array, time: Array) -> Extremum | None:
+    """Return where `values` (N, n) come closest to the upper `limit` (n,) or exceed it.
+
+    None when no column has a finite limit.
+    """
+    finite = np.flatnonzero(np.isfinite(limit))
+    if finite.size == 0 or values.shape[0] == 0:
+        return None
+    raised = peaks(values[:, finite])
+    margins = limit[finite] - raised
+    row, column = np.unravel_index(np.argmin(margins), margins.shape)
+    chosen = int(finite[column])
+    return Extremum(
+        float(margins[row, column]),
+        float(raised[row, column]),
+        float(limit[chosen]),
+        chosen,
+        float(time[row]),
+    )
+
+
+def smallest(values: Array, limit: Array, time: Array) -> Extremum | None:
+    """Return where `values` (N, n) come closest to the lower `limit` (n,) or exceed it."""
+    found = largest(-values, -np.asarray(limit), time)
+    if found is None:
+        return None
+    return found._replace(value=-found.value, limit=-found.limit)

@@ -1,0 +1,149 @@
+"""Whether a motion keeps every limit of the robot, and by how much.
+
+The motion is sampled densely and each extremum between two samples is bounded by
+the parabola through its neighbours, so the figures hold for the continuous motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import KinematicsError, TrajectoryError
+from pkm_dynamics.limits import Limits
+from pkm_dynamics.margins import FeasibilityReport, Margin
+from pkm_dynamics.trajectories import Execution
+
+__all__ = ['FeasibilityReport', 'Margin', 'check_feasibility']
+
+Array = NDArray[np.float64]
+BLOCK = 4096
+
+
+def check_feasibility(
+    model: Any,
+    motion: Any,
+    *,
+    parameters: Array | None = None,
+    force_margin: float = 0.0,
+    velocity_margin: float = 0.0,
+    stroke_margin: float = 0.0,
+    condition_limit: float | None = 1e3,
+    rate: float = 1000.0,
+    time: Array | None = None,
+) -> FeasibilityReport:
+    """Check a motion against every limit that the robot's description gives.
+
+    Parameters
+    ----------
+    model : ClosedChainModel
+        The robot.
+    motion : PlatformMotion, Trajectory or Execution
+        Samples of a motion (then `time`, or evenly spaced by 1 / `rate`), or anything
+        with `.duration` [s] and `.motion(t, model)`, which is sampled at `rate`.
+    parameters : (n_p,), optional
+        Parameters for the actuator forces; the nominal ones by default.
+    force_margin, velocity_margin : float
+        Fractions of the force and velocity limits that stay free.
+    stroke_margin : float
+        Fraction of each stroke, and of each passive joint's range, that stays free at
+        either end.
+    condition_limit : float, optional
+        Largest condition number of the scaled actuator Jacobian (see `conditioning`);
+        None leaves it unchecked.
+    rate : float
+        Sampling rate [Hz].
+    time : (N,), optional
+        Times of the samples of a PlatformMotion [s].
+
+    Returns
+    -------
+    FeasibilityReport
+        Margins by constraint.
+
+    Raises
+    ------
+    TrajectoryError
+        When the motion is empty or not finite, or an option makes no sense.
+    """
+    for name, fraction, top in (
+        ('force_margin', force_margin, 1.0),
+        ('velocity_margin', velocity_margin, 1.0),
+        ('stroke_margin', stroke_margin, 0.5),
+    ):
+        if not 0.0 <= fraction < top:
+            raise TrajectoryError(f'{name} must lie in [0, {top}), not {fraction}')
+    if not (np.isfinite(rate) and rate > 0.0):
+        raise TrajectoryError(f'rate must be a positive number of Hz, not {rate}')
+    limits = Limits(model, force_margin, velocity_margin, stroke_margin, condition_limit)
+    worst: dict[str, Margin] = {}
+    samples, duration = 0, 0.0
+    for instants, evaluate in _blocks(motion, model, rate, time):
+        samples, duration = samples + len(instants), max(duration, float(instants[-1]))
+        found: list[Margin] = []
+        try:
+            block = evaluate()
+            found += limits.pose_margins(block, instants)
+            found += limits.margins(block, instants, parameters)
+        except KinematicsError as error:
+            found += [_not_closed(error, instants), *_commanded_stroke(limits, motion, instants)]
+        for margin in found:
+            if margin.constraint not in worst or margin.margin < worst[margin.constraint].margin:
+                worst[margin.constraint] = margin
+    return FeasibilityReport(worst, samples, duration)
+
+
+def _blocks(
+    motion: Any, model: Any, rate: float, time: Array | None
+) -> Iterator[tuple[Array, Callable[[], Any]]]:
+    """Yield (times, function that evaluates the motion there), overlapping by two samples."""
+    if hasattr(motion, 'position') and hasattr(motion, 'twist'):
+        count = len(motion.position)
+        instants = np.arange(count) / rate if time is None else np.asarray(time, dtype=float)
+        if count == 0 or instants.shape != (count,):
+            raise TrajectoryError(
+                f'a motion of {count} samples needs as many times, got {instants.shape}'
+            )
+        for part in _parts(count):
+            yield instants[part], lambda part=part: motion[part]  # type: ignore[misc]
+        return
+    motion, skipped = _one_period(motion)
+    duration = float(motion.duration)
+    if not (np.isfinite(duration) and duration > 0.0):
+        raise TrajectoryError(f'a trajectory lasts a finite positive time, not {duration} s')
+    instants = np.linspace(0.0, duration, int(np.ceil(duration * rate)) + 1)
+    for part in _parts(len(instants)):
+        chosen = instants[part]
+        shown = np.where(chosen < skipped[0], chosen, chosen + skipped[1])
+        yield shown, lambda chosen=chosen: motion.motion(chosen, model)  # type: ignore[misc]
+
+
+def _one_period(motion: Any) -> tuple[Any, tuple[float, float]]:
+    """Return an execution of one period only, and (from when, how much) was left out."""
+    if not isinstance(motion, Execution) or motion.periods == 1:
+        return motion, (np.inf, 0.0)
+    once = Execution(motion.trajectory, 1, motion.ramp_time, motion.start, motion.approach_speed)
+    return once, (once.run_end, motion.duration - once.duration)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    for start in range(0, max(count - 2, 1), BLOCK):
+        yield slice(start, min(start + BLOCK + 2, count))
+
+
+def _not_closed(error: KinematicsError, time: Array) -> Margin:
+    failed = np.asarray(getattr(error, 'samples', ()), dtype=int)
+    first = float(time[failed[0]]) if failed.size and failed[0] < len(time) else float(time[0])
+    return Margin('kinematics', -np.inf, np.nan, 0.0, 'platform', first, '')
+
+
+def _commanded_stroke(limits: Limits, motion: Any, time: Array) -> list[Margin]:
+    """Return the stroke margins of actuator coordinates that do not assemble."""
+    trajectory = getattr(motion, 'trajectory', motion)
+    if getattr(trajectory, 'coordinates', '') != 'actuators':
+        return []
+    order = [trajectory.coordinate_names.index(name) for name in limits.model.actuated_joints]
+    return limits.stroke_margins(motion.evaluate(time)[0][:, order], time)

@@ -1,0 +1,117 @@
+"""Margins of a motion to the limits of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pkm_description.errors import FeasibilityError
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The worst case of one constraint along a motion.
+
+    Attributes
+    ----------
+    constraint : str
+        `stroke`, `velocity`, `force`, `joint`, `joint_velocity`, `workspace`, `tilt`,
+        `conditioning` or `kinematics`.
+    margin : float
+        Distance to the limit in `unit`, negative beyond it.
+    value, limit : float
+        Value reached and the limit that is meant, safety margins included.
+    name : str
+        Joint or coordinate.
+    time : float
+        Time of the worst case [s].
+    unit : str
+        Unit of `margin`, `value` and `limit`.
+    """
+
+    constraint: str
+    margin: float
+    value: float
+    limit: float
+    name: str
+    time: float
+    unit: str
+
+    @property
+    def relative(self) -> float:
+        """Margin as a fraction of the limit's magnitude."""
+        return self.margin / max(abs(self.limit), 1e-12)
+
+    def __str__(self) -> str:
+        kind = self.constraint.replace('_', ' ')
+        if self.constraint == 'kinematics':
+            return f'{kind}: no closed configuration at t = {self.time:.4f} s'
+        unit = f' {self.unit}' if self.unit else ''
+        return (
+            f'{kind} of {self.name} at t = {self.time:.4f} s: {self.value:.5g}{unit}, '
+            f'limit {self.limit:.5g}{unit} (margin {self.margin:.3g}{unit})'
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as written into files and reports."""
+        return {
+            'margin': float(self.margin),
+            'value': float(self.value),
+            'limit': float(self.limit),
+            'name': self.name,
+            'time': float(self.time),
+            'unit': self.unit,
+        }
+
+
+@dataclass(frozen=True)
+class FeasibilityReport:
+    """Worst margin of each constraint along a motion.
+
+    Attributes
+    ----------
+    margins : Mapping[str, Margin]
+        By constraint; constraints without a limit in the description are absent.
+    samples : int
+        Number of instants that were evaluated.
+    duration : float
+        Length of the checked motion [s].
+    """
+
+    margins: Mapping[str, Margin]
+    samples: int
+    duration: float
+
+    @property
+    def feasible(self) -> bool:
+        """Whether no limit is exceeded."""
+        return all(margin.margin >= 0.0 for margin in self.margins.values())
+
+    @property
+    def worst(self) -> Margin | None:
+        """The constraint that is closest to its limit or furthest beyond it."""
+        if not self.margins:
+            return None
+        return min(self.margins.values(), key=lambda margin: margin.relative)
+
+    @property
+    def violations(self) -> list[Margin]:
+        """All exceeded constraints, the worst first."""
+        broken = [margin for margin in self.margins.values() if margin.margin < 0.0]
+        return sorted(broken, key=lambda margin: margin.relative)
+
+    @property
+    def message(self) -> str:
+        """One sentence naming joint, time, value and limit."""
+        worst = self.worst
+        if worst is None:
+            return 'the description gives no limit to check'
+        if self.feasible:
+            return f'feasible; closest is the {worst}'
+        return 'infeasible: ' + '; '.join(str(margin) for margin in self.violations)
+
+    def raise_if_infeasible(self, what: str = 'trajectory') -> None:
+        """Raise FeasibilityError with the message unless the motion is feasible."""
+        if not self.feasible:
+            raise FeasibilityError(f'{what} is {self.message}')
