@@ -34,10 +34,15 @@ class FrictionTable:
         for joint in description.joints:
             if not (effects.friction and joint.is_scalar):
                 continue
-            row = _row(joint.friction or Friction(model='none'), stribeck.get(joint.name))
+            row = friction_row(joint.friction or Friction(model='none'), stribeck.get(joint.name))
             if any(row[:4]):
                 names.append(joint.name)
                 rows.append(row)
+        for constraint in description.constraints:
+            # The exported model has a joint for a prismatic closure.
+            if constraint.type == 'prismatic' and constraint.friction and effects.friction:
+                names.append(f'{constraint.name}_auxiliary')
+                rows.append(friction_row(constraint.friction))
         table = np.array(rows, dtype=float).reshape(-1, 6)
         return cls(tuple(names), table, float(description.transition_velocity))
 
@@ -51,7 +56,8 @@ class FrictionTable:
         )
 
 
-def _row(friction: Friction, stribeck: Stribeck | None) -> tuple[float, ...]:
+def friction_row(friction: Friction, stribeck: Stribeck | None = None) -> tuple[float, ...]:
+    """Return the friction table's row of one joint."""
     model = friction.model
     coulomb = friction.coulomb if model not in ('viscous', 'none') else 0.0
     negative = friction.coulomb_negative if model == 'asymmetric' else coulomb

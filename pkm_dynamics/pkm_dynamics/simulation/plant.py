@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description import Description
 from pkm_description.errors import ExportError, SimulationError
 from pkm_description.exporters import export_mjcf
+from pkm_dynamics.simulation.cut_friction import CutFriction
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import FrictionTable, apply_forces
 from pkm_dynamics.simulation.sensors import Sensors
@@ -166,7 +167,12 @@ class SimulatedPlant:
                 self._friction.transition_velocity,
                 sums,
             )
-            mujoco.mj_step(model, data)
+            if len(self._cut_friction):
+                mujoco.mj_step1(model, data)
+                self._cut_friction.apply(data)
+                mujoco.mj_step2(model, data)
+            else:
+                mujoco.mj_step(model, data)
         after = self._velocities[self._actuated[1]]
         if not np.isfinite(after).all() or not np.isfinite(data.qacc).all():
             raise SimulationError(
@@ -221,6 +227,8 @@ class SimulatedPlant:
         data = self.mujoco_data
         self._actuated = self._addresses(self.actuated_joints)
         self._friction = FrictionTable.build(self.description, self.effects)
+        self._cut_friction = CutFriction(self.description, self.effects, self.mujoco_model)
+        data.xfrc_applied[:] = 0.0
         self._rubbing = np.ascontiguousarray(self._addresses(self._friction.joints)[1])
         effects = self.effects
         wave_number = 2.0 * np.pi / effects.cogging_period
@@ -241,19 +249,22 @@ class SimulatedPlant:
 
     def _check_substep(self) -> None:
         """Refuse a substep at which the explicit friction forces would oscillate."""
-        inverse = self._mobility_diagonal()[self._rubbing]
-        stiffness = self._friction.steepest * inverse * self._substep
+        mobility = self._mobility()
+        along = self._friction.steepest * np.diag(mobility)[self._rubbing]
+        about = self._cut_friction.stiffness(self.mujoco_model, self.mujoco_data, mobility)
+        names = [*self._friction.joints, *self._cut_friction.names]
+        stiffness = np.concatenate([along, about]) * self._substep
         if stiffness.size and np.max(stiffness) > 1.0:
             worst = int(np.argmax(stiffness))
             longest = self._substep / stiffness[worst]
             raise SimulationError(
                 f"robot '{self.description.name}': the friction of joint "
-                f"'{self._friction.joints[worst]}' needs a substep below {longest:.1e} s, "
+                f"'{names[worst]}' needs a substep below {longest:.1e} s, "
                 f'not {self._substep:.1e} s'
             )
 
-    def _mobility_diagonal(self) -> Array:
-        """Return the acceleration (n_v,) of each coordinate per unit force on it, at home."""
+    def _mobility(self) -> Array:
+        """Return the accelerations (n_v, n_v) per unit force of the closed robot, at home."""
         model, data = self.mujoco_model, self.mujoco_data
         inverse = np.zeros((model.nv, model.nv))
         mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
@@ -263,7 +274,7 @@ class SimulatedPlant:
             response = jacobian @ inverse
             coupling = np.linalg.pinv(response @ jacobian.T, rcond=1e-12, hermitian=True)
             inverse = inverse - response.T @ coupling @ response
-        return np.asarray(np.diag(inverse))
+        return inverse
 
     def _actuated_positions(self) -> Array:
         return np.array(self._positions[self._actuated[0]])

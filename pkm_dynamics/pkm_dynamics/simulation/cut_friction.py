@@ -1,0 +1,136 @@
+"""Friction in the joints that close the loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pkm_description import Description
+from pkm_dynamics.simulation.effects import PlantEffects
+from pkm_dynamics.simulation.generalised_forces import friction_row
+
+Array = NDArray[np.float64]
+
+
+class CutFriction:
+    """Friction torques of spherical, universal and revolute closures.
+
+    A revolute closure rubs about its axis. The others rub against the relative angular
+    velocity: its magnitude goes through the friction law, its direction is the torque's.
+    (A prismatic closure has a joint of its own in the exported model.)
+    """
+
+    def __init__(self, description: Description, effects: PlantEffects, model: Any) -> None:
+        rubbing = [
+            constraint
+            for constraint in description.constraints
+            if effects.friction
+            and constraint.friction is not None
+            and constraint.type in ('spherical', 'universal', 'revolute')
+            and any(friction_row(constraint.friction)[:3])
+        ]
+        self.names = [constraint.name for constraint in rubbing]
+        bodies = [(model.body(c.parent).id, model.body(c.child).id) for c in rubbing]
+        self._bodies = np.array(bodies, dtype=np.int64).reshape(-1, 2)
+        rows = [friction_row(c.friction) for c in rubbing if c.friction is not None]
+        self._table = np.array(rows, dtype=float).reshape(-1, 6)
+        axes = [
+            c.parent_origin.rotation @ c.parent_axis if c.type == 'revolute' else np.zeros(3)
+            for c in rubbing
+        ]
+        self._axes = np.array(axes, dtype=float).reshape(-1, 3)
+        self._transition = float(description.transition_velocity)
+
+    def __len__(self) -> int:
+        """Return the number of closures that rub."""
+        return len(self.names)
+
+    def apply(self, data: Any) -> None:
+        """Write the torques of the present velocities into `xfrc_applied`."""
+        apply_torques(
+            data.cvel,
+            data.xmat,
+            data.xfrc_applied,
+            self._bodies,
+            self._axes,
+            self._table,
+            self._transition,
+        )
+
+    def stiffness(self, model: Any, data: Any, mobility: Array) -> Array:
+        """Return the decay rates (n,) [1/s] at standstill, for a mobility (n_v, n_v)."""
+        rates = []
+        jacobians = np.zeros((2, 3, model.nv))
+        coulomb = np.maximum(self._table[:, 0], self._table[:, 1])
+        slopes = coulomb / self._transition + self._table[:, 2]
+        for bodies, slope in zip(self._bodies, slopes, strict=True):
+            for jacobian, body in zip(jacobians, bodies, strict=True):
+                mujoco.mj_jacBody(model, data, None, jacobian, int(body))
+            spin = jacobians[1] - jacobians[0]
+            rates.append(slope * np.linalg.eigvalsh(spin @ mobility @ spin.T)[-1])
+        return np.array(rates)
+
+
+@njit(cache=True)
+def apply_torques(
+    velocities: Array,
+    rotations: Array,
+    wrenches: Array,
+    bodies: NDArray[np.int64],
+    axes: Array,
+    friction: Array,
+    transition_velocity: float,
+) -> None:
+    """Write friction torques between pairs of bodies.
+
+    Parameters
+    ----------
+    velocities : numpy.ndarray
+        (n_b, 6) body velocities, angular first, in world axes.
+    rotations : numpy.ndarray
+        (n_b, 9) body rotations, row by row.
+    wrenches : numpy.ndarray
+        (n_b, 6) output: forces and torques on the bodies, in world axes.
+    bodies : numpy.ndarray
+        (n, 2) parent and child of each closure.
+    axes : numpy.ndarray
+        (n, 3) axis in the parent, zero where the rotation is free.
+    friction : numpy.ndarray
+        (n, 6) friction table.
+    transition_velocity : float
+        Coulomb friction is linear between plus and minus this [rad/s].
+    """
+    wrenches[:] = 0.0
+    axis = np.zeros(3)
+    for j in range(bodies.shape[0]):
+        parent, child = bodies[j]
+        rate = 0.0
+        turn = rotations[parent]
+        on_axis = axes[j, 0] != 0.0 or axes[j, 1] != 0.0 or axes[j, 2] != 0.0
+        for i in range(3):
+            spin = velocities[child, i] - velocities[parent, i]
+            if on_axis:
+                axis[i] = (
+                    turn[3 * i] * axes[j, 0]
+                    + turn[3 * i + 1] * axes[j, 1]
+                    + turn[3 * i + 2] * axes[j, 2]
+                )
+                rate += spin * axis[i]
+            else:
+                axis[i] = spin
+                rate += spin * spin
+        if not on_axis:
+            rate = np.sqrt(rate)
+            if rate == 0.0:
+                continue
+            axis /= rate
+        sat = min(1.0, max(-1.0, rate / transition_velocity))
+        level = friction[j, 0] if rate >= 0.0 else friction[j, 1]
+        torque = level * sat + friction[j, 2] * rate
+        for i in range(3):
+            wrenches[child, 3 + i] -= torque * axis[i]
+            wrenches[parent, 3 + i] += torque * axis[i]
