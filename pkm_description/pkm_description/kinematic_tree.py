@@ -13,6 +13,7 @@ With twists V = [v0; omega] about the base origin, either row's rate is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +142,7 @@ class _Builder:
         for index, constraint in enumerate(description.constraints):
             self._add_rows(index, constraint)
         rows = list(zip(*self.rows, strict=True)) if self.rows else [()] * 8
-        tree = {
+        tree: dict[str, Any] = {
             'body_names': tuple(joint.child for joint in joints),
             'parent': parent,
             'joint_kind': kind,

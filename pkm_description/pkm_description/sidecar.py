@@ -83,7 +83,9 @@ def home_of(sidecar: Mapping[str, Any]) -> tuple[Pose, bool, dict[str, float]]:
     home = mapping(sidecar['home'], 'home')
     for key in home:
         if key not in ('position', 'rpy', 'joints'):
-            raise DescriptionError(f"home has the unknown key '{key}'; keys are position, rpy, joints")
+            raise DescriptionError(
+                f"home has the unknown key '{key}'; keys are position, rpy, joints"
+            )
     guess = {
         str(name): number(value, f"home of joint '{name}'")
         for name, value in mapping(home.get('joints', {}), 'home joints').items()
@@ -108,7 +110,9 @@ def with_actuators(
                 f"they are {', '.join(sorted(actuated))}"
             )
     return tuple(
-        dataclasses.replace(a, rotor_inertia=number(rotors[a.joint], f"rotor_inertia of '{a.joint}'"))
+        dataclasses.replace(
+            a, rotor_inertia=number(rotors[a.joint], f"rotor_inertia of '{a.joint}'")
+        )
         if a.joint in rotors
         else a
         for a in actuators
@@ -127,7 +131,7 @@ def with_friction(
             friction = _friction(declared[item.name], item.name, friction)
         elif friction is None and item.name in actuated:
             friction = Friction()
-        elif friction is not None and item.name in actuated and friction.model in ('coulomb', 'viscous'):
+        elif item.name in actuated and friction.model in ('coulomb', 'viscous'):
             friction = dataclasses.replace(friction, model='coulomb_viscous')
         if friction is not None and friction.model == 'none':
             friction = None

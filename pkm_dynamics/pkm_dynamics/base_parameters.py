@@ -1,8 +1,8 @@
 """Base parameters: the combinations of standard parameters that forces can show.
 
-The rank of the stacked regressor over random motions, and the combinations, come from
-a column-pivoted QR [Gautier 1991]: independent columns stand for themselves plus the
-standard parameters that the forces cannot tell from them.
+The rank is that of the stacked regressor over random motions. Columns are then taken in a
+fixed order of preference; each one that is independent of those before it stands for a
+base parameter, and the others are written as combinations of them [Gautier 1991].
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.spatial.transform import Rotation
+
 from pkm_description import ConvergenceError, EstimationError
-from scipy.linalg import qr, solve_triangular
 
 if TYPE_CHECKING:
     from pkm_dynamics.model import ClosedChainModel
@@ -24,8 +26,11 @@ Floats = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-8
 RANK_GAP = 10.0
+INDEPENDENCE = 1e-6
 _SAMPLES = 300
 _STROKE_FRACTION = 0.25
+_POSE_FRACTION = 0.12
+_POSE_ANGLE = 0.35
 
 
 @dataclass(frozen=True)
@@ -75,10 +80,10 @@ def build_base_parameters(model: ClosedChainModel, shared: bool, reduced: bool) 
     if reduced:
         zero = model.zero_parameter_mask
         members = expand != 0
-        keep = ~np.array([bool(np.all(zero[members[:, g]])) for g in range(len(names))])
+        keep = ~np.array([bool(np.all(zero[column])) for column in members.T])
     motion = random_motion(model, _SAMPLES, seed=1)
     stacked = model.regressor(motion).reshape(-1, model.n_p) @ expand
-    chosen, combinations, gap = _select(stacked, keep, _priorities(names, kinds))
+    chosen, combinations, gap = _select(stacked, keep, _priorities(names, kinds, average @ model.nominal_parameters))
     matrix = np.zeros((len(chosen), len(names)))
     matrix[np.arange(len(chosen)), chosen] = 1.0
     matrix += combinations
@@ -129,29 +134,33 @@ def group_name(members: tuple[str, ...]) -> str:
     return members[0]
 
 
-def _priorities(names: list[str], kinds: list[str]) -> list[int]:
-    """Rank of each group in the choice of representatives: smaller is kept first.
+def _priorities(names: list[str], kinds: list[str], nominal: Floats) -> list[tuple]:
+    """Order in which groups become representatives, the same in every run.
 
-    Friction and rotor first (they stand for themselves), then the inertia of bodies,
-    first moments, masses; platform before the others.
+    Friction and rotors first (they stand for themselves), then the platform's
+    parameters, then the others; inertias before first moments before masses, so that
+    masses are what is folded in; larger nominal values first.
     """
     order = {'m': 3, 'mx': 2, 'my': 2, 'mz': 2}
     result = []
-    for name, kind in zip(names, kinds, strict=True):
+    for index, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         owner, _, field = name.rpartition('.')
-        rank = 0 if kind != 'rigid_body' else 1 + 10 * (owner != 'platform') + order.get(field, 1)
-        result.append(rank)
+        level = 0 if kind != 'rigid_body' else 1 + 10 * (owner != 'platform') + order.get(field, 1)
+        result.append((level, -float(f'{abs(nominal[index]):.4g}'), index))
     return result
 
 
 def _select(
-    stacked: Floats, keep: NDArray[np.bool_], priorities: list[int]
+    stacked: Floats, keep: NDArray[np.bool_], priorities: list[tuple]
 ) -> tuple[list[int], Floats, float]:
     """Choose independent columns; return them, their combinations (r, n) and the rank gap."""
     scale = np.linalg.norm(stacked, axis=0)
     threshold = RANK_TOLERANCE * float(scale.max(initial=0.0))
     candidates = np.flatnonzero(keep & (scale > threshold))
-    scaled = stacked[:, candidates] / scale[candidates]
+    # The triangular factor has the same Gram matrix and far fewer rows.
+    scaled: Floats = np.asarray(
+        np.linalg.qr(stacked[:, candidates] / scale[candidates], mode='r'), dtype=float
+    )
     singular = np.linalg.svd(scaled, compute_uv=False)
     rank = int(np.sum(singular > RANK_TOLERANCE * singular[0])) if len(singular) else 0
     below = singular[rank] if rank < len(singular) else 0.0
@@ -163,22 +172,21 @@ def _select(
             'home pose'
         )
     chosen: list[int] = []
-    basis = np.zeros((len(scaled), 0))
-    remaining = scaled.copy()
-    for level in sorted({priorities[g] for g in candidates}):
-        members = [i for i, g in enumerate(candidates) if priorities[g] == level]
-        block = remaining[:, members]
-        q, triangle, order = qr(block, mode='economic', pivoting=True)
-        independent = int(np.sum(np.abs(np.diag(triangle)) > 1e-6))
-        chosen += [members[i] for i in order[:independent]]
-        basis = np.hstack([basis, q[:, :independent]])
-        remaining = remaining - basis @ (basis.T @ remaining)
+    basis = np.zeros((len(scaled), rank))
+    for i in sorted(range(len(candidates)), key=lambda i: priorities[candidates[i]]):
+        column = scaled[:, i]
+        for _ in range(2):  # twice is enough to stay orthogonal
+            column = column - basis @ (basis.T @ column)
+        length = float(np.linalg.norm(column))
+        if length > INDEPENDENCE and len(chosen) < rank:
+            basis[:, len(chosen)] = column / length
+            chosen.append(i)
     if len(chosen) != rank:
         raise EstimationError(
             f'the rank of the regressor is not clear: {rank} by singular values, {len(chosen)} by '
-            'pivoting'
+            'elimination'
         )
-    chosen.sort(key=lambda i: candidates[i])
+    chosen.sort()
     others = [i for i in range(len(candidates)) if i not in set(chosen)]
     combinations = np.zeros((rank, len(scale)))
     if others and rank:
@@ -201,40 +209,82 @@ def _expression(row: Floats, names: list[str], first: int) -> str:
 
 
 def random_motion(model: ClosedChainModel, count: int, seed: int) -> PlatformMotion:
-    """Random motions around home, `count` samples, for ranks and tests.
+    """Random motions around home, `count` samples inside the stroke, for ranks and tests.
 
-    Actuators are drawn within a quarter of their stroke about home (0.5 rad or a tenth
-    of the mechanism's size where there is none); samples that do not assemble are drawn
-    again.
+    Platform poses where the platform has six degrees of freedom, actuator positions
+    elsewhere; samples that do not assemble or leave the stroke are drawn again from a
+    smaller range.
     """
     rng = np.random.default_rng(seed)
-    width = model.upper - model.lower
-    open_width = np.array(
-        [
-            0.2 * float(model._mechanism.length_scale)
-            if model.description.joint(name).type == 'prismatic'
-            else 1.0
-            for name in model.actuated_joints
-        ]
+    drawn: list[PlatformMotion] = []
+    left, scale = count, 1.0
+    for _ in range(40):
+        draw = _random_poses if model.platform_determines_joints else _random_actuators
+        motion = draw(model, max(left, 20), scale, rng)
+        if len(motion) == 0:
+            scale *= 0.7
+            continue
+        drawn.append(motion[:left])
+        left -= len(drawn[-1])
+        if left == 0:
+            return _concatenate(drawn)
+        scale *= 0.9
+    raise ConvergenceError(
+        f"robot '{model.description.name}': too few random configurations assemble around home"
     )
-    half = _STROKE_FRACTION * np.where(np.isfinite(width), np.minimum(width, 2.0 * open_width), open_width)
-    speed = 4.0 * half
-    q = np.empty((0, model.n_a))
-    for _ in range(20):
-        drawn = model.home_actuators + half * rng.uniform(-1, 1, (count, model.n_a))
-        try:
-            model.forward_kinematics(drawn)
-        except ConvergenceError as error:
-            drawn = np.delete(drawn, error.samples, axis=0)
-            half = 0.8 * half
-        q = np.vstack([q, drawn])[:count]
-        if len(q) == count:
-            break
-    else:
-        raise ConvergenceError(
-            f"robot '{model.description.name}': too few random configurations assemble"
-        )
-    # Ordered along the widest direction, so that neighbours are near.
-    qd = speed * rng.uniform(-1, 1, q.shape)
-    qdd = 4.0 * speed * rng.uniform(-1, 1, q.shape)
+
+
+def _random_poses(
+    model: ClosedChainModel, count: int, scale: float, rng: np.random.Generator
+) -> PlatformMotion:
+    from pkm_dynamics.motion import PlatformMotion
+
+    reach = scale * _POSE_FRACTION * model.length_scale
+    position = model.home_position + reach * rng.uniform(-1, 1, (count, 3))
+    turn = Rotation.from_rotvec(scale * _POSE_ANGLE * rng.uniform(-1, 1, (count, 3)))
+    rotation = turn.as_matrix() @ model.home_rotation
+    rates = np.array([4.0 * reach] * 3 + [4.0 * scale * _POSE_ANGLE] * 3)
+    motion = PlatformMotion(
+        position,
+        rotation,
+        rates * rng.uniform(-1, 1, (count, 6)),
+        4.0 * rates * rng.uniform(-1, 1, (count, 6)),
+    )
+    try:
+        q = model.inverse_kinematics(position, rotation)
+    except ConvergenceError as error:
+        motion = motion[np.setdiff1d(np.arange(count), error.samples)]
+        if len(motion) == 0:
+            return motion
+        q = model.inverse_kinematics(motion.position, motion.rotation)
+    inside = np.all((q >= model.lower) & (q <= model.upper), axis=1)
+    motion = motion[inside]
+    return model.with_joint_states(motion) if len(motion) else motion
+
+
+def _random_actuators(
+    model: ClosedChainModel, count: int, scale: float, rng: np.random.Generator
+) -> PlatformMotion:
+    half = np.empty(model.n_a)
+    for k, name in enumerate(model.actuated_joints):
+        prismatic = model.description.joint(name).type == 'prismatic'
+        half[k] = _POSE_FRACTION * model.length_scale if prismatic else _POSE_ANGLE
+        half[k] = min(half[k], _STROKE_FRACTION * (model.upper[k] - model.lower[k]))
+    half *= scale
+    q = model.home_actuators + half * rng.uniform(-1, 1, (count, model.n_a))
+    q = np.clip(q, model.lower, model.upper)
+    try:
+        model.forward_kinematics(q)
+    except ConvergenceError as error:
+        q = np.delete(q, error.samples, axis=0)
+    qd = 4.0 * half * rng.uniform(-1, 1, q.shape)
+    qdd = 16.0 * half * rng.uniform(-1, 1, q.shape)
     return model.motion_from_actuators(q, qd, qdd)
+
+
+def _concatenate(motions: list[PlatformMotion]) -> PlatformMotion:
+    from pkm_dynamics.motion import PlatformMotion
+
+    return PlatformMotion(
+        *(np.concatenate([getattr(m, name) for m in motions]) for name in PlatformMotion.FIELDS)
+    )

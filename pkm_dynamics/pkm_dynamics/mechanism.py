@@ -10,13 +10,14 @@ redundant and only checked.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
+
 from pkm_description import Description, DescriptionError, Friction
 from pkm_description.assembly import Assembly
-from scipy.linalg import qr
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -147,7 +148,7 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         transition_velocity=description.transition_velocity,
         n_parameters=len(table.names),
     )
-    writable = {
+    writable: dict[str, Any] = {
         name: value.copy() for name, value in mechanism._asdict().items()
         if isinstance(value, np.ndarray)
     }  # fmt: skip

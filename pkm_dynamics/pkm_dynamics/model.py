@@ -6,10 +6,10 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from pkm_description import ConvergenceError, Description, KinematicsError, TrajectoryError
 from pkm_description.assembly import Assembly, Configuration
 from pkm_description.description import Pose
-
 from pkm_dynamics.base_parameters import BaseParameters, build_base_parameters
 from pkm_dynamics.kernels import closure, dynamics
 from pkm_dynamics.kernels import motion as kinematics
@@ -77,7 +77,9 @@ class ClosedChainModel:
         self.velocity_limit = _frozen([limit.velocity for limit in limits])
         self.force_limit = _frozen([limit.effort for limit in limits])
         self.force_constants = _frozen([a.force_constant for a in description.actuators])
-        self._home = (home.joints.copy(), np.array(self.home_position), np.array(self.home_rotation))
+        self._home = (
+            home.joints.copy(), np.array(self.home_position), np.array(self.home_rotation)
+        )  # fmt: skip
         self._base: dict[tuple[bool, bool], BaseParameters] = {}
 
     @property
@@ -89,6 +91,11 @@ class ClosedChainModel:
     def n_p(self) -> int:
         """Number of standard parameters."""
         return len(self.parameter_names)
+
+    @property
+    def length_scale(self) -> float:
+        """Largest distance [m] of a body's origin from the base's at home."""
+        return float(self._mechanism.length_scale)
 
     @property
     def platform_determines_joints(self) -> bool:

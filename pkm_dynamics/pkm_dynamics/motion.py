@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from pkm_description.errors import TrajectoryError
 
 Floats = NDArray[np.float64]
@@ -48,10 +49,11 @@ class PlatformMotion:
         and the first bad sample.
     """
 
-    __slots__ = (
-        'acceleration', 'joint_accelerations', 'joint_positions', 'joint_velocities',
-        'position', 'rotation', 'twist',
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        'position', 'rotation', 'twist', 'acceleration', 'joint_positions', 'joint_velocities',
+        'joint_accelerations',
     )  # fmt: skip
+    __slots__ = FIELDS
 
     def __init__(
         self,
@@ -82,12 +84,9 @@ class PlatformMotion:
         return PlatformMotion(
             *(
                 None if (array := getattr(self, name)) is None else array[index]
-                for name in (
-                    'position', 'rotation', 'twist', 'acceleration', 'joint_positions',
-                    'joint_velocities', 'joint_accelerations',
-                )
+                for name in self.FIELDS
             )  # type: ignore[arg-type]
-        )  # fmt: skip
+        )
 
     def __repr__(self) -> str:
         return f'PlatformMotion({len(self)} samples)'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
 from pkm_description.kinematic_tree import (
     BASE,
     FIXED,
@@ -17,7 +18,6 @@ from pkm_description.kinematic_tree import (
     PRISMATIC,
     REVOLUTE,
 )
-
 from pkm_dynamics.kernels.vectors import (
     axis_rotation_into,
     factor,
@@ -190,7 +190,7 @@ def linearise(m, w):
 
 @njit(cache=True)
 def dependent_solution(m, w, rows, out):
-    """out (n_v,): dependent coordinates that answer `rows` (n_r,); zero elsewhere."""
+    """Out (n_v,): dependent coordinates that answer `rows` (n_r,); zero elsewhere."""
     out[:] = 0.0
     for c in range(len(m.component_start) - 1):
         start, end = m.component_start[c], m.component_start[c + 1]

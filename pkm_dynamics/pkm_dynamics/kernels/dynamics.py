@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 from numba import njit
-from pkm_description.kinematic_tree import BASE, FIXED, FLOATING
 
+from pkm_description.kinematic_tree import BASE, FIXED, FLOATING
 from pkm_dynamics.kernels.closure import row_geometry
 from pkm_dynamics.kernels.motion import prepare
 from pkm_dynamics.kernels.vectors import rotate_back_into, rotate_into, solve, solve_transposed
@@ -98,7 +98,7 @@ def add_wrench(w, body, force, moment, point, sign):
 
 @njit(cache=True)
 def joint_friction_wrench(m, w, term, out):
-    """out (6,): wrench about the base origin, per unit parameter, that a cut joint needs.
+    """Out (6,): wrench about the base origin, per unit parameter, that a cut joint needs.
 
     It acts from the parent on the child: the actuators have to supply it.
     """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, POINT_ROW
 
+from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, POINT_ROW
 from pkm_dynamics.kernels.closure import (
     BY_PLATFORM,
     close_rows,

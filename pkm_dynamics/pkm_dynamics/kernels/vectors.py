@@ -10,7 +10,7 @@ from numba import njit
 
 @njit(cache=True)
 def rotate_into(rotation, vector, out):
-    """out (3,) = rotation (3, 3) vector (3,)."""
+    """Out (3,) = rotation (3, 3) vector (3,)."""
     x, y, z = vector[0], vector[1], vector[2]
     for i in range(3):
         out[i] = rotation[i, 0] * x + rotation[i, 1] * y + rotation[i, 2] * z
@@ -18,7 +18,7 @@ def rotate_into(rotation, vector, out):
 
 @njit(cache=True)
 def rotate_back_into(rotation, vector, out):
-    """out (3,) = rotation^T vector (3,)."""
+    """Out (3,) = rotation^T vector (3,)."""
     x, y, z = vector[0], vector[1], vector[2]
     for i in range(3):
         out[i] = rotation[0, i] * x + rotation[1, i] * y + rotation[2, i] * z
@@ -26,7 +26,7 @@ def rotate_back_into(rotation, vector, out):
 
 @njit(cache=True)
 def multiply_into(a, b, out):
-    """out (3, 3) = a b; `out` must be another array than `a` and `b`."""
+    """Out (3, 3) = a b; `out` must be another array than `a` and `b`."""
     for i in range(3):
         for j in range(3):
             out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
@@ -34,7 +34,7 @@ def multiply_into(a, b, out):
 
 @njit(cache=True)
 def axis_rotation_into(axis, angle, out):
-    """out (3, 3) = rotation by `angle` about the unit vector `axis`."""
+    """Out (3, 3) = rotation by `angle` about the unit vector `axis`."""
     c, s = math.cos(angle), math.sin(angle)
     x, y, z = axis[0], axis[1], axis[2]
     t = 1.0 - c
@@ -45,7 +45,7 @@ def axis_rotation_into(axis, angle, out):
 
 @njit(cache=True)
 def vector_rotation_into(vector, out):
-    """out (3, 3) = exp of the rotation vector (3,)."""
+    """Out (3, 3) = exp of the rotation vector (3,)."""
     angle = math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
     if angle < 1e-150:
         out[:, :] = np.eye(3)
@@ -55,7 +55,7 @@ def vector_rotation_into(vector, out):
 
 @njit(cache=True)
 def rotation_vector_into(rotation, out):
-    """out (3,) = rotation vector of a rotation (3, 3), angle in [0, pi]."""
+    """Out (3,) = rotation vector of a rotation (3, 3), angle in [0, pi]."""
     x = 0.5 * (rotation[2, 1] - rotation[1, 2])
     y = 0.5 * (rotation[0, 2] - rotation[2, 0])
     z = 0.5 * (rotation[1, 0] - rotation[0, 1])

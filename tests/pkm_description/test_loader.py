@@ -1,0 +1,153 @@
+"""The loader: what it reads, and that each mistake is named."""
+
+from __future__ import annotations
+
+import mechanisms
+import numpy as np
+import pytest
+
+import pkm_description
+from pkm_description import DescriptionError, loads
+from pkm_description.assembly import Assembly
+
+
+@pytest.fixture(scope='module')
+def palida():
+    return pkm_description.load('palida')
+
+
+def test_library_robot_loads(palida):
+    assert 'palida' in pkm_description.library()
+    assert palida.actuated_joints == [f'leg{k}_strut' for k in range(1, 7)]
+    assert len(palida.links) == 20 and len(palida.constraints) == 6
+    assert palida.joint('leg3_strut').friction.coulomb == 14.794
+    assert all(actuator.force_constant == 23.0 for actuator in palida.actuators)
+
+
+def test_home_is_closed_inside_the_limits(palida):
+    assembly = Assembly(palida)
+    residual, _ = assembly.closure(assembly.home())
+    assert np.max(np.abs(residual)) < 1e-9
+    for name, value in palida.home_joints.items():
+        limit = palida.joint(name).limit
+        assert limit.lower <= value <= limit.upper
+
+
+def test_texts_of_a_bag_give_the_same_robot(palida):
+    again = loads(palida.urdf, palida.yaml_text)
+    assert again.digest == palida.digest
+    assert again.home_joints == pytest.approx(palida.home_joints)
+
+
+def test_expanded_text_names_no_folder(palida):
+    assert '<!--' not in palida.urdf and str(palida.path.parent) not in palida.urdf
+
+
+def test_home_is_found_without_a_declared_one():
+    description = mechanisms.five_bar()
+    assembly = Assembly(description)
+    residual, _ = assembly.closure(assembly.home())
+    assert np.max(np.abs(residual)) < 1e-9
+    assert assembly.mobility(assembly.home()) == 2
+
+
+def test_inertia_is_turned_and_moved_to_the_link_frame():
+    inertial = mechanisms.serial_arm().link('arm').inertial
+    m, c = inertial.mass, inertial.com
+    expected = inertial.inertia + m * (c @ c * np.eye(3) - np.outer(c, c))
+    parameters = inertial.standard_parameters()
+    assert parameters[0] == m
+    np.testing.assert_allclose(parameters[1:4], m * c)
+    np.testing.assert_allclose(
+        parameters[4:],
+        [expected[i, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))],
+    )
+
+
+def test_assembly_follows_the_actuators(palida):
+    assembly = Assembly(palida)
+    index = [assembly.tree.joint_names.index(name) for name in palida.actuated_joints]
+    target = assembly.home().joints[index]
+    configuration = assembly.solve(target + 0.02)
+    residual, _ = assembly.closure(configuration)
+    assert np.max(np.abs(residual)) < 1e-6
+    with pytest.raises(pkm_description.ConvergenceError, match='does not assemble'):
+        assembly.solve(target + [0.3, 0, 0, 0, 0, 0])
+
+
+# Each entry: what is replaced in PaLiDA's URDF, by what, and what the error must name.
+MISTAKES = {
+    'missing_link': ('<child link="leg1_stator"/>', '<child link="leg1_statr"/>', 'leg1_statr'),
+    'unknown_constraint': ('name="leg2_top" type="spherical"', 'name="leg2_top" type="ball"',
+                           "leg2_top.*'ball'.*spherical"),
+    'negative_mass': ('<mass value="3.107"/>', '<mass value="-3.107"/>', 'platform.*-3.107'),
+    'zero_axis': ('<axis xyz="1 0 0"/>', '<axis xyz="0 0 0"/>', 'axis.*zero'),
+    'unknown_joint_type': ('name="leg1_strut" type="prismatic"', 'name="leg1_strut" type="slider"',
+                           "leg1_strut.*'slider'"),
+    'not_a_number': ('<mass value="3.107"/>', '<mass value="3,107"/>', "platform.*'3,107'"),
+    'reversed_limit': ('lower="0.6" upper="1.02"', 'lower="1.6" upper="1.02"',
+                       'leg1_strut.*1.6.*above'),
+    'unreachable_closure': ('upper="1.02"', 'upper="0.7"', "leg._strut.*limits 0.6 to 0.7"),
+    'unknown_actuator': ('<joint name="leg3_strut">', '<joint name="leg3_motor">', 'leg3_motor'),
+    'triangle_inequality': ('izz="0.01608"', 'izz="0.1608"', 'platform.*triangle'),
+    'doctype': ('<robot ', '<!DOCTYPE robot [<!ENTITY a "b">]><robot ', 'entities'),
+    'not_xml': ('</robot>', '', 'well-formed'),
+    'one_actuator_less': (
+        '<joint name="leg6_strut">\n      <command_interface name="effort"/>',
+        '<joint name="leg6_strut">', 'mobility 6.*5 actuated'),
+    'negative_friction': ('friction="11.958"', 'friction="-11.958"', 'leg1_strut.*negative'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('mistake', MISTAKES)
+def test_mistakes_in_the_urdf_are_named(palida, mistake):
+    old, new, expected = MISTAKES[mistake]
+    assert old in palida.urdf
+    with pytest.raises(DescriptionError, match=f'(?s){expected}'):
+        loads(palida.urdf.replace(old, new), palida.yaml_text)
+
+
+def test_inconsistent_closure_is_named(palida):
+    """A platform joint 3 m off: no strut inside its stroke reaches it."""
+    old = 'xyz="0.06363961030678927 '
+    assert old in palida.urdf
+    with pytest.raises(DescriptionError, match='leg1'):
+        loads(palida.urdf.replace(old, 'xyz="3.06363961030678927 ', 1), palida.yaml_text)
+
+
+SIDECAR_MISTAKES = {
+    'unknown_key': ('gravity:', 'gravitiy:', "'gravitiy'"),
+    'short_gravity': ('gravity: [0.0, 0.0, -9.81]', 'gravity: [0.0, -9.81]', 'gravity.*3 finite'),
+    'unknown_design': ('leg2_ring, leg3_ring', 'leg2_rong, leg3_ring', 'leg2_rong'),
+    'mixed_design': ('[leg1_ring, leg2_ring', '[leg1_alpha_x, leg2_ring', 'leg1_alpha_x'),
+    'tag': ('title: PaLiDA', 'title: !!python/object/apply:os.getcwd []\nnotes: PaLiDA',
+            'cannot be read'),
+    'home_off': ('position: [0.0, 0.0, -0.755]', 'position: [0.0, 0.0, 2.755]', 'leg'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('mistake', SIDECAR_MISTAKES)
+def test_mistakes_in_the_sidecar_are_named(palida, mistake):
+    old, new, expected = SIDECAR_MISTAKES[mistake]
+    assert old in palida.yaml_text
+    with pytest.raises(DescriptionError, match=f'(?s){expected}'):
+        loads(palida.urdf, palida.yaml_text.replace(old, new))
+
+
+def test_unknown_robot_lists_the_library():
+    with pytest.raises(DescriptionError, match='palida'):
+        pkm_description.load('paldia')
+    with pytest.raises(DescriptionError, match='no file'):
+        pkm_description.load('nowhere/robot.urdf')
+
+
+def test_two_roots_and_two_parents_are_named(palida):
+    with pytest.raises(DescriptionError, match='exactly one link without a parent.*stray'):
+        loads(palida.urdf.replace('<link name="base_link"/>',
+                                  '<link name="base_link"/><link name="stray"/>'), palida.yaml_text)
+    double = (
+        '<joint name="extra" type="fixed"><parent link="base_link"/>'
+        '<child link="leg1_ring"/></joint>'
+    )
+    with pytest.raises(DescriptionError, match="leg1_ring.*'leg1_alpha'.*'extra'"):
+        loads(palida.urdf.replace('</robot>', double + '</robot>'), palida.yaml_text)
