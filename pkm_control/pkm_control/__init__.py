@@ -1,1 +1,1 @@
-"""Computed-force feedforward, joint servo and trajectory evaluation for parallel robots, with the controller node."""
+"""Computed-force feedforward, joint servo and trajectory controller for parallel robots."""

@@ -290,8 +290,8 @@ class TrajectoryController:
         feedforward = self.feedforward
         try:
             force = feedforward.forces(self.model, desired.motion)[0]
-        except PkmError as error:
-            raise ControlFault(ErrorCode.KINEMATICS, f'feedforward: {error}') from error
+        except PkmError as failure:
+            raise ControlFault(ErrorCode.KINEMATICS, f'feedforward: {failure}') from failure
         feedback = self._servo.feedback(interval, error)
         wanted = force + feedback
         if not np.isfinite(wanted).all():
@@ -336,6 +336,7 @@ class TrajectoryController:
     def _evaluate(self, execution: Execution | StoppedExecution, now: float) -> _Desired:
         assert self._desired is not None
         motion = execution.motion([now], self.model, initial=self._desired.motion)
+        motion = self.model.with_joint_states(motion)  # found once, used twice
         states = self.model.actuator_states(motion)
         return _Desired(motion, states.positions[0], states.velocities[0])
 

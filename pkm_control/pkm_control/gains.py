@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 BANDWIDTH = 10.0  # [Hz]
-DAMPING = 0.8
+DAMPING = 0.7
 
 
 class GainError(PkmError):
@@ -32,7 +32,7 @@ class ServoGains:
     proportional : (n_a,) [N/m, N m/rad]
     derivative : (n_a,) [N s/m, N m s/rad]
     inertia : (n_a,) [kg, kg m^2]
-        Effective inertia that the gains were computed for.
+        Effective inertia that the gains were computed for, see `effective_inertia`.
     bandwidth : float [Hz]
         Natural frequency of each axis with that inertia at scale 1.
     damping : float
@@ -69,18 +69,47 @@ def inertia_matrix(model: ClosedChainModel, positions: ArrayLike | None = None) 
     return (forces[1:] - forces[0]).T
 
 
+def effective_inertia(model: ClosedChainModel) -> Array:
+    """Inertia (n_a,) [kg, kg m^2] that one actuator moves at home while the others are free.
+
+    The reciprocal diagonal of the inverse of `inertia_matrix`. It is smaller than the
+    diagonal itself, which holds the other actuators still, and so gives gains that
+    leave the light modes of the coupled mechanism enough stability.
+
+    Raises
+    ------
+    GainError
+        When the inertia matrix of the model is not positive definite.
+    """
+    matrix = inertia_matrix(model)
+    matrix = 0.5 * (matrix + matrix.T)
+    if not np.isfinite(matrix).all() or np.linalg.eigvalsh(matrix)[0] <= 0.0:
+        raise GainError(
+            f"robot '{model.description.name}': the inertia that the actuators feel at home is "
+            'not positive definite; check masses and inertias'
+        )
+    return 1.0 / np.diag(np.linalg.inv(matrix))
+
+
 def servo_gains(
     model: ClosedChainModel,
     bandwidth: float = BANDWIDTH,
     damping: float = DAMPING,
     scale: float = 1.0,
 ) -> ServoGains:
-    """Gains that give each axis, on its own, the wanted natural frequency and damping.
+    """Return gains that give each axis, on its own, a natural frequency and damping.
 
-    With w = 2 pi bandwidth and m_i the diagonal of `inertia_matrix` at home,
-    Kp_i = scale m_i w^2 and Kd_i = scale 2 damping m_i w. The axes of a parallel robot
-    are coupled; `modal_frequencies` says what the coupling makes of it. Doubling
-    `scale` doubles both gains: the bandwidth and the damping ratio grow by sqrt(2).
+    With w = 2 pi bandwidth and m_i of `effective_inertia`, Kp_i = scale m_i w^2 and
+    Kd_i = scale 2 damping m_i w. The axes of a parallel robot are coupled;
+    `modal_frequencies` says what the coupling makes of it. Doubling `scale` doubles both
+    gains: the natural frequency and the damping ratio grow by sqrt(2).
+
+    Parameters
+    ----------
+    model : ClosedChainModel
+    bandwidth : float [Hz]
+    damping : float
+    scale : float
 
     Raises
     ------
@@ -90,10 +119,7 @@ def servo_gains(
     for name, value in (('bandwidth', bandwidth), ('damping', damping), ('scale', scale)):
         if not np.isfinite(value) or value <= 0.0:
             raise GainError(f'{name}: a positive number is needed, got {value}')
-    inertia = np.diag(inertia_matrix(model)).copy()
-    if not (np.isfinite(inertia).all() and (inertia > 0.0).all()):
-        joint = model.actuated_joints[int(np.argmin(np.where(inertia > 0.0, 1, 0)))]
-        raise GainError(f'{joint}: the model gives no positive inertia at home')
+    inertia = effective_inertia(model)
     w = 2.0 * np.pi * bandwidth
     arrays = (scale * inertia * w**2, scale * 2.0 * damping * inertia * w, inertia)
     for array in arrays:

@@ -11,7 +11,7 @@ from pkm_control.gains import GainError, ServoGains
 
 Array = NDArray[np.float64]
 
-VELOCITY_CUTOFF = 100.0  # [Hz]
+VELOCITY_CUTOFF = 150.0  # [Hz]
 
 
 class FilteredDerivative:

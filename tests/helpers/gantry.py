@@ -38,7 +38,11 @@ class Gantry:
         self.singular_at = np.inf
 
     def parameter_mask(self, kind: str) -> np.ndarray:
-        endings = {'rigid_body': ('.m',), 'friction': ('.coulomb', '.viscous'), 'rotor': ('.rotor',)}
+        endings = {
+            'rigid_body': ('.m',),
+            'friction': ('.coulomb', '.viscous'),
+            'rotor': ('.rotor',),
+        }
         return np.array([name.endswith(endings[kind]) for name in self.parameter_names])
 
     def motion_from_actuators(self, q, qd, qdd, initial=None) -> PlatformMotion:
@@ -53,6 +57,9 @@ class Gantry:
         if motion.position.max() > self.singular_at:
             raise KinematicsError('singular')
         return ActuatorStates(motion.position, motion.twist[:, :3], motion.acceleration[:, :3])
+
+    def with_joint_states(self, motion) -> PlatformMotion:
+        return motion
 
     def inverse_dynamics(self, motion, parameters=None) -> np.ndarray:
         p = self.nominal_parameters if parameters is None else parameters
@@ -81,6 +88,8 @@ class GantryPlant:
             self.q = self.q + h * self.v
         measured = self.q + self.noise * self.random.normal(size=3)
         self.sample = SimpleNamespace(
-            time=self.sample.time + self.step_time, positions=measured, truth_positions=self.q.copy()
+            time=self.sample.time + self.step_time,
+            positions=measured,
+            truth_positions=self.q.copy(),
         )
         return self.sample

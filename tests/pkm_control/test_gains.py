@@ -8,12 +8,29 @@ import numpy as np
 import pytest
 from gantry import Gantry
 
-from pkm_control.gains import GainError, inertia_matrix, modal_frequencies, servo_gains
+from pkm_control.gains import (
+    GainError,
+    effective_inertia,
+    inertia_matrix,
+    modal_frequencies,
+    servo_gains,
+)
 from pkm_control.servo import FilteredDerivative, JointServo
 
 
 def test_inertia_of_the_gantry_is_mass_and_rotor() -> None:
     np.testing.assert_allclose(inertia_matrix(Gantry(mass=7.0, rotor=3.0)), 10.0 * np.eye(3))
+
+
+def test_effective_inertia_lets_the_other_actuators_go_free() -> None:
+    coupled = Gantry()
+    matrix = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, -1.0], [0.0, -1.0, 5.0]])
+    coupled.inverse_dynamics = lambda motion: motion.acceleration[:, :3] @ matrix
+    expected = [4.0 - matrix[0, 1:] @ np.linalg.solve(matrix[1:, 1:], matrix[1:, 0])]
+    np.testing.assert_allclose(effective_inertia(coupled)[:1], expected)
+    coupled.inverse_dynamics = lambda motion: -motion.acceleration[:, :3] @ matrix
+    with pytest.raises(GainError, match='positive definite'):
+        servo_gains(coupled)
 
 
 def test_gains_give_the_natural_frequency_and_damping() -> None:

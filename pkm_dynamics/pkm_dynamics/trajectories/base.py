@@ -101,8 +101,14 @@ class Trajectory(ABC):
     def _select(self, indices: list[int], names: tuple[str, ...]) -> Trajectory:
         """Return the trajectory of the coordinates at `indices`, under `names`."""
 
-    def motion(self, t: ArrayLike, model: ClosedChainModel, initial: Any = None) -> PlatformMotion:
-        """Evaluate as a motion of the platform; `initial` starts the forward kinematics."""
+    def motion(
+        self, t: ArrayLike, model: ClosedChainModel, initial: PlatformMotion | None = None
+    ) -> PlatformMotion:
+        """Evaluate as a motion of the platform.
+
+        `initial` is a motion nearby, with joint positions, from which the kinematics
+        start to iterate: it saves time.
+        """
         return to_motion(self, self.evaluate(t), model, initial)
 
     def ordered(self, names: Sequence[str]) -> Trajectory:
@@ -151,7 +157,7 @@ def to_motion(
     trajectory: Trajectory,
     states: tuple[Array, Array, Array],
     model: ClosedChainModel,
-    initial: Any = None,
+    initial: PlatformMotion | None = None,
 ) -> PlatformMotion:
     """Turn positions, velocities, accelerations (N, n_c) each into a motion of the platform."""
     x, xd, xdd = states
@@ -160,13 +166,18 @@ def to_motion(
             order = trajectory.ordered(model.actuated_joints).coordinate_names
             columns = [trajectory.coordinate_names.index(name) for name in order]
             x, xd, xdd = x[:, columns], xd[:, columns], xdd[:, columns]
-        return model.motion_from_actuators(x, xd, xdd, initial=initial)
+        near = None if initial is None else (initial.position, initial.rotation)
+        return model.motion_from_actuators(x, xd, xdd, initial=near)
     rotation, omega, domega = rpy_motion(x[:, 3:], xd[:, 3:], xdd[:, 3:])
+    guess = None
+    if initial is not None and initial.joint_positions is not None and len(initial) == 1:
+        guess = np.repeat(initial.joint_positions, len(x), axis=0)
     return PlatformMotion(
         x[:, :3],
         rotation,
         np.concatenate([xd[:, :3], omega], axis=1),
         np.concatenate([xdd[:, :3], domega], axis=1),
+        guess,
     )
 
 

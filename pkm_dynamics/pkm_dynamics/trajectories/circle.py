@@ -113,12 +113,12 @@ def benchmark_circle(
 
     Diameter 0.3 m, 1 m/s, tilted 30 degrees about x, constant orientation. A table
     `benchmark_circle` of the description's sidecar with `diameter` [m], `speed`
-    [m/s], `tilt_deg` and `tilt_axis` replaces these numbers.
+    [m/s], `tilt` [rad] and `tilt_axis` (x or y) replaces these numbers.
     """
     table = dict(model.description.sidecar.get('benchmark_circle', {}))
     diameter = finite_number('benchmark_circle.diameter', table.get('diameter', 0.3), positive=True)
     nominal = finite_number('benchmark_circle.speed', table.get('speed', 1.0))
-    tilt = math.radians(finite_number('benchmark_circle.tilt_deg', table.get('tilt_deg', 30.0)))
+    tilt = finite_number('benchmark_circle.tilt', table.get('tilt', math.radians(30.0)))
     axis = table.get('tilt_axis', 'x')
     if axis not in ('x', 'y'):
         raise TrajectoryError(f"benchmark_circle.tilt_axis: x or y is needed, got '{axis}'")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -174,6 +174,8 @@ class Execution:
     def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Coordinates and their time derivatives, (N, n_c) each, at times t (N,) [s]."""
         times = np.atleast_1d(np.asarray(t, dtype=float)).tolist()
+        if len(times) == 1 and 0.0 <= times[0] < self.ramp_start:
+            return self._approach(times[0])
         scaling = np.array([self._path_parameter(time) for time in times])
         s, ds, dds = scaling[:, 0], scaling[:, 1:2], scaling[:, 2:3]
         x, dx, ddx = self.trajectory.evaluate(s)
@@ -182,6 +184,16 @@ class Execution:
             self._replace_by_approach(np.array(times), states)
         return states
 
+    def _approach(self, time: float) -> tuple[Array, Array, Array]:
+        """One sample of the approach, without detours: it runs in control loops."""
+        blend, slope, bend = quintic_blend(time / self.approach_time)
+        step = self._step[None]
+        return (
+            self.start + blend * step,
+            slope / self.approach_time * step,
+            bend / self.approach_time**2 * step,
+        )
+
     def _replace_by_approach(self, times: Array, states: tuple[Array, Array, Array]) -> None:
         early = times < self.ramp_start
         blend, slope, bend = quintic_blend(np.maximum(times[early], 0.0) / self.approach_time)
@@ -189,8 +201,10 @@ class Execution:
         states[1][early] = (slope / self.approach_time)[:, None] * self._step
         states[2][early] = (bend / self.approach_time**2)[:, None] * self._step
 
-    def motion(self, t: ArrayLike, model: ClosedChainModel, initial: Any = None) -> PlatformMotion:
-        """Evaluate as a motion of the platform; `initial` starts the forward kinematics."""
+    def motion(
+        self, t: ArrayLike, model: ClosedChainModel, initial: PlatformMotion | None = None
+    ) -> PlatformMotion:
+        """Evaluate as a motion of the platform; see `Trajectory.motion`."""
         return to_motion(self.trajectory, self.evaluate(t), model, initial)
 
     def stop(self, t: float, stop_time: float = 0.5) -> StoppedExecution:
@@ -237,8 +251,10 @@ class StoppedExecution:
         rate, drate = clock[:, 1:2], clock[:, 2:3]
         return x, dx * rate, ddx * rate**2 + dx * drate
 
-    def motion(self, t: ArrayLike, model: ClosedChainModel, initial: Any = None) -> PlatformMotion:
-        """Evaluate as a motion of the platform; `initial` starts the forward kinematics."""
+    def motion(
+        self, t: ArrayLike, model: ClosedChainModel, initial: PlatformMotion | None = None
+    ) -> PlatformMotion:
+        """Evaluate as a motion of the platform; see `Trajectory.motion`."""
         return to_motion(self.trajectory, self.evaluate(t), model, initial)
 
     def stop(self, t: float, stop_time: float = 0.5) -> StoppedExecution:

@@ -79,8 +79,8 @@ class PointToPoint(Trajectory):
         )
 
 
-def quintic_blend(u: Array) -> tuple[Array, Array, Array]:
-    """10 u^3 - 15 u^4 + 6 u^5 and its first two derivatives, for u in [0, 1]."""
+def quintic_blend(u: Any) -> tuple[Any, Any, Any]:
+    """Return 10 u^3 - 15 u^4 + 6 u^5 and its first two derivatives, for u in [0, 1]."""
     blend = u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
     slope = 30.0 * u**2 * (1.0 - u) ** 2
     bend = 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u)
