@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 
 import rclpy
 from rclpy.exceptions import ParameterException
-from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from pkm_description.errors import PkmError
+
+LONGEST_WAIT = 0.1  # [s] until a signal is noticed
 
 
 def quick_executor() -> Executor:
@@ -34,6 +39,9 @@ def run_node(
 ) -> int:
     """Run one node until a signal ends it.
 
+    A signal only ends the spinning: ROS is still up while the node closes, so a node can
+    say goodbye, and nothing of it meets a context that is gone.
+
     Parameters
     ----------
     create : callable
@@ -49,26 +57,29 @@ def run_node(
     int
         Exit status: 0 after SIGINT or SIGTERM, 1 after an error, which is printed.
     """
-    rclpy.init(args=None if args is None else list(args))
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    rclpy.init(
+        args=None if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO
+    )
     node = None
     executor = create_executor()
     try:
         node = create()
         executor.add_node(node)
-        while rclpy.ok():  # spin() of the events executor takes a whole core
-            executor.spin_once(timeout_sec=1.0)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        while not stop.is_set():  # spin() of the events executor takes a whole core
+            executor.spin_once(timeout_sec=LONGEST_WAIT)
     except (PkmError, ParameterException) as error:
         name = node.get_name() if node is not None else 'error'
         print(f'{name}: {error}', file=sys.stderr)
         return 1
     finally:
         if node is not None:
-            close = getattr(node, 'close', None)
-            if close is not None:
-                close()
-            executor.shutdown(timeout_sec=1.0)
+            getattr(node, 'close', lambda: None)()
+            executor.remove_node(node)
+        executor.shutdown(timeout_sec=1.0)
+        if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
     return 0

@@ -1,0 +1,69 @@
+"""A ROS graph in one process: nodes under test and one that listens and talks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+
+class Graph:
+    """Nodes on one executor, with everything that a tester hears by topic.
+
+    Used as a context manager. Nodes are made by `add` after the context exists; their
+    parameters come as `name:=value`.
+    """
+
+    def __init__(self, *parameters: str) -> None:
+        self.parameters = parameters
+        self.heard: dict[str, list] = defaultdict(list)
+
+    def __enter__(self) -> Graph:
+        arguments = ['--ros-args']
+        for parameter in self.parameters:
+            arguments += ['-p', parameter]
+        domain = int(os.environ.get('ROS_DOMAIN_ID', 20 + os.getpid() % 80))
+        rclpy.init(args=arguments, domain_id=domain)
+        self.executor = SingleThreadedExecutor()
+        self.nodes: list[Node] = []
+        self.tester = self.add(lambda: Node('tester'))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for node in self.nodes:
+            getattr(node, 'close', lambda: None)()
+        self.executor.shutdown()
+        for node in self.nodes:
+            node.destroy_node()
+        rclpy.shutdown()
+
+    def add(self, create):
+        """Create a node and let it run."""
+        node = create()
+        self.nodes.append(node)
+        self.executor.add_node(node)
+        return node
+
+    def listen(self, message_type, topic, qos=1000):
+        """Collect the messages of a topic."""
+        self.tester.create_subscription(message_type, topic, self.heard[topic].append, qos)
+
+    def until(self, condition, timeout=20.0):
+        """Run the nodes until a condition holds; an error when it never does."""
+        end = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > end:
+                raise TimeoutError(f'the condition did not come true in {timeout} s')
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def call(self, service_type, name, request):
+        """Call a service and return its response."""
+        client = self.tester.create_client(service_type, name)
+        self.until(client.service_is_ready)
+        future = client.call_async(request)
+        self.until(future.done)
+        return future.result()

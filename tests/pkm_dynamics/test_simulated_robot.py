@@ -1,0 +1,183 @@
+"""Node `simulated_robot` on real rclpy."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy')
+
+from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
+from graph import Graph  # noqa: E402
+from rosgraph_msgs.msg import Clock  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import Float64MultiArray  # noqa: E402
+from std_srvs.srv import SetBool, Trigger  # noqa: E402
+
+from pkm_dynamics.nodes.command_stamps import stamp_command  # noqa: E402
+from pkm_dynamics.nodes.simulated_robot import SimulatedRobot  # noqa: E402
+from pkm_msgs.msg import MotorCurrents  # noqa: E402
+
+pytestmark = pytest.mark.ros
+QUIET = ('effects.force_noise:=false', 'effects.position_noise:=false')
+
+
+class Robot(Graph):
+    """A graph of a simulated robot and a tester that commands it."""
+
+    def __enter__(self):
+        super().__enter__()
+        for message_type, topic in (
+            (JointState, 'joint_states'),
+            (JointState, 'ground_truth'),
+            (MotorCurrents, 'motor_currents'),
+            (Clock, '/clock'),
+            (DiagnosticArray, 'diagnostics'),
+        ):
+            self.listen(message_type, topic)
+        self.publisher = self.tester.create_publisher(
+            Float64MultiArray, 'effort_controller/commands', 10
+        )
+        self.add(SimulatedRobot)
+        self.until(lambda: self.heard['joint_states'])
+        self.until(lambda: self.publisher.get_subscription_count() > 0)
+        return self
+
+    def command(self, forces, stamp=None):
+        message = Float64MultiArray(data=list(map(float, forces)))
+        if stamp is not None:
+            stamp_command(message, stamp)
+        self.publisher.publish(message)
+
+    def time(self):
+        return seconds(self.heard['joint_states'][-1])
+
+    def diagnosed(self, key):
+        values = self.heard['diagnostics'][-1].status[0].values if self.heard['diagnostics'] else []
+        return {item.key: item.value for item in values}.get(key)
+
+
+def seconds(message):
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
+def test_lockstep_takes_one_step_for_each_command():
+    with Robot('lockstep:=true', *QUIET) as robot:
+        for step in range(1, 21):
+            robot.command(np.full(6, -27.0) + np.arange(6))
+            robot.until(lambda step=step: robot.time() >= step * 1e-3 - 1e-9)
+        robot.until(lambda: seconds(robot.heard['ground_truth'][-1]) > 0.019)
+        robot.until(lambda: seconds(robot.heard['motor_currents'][-1]) > 0.019)
+        robot.until(lambda: robot.heard['/clock'][-1].clock.nanosec == 20_000_000)
+        assert robot.time() == pytest.approx(0.020, abs=1e-9)
+        truth, current = robot.heard['ground_truth'][-1], robot.heard['motor_currents'][-1]
+        state = robot.heard['joint_states'][-1]
+    assert list(state.name) == [f'leg{i}_strut' for i in range(1, 7)] == list(current.name)
+    assert len(state.velocity) == len(state.effort) == 0
+    assert seconds(truth) == seconds(current) == pytest.approx(0.01945, abs=1e-9)
+    np.testing.assert_allclose(truth.effort, np.full(6, -27.0) + np.arange(6))
+    np.testing.assert_allclose(np.array(current.current) * 23.0, truth.effort, rtol=1e-12)
+    assert np.max(np.abs(np.array(state.position) - truth.position)) < 1e-4
+
+
+def test_answers_to_another_state_are_stale():
+    with Robot('lockstep:=true') as robot:
+        first = robot.heard['joint_states'][-1].header.stamp
+        robot.command(np.zeros(6), first)
+        robot.until(lambda: robot.time() == 0.001)
+        robot.command(np.zeros(6), first)
+        second = robot.heard['joint_states'][-1].header.stamp
+        robot.until(lambda: robot.diagnosed('stale commands') == '1')
+        assert robot.time() == 0.001
+        robot.command(np.zeros(6), second)
+        robot.until(lambda: robot.time() == 0.002)
+
+
+def test_an_unanswered_state_is_repeated():
+    with Robot('lockstep:=true') as robot:
+        robot.until(lambda: len(robot.heard['joint_states']) >= 3)
+        assert {seconds(message) for message in robot.heard['joint_states']} == {0.0}
+
+
+@pytest.mark.parametrize('lockstep', ['true', 'false'])
+def test_unfit_commands_are_rejected_and_counted(lockstep):
+    with Robot(f'lockstep:={lockstep}', *QUIET) as robot:
+        home = np.array(robot.heard['joint_states'][-1].position)
+        robot.command([np.nan, 0, 0, 0, 0, 0])
+        robot.command(np.zeros(5))
+        robot.command([0, 0, 0, 0, 0, np.inf])
+        robot.until(lambda: robot.diagnosed('rejected commands') == '3')
+        np.testing.assert_array_equal(robot.heard['joint_states'][-1].position, home)
+        if lockstep == 'true':
+            assert robot.time() == 0.0
+            robot.command(np.zeros(6))
+            robot.until(lambda: robot.time() == 0.001)
+
+
+def test_without_commands_the_brakes_hold():
+    with Robot('lockstep:=false', *QUIET) as robot:
+        robot.until(lambda: robot.time() > 0.05)
+        assert not np.any(robot.heard['ground_truth'][-1].velocity)
+
+        def falling():
+            robot.command(np.zeros(6))
+            return np.min(np.abs(robot.heard['ground_truth'][-1].velocity)) > 0.01
+
+        robot.until(falling)
+        assert np.all(np.array(robot.heard['joint_states'][-1].position) > 0.8087)
+        robot.until(lambda: not np.any(robot.heard['ground_truth'][-1].velocity))
+        held = np.array(robot.heard['joint_states'][-1].position)
+        later = robot.time() + 0.05
+        robot.until(lambda: robot.time() > later)
+        np.testing.assert_array_equal(robot.heard['joint_states'][-1].position, held)
+
+
+def test_services():
+    with Robot('lockstep:=true') as robot:
+        home = np.full(6, np.sqrt(0.6540350845))
+        for step in range(1, 11):
+            robot.command(np.full(6, -200.0))
+            robot.until(lambda step=step: robot.time() >= step * 1e-3 - 1e-9)
+        robot.until(lambda: seconds(robot.heard['ground_truth'][-1]) > 0.009)
+        moved = np.array(robot.heard['ground_truth'][-1].position)
+        assert np.min(np.abs(moved - home)) > 1e-4
+        assert robot.call(Trigger, 'simulated_robot/reset', Trigger.Request()).success
+        robot.until(lambda: robot.time() > 0.0105)
+        robot.until(lambda: seconds(robot.heard['ground_truth'][-1]) > 0.0105)
+        np.testing.assert_allclose(robot.heard['ground_truth'][-1].position, home, atol=1e-7)
+        name = 'simulated_robot/unmodelled_effects'
+        response = robot.call(SetBool, name, SetBool.Request(data=False))
+        assert response.success and 'cogging are off' in response.message
+
+
+def process(*parameters):
+    command = [sys.executable, '-m', 'pkm_dynamics.nodes.simulated_robot', '--ros-args']
+    for parameter in parameters:
+        command += ['-p', parameter]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('lockstep', ['true', 'false'])
+def test_signals_end_the_node_cleanly(number, lockstep):
+    node = process(f'lockstep:={lockstep}')
+    seen = ''
+    while 'at home' not in seen:
+        line = node.stderr.readline()
+        assert line, f'the node ended early: {seen}'
+        seen += line
+    node.send_signal(number)
+    _, rest = node.communicate(timeout=20)
+    assert node.returncode == 0 and 'Traceback' not in seen + rest
+
+
+@pytest.mark.parametrize(
+    ('parameter', 'message'),
+    [('robot:=nope', "'nope'"), ('rate:=0.0', 'rate out of range')],
+)
+def test_bad_parameters_name_the_offender(parameter, message):
+    node = process(parameter)
+    _, errors = node.communicate(timeout=30)
+    assert node.returncode == 1 and message in errors and 'Traceback' not in errors
