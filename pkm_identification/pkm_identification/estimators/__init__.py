@@ -1,0 +1,15 @@
+"""Estimators and the one call that runs them."""
+
+from pkm_identification.estimators.identify import identify
+from pkm_identification.estimators.problem import Problem, build_problem
+from pkm_identification.estimators.registry import estimator_options, estimators
+from pkm_identification.estimators.solve import Estimate
+
+__all__ = [
+    'Estimate',
+    'Problem',
+    'build_problem',
+    'estimator_options',
+    'estimators',
+    'identify',
+]

@@ -1,0 +1,60 @@
+"""Estimators by name; their options are the keywords of their functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from pkm_description.errors import EstimationError
+from pkm_identification.estimators.linear import gauss_markov, ls, wls
+from pkm_identification.estimators.solve import Estimate
+from pkm_identification.signals import SignalOptions
+
+Estimator = Callable[..., Estimate]
+
+ESTIMATORS: Mapping[str, Estimator] = {'ls': ls, 'wls': wls, 'gauss_markov': gauss_markov}
+SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))
+
+
+def estimators() -> list[str]:
+    """Names of the estimators."""
+    return list(ESTIMATORS)
+
+
+def estimator_options(name: str) -> list[str]:
+    """Names of the options that an estimator takes of its own."""
+    return list(inspect.signature(find_estimator(name)).parameters)[1:]
+
+
+def find_estimator(name: str) -> Estimator:
+    """Return an estimator; `EstimationError` lists the valid names."""
+    if name not in ESTIMATORS:
+        raise EstimationError(f"unknown estimator '{name}'; valid are {', '.join(ESTIMATORS)}")
+    return ESTIMATORS[name]
+
+
+def split_options(
+    estimator: str, options: Mapping[str, Any]
+) -> tuple[SignalOptions, dict[str, Any]]:
+    """Split options into those of the signals and those of the estimator.
+
+    Raises
+    ------
+    EstimationError
+        An option is known to neither, or has a wrong value.
+    """
+    own = estimator_options(estimator)
+    for name in options:
+        if name not in own and name not in SIGNAL_OPTIONS:
+            valid = ', '.join([*own, *SIGNAL_OPTIONS, 'shared', 'reduced'])
+            raise EstimationError(
+                f"unknown option '{name}' of estimator '{estimator}'; valid are {valid}"
+            )
+    chosen = {name: options[name] for name in options if name in SIGNAL_OPTIONS}
+    try:
+        signal_options = SignalOptions(**chosen)
+    except TypeError as error:
+        raise EstimationError(f'signal options {chosen} cannot be used: {error}') from error
+    return signal_options, {name: options[name] for name in options if name in own}

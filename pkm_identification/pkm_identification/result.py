@@ -1,0 +1,186 @@
+"""What an identification gives: parameters with uncertainty, residuals, verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pkm_description
+import pkm_dynamics
+from pkm_description.errors import ModelFileError
+from pkm_identification.feasibility import Feasible
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class IdentificationResult:
+    """Identified base parameters of one robot.
+
+    Attributes
+    ----------
+    names, units, expressions
+        One per parameter: its name, unit, and the combination of standard parameters.
+    values, covariance
+        Estimate (r,) and covariance (r, r); an infinite variance marks what the data do
+        not determine.
+    estimator
+        Name of the estimator.
+    matrix
+        Base parameters from standard parameters (r, n_p).
+    columns
+        Standard parameters with the same forces (n_p, r): regressor of the base
+        parameters = regressor of the standard parameters @ columns.
+    parameter_names
+        Standard parameters (n_p).
+    feasible
+        Nearest physical standard parameters and how far they are.
+    joint_names
+        Actuated joints, the order of forces.
+    residuals
+        Measured minus predicted forces (n, n_a) of the averaged data; None for a result
+        that was loaded from a file.
+    residual_rms
+        (n_a,) [N, N m].
+    robot, digest, path
+        Which description it belongs to.
+    diagnostics
+        Plain numbers and texts about data, signals and fit.
+    provenance
+        Data, options and versions that made it.
+    """
+
+    names: list[str]
+    values: Array
+    covariance: Array
+    units: list[str]
+    expressions: list[str]
+    estimator: str
+    matrix: Array
+    columns: Array
+    parameter_names: list[str]
+    feasible: Feasible
+    joint_names: list[str]
+    residuals: Array | None
+    residual_rms: Array
+    robot: str
+    digest: str
+    path: str = ''
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Copy and freeze the arrays."""
+        for name in ('values', 'covariance', 'matrix', 'columns', 'residual_rms', 'residuals'):
+            value = getattr(self, name)
+            if value is not None:
+                array = np.array(value, dtype=float)
+                array.setflags(write=False)
+                object.__setattr__(self, name, array)
+
+    @property
+    def standard_deviation(self) -> Array:
+        """Standard deviations (r,) of the values."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def relative_standard_deviation(self) -> Array:
+        """100 sd / |value| [%] (r,) [M 5.3]."""
+        with np.errstate(divide='ignore'):
+            return 100 * self.standard_deviation / np.abs(self.values)
+
+    @property
+    def is_physical(self) -> bool:
+        """Whether the estimate itself admits physical bodies and friction."""
+        return self.feasible.is_physical
+
+    @property
+    def standard_parameters(self) -> Array:
+        """Physical standard parameters (n_p,), what a controller evaluates."""
+        return self.feasible.standard_parameters
+
+    @cached_property
+    def model(self) -> pkm_dynamics.ClosedChainModel:
+        """The mechanism, built from the description that the result names.
+
+        Raises
+        ------
+        ModelFileError
+            The description is not there or has changed since.
+        """
+        is_library = self.robot in pkm_description.library()
+        try:
+            description = pkm_description.load(self.robot if is_library else self.path)
+        except pkm_description.PkmError as error:
+            raise ModelFileError(
+                f"the description of '{self.robot}' cannot be loaded ({error}); give the model: "
+                'load_result(path, model)'
+            ) from error
+        model = pkm_dynamics.ClosedChainModel(description)
+        self.check_robot(model)
+        return model
+
+    def with_model(self, model: pkm_dynamics.ClosedChainModel) -> IdentificationResult:
+        """Use an existing model for predictions; it must be of the same robot."""
+        self.check_robot(model)
+        self.__dict__['model'] = model
+        return self
+
+    def check_robot(self, model: pkm_dynamics.ClosedChainModel) -> None:
+        """Raise `ModelFileError` where the result belongs to another robot than `model`."""
+        description = model.description
+        if description.digest == self.digest:
+            return
+        if description.name != self.robot:
+            raise ModelFileError(
+                f"the result belongs to robot '{self.robot}', not to '{description.name}'"
+            )
+        raise ModelFileError(
+            f"the description of '{self.robot}' has changed since the identification "
+            f'(digest {description.digest[:12]}, expected {self.digest[:12]}); identify again'
+        )
+
+    @overload
+    def predict(self, motion: Any) -> Array: ...
+
+    @overload
+    def predict(self, motion: Any, standard_deviation: bool) -> Any: ...
+
+    def predict(self, motion: Any, standard_deviation: bool = False) -> Any:
+        """Predict the actuator forces (N, n_a) [N, N m] of a motion.
+
+        Parameters
+        ----------
+        motion
+            `PlatformMotion` of N samples.
+        standard_deviation
+            Also return the standard deviations (N, n_a) that follow from the
+            parameters' covariance.
+
+        Returns
+        -------
+        forces or (forces, standard_deviation)
+        """
+        regressor = self.model.regressor(motion) @ self.columns
+        forces = regressor @ self.values
+        if not standard_deviation:
+            return forces
+        known = np.isfinite(np.diag(self.covariance))
+        block = regressor[..., known]
+        covariance = self.covariance[np.ix_(known, known)]
+        variance = np.einsum('nar,rs,nas->na', block, covariance, block, optimize=True)
+        scale = np.abs(block).max(initial=0.0)
+        unknown = (np.abs(regressor[..., ~known]) > 1e-12 * max(scale, 1e-300)).any(axis=-1)
+        return forces, np.where(unknown, np.inf, np.sqrt(np.maximum(variance, 0.0)))
+
+    def save(self, path: Path | str) -> Path:
+        """Write the result as YAML; an existing file is not overwritten."""
+        from pkm_identification.result_file import save_result
+
+        return save_result(self, path)

@@ -1,0 +1,236 @@
+"""Results as YAML files that a person reads and the controller's tools load."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from pkm_description.errors import ModelFileError
+from pkm_identification.feasibility import Feasible
+from pkm_identification.result import IdentificationResult
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+Array = NDArray[np.float64]
+
+FORMAT = 'pkm identified model'
+VERSION = 1
+HEADER = """\
+# Identified dynamic model. SI units. `parameters` are the estimates with their standard
+# deviations; `standard_parameters` are a physical set of bodies and friction nearest to
+# them, for the controller.
+"""
+
+
+def save_result(result: IdentificationResult, path: Path | str) -> Path:
+    """Write a result; a half-written file is never seen.
+
+    Raises
+    ------
+    ModelFileError
+        The file exists already or cannot be written.
+    """
+    path = Path(path)
+    if path.exists():
+        raise ModelFileError(f"'{path}' exists already and is not overwritten")
+    text = HEADER + yaml.dump(
+        plain(_content(result)), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
+    )
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            'w', dir=path.parent, prefix=f'.{path.name}.', delete=False, encoding='utf8'
+        ) as file:
+            temporary = file.name
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.link(temporary, path)  # fails where the file has appeared meanwhile
+    except FileExistsError as error:
+        raise ModelFileError(f"'{path}' exists already and is not overwritten") from error
+    except OSError as error:
+        raise ModelFileError(f"'{path}' cannot be written: {error}") from error
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+    return path
+
+
+def load_result(path: Path | str, model: ClosedChainModel | None = None) -> IdentificationResult:
+    """Read a result.
+
+    Parameters
+    ----------
+    path
+        File that `IdentificationResult.save` wrote.
+    model
+        Mechanism to predict with; without it the result loads its description itself.
+
+    Raises
+    ------
+    ModelFileError
+        The file is missing or malformed, or belongs to another robot than `model`.
+    """
+    path = Path(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding='utf8'))
+    except FileNotFoundError as error:
+        raise ModelFileError(f"model file '{path}' does not exist") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ModelFileError(f"model file '{path}' cannot be read: {error}") from error
+    if not isinstance(content, dict) or content.get('format') != FORMAT:
+        raise ModelFileError(f"'{path}' is not an identified model (format: {FORMAT})")
+    if content.get('version') != VERSION:
+        raise ModelFileError(
+            f"'{path}' has version {content.get('version')}; this release reads {VERSION}"
+        )
+    try:
+        result = _result(content)
+    except KeyError as error:
+        raise ModelFileError(f"model file '{path}' lacks {error}") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"model file '{path}' is malformed: {error}") from error
+    return result if model is None else result.with_model(model)
+
+
+def plain(value: Any) -> Any:
+    """Turn arrays and numpy scalars into what YAML and JSON write."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Path):
+        return str(value)
+    return value
+
+
+def _content(result: IdentificationResult) -> dict[str, Any]:
+    deviation = result.standard_deviation
+    names = result.parameter_names
+    return {
+        'format': FORMAT,
+        'version': VERSION,
+        'robot': result.robot,
+        'description_digest': result.digest,
+        'description_path': result.path,
+        'estimator': result.estimator,
+        'is_physical': result.is_physical,
+        'violations': list(result.feasible.violations),
+        'distance_to_physical': result.feasible.distance,
+        'p_value_physical': result.feasible.p_value,
+        'actuated_joints': result.joint_names,
+        'residual_rms': result.residual_rms,
+        'parameters': [
+            {
+                'name': result.names[i],
+                'value': result.values[i],
+                'standard_deviation': deviation[i],
+                'unit': result.units[i],
+                'expression': result.expressions[i],
+            }
+            for i in range(len(result.names))
+        ],
+        'standard_parameters': dict(zip(names, result.standard_parameters, strict=True)),
+        'diagnostics': result.diagnostics,
+        'provenance': result.provenance,
+        'covariance': result.covariance,
+        'base_matrix': [_sparse(row, names) for row in result.matrix],
+        'base_columns': [_sparse(column, names) for column in result.columns.T],
+    }
+
+
+def _result(content: Mapping[str, Any]) -> IdentificationResult:
+    parameters = content['parameters']
+    count = len(parameters)
+    names = list(content['standard_parameters'])
+    standard = np.array(list(content['standard_parameters'].values()), dtype=float)
+    values = np.array([p['value'] for p in parameters], dtype=float)
+    covariance = np.array(content['covariance'], dtype=float)
+    matrix = _dense(content['base_matrix'], names, 'base_matrix')
+    columns = _dense(content['base_columns'], names, 'base_columns').T
+    joints = [str(name) for name in content['actuated_joints']]
+    rms = np.array(content['residual_rms'], dtype=float)
+    for array, shape, what in (
+        (covariance, (count, count), 'covariance'),
+        (matrix, (count, len(names)), 'base_matrix'),
+        (columns, (len(names), count), 'base_columns'),
+        (rms, (len(joints),), 'residual_rms'),
+    ):
+        if array.shape != shape:
+            raise ValueError(f'{what} has shape {array.shape}, expected {shape}')
+    for array, what in ((values, 'parameters'), (standard, 'standard_parameters')):
+        if not np.isfinite(array).all():
+            raise ValueError(f'{what} hold a value that is not finite')
+    if np.isnan(covariance).any() or (np.diag(covariance) < 0).any():
+        raise ValueError('covariance has a negative variance or NaN')
+    return IdentificationResult(
+        names=[str(p['name']) for p in parameters],
+        values=values,
+        covariance=covariance,
+        units=[str(p['unit']) for p in parameters],
+        expressions=[str(p['expression']) for p in parameters],
+        estimator=str(content['estimator']),
+        matrix=matrix,
+        columns=columns,
+        parameter_names=names,
+        feasible=Feasible(
+            standard_parameters=standard,
+            distance=float(content['distance_to_physical']),
+            p_value=float(content['p_value_physical']),
+            is_physical=bool(content['is_physical']),
+            violations=tuple(str(text) for text in content['violations']),
+        ),
+        joint_names=joints,
+        residuals=None,
+        residual_rms=rms,
+        robot=str(content['robot']),
+        digest=str(content['description_digest']),
+        path=str(content['description_path']),
+        diagnostics=dict(content['diagnostics']),
+        provenance=dict(content['provenance']),
+    )
+
+
+def _sparse(row: Array, names: list[str]) -> dict[str, float]:
+    return {names[i]: float(row[i]) for i in np.flatnonzero(row)}
+
+
+def _dense(rows: Any, names: list[str], what: str) -> Array:
+    index = {name: i for i, name in enumerate(names)}
+    dense = np.zeros((len(rows), len(names)))
+    for i, row in enumerate(rows):
+        for name, value in row.items():
+            if name not in index:
+                raise ValueError(f"{what} names the unknown standard parameter '{name}'")
+            dense[i, index[name]] = float(value)
+    return dense
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style, but lists of numbers on one line."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write repeated values out."""
+        return True
+
+
+def _represent_list(dumper: yaml.SafeDumper, data: list[Any]) -> yaml.Node:
+    flat = all(isinstance(item, int | float | str) for item in data)
+    return dumper.represent_sequence('tag:yaml.org,2002:seq', data, flow_style=flat)
+
+
+_Dumper.add_representer(list, _represent_list)

@@ -1,0 +1,117 @@
+"""From samples to independent rows: the part of a signal in which the motion is known.
+
+Measured forces and the regressor go through the same operation, so nothing is biased
+by content that only one of the two still has (parallel filtering [P]).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import sosfiltfilt
+
+Array = NDArray[np.float64]
+
+BLOCK = 20000
+REACH = 4.0  # of 1 / cutoff: how far a zero-phase filter looks to either side
+
+
+class Band(Protocol):
+    """Samples (n, ...) to rows (m, ...)."""
+
+    @property
+    def frequencies(self) -> Array:
+        """Frequency of each row [Hz] (m,); zeros where rows are in time."""
+        ...
+
+    def rows(self, samples: Array) -> Array:
+        """Turn samples into rows."""
+        ...
+
+    def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
+        """Rows of a function that is evaluated block by block."""
+        ...
+
+
+@dataclass(frozen=True)
+class HarmonicBand:
+    """Orthonormal real Fourier coefficients 0 ... K of exactly one period.
+
+    Row 0 is the mean; rows 2k - 1 and 2k are the cosine and sine of harmonic k. White
+    noise keeps its variance.
+    """
+
+    harmonics: int
+    period: float
+
+    @property
+    def frequencies(self) -> Array:
+        """Frequency of each row [Hz]."""
+        return self.indices / self.period
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """Harmonic of each row."""
+        return (np.arange(2 * self.harmonics + 1) + 1) // 2
+
+    def rows(self, samples: Array) -> Array:
+        """Turn one period (n, ...) into rows (2K + 1, ...)."""
+        count = len(samples)
+        coefficients = np.fft.rfft(samples, axis=0)[: self.harmonics + 1]
+        rows = np.empty((2 * self.harmonics + 1, *samples.shape[1:]))
+        rows[0] = coefficients[0].real / np.sqrt(count)
+        rows[1::2] = coefficients[1:].real * np.sqrt(2 / count)
+        rows[2::2] = -coefficients[1:].imag * np.sqrt(2 / count)
+        return rows
+
+    def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
+        """Rows of a function of one whole period."""
+        return self.rows(function(slice(0, count)))
+
+
+@dataclass(frozen=True)
+class FilterBand:
+    """Zero-phase low pass, then every `step`-th sample; `trim` samples off both ends."""
+
+    sections: Array
+    cutoff: float
+    rate: float
+    step: int
+    trim: int
+
+    @property
+    def frequencies(self) -> Array:
+        """Rows are in time: no frequency of their own."""
+        return np.zeros(0)
+
+    def rows(self, samples: Array) -> Array:
+        """Turn samples (n, ...) into rows."""
+        return self.smooth(samples)[self.trim : len(samples) - self.trim : self.step]
+
+    def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
+        """Rows of a function, in overlapping blocks so that memory does not grow with them."""
+        block = max(BLOCK, 20 * self.reach)
+        block -= block % self.step
+        parts = []
+        for begin in range(self.trim, count - self.trim, block):
+            end = min(begin + block, count - self.trim)
+            low, high = max(0, begin - self.reach), min(count, end + self.reach)
+            filtered = self.smooth(function(slice(low, high)))
+            parts.append(filtered[begin - low : end - low : self.step])
+        return np.concatenate(parts)
+
+    @property
+    def reach(self) -> int:
+        """Samples to either side that matter for one filtered sample."""
+        return int(np.ceil(REACH * self.rate / self.cutoff))
+
+    def smooth(self, samples: Array) -> Array:
+        """Return the filtered samples (n, ...)."""
+        shape = samples.shape
+        flat = samples.reshape(shape[0], -1)
+        padding = min(self.reach, len(flat) - 1)
+        return sosfiltfilt(self.sections, flat, axis=0, padlen=padding).reshape(shape)

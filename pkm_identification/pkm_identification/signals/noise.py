@@ -1,0 +1,110 @@
+"""Noise of measured signals from their spread over periods: covariance and colour [A]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+BINS = 12
+SIGNIFICANCE = 4.0
+COLOUR = 1.15  # a band of this times the mean power counts as coloured
+DEGREES = 20  # complex degrees of freedom of a smoothed spectrum, times the axes
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise of one sample of a measured signal.
+
+    Attributes
+    ----------
+    covariance
+        (n_a, n_a), with cross-correlation between the axes.
+    spectrum
+        Covariance by harmonic (n_h, n_a, n_a), in the units of `covariance`; white noise
+        has the same in all harmonics.
+    is_white
+        Whether the power in no frequency band stands out.
+    periods
+        Number of periods that it was estimated from.
+    """
+
+    covariance: Array
+    spectrum: Array
+    is_white: bool
+    periods: int
+
+    def by_harmonic(self, harmonics: int) -> Array:
+        """Return the covariance for harmonics 0 ... `harmonics` (harmonics + 1, n_a, n_a)."""
+        return self.spectrum[: harmonics + 1]
+
+    @property
+    def correlation(self) -> Array:
+        """Correlation matrix (n_a, n_a)."""
+        deviation = np.sqrt(np.diag(self.covariance))
+        scale = np.where(deviation > 0, deviation, 1.0)
+        return self.covariance / np.outer(scale, scale)
+
+
+def noise_from_spread(
+    deviations: Array, *, use_total: bool = True, negligible: Array | float = 0.0
+) -> Noise:
+    """Estimate the noise from deviations (P, n, n_a) of P periods from their mean.
+
+    Parameters
+    ----------
+    deviations
+        Scaled to an unbiased variance, as `Folded.deviations` gives them.
+    use_total
+        Treat noise without colour as white, with the covariance of all samples;
+        otherwise the spectrum is always kept.
+    negligible
+        Variance (n_a,) below which there is no noise worth a colour.
+    """
+    periods, count, axes = deviations.shape
+    flat = deviations.reshape(-1, axes)
+    covariance = flat.T @ flat / len(flat)
+    transform = np.fft.rfft(deviations, axis=1) / np.sqrt(count)
+    outer = np.einsum('pka,pkb->kab', transform.conj(), transform).real / periods
+    is_white = (np.diag(covariance) <= negligible).all() or _is_white(outer, covariance, periods)
+    if is_white and use_total:
+        spectrum = np.broadcast_to(covariance, outer.shape)
+    else:
+        spectrum = _smooth(outer, max(1, -(-DEGREES * axes // max(1, periods - 1)) // 2))
+    return Noise(covariance, spectrum, bool(is_white), periods)
+
+
+def white_noise(covariance: Array, harmonics: int, periods: int = 1) -> Noise:
+    """Return noise of a known covariance without colour."""
+    shape = (harmonics + 1, *covariance.shape)
+    return Noise(covariance, np.broadcast_to(covariance, shape), True, periods)
+
+
+def _is_white(outer: Array, covariance: Array, periods: int) -> bool:
+    """Compare the power in frequency bands with the total power, axis by axis."""
+    variance = np.diag(covariance)
+    if not (variance > 0).any():
+        return True
+    power = np.einsum('kaa->ka', outer)[:, variance > 0] / variance[variance > 0]
+    edges = np.unique(np.round(np.geomspace(1, len(power), BINS + 1)).astype(int))
+    for low, high in zip(edges[:-1], edges[1:], strict=True):
+        ratio = power[low:high].mean(axis=0)
+        deviation = 1 / np.sqrt((high - low) * max(1, periods - 1))
+        limit = max(COLOUR - 1, SIGNIFICANCE * deviation)
+        if (np.abs(ratio - 1) > limit).any():
+            return False
+    return True
+
+
+def _smooth(outer: Array, reach: int) -> Array:
+    """Running mean over 2 reach + 1 harmonics; harmonic 0 (no spread of its own) is left out."""
+    body = outer[1:]
+    total = np.concatenate([np.zeros((1, *body.shape[1:])), np.cumsum(body, axis=0)])
+    index = np.arange(len(body))
+    low = np.maximum(0, index - reach)
+    high = np.minimum(len(body), index + reach + 1)
+    smooth = (total[high] - total[low]) / (high - low)[:, None, None]
+    return np.concatenate([smooth[:1], smooth])

@@ -1,0 +1,154 @@
+"""Periods in recorded signals: found, folded onto one grid, averaged, and their spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import make_interp_spline
+
+from pkm_description.errors import EstimationError
+
+Array = NDArray[np.float64]
+
+GRID_TOLERANCE = 0.02  # of a sampling interval: stamps this close to the grid are on it
+DETECTION_LIMIT = 0.01  # mean square difference of two periods against twice the variance
+SEAM_FACTOR = 5.0
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A signal of P whole periods on one grid of n samples a period.
+
+    Attributes
+    ----------
+    samples
+        (P, n, n_a); each period begins at the first stamp.
+    period
+        [s].
+    interpolated
+        Whether the grid needed interpolation (stamps off the grid, lost samples).
+    """
+
+    samples: Array
+    period: float
+    interpolated: bool
+
+    @property
+    def mean(self) -> Array:
+        """Mean over the periods (n, n_a)."""
+        return self.samples.mean(axis=0)
+
+    @property
+    def deviations(self) -> Array:
+        """Deviations (P, n, n_a) from the mean, scaled to an unbiased variance."""
+        count = len(self.samples)
+        if count < 2:
+            raise EstimationError('one period has no spread: at least two are needed')
+        return (self.samples - self.mean) * np.sqrt(count / (count - 1))
+
+
+def fold(time: Array, values: Array, period: float, skip: int = 0) -> Folded:
+    """Fold a signal onto one period; whole periods only, the rest is left out.
+
+    Parameters
+    ----------
+    time, values
+        Stamps (N,) [s] and samples (N, n_a).
+    period
+        [s].
+    skip
+        Number of periods to leave out at the beginning (transients).
+
+    Raises
+    ------
+    EstimationError
+        The record holds no whole period (after `skip`).
+    """
+    interval = float(np.median(np.diff(time)))
+    count = round(period / interval)
+    if count < 4:
+        raise EstimationError(f'period {period:g} s holds {count} samples; at least 4 are needed')
+    start = time[0] + skip * period
+    periods = int(np.floor((time[-1] + 1.01 * interval - start) / period))
+    if periods < 1:
+        raise EstimationError(
+            f'the record of {time[-1] - time[0] + interval:.3f} s holds no whole period of '
+            f'{period:g} s after leaving out {skip}'
+        )
+    grid = start + period / count * np.arange(periods * count)
+    first = int(round((start - time[0]) / interval))
+    direct = time[first : first + len(grid)]
+    if len(direct) == len(grid) and np.abs(direct - grid).max() <= GRID_TOLERANCE * interval:
+        samples, interpolated = values[first : first + len(grid)], False
+    else:
+        spline = make_interp_spline(time, values, k=min(5, len(time) - 1))
+        samples, interpolated = spline(np.clip(grid, time[0], time[-1])), True
+    return Folded(samples.reshape(periods, count, -1), period, interpolated)
+
+
+def find_period(time: Array, positions: Array) -> float | None:
+    """Find the period of a measured motion [s], or None where it has none.
+
+    At least two periods show as a minimum of the mean square difference between the
+    signal and itself shifted; a record that is one closed period, as a seam without a
+    step in value, slope and curvature.
+    """
+    interval = float(np.median(np.diff(time)))
+    if np.abs(np.diff(time) - interval).max() > 0.5 * interval:
+        return None
+    moving = positions[:, positions.std(axis=0) > 0]
+    if not moving.size or len(moving) < 16:
+        return None
+    scaled = (moving - moving.mean(axis=0)) / moving.std(axis=0)
+    lag = _repetition(scaled)
+    if lag is not None:
+        return lag * interval
+    for closed in (scaled, scaled[:-1]):
+        if _is_closed(closed):
+            return len(closed) * interval
+    return None
+
+
+def _repetition(scaled: Array) -> float | None:
+    """Shortest lag [samples] after which the signal repeats, at most half the record."""
+    size, axes = scaled.shape
+    spectrum = np.fft.rfft(scaled, 2 * size, axis=0)
+    product = np.fft.irfft(np.abs(spectrum) ** 2, axis=0)[:size].sum(axis=1)
+    power = np.concatenate([[0.0], np.cumsum((scaled**2).sum(axis=1))])
+    lags = np.arange(size // 2 + 1)
+    energy = power[size - lags] + power[-1] - power[lags]
+    difference = (energy - 2 * product[lags]) / (2 * axes * (size - lags))
+    apart = np.flatnonzero(difference > 0.2)
+    if not apart.size:
+        return None
+    begin = int(apart[0])
+    lowest = float(difference[begin:].min())
+    if lowest > DETECTION_LIMIT:
+        return None
+    half_a_sample = 0.25 * float(np.mean(np.diff(scaled, axis=0) ** 2))
+    limit = 3 * lowest + half_a_sample + 1e-9
+    first = begin + int(np.argmax(difference[begin:] <= limit))
+    while first + 1 < len(difference) and difference[first + 1] < difference[first]:
+        first += 1
+    multiple = max(1, (len(difference) - 2) // first)
+    guess = first * multiple
+    window = np.arange(max(1, guess - multiple), min(len(difference) - 1, guess + multiple + 1))
+    lag = int(window[np.argmin(difference[window])])
+    left, centre, right = difference[lag - 1 : lag + 2]
+    curvature = left - 2 * centre + right
+    shift = 0.5 * (left - right) / curvature if curvature > 0 else 0.0
+    found = (lag + float(np.clip(shift, -0.5, 0.5))) / multiple
+    return float(round(found)) if abs(found - round(found)) < GRID_TOLERANCE else found
+
+
+def _is_closed(scaled: Array) -> bool:
+    """Whether a record continues smoothly from its last sample to its first."""
+    ring = np.concatenate([scaled[-3:], scaled[:3]])
+    for order in (1, 2, 3):
+        inside = np.abs(np.diff(scaled, order, axis=0)).max(axis=0)
+        seam = np.abs(np.diff(ring, order, axis=0)).max(axis=0)
+        if (seam > SEAM_FACTOR * inside if order == 3 else seam > 1.5 * inside).any():
+            return False
+    return True

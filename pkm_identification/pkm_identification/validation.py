@@ -1,0 +1,239 @@
+"""How well a model predicts forces that it was not identified from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError
+from pkm_identification.datasets import Dataset
+from pkm_identification.estimators.registry import SIGNAL_OPTIONS
+from pkm_identification.result import IdentificationResult
+from pkm_identification.result_file import plain
+from pkm_identification.signals import SignalOptions, Signals, process
+from pkm_identification.signals.bands import FilterBand
+from pkm_identification.signals.periods import fold
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Predicted against reference forces.
+
+    Attributes
+    ----------
+    relative_absolute_error
+        Per actuator (n_a,): sum |predicted - reference| / sum |reference - mean| [M 33].
+    overall
+        The same over all actuators together.
+    residual_rms
+        (n_a,) [N, N m].
+    residual_covariance
+        (n_a, n_a) of the model error.
+    """
+
+    relative_absolute_error: Array
+    overall: float
+    residual_rms: Array
+    residual_covariance: Array
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Result of `validate`.
+
+    Attributes
+    ----------
+    joint_names
+        Actuated joints.
+    time
+        Stamps (n,) [s] of the forces, one period where the data are periodic.
+    measured, predicted, standard_deviation
+        Forces (n, n_a) [N, N m]; measured ones are averaged over the periods, or filtered;
+        the standard deviation of the prediction is that of the parameters.
+    against_measured
+        Errors against the averaged (or filtered) measured forces.
+    against_truth
+        Errors against noise-free forces, averaged alike; None without ground truth.
+    noise_covariance
+        Of the reference forces `measured` (n_a, n_a), None where it cannot be told.
+    is_unbiased
+        Whether, per actuator, the model error is explained by that noise: its variance is
+        at most its expectation plus four standard deviations [A V]. None without noise.
+    diagnostics
+        How the signals were made.
+    """
+
+    joint_names: list[str]
+    time: Array
+    measured: Array
+    predicted: Array
+    standard_deviation: Array
+    against_measured: Comparison
+    against_truth: Comparison | None
+    noise_covariance: Array | None
+    is_unbiased: NDArray[np.bool_] | None
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain numbers."""
+
+        def figures(comparison: Comparison | None) -> dict[str, Any] | None:
+            if comparison is None:
+                return None
+            return {
+                'relative_absolute_error': comparison.relative_absolute_error,
+                'relative_absolute_error_overall': comparison.overall,
+                'residual_rms': comparison.residual_rms,
+            }
+
+        return plain(
+            {
+                'joints': self.joint_names,
+                'against_measured': figures(self.against_measured),
+                'against_truth': figures(self.against_truth),
+                'noise': None
+                if self.noise_covariance is None
+                else np.sqrt(np.diag(self.noise_covariance)),
+                'is_unbiased': self.is_unbiased,
+                'signals': self.diagnostics,
+            }
+        )
+
+
+def relative_absolute_error(predicted: Array, reference: Array) -> tuple[Array, float]:
+    """Return sum |predicted - reference| / sum |reference - mean| per axis and overall [M 33]."""
+    error = np.abs(predicted - reference).sum(axis=0)
+    spread = np.abs(reference - reference.mean(axis=0)).sum(axis=0)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        return error / spread, float(error.sum() / spread.sum())
+
+
+def compare(predicted: Array, reference: Array) -> Comparison:
+    """Compare predicted with reference forces (n, n_a)."""
+    per_axis, overall = relative_absolute_error(predicted, reference)
+    residual = reference - predicted
+    return Comparison(
+        per_axis,
+        overall,
+        np.sqrt(np.mean(residual**2, axis=0)),
+        residual.T @ residual / len(residual),
+    )
+
+
+def validate(
+    dataset: Dataset, result: IdentificationResult, model: ClosedChainModel, **options: Any
+) -> Validation:
+    """Predict the forces of a recorded motion and compare.
+
+    Parameters
+    ----------
+    dataset
+        Another recording than the one that was identified from.
+    result
+        Identified model.
+    model
+        Mechanism of the same robot.
+    **options
+        Of the signals (`SignalOptions`).
+
+    Raises
+    ------
+    DatasetError, EstimationError, ModelFileError
+        Unusable data or options, or a result of another robot.
+    """
+    result.check_robot(model)
+    unknown = sorted(set(options) - set(SIGNAL_OPTIONS))
+    if unknown:
+        raise EstimationError(
+            f"unknown option '{unknown[0]}' of validate; valid are {', '.join(SIGNAL_OPTIONS)}"
+        )
+    data = dataset.for_model(model)
+    signals = process(data, SignalOptions(**options))
+    predicted, deviation = _predict(signals, result, model)
+    inside = _inside(signals)
+    reference = signals.forces
+    noise = _reference_noise(signals)
+    return Validation(
+        joint_names=list(model.actuated_joints),
+        time=signals.time[inside],
+        measured=reference[inside],
+        predicted=predicted[inside],
+        standard_deviation=deviation[inside],
+        against_measured=compare(predicted[inside], reference[inside]),
+        against_truth=_against_truth(data, signals, predicted),
+        noise_covariance=noise,
+        is_unbiased=_is_unbiased(reference[inside] - predicted[inside], noise),
+        diagnostics=signals.diagnostics,
+    )
+
+
+def _predict(
+    signals: Signals, result: IdentificationResult, model: ClosedChainModel
+) -> tuple[Array, Array]:
+    """Forces and standard deviations at the samples, in blocks."""
+    result.with_model(model)
+    step = 20000
+    blocks = [slice(i, i + step) for i in range(0, len(signals), step)]
+    parts = [result.predict(signals.motion(model, rows), True) for rows in blocks]
+    forces = np.concatenate([part[0] for part in parts])
+    deviation = np.concatenate([part[1] for part in parts])
+    if isinstance(signals.band, FilterBand):
+        forces = signals.band.smooth(forces)  # as the measured forces
+    return forces, deviation
+
+
+def _inside(signals: Signals) -> slice:
+    """Samples away from the ends of a filtered record."""
+    if isinstance(signals.band, FilterBand):
+        return slice(signals.band.trim, len(signals) - signals.band.trim)
+    return slice(None)
+
+
+def _reference_noise(signals: Signals) -> Array | None:
+    if signals.force_noise is None:
+        return None
+    return np.asarray(signals.force_noise.covariance) / signals.averaged
+
+
+def _is_unbiased(residual: Array, noise: Array | None) -> NDArray[np.bool_] | None:
+    if noise is None:
+        return None
+    variance = np.mean(residual**2, axis=0)
+    limit = 1 + 4 * np.sqrt(2 / len(residual))
+    return variance <= limit * np.maximum(np.diag(noise), 1e-18)
+
+
+def _against_truth(data: Dataset, signals: Signals, predicted: Array) -> Comparison | None:
+    """Compare with noise-free forces at the same instants, averaged over the same periods."""
+    truth = data.truth
+    if truth is None or len(truth.time) < 2:
+        return None
+    if isinstance(signals.band, FilterBand):
+        inside = _inside(signals)
+        time = signals.time[inside]
+        covered = (time >= truth.time[0]) & (time <= truth.time[-1])
+        smooth = signals.band.smooth(_interpolated(signals.time, truth.time, truth.forces))
+        return compare(predicted[inside][covered], smooth[inside][covered])
+    period = signals.diagnostics['period']
+    span = signals.time[0] + signals.averaged * period
+    rows = (truth.time >= signals.time[0] - 1e-6) & (truth.time < span - 1e-6)
+    count = len(signals)
+    grid = signals.time[0] + period / count * np.arange(signals.averaged * count)
+    if rows.sum() < count:
+        return None
+    forces = _interpolated(grid, truth.time, truth.forces)
+    averaged = fold(grid, forces, period).mean
+    return compare(predicted[: len(averaged)], averaged)
+
+
+def _interpolated(time: Array, known: Array, values: Array) -> Array:
+    return np.column_stack([np.interp(time, known, column) for column in values.T])
