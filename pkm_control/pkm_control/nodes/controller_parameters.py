@@ -1,0 +1,99 @@
+"""Parameters of the node `trajectory_controller`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pkm_control.controller import ControllerOptions
+from pkm_control.gains import BANDWIDTH, DAMPING
+from pkm_control.servo import VELOCITY_CUTOFF
+from pkm_description.nodes.parameters import NodeParameter
+
+UPDATE_MODES = ('timer', 'state')
+FEEDFORWARDS = ('none', 'nominal')
+_DEFAULT = ControllerOptions()
+
+PARAMETERS = (
+    NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
+    NodeParameter(
+        'update_mode',
+        'timer',
+        "'timer': own thread at `rate`; 'state': one command for each joint state (lockstep)",
+    ),
+    NodeParameter('rate', 1000.0, 'control cycles per second in timer mode', 'Hz', 1.0, 1e4),
+    NodeParameter(
+        'state_timeout',
+        0.1,
+        'without a joint state for this long: stop, timer mode',
+        's',
+        1e-3,
+        10.0,
+    ),
+    NodeParameter(
+        'lockstep_timeout',
+        5.0,
+        'without a joint state for this long: stop, state mode; elapsed time',
+        's',
+        1e-2,
+        600.0,
+    ),
+    NodeParameter(
+        'bandwidth', BANDWIDTH, 'natural frequency of each axis of the servo', 'Hz', 0.01, 1e3
+    ),
+    NodeParameter('damping', DAMPING, 'damping ratio of each axis of the servo', '1', 0.01, 10.0),
+    NodeParameter('gain_scale', 1.0, 'factor on both gains of the servo', '1', 1e-3, 100.0),
+    NodeParameter(
+        'velocity_cutoff', VELOCITY_CUTOFF, 'low pass of the derivative part', 'Hz', 0.1, 1e4
+    ),
+    NodeParameter(
+        'max_position_error',
+        _DEFAULT.max_position_error,
+        'larger position error of any actuator: smooth stop',
+        'm, rad',
+        1e-6,
+        100.0,
+    ),
+    NodeParameter(
+        'fault_position_error',
+        _DEFAULT.fault_position_error,
+        'larger position error of any actuator: commands stop at once',
+        'm, rad',
+        1e-6,
+        100.0,
+    ),
+    NodeParameter(
+        'stroke_tolerance',
+        _DEFAULT.stroke_tolerance,
+        'measured position this far beyond the stroke: smooth stop',
+        'm, rad',
+        0.0,
+        1.0,
+    ),
+    NodeParameter(
+        'stop_time',
+        _DEFAULT.stop_time,
+        'from full speed to rest on a stop, at most one period of the trajectory',
+        's',
+        1e-3,
+        60.0,
+    ),
+    NodeParameter('feedforward', 'none', "feedforward to begin with: 'none' or 'nominal'"),
+    NodeParameter(
+        'feasibility_rate', 500.0, 'sampling rate of the check of a goal', 'Hz', 1.0, 1e4
+    ),
+    NodeParameter('feedback_rate', 10.0, 'feedback messages of a goal', 'Hz', 0.1, 100.0),
+    NodeParameter(
+        'autostart', False, 'configure at once and activate when joint states come; holds the pose'
+    ),
+)
+
+
+def controller_options(values: dict[str, Any]) -> ControllerOptions:
+    """Return the bounds of the controller among the parameter values."""
+    return ControllerOptions(
+        velocity_cutoff=values['velocity_cutoff'],
+        max_position_error=values['max_position_error'],
+        fault_position_error=values['fault_position_error'],
+        stroke_tolerance=values['stroke_tolerance'],
+        stop_time=values['stop_time'],
+    )

@@ -1,0 +1,82 @@
+"""Commands and controller states: messages made once, filled every cycle."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from std_msgs.msg import Float64MultiArray
+
+from pkm_control.controller import StepResult
+from pkm_dynamics.nodes.command_stamps import stamp_command
+from pkm_msgs.msg import ControllerState
+
+COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+STATES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+
+
+class ControllerPublishers:
+    """Publishes effort commands and what led to them.
+
+    Every command carries the stamp of the joint state that it answers in its layout.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+    joints : sequence of str
+        Actuated joints, the order of the commands.
+    """
+
+    def __init__(self, node: Node, joints: Sequence[str]) -> None:
+        self._node = node
+        self._zero = array('d', [0.0] * len(joints))
+        self._command = Float64MultiArray(data=self._zero)
+        self._state = ControllerState(name=list(joints))
+        self._commands = node.create_publisher(
+            Float64MultiArray, 'effort_controller/commands', COMMANDS
+        )
+        self._states = node.create_publisher(ControllerState, '~/state', STATES)
+
+    def publish(self, result: StepResult, stamp: Time, compute_time: float) -> None:
+        """Publish the command first: a robot waits for it, nobody waits for the state."""
+        self._command.data = _doubles(result.command)
+        stamp_command(self._command, stamp)
+        self._commands.publish(self._command)
+        state = self._state
+        state.header.stamp = stamp
+        state.phase = int(result.phase)
+        state.trajectory_time = result.trajectory_time
+        state.period_index = result.period_index
+        state.desired_position = _doubles(result.desired_position)
+        state.desired_velocity = _doubles(result.desired_velocity)
+        state.position = _doubles(result.position)
+        state.feedforward = _doubles(result.feedforward)
+        state.feedback = _doubles(result.feedback)
+        state.command = self._command.data
+        state.saturated = result.saturated.tolist()
+        state.model = result.model
+        state.compute_time = compute_time
+        self._states.publish(state)
+
+    def repeat(self) -> None:
+        """Send the last command again."""
+        self._commands.publish(self._command)
+
+    def zero(self) -> None:
+        """Send zero forces, as the answer to whatever state was answered last."""
+        self._command.data = self._zero
+        self._commands.publish(self._command)
+
+    def destroy(self) -> None:
+        """Remove the publishers from the node."""
+        self._node.destroy_publisher(self._commands)
+        self._node.destroy_publisher(self._states)
+
+
+def _doubles(values: NDArray[np.float64]) -> array:
+    return array('d', values.tobytes())

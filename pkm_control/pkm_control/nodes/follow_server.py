@@ -1,0 +1,234 @@
+"""Action server `~/follow_platform_trajectory` of the trajectory controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.task import Future
+
+from pkm_control.controller import ControlFault
+from pkm_control.nodes.control_loop import ControlLoop
+from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
+from pkm_description.errors import PkmError, TrajectoryError
+from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.nodes.trajectory_messages import from_message
+from pkm_dynamics.trajectories import Execution
+from pkm_msgs.action import FollowPlatformTrajectory
+
+
+class GoalRejected(PkmError):
+    """A goal that is not even started."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class FollowServer:
+    """Checks goals, starts them, reports them.
+
+    A goal is checked as a whole before it is accepted; the check runs in a thread of
+    its own, since joint states are received meanwhile. One goal at a time.
+
+    Parameters
+    ----------
+    node : rclpy.node.Node
+    loop : callable
+        Returns the control loop, or None while the node is not configured.
+    feasibility_rate : float
+        Sampling rate of the check [Hz].
+    on_rejected : callable
+        Gets the code and the reason of every rejected goal.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        loop: Callable[[], ControlLoop | None],
+        feasibility_rate: float,
+        on_rejected: Callable[[ErrorCode, str], None],
+    ) -> None:
+        self._node = node
+        self._loop = loop
+        self._rate = feasibility_rate
+        self._on_rejected = on_rejected
+        self._reserved = False
+        self._execution: Execution | None = None
+        self._handle: ServerGoalHandle | None = None
+        self._done: Future | None = None
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix='feasibility')
+        self._server = ActionServer(
+            node,
+            FollowPlatformTrajectory,
+            '~/follow_platform_trajectory',
+            execute_callback=self._execute,
+            goal_callback=self._on_goal,
+            cancel_callback=self._on_cancel,
+            callback_group=ReentrantCallbackGroup(),
+        )
+
+    @property
+    def busy(self) -> bool:
+        """Whether a goal is being checked or followed."""
+        return self._reserved
+
+    def close(self) -> None:
+        """End the thread of the feasibility check."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def finish(self, outcome: Outcome) -> None:
+        """Take the end of the motion, from whatever thread."""
+        done = self._done
+        if done is not None and not done.done():
+            done.set_result(outcome)
+            if self._node.executor is not None:
+                self._node.executor.wake()
+
+    def publish_feedback(self) -> None:
+        """Tell the client where the motion is."""
+        handle, loop = self._handle, self._loop()
+        result = None if loop is None else loop.last_result
+        if handle is None or result is None or not handle.is_active:
+            return
+        feedback = FollowPlatformTrajectory.Feedback()
+        feedback.phase = int(result.phase)
+        feedback.fraction = float(result.fraction)
+        feedback.time_left = float(result.time_left)
+        feedback.position_error = (result.desired_position - result.position).tolist()
+        handle.publish_feedback(feedback)
+
+    async def _on_goal(self, goal: FollowPlatformTrajectory.Goal) -> GoalResponse:
+        try:
+            if self._reserved:
+                raise GoalRejected(ErrorCode.BUSY, 'another goal is under way; cancel it first')
+            self._reserved = True
+            try:
+                self._execution = await self._checked(goal)
+            except BaseException:
+                self._reserved = False
+                raise
+        except GoalRejected as rejection:
+            self._on_rejected(rejection.code, str(rejection))
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> Execution:
+        """Return the execution of a goal, or raise GoalRejected."""
+        loop = self._active_loop()
+        model = loop.controller.model
+        robot = goal.trajectory.robot
+        if robot and robot != model.description.name:
+            raise GoalRejected(
+                ErrorCode.WRONG_ROBOT,
+                f"the trajectory is for robot '{robot}', this is '{model.description.name}'",
+            )
+        try:
+            arguments = (goal.ramp_time, goal.approach_speed)
+            trajectory = from_message(goal.trajectory)
+            with loop.lock:
+                execution = loop.controller.plan(trajectory, int(goal.periods), *arguments)
+                # All periods are alike: one is enough to check.
+                probe = loop.controller.plan(trajectory, 1, *arguments)
+        except TrajectoryError as error:
+            raise GoalRejected(ErrorCode.BAD_TRAJECTORY, str(error)) from error
+        except ControlFault as fault:
+            raise GoalRejected(fault.code, str(fault)) from fault
+        report = await self._in_worker(lambda: self._report(model, probe))
+        if not report.feasible:
+            raise GoalRejected(ErrorCode.INFEASIBLE, report.message)
+        self._active_loop()
+        return execution
+
+    def _report(self, model: Any, probe: Execution) -> Any:
+        if probe.duration <= 0.0:
+            raise TrajectoryError('time: the motion takes no time')
+        return check_feasibility(model, probe, rate=self._rate)
+
+    async def _in_worker(self, work: Callable[[], Any]) -> Any:
+        future: Future = Future()
+        executor = self._node.executor
+
+        def run() -> None:
+            try:
+                future.set_result((work(), None))
+            except Exception as error:
+                future.set_result((None, error))
+            if executor is not None:
+                executor.wake()
+
+        self._worker.submit(run)
+        result, error = await future
+        if isinstance(error, PkmError):
+            raise GoalRejected(ErrorCode.INFEASIBLE, str(error)) from error
+        if error is not None:
+            raise GoalRejected(ErrorCode.INFEASIBLE, f'{type(error).__name__}: {error}') from error
+        return result
+
+    def _active_loop(self) -> ControlLoop:
+        loop = self._loop()
+        if loop is None or not loop.commanding:
+            raise GoalRejected(ErrorCode.NOT_ACTIVE, 'the controller is not active')
+        return loop
+
+    def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        loop = self._loop()
+        if loop is not None:
+            with loop.lock:
+                loop.controller.stop(ErrorCode.CANCELED, 'canceled by the client')
+        return CancelResponse.ACCEPT
+
+    async def _execute(self, handle: ServerGoalHandle) -> FollowPlatformTrajectory.Result:
+        self._handle = handle
+        try:
+            outcome = await self._follow(handle)
+        finally:
+            self._handle = self._done = self._execution = None
+            self._reserved = False
+        if outcome.succeeded:
+            handle.succeed()
+        elif outcome.code is ErrorCode.CANCELED and handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return self._result(outcome)
+
+    async def _follow(self, handle: ServerGoalHandle) -> Outcome:
+        loop, execution = self._loop(), self._execution
+        assert execution is not None
+        nothing = TrackingStatistics.empty(0)
+        if loop is None:
+            return Outcome(ErrorCode.NOT_ACTIVE, 'the controller is not active', nothing)
+        done = self._done = Future()
+        try:
+            with loop.lock:
+                loop.controller.start(execution)
+        except ControlFault as fault:
+            return Outcome(fault.code, str(fault), nothing)
+        self._node.get_logger().info(
+            f'following {execution.trajectory!r}, {execution.periods} periods, '
+            f'{execution.duration:.2f} s in all'
+        )
+        if handle.is_cancel_requested:
+            self._on_cancel(handle)
+        outcome: Outcome = await done
+        report = self._node.get_logger().info if outcome.succeeded else self._node.get_logger().warn
+        report(f'motion ended: {outcome.code.name} {outcome.message}'.rstrip())
+        return outcome
+
+    def _result(self, outcome: Outcome) -> FollowPlatformTrajectory.Result:
+        loop = self._loop()
+        result = FollowPlatformTrajectory.Result()
+        result.error_code, result.error_msg = int(outcome.code), outcome.message
+        statistics = outcome.statistics
+        if loop is not None and len(statistics.largest) == loop.controller.model.n_a:
+            result.name = list(loop.controller.model.actuated_joints)
+            result.tracking_rms = statistics.rms.tolist()
+            result.tracking_max = statistics.largest.tolist()
+            result.saturated_fraction = statistics.saturated_fraction
+        return result

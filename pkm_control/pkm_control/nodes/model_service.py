@@ -1,0 +1,66 @@
+"""Service `~/set_model`: the feedforward of the running controller."""
+
+from __future__ import annotations
+
+from pkm_control.feedforward import (
+    Feedforward,
+    NotPhysicalError,
+    identified_feedforward,
+    no_feedforward,
+    nominal_feedforward,
+)
+from pkm_description.errors import ModelFileError
+from pkm_dynamics import ClosedChainModel
+from pkm_msgs.srv import SetModel
+
+
+class ModelRefused(ModelFileError):
+    """A model that the controller does not take; `code` as in the service."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def requested_feedforward(model: ClosedChainModel, request: SetModel.Request) -> Feedforward:
+    """Return the feedforward that a request asks for.
+
+    Raises
+    ------
+    ModelRefused
+        When the source is unknown, the model is another robot's, a parameter is
+        missing, unknown or not finite, or a mass or friction coefficient is negative.
+    """
+    parts = (request.rigid_body, request.friction, request.rotor)
+    if request.source == SetModel.Request.NONE:
+        return no_feedforward()
+    if request.source == SetModel.Request.NOMINAL:
+        return nominal_feedforward(model, *parts)
+    if request.source != SetModel.Request.IDENTIFIED:
+        sources = (SetModel.Request.NONE, SetModel.Request.NOMINAL, SetModel.Request.IDENTIFIED)
+        raise ModelRefused(
+            SetModel.Response.UNKNOWN_SOURCE,
+            f"source '{request.source}' is unknown; valid are {', '.join(sources)}",
+        )
+    parameters, description = request.parameters, model.description
+    if parameters.robot != description.name:
+        raise ModelRefused(
+            SetModel.Response.WRONG_ROBOT,
+            f"the model is of robot '{parameters.robot}', this is '{description.name}'",
+        )
+    if parameters.description_digest != description.digest:
+        raise ModelRefused(
+            SetModel.Response.WRONG_ROBOT,
+            f"the model was identified with another description of '{description.name}' "
+            f'(digest {parameters.description_digest[:12] or "missing"}, '
+            f'here {description.digest[:12]})',
+        )
+    name = parameters.estimator or SetModel.Request.IDENTIFIED
+    try:
+        return identified_feedforward(
+            model, name, parameters.standard_name, parameters.standard_value, *parts
+        )
+    except NotPhysicalError as error:
+        raise ModelRefused(SetModel.Response.NOT_PHYSICAL, str(error)) from error
+    except ModelFileError as error:
+        raise ModelRefused(SetModel.Response.WRONG_PARAMETERS, str(error)) from error

@@ -1,0 +1,294 @@
+"""Node `trajectory_controller`: follows platform trajectories by actuator forces."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+import rclpy
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+
+import pkm_description
+from pkm_control.controller import ControlFault, TrajectoryController
+from pkm_control.feedforward import no_feedforward, nominal_feedforward
+from pkm_control.gains import servo_gains
+from pkm_control.nodes.control_loop import ControlLoop
+from pkm_control.nodes.controller_diagnostics import ControllerDiagnostics
+from pkm_control.nodes.controller_parameters import (
+    FEEDFORWARDS,
+    PARAMETERS,
+    UPDATE_MODES,
+    controller_options,
+)
+from pkm_control.nodes.controller_publishers import ControllerPublishers
+from pkm_control.nodes.follow_server import FollowServer
+from pkm_control.nodes.joint_state_reader import JointStateReader
+from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
+from pkm_control.outcome import ErrorCode, Outcome
+from pkm_description.errors import DescriptionError, PkmError
+from pkm_description.nodes.parameters import declare_parameters
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.trajectories import PointToPoint
+from pkm_msgs.srv import SetModel
+
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+MEASURED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+AUTOSTART_PERIOD = 0.1  # [s] between attempts to activate
+
+
+class TrajectoryControllerNode(LifecycleNode):
+    """Lifecycle node around `TrajectoryController`.
+
+    Unconfigured or inactive it commands nothing. Activated it holds the measured pose
+    and follows the trajectories of the action. Loss or invalidity of the joint states
+    ends all commands: zero once, then silence, the node inactive, its diagnostics an
+    error.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('trajectory_controller')
+        values = declare_parameters(self, PARAMETERS)
+        self._values = values
+        _check_choice('update_mode', values['update_mode'], UPDATE_MODES)
+        _check_choice('feedforward', values['feedforward'], FEEDFORWARDS)
+        self.loop: ControlLoop | None = None
+        self._output: ControllerPublishers | None = None
+        self._subscription: Any = None
+        self._follow = FollowServer(
+            self, lambda: self.loop, values['feasibility_rate'], self._on_rejected
+        )
+        self._diagnostics = ControllerDiagnostics(self, values['robot'])
+        self.create_service(SetModel, '~/set_model', self._on_set_model)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0, self._publish_diagnostics, clock=steady)
+        self.create_timer(
+            1.0 / values['feedback_rate'], self._follow.publish_feedback, clock=steady
+        )
+        if values['update_mode'] == 'state':
+            self.create_timer(values['lockstep_timeout'] / 10.0, self._watch, clock=steady)
+        self._autostart: Any = None
+        if values['autostart']:
+            self._autostart = self.create_timer(AUTOSTART_PERIOD, self._start, clock=steady)
+
+    # -- lifecycle ----------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Build model, gains and feedforward; listen to joint states."""
+        try:
+            self.loop = self._build()
+        except PkmError as error:
+            self.get_logger().error(f'configuration failed: {error}')
+            return FAILURE
+        self._subscription = self.create_subscription(
+            JointState, 'joint_states', self.loop.on_state, MEASURED
+        )
+        return SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Hold the measured pose."""
+        assert self.loop is not None
+        gc.collect()
+        gc.freeze()
+        try:
+            self.loop.activate()
+        except ControlFault as fault:
+            self.get_logger().error(f'not activated: {fault}', throttle_duration_sec=2.0)
+            return FAILURE
+        feedforward = self.loop.controller.feedforward.name
+        self.get_logger().info(f'active, holding the measured pose; feedforward: {feedforward}')
+        return SUCCESS
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Zero once, then no more commands."""
+        if self.loop is not None:
+            self.loop.deactivate()
+        return SUCCESS
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the model."""
+        self._release()
+        return SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop commanding."""
+        self._release()
+        return SUCCESS
+
+    def close(self) -> None:
+        """Stop commanding before the process ends."""
+        self._release()
+        self._follow.close()
+
+    def _build(self) -> ControlLoop:
+        values = self._values
+        description = pkm_description.load(values['robot'])
+        model = ClosedChainModel(description)
+        gains = servo_gains(
+            model, values['bandwidth'], values['damping'], values['gain_scale']
+        )
+        nominal = values['feedforward'] == 'nominal'
+        feedforward = nominal_feedforward(model) if nominal else no_feedforward()
+        options = controller_options(values)
+        _warm_up(TrajectoryController(model, gains, nominal_feedforward(model), options))
+        controller = TrajectoryController(model, gains, feedforward, options)
+        self._output = ControllerPublishers(self, model.actuated_joints)
+        timed = values['update_mode'] == 'timer'
+        self.get_logger().info(
+            f"robot '{description.name}', servo {gains.bandwidth:g} Hz, damping "
+            f'{gains.damping:g}, gains x {gains.scale:g}'
+        )
+        return ControlLoop(
+            controller,
+            JointStateReader(model.actuated_joints, model.joint_names),
+            self._output,
+            values['rate'] if timed else None,
+            values['state_timeout' if timed else 'lockstep_timeout'],
+            self._on_fault,
+            self._on_outcome,
+        )
+
+    def _release(self) -> None:
+        if self.loop is not None:
+            self.loop.deactivate()
+        if self._subscription is not None:
+            self.destroy_subscription(self._subscription)
+        if self._output is not None:
+            self._output.destroy()
+        self.loop = self._output = self._subscription = None
+
+    def _start(self) -> None:
+        """Configure and activate, trying again until joint states come."""
+        if self.loop is None and self.trigger_configure() is not SUCCESS:
+            raise DescriptionError(f"robot '{self._values['robot']}' cannot be configured")
+        assert self.loop is not None
+        if self.loop.state_age > self._values['state_timeout'] and not self._lockstep_state():
+            self.get_logger().info('waiting for joint states', throttle_duration_sec=5.0)
+            return
+        if self.trigger_activate() is SUCCESS:
+            self.destroy_timer(self._autostart)
+
+    def _lockstep_state(self) -> bool:
+        assert self.loop is not None
+        timeout = self._values['lockstep_timeout']
+        return self._values['update_mode'] == 'state' and self.loop.state_age < timeout
+
+    # -- events -------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        if self.loop is not None:
+            self.loop.watch()
+
+    def _on_outcome(self, outcome: Outcome) -> None:
+        self._follow.finish(outcome)
+
+    def _on_fault(self, fault: ControlFault) -> None:
+        self.get_logger().fatal(f'stopped commanding: {fault.code.name}: {fault}')
+        self._diagnostics.fault(fault.code, str(fault))
+        if self.executor is not None:
+            self.executor.create_task(self._go_inactive)
+            self.executor.wake()
+
+    def _go_inactive(self) -> None:
+        if self.loop is not None and not self.loop.commanding:
+            self.trigger_deactivate()
+        self._publish_diagnostics()
+
+    def _on_rejected(self, code: ErrorCode, message: str) -> None:
+        self.get_logger().error(f'goal rejected: {code.name}: {message}')
+        self._diagnostics.rejected(code, message)
+        self._publish_diagnostics()
+
+    def _publish_diagnostics(self) -> None:
+        self._diagnostics.publish(self.loop)
+
+    def _on_set_model(
+        self, request: SetModel.Request, response: SetModel.Response
+    ) -> SetModel.Response:
+        try:
+            if self.loop is None:
+                raise ModelRefused(response.WRONG_STATE, 'the controller is not configured')
+            controller = self.loop.controller
+            controller.feedforward = requested_feedforward(controller.model, request)
+        except ModelRefused as refusal:
+            self.get_logger().error(f'model refused: {refusal}')
+            response.success = False
+            response.error_code = refusal.code
+            response.error_msg = str(refusal)
+            return response
+        self.get_logger().info(f'feedforward: {controller.feedforward.name}')
+        response.success = True
+        return response
+
+
+def _check_choice(name: str, value: str, valid: tuple[str, ...]) -> None:
+    if value not in valid:
+        raise DescriptionError(f"parameter '{name}': '{value}'; valid are {', '.join(valid)}")
+
+
+def _warm_up(controller: TrajectoryController) -> None:
+    """Run once whatever runs later in or beside the loop, so that nothing is compiled then."""
+    model = controller.model
+    q, names = model.home_actuators, model.actuated_joints
+    controller.activate(q)
+    for coordinates in ('actuators', 'platform'):
+        if coordinates == 'platform' and not model.platform_determines_joints:
+            continue
+        rest = controller.resting_coordinates(coordinates)
+        there = PointToPoint(
+            [0.0, 0.1], [rest, rest], coordinates, names if coordinates == 'actuators' else None
+        )
+        execution = controller.plan(there)
+        check_feasibility(model, execution, rate=100.0)
+        controller.start(execution)
+        for cycle in range(3):
+            controller.step(cycle * 0.2 + (coordinates == 'platform'), q)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node until SIGINT or SIGTERM, which stop commands before the process ends."""
+    sys.setswitchinterval(5e-4)  # the control thread waits for no other longer than this
+    rclpy.init(
+        args=None if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO
+    )
+    ended: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> None:
+        ended.append(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    node: TrajectoryControllerNode | None = None
+    executor = SingleThreadedExecutor()
+    status = 0
+    try:
+        node = TrajectoryControllerNode()
+        executor.add_node(node)
+        while rclpy.ok() and not ended:
+            executor.spin_once(timeout_sec=0.1)
+    except ExternalShutdownException:
+        pass
+    except (PkmError, ParameterException) as error:
+        print(f'trajectory_controller: {error}', file=sys.stderr)
+        status = 1
+    finally:
+        if node is not None:
+            node.close()
+            executor.shutdown(timeout_sec=1.0)
+            node.destroy_node()
+        rclpy.try_shutdown()
+    sys.exit(status)
+
+
+if __name__ == '__main__':
+    main()
