@@ -43,8 +43,11 @@ PARAMETERS = (
     ),
 )
 
-FIRST_REPEAT = 0.05
-LATER_REPEAT = 0.5
+# Wall time after which an unanswered state is published again [s]; a second answer does
+# no harm where commands say which state they answer.
+REPEAT = 0.05
+UNSTAMPED_REPEAT = 0.5
+# Behind its deadlines by more than this [s], the free run gives the lost time up.
 LONGEST_LAG = 0.1
 
 
@@ -74,7 +77,7 @@ class SimulatedRobot(Node):
         self._rejected = self._missed = self._stale = 0
         self._command: list[float] | None = None
         self._commanded_at = self._published_at = time.monotonic()
-        self._repeat = FIRST_REPEAT
+        self._repeat = REPEAT
         self._braked = True
         self._failure: SimulationError | None = None
 
@@ -92,7 +95,7 @@ class SimulatedRobot(Node):
         self._thread: threading.Thread | None = None
         self._publish()
         if self._lockstep:
-            self.create_timer(FIRST_REPEAT / 2, self._repeat_state, clock=steady)
+            self.create_timer(REPEAT / 2, self._repeat_state, clock=steady)
         else:
             self._thread = threading.Thread(target=self._run_freely, daemon=True)
             self._thread.start()
@@ -132,7 +135,7 @@ class SimulatedRobot(Node):
         except SimulationError as error:
             self._reject(error)
             return
-        self._repeat = LATER_REPEAT
+        self._repeat = REPEAT if label else UNSTAMPED_REPEAT
         self._step(message.data)
 
     def _reject(self, error: SimulationError) -> None:
@@ -212,7 +215,7 @@ class SimulatedRobot(Node):
             self._braked = True
             self._failure = None
             self._plant.reset(time=self._plant.time + self._plant.step_time)
-            self._repeat = FIRST_REPEAT
+            self._repeat = REPEAT
             self._publish()
         response.success = True
         response.message = f'at home, at rest, brakes on at {self._plant.time:.3f} s'

@@ -15,6 +15,7 @@ from pkm_description.exporters import export_mjcf
 from pkm_dynamics.simulation.cut_friction import CutFriction
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import FrictionTable, apply_forces
+from pkm_dynamics.simulation.mujoco_closures import closed_mobility, stiffen_massless
 from pkm_dynamics.simulation.sensors import Sensors
 
 Array = NDArray[np.float64]
@@ -94,6 +95,7 @@ class SimulatedPlant:
             self.mujoco_model = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
             raise ExportError(f"MuJoCo refuses robot '{description.name}': {error}") from error
+        stiffen_massless(self.mujoco_model)
         self.mujoco_data = mujoco.MjData(self.mujoco_model)
         self._lay_out()
         self.reset(seed)
@@ -249,7 +251,7 @@ class SimulatedPlant:
 
     def _check_substep(self) -> None:
         """Refuse a substep at which the explicit friction forces would oscillate."""
-        mobility = self._mobility()
+        mobility = closed_mobility(self.mujoco_model, self.mujoco_data)
         along = self._friction.steepest * np.diag(mobility)[self._rubbing]
         about = self._cut_friction.stiffness(self.mujoco_model, self.mujoco_data, mobility)
         names = [*self._friction.joints, *self._cut_friction.names]
@@ -262,19 +264,6 @@ class SimulatedPlant:
                 f"'{names[worst]}' needs a substep below {longest:.1e} s, "
                 f'not {self._substep:.1e} s'
             )
-
-    def _mobility(self) -> Array:
-        """Return the accelerations (n_v, n_v) per unit force of the closed robot, at home."""
-        model, data = self.mujoco_model, self.mujoco_data
-        inverse = np.zeros((model.nv, model.nv))
-        mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
-        equality = data.efc_type[: data.nefc] == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
-        jacobian = np.reshape(_dense_jacobian(model, data), (data.nefc, model.nv))[equality]
-        if len(jacobian):
-            response = jacobian @ inverse
-            coupling = np.linalg.pinv(response @ jacobian.T, rcond=1e-12, hermitian=True)
-            inverse = inverse - response.T @ coupling @ response
-        return inverse
 
     def _actuated_positions(self) -> Array:
         return np.array(self._positions[self._actuated[0]])
@@ -301,13 +290,3 @@ def _whole_ratio(step: float, substep: float) -> int:
             f'the control interval ({step} s) must be a whole number of substeps ({substep} s)'
         )
     return count
-
-
-def _dense_jacobian(model: Any, data: Any) -> Array:
-    if not mujoco.mj_isSparse(model):
-        return np.array(data.efc_J)
-    dense = np.zeros((data.nefc, model.nv))
-    mujoco.mju_sparse2dense(
-        dense, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
-    )
-    return dense
