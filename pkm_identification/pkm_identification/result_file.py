@@ -47,6 +47,9 @@ def save_result(result: IdentificationResult, path: Path | str) -> Path:
     temporary: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelFileError(f"'{path}' cannot be written: {error}") from error
+    try:
         with tempfile.NamedTemporaryFile(
             'w', dir=path.parent, prefix=f'.{path.name}.', delete=False, encoding='utf8'
         ) as file:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from pkm_identification.datasets import BagWriter
+from pkm_identification.datasets import BagWriter, Dataset
 from pkm_identification.datasets.message_types import complete_typestore, jazzy_typestore
 
 JOINTS = ['left', 'right']
@@ -37,6 +37,7 @@ class SliderBase:
     units: list[str]
     rank: int = 7
     matrix: np.ndarray = field(default_factory=lambda: np.eye(7))
+    columns: np.ndarray = field(default_factory=lambda: np.eye(7))
     model: object = None
 
     @property
@@ -117,6 +118,32 @@ def slider_motion(time: np.ndarray, period: float = 1.0) -> SliderMotion:
 def motion():
     """The function that gives the motion of the sliders at given times."""
     return slider_motion
+
+
+@pytest.fixture
+def record(slider_model):
+    """The function that simulates a recording with noise that is correlated between the axes."""
+
+    def simulate(
+        periods=8, period=1.0, force_noise=8.0, position_noise=1e-5, seed=0, rate=1000.0, delay=0.0,
+        correlation=0.8, **fields,
+    ):  # fmt: skip
+        random = np.random.default_rng(seed)
+        time = np.arange(round(periods * period * rate)) / rate
+        forces = slider_model.inverse_dynamics(slider_motion(time + delay, period))
+        mixing = np.linalg.cholesky([[1.0, correlation], [correlation, 1.0]])
+        axes = np.array([1.0, 3.0])
+        return Dataset(
+            time,
+            JOINTS,
+            slider_motion(time, period).q
+            + position_noise * random.normal(size=forces.shape) @ mixing.T,
+            forces + force_noise * (random.normal(size=forces.shape) @ mixing.T) * axes,
+            effort_delay=delay,
+            **fields,
+        )
+
+    return simulate
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pkm_identification.estimators.problem import Problem
 Array = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-9
+NEGLIGIBLE = 1e-9  # a parameter that makes a smaller share of the forces is not shown by them
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,10 @@ def weighted_least_squares(problem: Problem, weights: Array, noise: Array) -> Es
     design = (root @ problem.regressor).reshape(-1, problem.size)
     target = np.einsum('kab,kb->ka', root, problem.residuals(problem.nominal)).ravel()
     norm = np.linalg.norm(design, axis=0)
-    scale = np.where(norm > 0, norm, 1.0)
-    stacked = np.column_stack([design / scale, target])
+    forces = np.linalg.norm(root @ problem.forces[..., None])
+    shown = norm * _sizes(problem.nominal) > NEGLIGIBLE * forces
+    scale = np.where(shown, norm, 1.0)
+    stacked = np.column_stack([design * (shown / scale), target])
     triangle = np.asarray(np.linalg.qr(stacked, mode='r'))
     left, singular, right = np.linalg.svd(triangle[: problem.size, : problem.size])
     known = singular > RANK_TOLERANCE * max(float(singular[0]), 1e-300)
@@ -97,6 +100,13 @@ def weighted_least_squares(problem: Problem, weights: Array, noise: Array) -> Es
         undetermined=undetermined,
         condition_number=float(singular[0] / max(singular[-1], 1e-300)),
     )
+
+
+def _sizes(nominal: Array) -> Array:
+    """Size of each parameter, for what its column amounts to in forces."""
+    size = np.abs(nominal)
+    typical = float(np.median(size[size > 0])) if (size > 0).any() else 1.0
+    return np.where(size > 0, size, typical)
 
 
 def residual_covariance(problem: Problem, values: Array) -> Array:

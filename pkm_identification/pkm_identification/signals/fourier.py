@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
 FALSE_ALARM = 1e-3
-KEEP_NULL = 0.01  # share of pure-noise harmonics that are kept
+KEEP_NULL = 0.002  # share of pure-noise harmonics that are kept
 MAX_RELATIVE_FREQUENCY = 0.2  # of the sampling rate
 ROUNDING = 1e-13
 

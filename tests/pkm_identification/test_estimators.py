@@ -1,0 +1,136 @@
+"""Estimators on a linear problem whose answer and noise are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pkm_description.errors import DatasetError, EstimationError
+from pkm_identification import identify
+from pkm_identification.estimators import build_problem, estimators
+from pkm_identification.estimators.linear import gauss_markov, ls, wls
+from pkm_identification.signals import process
+
+LINEAR = ('ls', 'wls', 'gauss_markov')
+RUNS = 60
+
+
+def monte_carlo(record, model, solve, **options):
+    found = []
+    for seed in range(RUNS):
+        problem = build_problem(process(record(seed=seed, period=1.0, **options)), model)
+        found.append(solve(problem))
+    values = np.array([estimate.values for estimate in found])
+    deviations = np.array([np.sqrt(np.diag(estimate.covariance)) for estimate in found])
+    return values, deviations
+
+
+@pytest.mark.parametrize('solve', [ls, wls, gauss_markov])
+def test_reported_uncertainty_is_that_of_many_runs(record, slider_model, solve):
+    values, deviations = monte_carlo(record, slider_model, solve)
+    truth = slider_model.nominal_parameters
+    ratio = deviations.mean(axis=0) / values.std(axis=0, ddof=1)
+    assert 0.85 < np.median(ratio) < 1.2
+    z = (values - truth) / deviations
+    assert np.abs(z.mean(axis=0)).max() < 4 / np.sqrt(RUNS)
+    assert (np.abs(z) > 3).mean() < 0.02
+
+
+def test_gauss_markov_is_best(record, slider_model):
+    truth = slider_model.nominal_parameters
+    errors = {}
+    for solve in (ls, wls, gauss_markov):
+        values, _ = monte_carlo(record, slider_model, solve)
+        errors[solve.__name__] = np.mean(((values - truth) / truth) ** 2)
+    assert errors['gauss_markov'] < 0.8 * errors['wls'] < 0.8 * errors['ls']
+
+
+def test_one_period_takes_its_noise_from_the_residuals(record, slider_model):
+    values, deviations = monte_carlo(record, slider_model, wls, periods=1)
+    ratio = deviations.mean(axis=0) / values.std(axis=0, ddof=1)
+    assert 0.8 < np.median(ratio) < 1.25
+
+
+@pytest.mark.parametrize('estimator', LINEAR)
+@pytest.mark.parametrize('options', [{}, {'method': 'filter'}])
+def test_exact_data_give_exact_parameters(record, slider_model, estimator, options):
+    data = record(periods=3, force_noise=0.0, position_noise=0.0, delay=0.2e-3)
+    result = identify(data, slider_model, estimator, **options)
+    tolerance = 0.01 if options else 1e-6
+    np.testing.assert_allclose(result.values, slider_model.nominal_parameters, rtol=tolerance)
+
+
+def test_shuffled_joints_give_the_same(record, slider_model):
+    data = record(periods=3)
+    shuffled = data.with_joints(['right', 'left'])
+    one, other = identify(data, slider_model), identify(shuffled, slider_model)
+    np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_ignoring_the_delay_is_seen_in_the_residuals(record, slider_model):
+    data = record(delay=5e-3, force_noise=0.5)
+    good = identify(data, slider_model)
+    bad = identify(replace(data, effort_delay=0.0), slider_model)
+    assert good.diagnostics['residual_variance_ratio'] < 1.3
+    assert bad.diagnostics['residual_variance_ratio'] > 3
+    assert bad.diagnostics['covariance_scale'] == bad.diagnostics['residual_variance_ratio']
+
+
+def test_undetermined_parameters_have_infinite_variance(record, slider_model, motion):
+    data = record(periods=4)
+    still = data.positions.copy()
+    still[:, 1] = 0.4
+    forces = slider_model.inverse_dynamics(
+        type(motion(data.time))(
+            still,
+            motion(data.time).qd * [1, 0],
+            motion(data.time).qdd * [1, 0],
+        )
+    )
+    result = identify(replace(data, positions=still, efforts=forces), slider_model)
+    undetermined = {'b.m', 'right.coulomb', 'right.viscous'}
+    assert set(result.diagnostics['undetermined']) == undetermined
+    for name, value, sd, nominal in zip(
+        result.names, result.values, result.standard_deviation,
+        slider_model.nominal_parameters, strict=True,
+    ):  # fmt: skip
+        assert value == pytest.approx(nominal, rel=1e-3)
+        assert np.isinf(sd) == (name in undetermined)
+    _, deviation = result.predict(motion(np.arange(5) * 0.1), standard_deviation=True)
+    assert np.isfinite(deviation[:, 0]).all() and np.isinf(deviation[:, 1]).all()
+
+
+def test_negative_friction_is_not_physical(record, slider_model):
+    data = record(periods=4, force_noise=0.1)
+    velocity = np.gradient(data.positions, data.time, axis=0)
+    result = identify(replace(data, efforts=data.efforts - 30 * velocity), slider_model)
+    assert not result.is_physical
+    assert any('left.viscous' in text for text in result.feasible.violations)
+    assert (result.standard_parameters[3:] >= 0).all()
+    assert result.feasible.p_value < 1e-3
+
+
+def test_unknown_names_list_the_valid_ones(record, slider_model):
+    data = record(periods=2)
+    with pytest.raises(EstimationError, match="unknown estimator 'best'; valid are ls, wls"):
+        identify(data, slider_model, 'best')
+    with pytest.raises(EstimationError, match="unknown option 'forgetting' of estimator 'ls'"):
+        identify(data, slider_model, 'ls', forgetting=0.9)
+    with pytest.raises(DatasetError, match="lacks joint 'left'"):
+        identify(data.with_joints(['right']), slider_model)
+    assert set(LINEAR) <= set(estimators())
+
+
+def test_progress_is_reported_and_can_stop(record, slider_model):
+    seen = []
+    identify(record(periods=2), slider_model, progress=lambda *step: seen.append(step))
+    fractions = [fraction for _, fraction in seen]
+    assert fractions == sorted(fractions) and fractions[-1] == 1.0
+
+    def stop(phase, fraction):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        identify(record(periods=2), slider_model, progress=stop)

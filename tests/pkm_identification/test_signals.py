@@ -1,0 +1,169 @@
+"""Periods, noise, Fourier refit and filtering against motions differentiated by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pkm_description.errors import EstimationError
+from pkm_identification.datasets import Dataset
+from pkm_identification.signals import SignalOptions, process
+from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.signals.fourier import fit
+from pkm_identification.signals.noise import noise_from_spread
+from pkm_identification.signals.periods import find_period, fold
+
+NAMES = ('left', 'right')
+
+
+def relative_error(values, reference):
+    return np.abs(values - reference).max() / np.abs(reference).max()
+
+
+def test_fourier_derivatives(motion):
+    time = np.arange(1000) * 1e-3
+    refit = fit(motion(time).q, 1.0, 3)
+    anywhere = np.random.default_rng(0).uniform(-3, 3, 50)
+    reference = motion(anywhere)
+    for order, values in enumerate((reference.q, reference.qd, reference.qdd)):
+        np.testing.assert_allclose(refit.evaluate(anywhere, order), values, rtol=1e-9, atol=1e-9)
+    delayed = motion(time + 0.37e-3)
+    np.testing.assert_allclose(refit.sampled(1000, 0.37e-3, 2), delayed.qdd, atol=1e-9)
+
+
+def test_noisy_periodic_motion(record, motion):
+    signals = process(record(periods=10, delay=-0.5e-3))
+    reference = motion(signals.time)
+    assert signals.averaged == 10
+    assert signals.diagnostics['significant_harmonics'] == 3
+    assert relative_error(signals.velocities, reference.qd) < 1e-4
+    assert relative_error(signals.accelerations, reference.qdd) < 1e-3
+
+
+def test_noise_covariance_is_found_with_its_correlation(record):
+    signals = process(record(periods=20, force_noise=5.0, position_noise=2e-5))
+    noise = signals.force_noise
+    assert noise.is_white
+    np.testing.assert_allclose(np.sqrt(np.diag(noise.covariance)), [5.0, 15.0], rtol=0.02)
+    assert noise.correlation[0, 1] == pytest.approx(0.8, abs=0.02)
+    position = signals.position_noise
+    np.testing.assert_allclose(np.sqrt(np.diag(position.covariance)), 2e-5, rtol=0.02)
+    assert position.correlation[0, 1] == pytest.approx(0.8, abs=0.02)
+
+
+def test_coloured_noise_is_recognised():
+    random = np.random.default_rng(3)
+    steps = random.normal(size=(12, 4000, 2))
+    coloured = np.empty_like(steps)
+    coloured[:, 0] = steps[:, 0]
+    for i in range(1, 4000):
+        coloured[:, i] = 0.9 * coloured[:, i - 1] + steps[:, i]
+    samples = coloured[:, 2000:]
+    noise = noise_from_spread((samples - samples.mean(axis=0)) * np.sqrt(12 / 11))
+    assert not noise.is_white
+    # AR(1): power 1 / (1 - a)^2 at low frequencies
+    low = np.einsum('kaa->ka', noise.spectrum[1:20]).mean()
+    assert low == pytest.approx(100.0, rel=0.15)
+
+
+def test_friction_steps_stay_in_the_refit():
+    """A triangular velocity has harmonics far above the excitation; they are kept."""
+    time = np.arange(10000) * 1e-3
+    phase = (time % 1.0) * 4
+    velocity = np.where(phase < 2, 1 - phase, phase - 3)
+    position = np.cumsum(np.roll(velocity, 1)) * 1e-3 * 0.2
+    random = np.random.default_rng(0)
+    q = np.column_stack([position, position]) + 1e-6 * random.normal(size=(10000, 2))
+    signals = process(Dataset(time, NAMES, q, np.column_stack([velocity, velocity])))
+    assert signals.diagnostics['significant_harmonics'] > 15
+
+
+@pytest.mark.parametrize('period', [1.0, 0.9425])
+def test_period_is_found(record, period):
+    data = record(periods=5, period=period)
+    assert find_period(data.time, data.positions) == pytest.approx(period, rel=1e-4)
+
+
+def test_one_closed_period_and_none(motion):
+    time = np.arange(1000) * 1e-3
+    assert find_period(time, motion(time).q) == pytest.approx(1.0)
+    closed = np.arange(1001) * 1e-3
+    assert find_period(closed, motion(closed).q) == pytest.approx(1.0)
+    assert find_period(time, motion(time * 0.77).q) is None
+    assert find_period(time, np.zeros((1000, 2))) is None
+
+
+def test_folding_with_lost_samples_and_odd_periods(motion):
+    period = 0.3337
+    time = np.delete(np.arange(2000) * 1e-3, [100, 700, 701])
+    folded = fold(time, motion(time, period).q, period)
+    assert folded.interpolated
+    assert folded.samples.shape == (5, 334, 2)
+    grid = period / 334 * np.arange(334)
+    for samples in folded.samples:
+        np.testing.assert_allclose(samples, motion(grid, period).q, atol=1e-6)
+
+
+def test_rows_keep_the_variance_of_white_noise():
+    samples = np.random.default_rng(1).normal(size=(1001, 30))
+    rows = HarmonicBand(100, 1.0).rows(samples)
+    assert rows.shape == (201, 30)
+    assert rows.var() == pytest.approx(1.0, rel=0.05)
+    full = HarmonicBand(500, 1.0).rows(samples)
+    np.testing.assert_allclose(full.T @ full, samples.T @ samples, atol=1e-8)
+
+
+def test_filtered_motion(motion):
+    time = np.arange(4000) * 1e-3
+    moving = motion(time * 0.9 + 0.01 * np.sin(time))
+    q = moving.q + 1e-6 * np.random.default_rng(0).normal(size=(4000, 2))
+    signals = process(Dataset(time, NAMES, q, moving.qd), SignalOptions(method='filter'))
+    rate = 0.9 + 0.01 * np.cos(signals.time)
+    reference = motion(signals.time * 0.9 + 0.01 * np.sin(signals.time))
+    acceleration = reference.qdd * rate[:, None] ** 2 - reference.qd * (
+        0.01 * np.sin(signals.time)[:, None]
+    )
+    inside = slice(signals.band.trim, -signals.band.trim)
+    assert relative_error(signals.velocities[inside], (reference.qd * rate[:, None])[inside]) < 5e-3
+    assert relative_error(signals.accelerations[inside], acceleration[inside]) < 0.02
+
+
+def test_blocks_give_the_same_rows():
+    from pkm_identification.signals.filtering import low_pass
+
+    samples = np.random.default_rng(2).normal(size=(50000, 3)).cumsum(axis=0)
+    band = low_pass(20.0, 1e-3, len(samples))
+    blocks = band.evaluate(lambda rows: samples[rows], len(samples))
+    whole = band.rows(samples)
+    assert blocks.shape == whole.shape
+    assert np.abs(blocks - whole).max() < 1e-3 * np.abs(whole).max()
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        ({'method': 'spline'}, "unknown signal method 'spline'; valid are auto, fourier, filter"),
+        ({'period': -1.0}, 'period must be positive'),
+        ({'harmonics': 0}, 'harmonics must be positive'),
+        ({'skip_periods': -1}, 'skip_periods'),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(EstimationError, match=message):
+        SignalOptions(**options)
+
+
+def test_options_that_do_not_fit_the_data(record, motion):
+    data = record(periods=2)
+    for options, message in (
+        ({'period': 5.0}, 'no whole period of 5 s'),
+        ({'harmonics': 600}, 'valid are 1 to 499'),
+        ({'method': 'filter', 'cutoff': 600.0}, 'half the sampling rate'),
+        ({'skip_periods': 2}, 'no whole period'),
+    ):
+        with pytest.raises(EstimationError, match=message):
+            process(data, SignalOptions(**options))
+    time = np.arange(1000) * 1e-3
+    drifting = Dataset(time, NAMES, motion(time * 0.77).q, np.zeros((1000, 2)))
+    with pytest.raises(EstimationError, match='no period that could be found'):
+        process(drifting, SignalOptions(method='fourier'))
