@@ -41,8 +41,9 @@ def export_mjcf(
     MuJoCo refuses moving bodies without inertia: a massless link, and a universal closure's
     ring, gets 1e-6 kg and 1e-8 kg m^2, and a principal inertia below 1e-8 kg m^2 is
     raised by as much. A closure at such a body is soft unless its `body_invweight0` is
-    bounded after loading, as `pkm_dynamics.simulation` does. MJCF has symmetric friction only: of an asymmetric one the mean
-    of both directions is written. Friction in closing constraints is not written.
+    bounded after loading, as the simulated plant does. MJCF has symmetric friction only:
+    of an asymmetric one the mean of both directions is written. Friction in closing
+    constraints is not written.
 
     Parameters
     ----------
