@@ -100,6 +100,7 @@ class SimulatedPlant:
         self._lay_out()
         self.reset(seed)
         self._check_substep()
+        self._apply(np.zeros(len(self.actuated_joints)))  # compiles it before time counts
 
     @property
     def effects(self) -> PlantEffects:
@@ -157,18 +158,7 @@ class SimulatedPlant:
         sums[:] = 0.0
         before = self._velocities[self._actuated[1]]
         for _ in range(self.substeps):
-            apply_forces(
-                self._positions,
-                self._velocities,
-                self._applied,
-                self._actuated,
-                forces,
-                self._cogging,
-                self._rubbing,
-                self._friction.table,
-                self._friction.transition_velocity,
-                sums,
-            )
+            self._apply(forces)
             if len(self._cut_friction):
                 mujoco.mj_step1(model, data)
                 self._cut_friction.apply(data)
@@ -264,6 +254,20 @@ class SimulatedPlant:
                 f"'{names[worst]}' needs a substep below {longest:.1e} s, "
                 f'not {self._substep:.1e} s'
             )
+
+    def _apply(self, forces: Array) -> None:
+        apply_forces(
+            self._positions,
+            self._velocities,
+            self._applied,
+            self._actuated,
+            forces,
+            self._cogging,
+            self._rubbing,
+            self._friction.table,
+            self._friction.transition_velocity,
+            self._sums,
+        )
 
     def _actuated_positions(self) -> Array:
         return np.array(self._positions[self._actuated[0]])
