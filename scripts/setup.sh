@@ -68,10 +68,11 @@ install_requirements() {
   if [ "$PKM_ROS" = sourced ]; then
     say "Python environment on top of ROS 2 ${ROS_DISTRO:-(distribution unknown)}"
     quietly "$python" -m venv --system-site-packages "$VENV"
+    update_pip
     if "$python" -c 'import numpy, sys; sys.exit(numpy.__version__[:2] != "1.")' 2>/dev/null; then
       requirements+=(-r requirements/runtime-numpy1.txt)
     else
-      requirements+=(-r requirements/runtime.txt)
+      requirements+=(-r requirements/runtime.txt -r requirements/oracles.txt)
     fi
     if ! "$python" -c 'import colcon_core, colcon_ros' 2>/dev/null; then
       requirements+=(colcon-common-extensions)
@@ -82,14 +83,21 @@ install_requirements() {
   else
     say "Python environment with ROS 2 Jazzy from wheels ($("$python" -V))"
     quietly "$python" -m venv "$VENV"
+    update_pip
     quietly "$VENV/bin/python" -m pip install --disable-pip-version-check --no-compile \
       -c requirements/constraints.txt -r requirements/ros.txt -r requirements/runtime.txt \
-      "${requirements[@]}"
+      -r requirements/oracles.txt "${requirements[@]}"
     mend_wheels
   fi
   touch "$VENV/COLCON_IGNORE"
   stamp environment "$key"
   say "requirements installed in $((SECONDS - started)) s"
+}
+
+# An old pip searches for minutes among versions that a recent one finds at once.
+update_pip() {
+  quietly env -u PYTHONPATH "$VENV/bin/python" -m pip install --disable-pip-version-check \
+    "pip>=26.1"
 }
 
 # The CMake files of the message wheels name the interpreter of the machine that built them.
