@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -131,6 +131,13 @@ class IdentificationResult:
         self.check_robot(model)
         self.__dict__['model'] = model
         return self
+
+    def as_physical(self) -> IdentificationResult:
+        """Return the same result with the values of its physical standard parameters."""
+        physical = replace(self, values=self.matrix @ self.standard_parameters)
+        if 'model' in self.__dict__:
+            physical.__dict__['model'] = self.model
+        return physical
 
     def check_robot(self, model: pkm_dynamics.ClosedChainModel) -> None:
         """Raise `ModelFileError` where the result belongs to another robot than `model`."""

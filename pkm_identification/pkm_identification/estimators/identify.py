@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
@@ -124,6 +125,7 @@ def identify(
                 'condition_number': estimate.condition_number,
                 'undetermined': [names[i] for i in estimate.undetermined],
                 'equations': problem.forces.size,
+                'recorded_description': _recorded_description(dataset, description.digest),
                 'is_physical': feasible.is_physical,
                 'violations': feasible.violations,
                 'signals': signals.diagnostics,
@@ -194,6 +196,14 @@ def _correlation_time(whitened: Array) -> float:
             break
         total += 2 * correlation
     return total
+
+
+def _recorded_description(dataset: Dataset, digest: str) -> str:
+    """Whether the data carry the description that they are identified with."""
+    if not dataset.urdf:
+        return 'none'
+    recorded = hashlib.sha256(f'{dataset.urdf}\0{dataset.sidecar}'.encode()).hexdigest()
+    return 'same' if recorded == digest else 'another'
 
 
 def _path(description: Any) -> str:

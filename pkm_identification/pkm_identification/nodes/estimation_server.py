@@ -1,0 +1,284 @@
+"""Node `estimation_server`: identification, validation and hand-over to the controller."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import yaml
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+
+import pkm_description
+from pkm_description.errors import PkmError
+from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.running import run_node
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.nodes.background import Background
+from pkm_identification.nodes.estimation_requests import (
+    Refused,
+    applicable_model,
+    identify_request,
+    validate_request,
+)
+from pkm_identification.nodes.result_messages import to_message
+from pkm_identification.result import IdentificationResult
+from pkm_msgs.action import IdentifyWithProgress
+from pkm_msgs.srv import ApplyModel, Identify, SetModel, Validate
+
+PARAMETERS = (
+    NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
+    NodeParameter('controller', 'trajectory_controller', 'node that models are applied to'),
+    NodeParameter(
+        'controller_timeout', 5.0, 'longest wait for the controller to answer', 's', 0.1, 600.0
+    ),
+    NodeParameter('feedback_rate', 5.0, 'rate of the feedback of actions', 'Hz', 0.1, 100.0),
+)
+DIAGNOSTICS_PERIOD = 1.0
+
+
+class Canceled(Exception):
+    """The client has asked to stop."""
+
+
+class EstimationServer(Node):
+    """Serves `~/identify`, `~/validate`, `~/apply_model` and `~/identify_with_progress`.
+
+    The library does the work in one thread, request after request; the executor stays
+    free. Paths are those of the machine the node runs on, relative to its folder.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('estimation_server')
+        values = declare_parameters(self, PARAMETERS)
+        self._description = pkm_description.load(values['robot'])
+        self._model: ClosedChainModel | None = None
+        self._timeout = values['controller_timeout']
+        self._feedback_period = 1.0 / values['feedback_rate']
+        self._waiting = 0
+        self._last = 'nothing asked yet'
+        self._background = Background(self, 'estimation')
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        group = ReentrantCallbackGroup()
+        self._controller = self.create_client(
+            SetModel, f'{values["controller"]}/set_model', callback_group=group
+        )
+        for service, name, callback in (
+            (Identify, '~/identify', self._on_identify),
+            (Validate, '~/validate', self._on_validate),
+            (ApplyModel, '~/apply_model', self._on_apply),
+        ):
+            self.create_service(service, name, callback, callback_group=group)
+        self._server = ActionServer(
+            self,
+            IdentifyWithProgress,
+            '~/identify_with_progress',
+            execute_callback=self._on_goal,
+            cancel_callback=lambda _: CancelResponse.ACCEPT,
+            callback_group=group,
+        )
+        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
+        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, clock=self._steady)
+        self.get_logger().info(f"ready for recordings of '{self._description.name}'")
+
+    def close(self) -> None:
+        """End the thread before the node goes."""
+        self._background.close()
+
+    def _ready_model(self) -> ClosedChainModel:
+        """Build the mechanism once, in the worker thread."""
+        if self._model is None:
+            try:
+                self._model = ClosedChainModel(self._description)
+            except PkmError as error:
+                raise Refused('NO_DESCRIPTION', str(error)) from error
+        return self._model
+
+    async def _work(self, what: str, work: Callable[[], Any]) -> Any:
+        """Run work in the background; log how it ends."""
+        self._waiting += 1
+        begun = time.monotonic()
+        try:
+            result = await self._background.run(work)
+        except Refused as refusal:
+            self._last = f'{what}: {refusal.code}: {refusal}'
+            self.get_logger().error(self._last)
+            raise
+        finally:
+            self._waiting -= 1
+        self._last = f'{what}: done in {time.monotonic() - begun:.2f} s'
+        self.get_logger().info(self._last)
+        return result
+
+    async def _on_identify(
+        self, request: Identify.Request, response: Identify.Response
+    ) -> Identify.Response:
+        try:
+            result = await self._work(
+                f"identify '{request.data}' by {request.estimator}",
+                lambda: identify_request(self._ready_model(), request),
+            )
+        except Refused as refusal:
+            return _refuse(response, refusal)
+        response.success = True
+        self._fill(response, result)
+        return response
+
+    async def _on_validate(
+        self, request: Validate.Request, response: Validate.Response
+    ) -> Validate.Response:
+        try:
+            found = await self._work(
+                f"validate '{request.model}' on '{request.data}'",
+                lambda: validate_request(self._ready_model(), request.data, request.model),
+            )
+        except Refused as refusal:
+            return _refuse(response, refusal)
+        response.success = True
+        response.name = list(found.joint_names)
+        errors = found.against_measured
+        response.relative_absolute_error = errors.relative_absolute_error.tolist()
+        response.relative_absolute_error_overall = errors.overall
+        response.residual_rms = errors.residual_rms.tolist()
+        return response
+
+    async def _on_apply(
+        self, request: ApplyModel.Request, response: ApplyModel.Response
+    ) -> ApplyModel.Response:
+        try:
+            result, remark = await self._work(
+                f"check '{request.model}'", lambda: applicable_model(self._ready_model(), request)
+            )
+            await self._send(result, request)
+        except Refused as refusal:
+            return _refuse(response, refusal)
+        response.success = True
+        response.error_msg = remark
+        if remark:
+            self.get_logger().warn(remark)
+        return response
+
+    async def _send(self, result: IdentificationResult, request: ApplyModel.Request) -> None:
+        """Hand a model to the controller, or raise `Refused`."""
+        name = self._controller.srv_name
+        message = SetModel.Request(source=SetModel.Request.IDENTIFIED)
+        message.parameters = to_message(result)
+        message.parameters.header.stamp = self.get_clock().now().to_msg()
+        message.rigid_body = request.rigid_body
+        message.friction = request.friction
+        message.rotor = request.rotor
+        found = await self._background.run(
+            lambda: self._controller.wait_for_service(timeout_sec=self._timeout)
+        )
+        if not found:
+            raise Refused('CONTROLLER_UNAVAILABLE', f"nobody serves '{name}'")
+        answer = await self._with_timeout(self._controller.call_async(message))
+        if answer is None:
+            raise Refused(
+                'CONTROLLER_UNAVAILABLE', f"'{name}' did not answer within {self._timeout:g} s"
+            )
+        if not answer.success:
+            raise Refused('REFUSED_BY_CONTROLLER', answer.error_msg)
+
+    async def _with_timeout(self, call: Future) -> Any:
+        """Return the answer to a call, or None where it does not come in time."""
+        done: Future = Future()
+
+        def finish(answer: Any) -> None:
+            if not done.done():
+                done.set_result(answer)
+
+        call.add_done_callback(lambda future: finish(future.result()))
+        timer = self.create_timer(self._timeout, lambda: finish(None), clock=self._steady)
+        try:
+            return await done
+        finally:
+            self.destroy_timer(timer)
+            if not call.done():
+                self._controller.remove_pending_request(call)
+
+    async def _on_goal(self, handle: ServerGoalHandle) -> IdentifyWithProgress.Result:
+        request = handle.request
+        result = IdentifyWithProgress.Result()
+        step: list[Any] = ['waiting', 0.0, time.monotonic()]
+
+        def progress(phase: str, fraction: float) -> None:
+            if handle.is_cancel_requested:
+                raise Canceled
+            step[0], step[1] = phase, fraction
+
+        def work() -> IdentificationResult:
+            step[2] = time.monotonic()
+            progress('building the model', 0.0)
+            return identify_request(self._ready_model(), request, progress)
+
+        timer = self.create_timer(
+            self._feedback_period, lambda: _publish_feedback(handle, step), clock=self._steady
+        )
+        what = f"identify '{request.data}' by {request.estimator}"
+        try:
+            identified = await self._work(what, work)
+        except Refused as refusal:
+            handle.abort()
+            return _refuse(result, refusal)
+        except Canceled:
+            handle.canceled()
+            return _refuse(result, Refused('CANCELED', 'canceled by the client'))
+        finally:
+            self.destroy_timer(timer)
+        _publish_feedback(handle, step)
+        self._fill(result, identified)
+        handle.succeed()
+        return result
+
+    def _fill(self, answer: Any, result: IdentificationResult) -> None:
+        answer.parameters = to_message(result)
+        answer.parameters.header.stamp = self.get_clock().now().to_msg()
+        answer.residual_rms = result.residual_rms.tolist()
+        answer.diagnostics = yaml.safe_dump(dict(result.diagnostics), sort_keys=False)
+
+    def _publish_diagnostics(self) -> None:
+        status = DiagnosticStatus(
+            name=self.get_fully_qualified_name(),
+            hardware_id=self._description.name,
+            message='working' if self._waiting else 'idle',
+            values=[
+                KeyValue(key='requests under way', value=str(self._waiting)),
+                KeyValue(key='last request', value=self._last),
+            ],
+        )
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+
+
+def _refuse(answer: Any, refusal: Refused) -> Any:
+    answer.error_code = int(getattr(answer, refusal.code))
+    answer.error_msg = str(refusal)
+    return answer
+
+
+def _publish_feedback(handle: ServerGoalHandle, step: list[Any]) -> None:
+    if not handle.is_active:
+        return
+    phase, fraction, begun = step
+    elapsed = time.monotonic() - begun
+    feedback = IdentifyWithProgress.Feedback(phase=phase, fraction=float(fraction))
+    feedback.time_left = elapsed * (1 - fraction) / fraction if fraction else float('nan')
+    handle.publish_feedback(feedback)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node until it is interrupted."""
+    sys.exit(run_node(EstimationServer, args))
+
+
+if __name__ == '__main__':
+    main()

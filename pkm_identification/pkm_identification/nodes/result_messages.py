@@ -1,0 +1,22 @@
+"""Identified models as messages."""
+
+from __future__ import annotations
+
+from pkm_identification.result import IdentificationResult
+from pkm_msgs.msg import DynamicParameters
+
+
+def to_message(result: IdentificationResult) -> DynamicParameters:
+    """Return the message that a controller takes; the stamp is left to the sender."""
+    return DynamicParameters(
+        robot=result.robot,
+        description_digest=result.digest,
+        estimator=result.estimator,
+        name=result.names,
+        unit=result.units,
+        value=result.values.tolist(),
+        covariance=result.covariance.ravel().tolist(),
+        standard_name=result.parameter_names,
+        standard_value=result.standard_parameters.tolist(),
+        is_physical=result.is_physical,
+    )

@@ -1,0 +1,242 @@
+"""The estimation server on real rclpy."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip('rclpy')
+
+from action_msgs.msg import GoalStatus
+from diagnostic_msgs.msg import DiagnosticArray
+from graph import Graph
+from rclpy.action import ActionClient
+
+import pkm_description
+from pkm_dynamics import ClosedChainModel
+from pkm_identification import load_result
+from pkm_identification.nodes import estimation_requests
+from pkm_identification.nodes.estimation_server import EstimationServer
+from pkm_msgs.action import IdentifyWithProgress
+from pkm_msgs.srv import ApplyModel, Identify, SetModel, Validate
+
+pytestmark = pytest.mark.ros
+PERIOD, RATE, PERIODS = 2.0, 250.0, 4
+
+
+@pytest.fixture(scope='module')
+def model():
+    return ClosedChainModel(pkm_description.load('palida'))
+
+
+@pytest.fixture(scope='module')
+def data(model, tmp_path_factory):
+    """Two recordings of periodic motions with small noise, as currents."""
+    folder = tmp_path_factory.mktemp('data')
+    paths = []
+    for seed in (1, 2):
+        random = np.random.default_rng(seed)
+        time = np.arange(round(PERIODS * PERIOD * RATE)) / RATE
+        angle = 2 * np.pi / PERIOD * np.arange(1, 5)
+        sine, cosine = 0.008 * random.normal(size=(2, 4, 6)) / np.arange(1, 5)[:, None]
+        s, c = np.sin(np.outer(time, angle)), np.cos(np.outer(time, angle))
+        q = model.home_actuators + s @ sine + c @ cosine
+        qd = (c * angle) @ sine - (s * angle) @ cosine
+        qdd = -(s * angle**2) @ sine - (c * angle**2) @ cosine
+        forces = model.inverse_dynamics(model.motion_from_actuators(q, qd, qdd))
+        measured = forces + 0.5 * random.normal(size=forces.shape)
+        path = folder / f'data{seed}.npz'
+        order = random.permutation(6)
+        np.savez(
+            path,
+            time=time,
+            joint_names=[model.actuated_joints[i] for i in order],
+            positions=(q + 1e-6 * random.normal(size=q.shape))[:, order],
+            currents=(measured / model.force_constants)[:, order],
+            period=PERIOD,
+        )
+        paths.append(str(path))
+    return paths
+
+
+@pytest.fixture
+def graph():
+    with Graph() as graph:
+        graph.add(EstimationServer)
+        graph.received = []
+        graph.answer = SetModel.Response(success=True)
+
+        def set_model(request, response):
+            graph.received.append(request)
+            return graph.answer
+
+        graph.serve = lambda: graph.tester.create_service(
+            SetModel, 'trajectory_controller/set_model', set_model
+        )
+        yield graph
+
+
+def identify(graph, data, output='', **fields):
+    request = Identify.Request(data=data, estimator='gauss_markov', output=str(output))
+    for name, value in fields.items():
+        setattr(request, name, value)
+    return graph.call(Identify, 'estimation_server/identify', request)
+
+
+def test_identify_validate_apply(graph, data, model, tmp_path):
+    graph.serve()
+    output = tmp_path / 'model.yaml'
+    response = identify(graph, data[0], output)
+    assert response.success, response.error_msg
+    assert response.error_code == Identify.Response.NONE
+    parameters = response.parameters
+    base = model.base_parameters(shared=True, reduced=True)
+    z = (np.array(parameters.value) - base.matrix @ model.nominal_parameters) / np.sqrt(
+        np.diag(np.reshape(parameters.covariance, (base.rank, base.rank)))
+    )
+    assert (np.abs(z) < 4).all()
+    assert yaml.safe_load(response.diagnostics)['signals']['periods'] == PERIODS
+    np.testing.assert_array_equal(load_result(output, model).values, parameters.value)
+
+    request = Validate.Request(data=data[1], model=str(output))
+    validated = graph.call(Validate, 'estimation_server/validate', request)
+    assert validated.success, validated.error_msg
+    assert validated.relative_absolute_error_overall < 0.1
+
+    request = ApplyModel.Request(model=str(output), validation_data=data[1], rotor=False)
+    applied = graph.call(ApplyModel, 'estimation_server/apply_model', request)
+    assert applied.success, applied.error_msg
+    (sent,) = graph.received
+    assert (sent.source, sent.rigid_body, sent.rotor) == ('identified', True, False)
+    assert sent.parameters.description_digest == model.description.digest
+    assert list(sent.parameters.standard_name) == model.parameter_names
+
+    request.max_relative_absolute_error = 1e-3
+    refused = graph.call(ApplyModel, 'estimation_server/apply_model', request)
+    assert refused.error_code == ApplyModel.Response.VALIDATION_FAILED
+    graph.answer = SetModel.Response(success=False, error_msg='not now')
+    request.max_relative_absolute_error = 0.5
+    refused = graph.call(ApplyModel, 'estimation_server/apply_model', request)
+    assert refused.error_code == ApplyModel.Response.REFUSED_BY_CONTROLLER
+    assert refused.error_msg == 'not now'
+
+
+def test_refusals_of_identify(graph, data, tmp_path):
+    (tmp_path / 'there.yaml').write_text('mine')
+    code = Identify.Response
+    for fields, expected, text in (
+        ({'data': str(tmp_path / 'none.npz')}, code.BAD_DATA, 'does not exist'),
+        ({'estimator': 'best'}, code.UNKNOWN_ESTIMATOR, 'valid are ls'),
+        ({'option_name': ['gain'], 'option_value': ['1']}, code.BAD_OPTION, "'gain'"),
+        ({'option_name': ['shared'], 'option_value': ['2']}, code.BAD_OPTION, 'true or false'),
+        ({'option_name': ['period']}, code.BAD_OPTION, '1 option names but 0 values'),
+        ({'option_name': ['period'], 'option_value': ['99.0']}, code.ESTIMATION_FAILED, '99 s'),
+        ({'output': str(tmp_path / 'there.yaml')}, code.CANNOT_WRITE, 'exists already'),
+    ):
+        response = identify(graph, **({'data': data[0]} | fields))
+        assert not response.success
+        assert response.error_code == expected, response.error_msg
+        assert text in response.error_msg
+    assert (tmp_path / 'there.yaml').read_text() == 'mine'
+
+
+def test_refusals_of_models(graph, data, tmp_path):
+    output = tmp_path / 'model.yaml'
+    identify(graph, data[0], output)
+    content = yaml.safe_load(output.read_text())
+
+    def changed(name, **fields):
+        path = tmp_path / name
+        path.write_text(yaml.safe_dump(content | fields))
+        return str(path)
+
+    codes = ApplyModel.Response
+    broken = tmp_path / 'broken.yaml'
+    broken.write_text('a: 1')
+    for path, expected in (
+        (str(broken), codes.BAD_MODEL),
+        (changed('other.yaml', robot='crane', description_digest='0'), codes.WRONG_ROBOT),
+        (
+            changed('impossible.yaml', is_physical=False, p_value_physical=1e-9),
+            codes.NOT_PHYSICAL,
+        ),
+    ):
+        request = ApplyModel.Request(model=path)
+        response = graph.call(ApplyModel, 'estimation_server/apply_model', request)
+        assert response.error_code == expected, response.error_msg
+        assert not response.success
+    request = Validate.Request(data=data[0], model=str(broken))
+    response = graph.call(Validate, 'estimation_server/validate', request)
+    assert response.error_code == Validate.Response.BAD_MODEL
+
+    graph.serve()
+    doubtful = changed('doubtful.yaml', is_physical=False, p_value_physical=0.4)
+    request = ApplyModel.Request(model=doubtful)
+    response = graph.call(ApplyModel, 'estimation_server/apply_model', request)
+    assert response.success and 'nearest physical model' in response.error_msg
+
+
+def test_no_controller(data, tmp_path):
+    with Graph('controller_timeout:=0.3') as graph:
+        graph.add(EstimationServer)
+        output = tmp_path / 'model.yaml'
+        identify(graph, data[0], output)
+        request = ApplyModel.Request(model=str(output))
+        response = graph.call(ApplyModel, 'estimation_server/apply_model', request)
+    assert response.error_code == ApplyModel.Response.CONTROLLER_UNAVAILABLE
+
+
+def send_goal(graph, feedback=None, **fields):
+    client = ActionClient(
+        graph.tester, IdentifyWithProgress, 'estimation_server/identify_with_progress'
+    )
+    graph.until(client.server_is_ready)
+    goal = IdentifyWithProgress.Goal(**fields)
+    sent = client.send_goal_async(goal, feedback_callback=feedback)
+    graph.until(sent.done)
+    return sent.result()
+
+
+def test_action_reports_progress_and_result(graph, data):
+    seen = []
+    handle = send_goal(graph, lambda m: seen.append(m.feedback), data=data[0], estimator='ls')
+    result = handle.get_result_async()
+    graph.until(result.done)
+    assert result.result().status == GoalStatus.STATUS_SUCCEEDED
+    assert len(result.result().result.parameters.value) == 24
+    graph.until(lambda: seen and seen[-1].fraction == 1.0)
+    handle = send_goal(graph, data=data[0], estimator='best')
+    result = handle.get_result_async()
+    graph.until(result.done)
+    assert result.result().status == GoalStatus.STATUS_ABORTED
+    assert result.result().result.error_code == IdentifyWithProgress.Result.UNKNOWN_ESTIMATOR
+
+
+def test_long_work_leaves_the_server_responsive_and_can_be_canceled(graph, data, monkeypatch):
+    begun, may_end = threading.Event(), threading.Event()
+
+    def endless(dataset, model, estimator, progress=None, **options):
+        begun.set()
+        while not may_end.wait(0.02):
+            progress('estimating', 0.5)
+        raise AssertionError('was not canceled')
+
+    monkeypatch.setattr(estimation_requests, 'identify', endless)
+    graph.listen(DiagnosticArray, 'diagnostics')
+    handle = send_goal(graph, data=data[0], estimator='ls')
+    graph.until(begun.is_set)
+    try:
+        graph.until(
+            lambda: any(m.status[0].message == 'working' for m in graph.heard['diagnostics'])
+        )
+        canceled = handle.cancel_goal_async()
+        result = handle.get_result_async()
+        graph.until(result.done)
+    finally:
+        may_end.set()
+    assert canceled.result().goals_canceling
+    assert result.result().status == GoalStatus.STATUS_CANCELED
+    assert result.result().result.error_code == IdentifyWithProgress.Result.CANCELED
