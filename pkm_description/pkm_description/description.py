@@ -113,7 +113,7 @@ class Joint:
 class Constraint:
     """A joint that closes a loop of the spanning tree.
 
-    Origins and axes are given in the parent and the child link's frames.
+    Origins are given in the parent and the child link's frames, axes in the origins' frames.
     """
 
     name: str

@@ -8,7 +8,6 @@ target is approached along a path that stays on the branch it started from.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pkm_description.kinematic_tree import (
     BASE,
@@ -18,6 +17,7 @@ from pkm_description.kinematic_tree import (
     PRISMATIC,
     REVOLUTE,
 )
+from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.kernels.vectors import (
     axis_rotation_into,
     factor,
@@ -37,7 +37,7 @@ LARGEST_STEP = 0.3
 MAX_ITERATIONS = 60
 
 
-@njit(cache=True)
+@compiled
 def place_bodies(m, w, joints, p_platform, r_platform):
     """Poses of all bodies and screws of all coordinates."""
     for body in range(len(m.parent)):
@@ -89,7 +89,7 @@ def place_bodies(m, w, joints, p_platform, r_platform):
                 screw[3 + i] = w.a[i]
 
 
-@njit(cache=True)
+@compiled
 def row_geometry(m, w, row, direction, x_parent, x_child, other):
     """Base-frame direction and points (or the two directions) of one closing row."""
     parent, child = m.row_parent[row], m.row_child[row]
@@ -111,7 +111,7 @@ def row_geometry(m, w, row, direction, x_parent, x_child, other):
         rotate_into(w.rotation[child], m.row_child_direction[row], other)
 
 
-@njit(cache=True)
+@compiled
 def close_rows(m, w):
     """Residuals and wrenches of all closing rows."""
     direction, x_parent, x_child, other = w.a, w.b, w.c, w.d
@@ -137,7 +137,7 @@ def close_rows(m, w):
         w.residual[row] = residual
 
 
-@njit(cache=True)
+@compiled
 def row_entry(m, w, row, coordinate):
     """One entry of the closing rows' Jacobian."""
     sign = m.row_sign[row, coordinate]
@@ -149,7 +149,7 @@ def row_entry(m, w, row, coordinate):
     return sign * total
 
 
-@njit(cache=True)
+@compiled
 def linearise(m, w):
     """Factor the components' systems and fill the mapping; returns a status."""
     n_i, n_a = len(m.independent), len(m.actuated)
@@ -188,7 +188,7 @@ def linearise(m, w):
     return status
 
 
-@njit(cache=True)
+@compiled
 def dependent_solution(m, w, rows, out):
     """Out (n_v,): dependent coordinates that answer `rows` (n_r,); zero elsewhere."""
     out[:] = 0.0
@@ -202,7 +202,7 @@ def dependent_solution(m, w, rows, out):
             out[m.component_coordinates[start + i]] = w.right[i]
 
 
-@njit(cache=True)
+@compiled
 def independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r):
     """Change of the independent coordinates that would reach the target."""
     n_i, n_a = len(m.independent), len(m.actuated)
@@ -227,7 +227,7 @@ def independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r):
         step[i] = w.right[i]
 
 
-@njit(cache=True)
+@compiled
 def newton(m, w, mode, p_target, r_target, q_target, joints, p, r, largest):
     """Move `joints`, `p`, `r` in place to the target; leaves `w` at the solution."""
     n_v, n_i = m.row_sign.shape[1], len(m.independent)
@@ -269,7 +269,7 @@ def newton(m, w, mode, p_target, r_target, q_target, joints, p, r, largest):
     return NOT_CONVERGED
 
 
-@njit(cache=True)
+@compiled
 def move(m, w, scale, joints, p, r):
     """Apply `scale` times the change to the configuration."""
     for body in range(len(m.parent)):
@@ -285,7 +285,7 @@ def move(m, w, scale, joints, p, r):
             multiply_into(w.m1, w.m2, r)
 
 
-@njit(cache=True)
+@compiled
 def solve_positions(
     m, mode, p_target, r_target, q_target, guess, per_sample, home_joints, home_p, home_r
 ):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from pkm_description.kinematic_tree import BASE, FIXED, FLOATING
 from pkm_dynamics.kernels.closure import row_geometry
+from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.kernels.motion import prepare
 from pkm_dynamics.kernels.vectors import rotate_back_into, rotate_into, solve, solve_transposed
 from pkm_dynamics.kernels.work import make_work
@@ -27,7 +27,7 @@ from pkm_dynamics.mechanism import (
 )
 
 
-@njit(cache=True)
+@compiled
 def friction_factor(kind, rate, v0):
     """Multiplier of one friction parameter at a rate: saturated sign or the rate."""
     if kind == VISCOUS:
@@ -43,7 +43,7 @@ def friction_factor(kind, rate, v0):
     return sign
 
 
-@njit(cache=True)
+@compiled
 def local_motion(m, w, body):
     """Local acceleration less gravity (w.b), omega (w.c) and its derivative (w.d)."""
     o, v, a = w.position[body], w.twist[body], w.acceleration[body]
@@ -59,7 +59,7 @@ def local_motion(m, w, body):
     rotate_back_into(w.rotation[body], a[3:], w.d)
 
 
-@njit(cache=True)
+@compiled
 def body_wrench(m, w, body, p):
     """Add to `w.wrench` the wrench that moves a body of standard parameters p (10,)."""
     local_motion(m, w, body)
@@ -86,7 +86,7 @@ def body_wrench(m, w, body, p):
     add_wrench(w, body, w.b, w.c, w.position[body], 1.0)
 
 
-@njit(cache=True)
+@compiled
 def add_wrench(w, body, force, moment, point, sign):
     """Add sign times a force (3,) at `point` and a moment (3,) to a body's wrench."""
     wrench = w.wrench[body]
@@ -96,7 +96,7 @@ def add_wrench(w, body, force, moment, point, sign):
         wrench[3 + i] += sign * (moment[i] + point[j] * force[k] - point[k] * force[j])
 
 
-@njit(cache=True)
+@compiled
 def joint_friction_wrench(m, w, term, out):
     """Out (6,): wrench about the base origin, per unit parameter, that a cut joint needs.
 
@@ -140,7 +140,7 @@ def joint_friction_wrench(m, w, term, out):
         out[3 + i] = size * spin[i]
 
 
-@njit(cache=True)
+@compiled
 def joint_axis(m, w, row, axis):
     """Axis (3,) of a revolute or prismatic constraint: normal to its two side directions."""
     first, second = np.zeros(3), np.zeros(3)
@@ -159,7 +159,7 @@ def joint_axis(m, w, row, axis):
         axis[i] = first[j] * second[k] - first[k] * second[j]
 
 
-@njit(cache=True)
+@compiled
 def tree_forces(m, w, parameters):
     """Generalised forces (n_v,) of the spanning tree in `w.force`."""
     n_b = len(m.parent)
@@ -200,7 +200,7 @@ def tree_forces(m, w, parameters):
                 w.wrench[above, i] += w.wrench[body, i]
 
 
-@njit(cache=True)
+@compiled
 def inverse_dynamics(m, mode, joints, p, r, rates, rates_dot, parameters):
     """Actuator forces (N, n_a)."""
     n, n_a, n_i, n_v = len(joints), len(m.actuated), len(m.independent), m.row_sign.shape[1]
@@ -221,7 +221,7 @@ def inverse_dynamics(m, mode, joints, p, r, rates, rates_dot, parameters):
     return out
 
 
-@njit(cache=True)
+@compiled
 def transfer_matrices(m, w):
     """Rates of coordinates (n_v, n_a) and twists of bodies (n_b, 6, n_a) from the actuators."""
     n_a, n_i, n_v = len(m.actuated), len(m.independent), m.row_sign.shape[1]
@@ -246,7 +246,7 @@ def transfer_matrices(m, w):
                 w.jacobian[body, i, j] = total
 
 
-@njit(cache=True)
+@compiled
 def unit_wrenches(w):
     """Local wrenches (6, 10) per standard parameter, from the local motion in w.b, w.c, w.d."""
     a, o, d, y = w.b, w.c, w.d, w.unit
@@ -285,7 +285,7 @@ def unit_wrenches(w):
             index += 1
 
 
-@njit(cache=True)
+@compiled
 def local_jacobian(w, body, n_a):
     """Body-frame Jacobian (6, n_a) of the body's origin in `w.local`."""
     o, r, jacobian = w.position[body], w.rotation[body], w.jacobian[body]
@@ -299,7 +299,7 @@ def local_jacobian(w, body, n_a):
             w.local[3 + i, j] = r[0, i] * s0 + r[1, i] * s1 + r[2, i] * s2
 
 
-@njit(cache=True)
+@compiled
 def regressor(m, mode, joints, p, r, rates, rates_dot):
     """Actuator forces per standard parameter (N, n_a, n_p)."""
     n, n_a = len(joints), len(m.actuated)

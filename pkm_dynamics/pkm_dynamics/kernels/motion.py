@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, POINT_ROW
 from pkm_dynamics.kernels.closure import (
@@ -14,11 +13,12 @@ from pkm_dynamics.kernels.closure import (
     place_bodies,
     row_geometry,
 )
+from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.kernels.vectors import solve
 from pkm_dynamics.kernels.work import make_work
 
 
-@njit(cache=True)
+@compiled
 def body_twists(m, w):
     """Twists of the bodies from the rates, and each joint's velocity product."""
     for body in range(len(m.parent)):
@@ -56,7 +56,7 @@ def body_twists(m, w):
             twist[i] += rate * screw[i]
 
 
-@njit(cache=True)
+@compiled
 def body_accelerations(m, w):
     """Derivatives of the bodies' twists from `rates_dot`."""
     for body in range(len(m.parent)):
@@ -75,7 +75,7 @@ def body_accelerations(m, w):
                 acceleration[i] += rate * w.screws[j, i]
 
 
-@njit(cache=True)
+@compiled
 def row_bias(m, w, out):
     """Second derivatives (n_r,) of the closing rows, with `rates_dot` as it stands."""
     direction, x_parent, x_child, other = w.a, w.b, w.c, w.d
@@ -132,7 +132,7 @@ def row_bias(m, w, out):
         out[row] = total
 
 
-@njit(cache=True)
+@compiled
 def set_rates(m, w, mode, rates, rates_dot):
     """Rates and accelerations of all coordinates and bodies from the given ones.
 
@@ -169,7 +169,7 @@ def set_rates(m, w, mode, rates, rates_dot):
     body_accelerations(m, w)
 
 
-@njit(cache=True)
+@compiled
 def prepare(m, w, mode, joints, p, r, rates, rates_dot):
     """Fill the whole state of one sample at a closed configuration; returns a status."""
     place_bodies(m, w, joints, p, r)
@@ -179,7 +179,7 @@ def prepare(m, w, mode, joints, p, r, rates, rates_dot):
     return status
 
 
-@njit(cache=True)
+@compiled
 def platform_state(m, w, twist, acceleration):
     """[v; omega] and [dv; domega] (6,) of the platform's origin."""
     body = m.platform_body
@@ -195,7 +195,7 @@ def platform_state(m, w, twist, acceleration):
         acceleration[i] += v[3 + j] * twist[k] - v[3 + k] * twist[j]
 
 
-@njit(cache=True)
+@compiled
 def joint_motion(m, mode, joints, p, r, rates, rates_dot):
     """Rates of all scalar joints (N, n_j) and of the platform (N, 6), with accelerations."""
     n, n_j = joints.shape
@@ -213,7 +213,7 @@ def joint_motion(m, mode, joints, p, r, rates, rates_dot):
     return velocity, acceleration, twist, twist_dot
 
 
-@njit(cache=True)
+@compiled
 def actuator_jacobians(m, joints, p, r):
     """Rates of the actuators from the independent coordinates (N, n_a, n_i)."""
     n = len(joints)
@@ -230,7 +230,7 @@ def actuator_jacobians(m, joints, p, r):
     return out
 
 
-@njit(cache=True)
+@compiled
 def platform_jacobians(m, joints, p, r):
     """Twist of the platform from the actuators' rates (N, 6, n_a)."""
     n, n_a = len(joints), len(m.actuated)

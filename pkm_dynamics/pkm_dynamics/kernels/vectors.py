@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from pkm_dynamics.kernels.decorator import compiled
 
 
-@njit(cache=True)
+@compiled
 def rotate_into(rotation, vector, out):
     """Out (3,) = rotation (3, 3) vector (3,)."""
     x, y, z = vector[0], vector[1], vector[2]
@@ -16,7 +17,7 @@ def rotate_into(rotation, vector, out):
         out[i] = rotation[i, 0] * x + rotation[i, 1] * y + rotation[i, 2] * z
 
 
-@njit(cache=True)
+@compiled
 def rotate_back_into(rotation, vector, out):
     """Out (3,) = rotation^T vector (3,)."""
     x, y, z = vector[0], vector[1], vector[2]
@@ -24,7 +25,7 @@ def rotate_back_into(rotation, vector, out):
         out[i] = rotation[0, i] * x + rotation[1, i] * y + rotation[2, i] * z
 
 
-@njit(cache=True)
+@compiled
 def multiply_into(a, b, out):
     """Out (3, 3) = a b; `out` must be another array than `a` and `b`."""
     for i in range(3):
@@ -32,7 +33,7 @@ def multiply_into(a, b, out):
             out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
 
 
-@njit(cache=True)
+@compiled
 def axis_rotation_into(axis, angle, out):
     """Out (3, 3) = rotation by `angle` about the unit vector `axis`."""
     c, s = math.cos(angle), math.sin(angle)
@@ -43,7 +44,7 @@ def axis_rotation_into(axis, angle, out):
     out[2, 0], out[2, 1], out[2, 2] = t * x * z - s * y, t * y * z + s * x, t * z * z + c
 
 
-@njit(cache=True)
+@compiled
 def vector_rotation_into(vector, out):
     """Out (3, 3) = exp of the rotation vector (3,)."""
     angle = math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
@@ -53,7 +54,7 @@ def vector_rotation_into(vector, out):
         axis_rotation_into(vector / angle, angle, out)
 
 
-@njit(cache=True)
+@compiled
 def rotation_vector_into(rotation, out):
     """Out (3,) = rotation vector of a rotation (3, 3), angle in [0, pi]."""
     x = 0.5 * (rotation[2, 1] - rotation[1, 2])
@@ -81,7 +82,7 @@ def rotation_vector_into(rotation, out):
             out[i] *= angle / math.sqrt(norm)
 
 
-@njit(cache=True)
+@compiled
 def factor(matrix, n, pivots):
     """LU factors with row pivoting in place; returns the determinant, 0 where singular."""
     determinant = 1.0
@@ -106,7 +107,7 @@ def factor(matrix, n, pivots):
     return determinant
 
 
-@njit(cache=True)
+@compiled
 def solve(matrix, n, pivots, right):
     """Solve in place for the vector `right` (n,) with the factors of `factor`."""
     for k in range(n):
@@ -122,7 +123,7 @@ def solve(matrix, n, pivots, right):
         right[k] /= matrix[k, k]
 
 
-@njit(cache=True)
+@compiled
 def solve_transposed(matrix, n, pivots, right):
     """Solve the transposed system in place for `right` (n,)."""
     for k in range(n):

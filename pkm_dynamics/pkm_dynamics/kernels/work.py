@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from pkm_dynamics.kernels.decorator import compiled
 
 
 class Work(NamedTuple):
@@ -44,7 +45,7 @@ class Work(NamedTuple):
     d: np.ndarray
 
 
-@njit(cache=True)
+@compiled
 def make_work(m):
     """Allocate the scratch arrays of a mechanism."""
     n_b, n_v, n_r = len(m.parent), m.row_sign.shape[1], len(m.row_kind)
