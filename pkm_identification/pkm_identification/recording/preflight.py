@@ -1,0 +1,251 @@
+"""Everything that is checked before an excitation moves the robot or writes a file.
+
+Facts about the running system come in as data; nothing here talks to ROS.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import KinematicsError, PkmError, TrajectoryError
+from pkm_dynamics.feasibility import FeasibilityReport, check_feasibility
+from pkm_dynamics.rotations import rotation_to_rpy
+from pkm_dynamics.trajectories import Execution, Trajectory
+from pkm_identification.datasets.bag_writer import partial_path
+
+Array = NDArray[np.float64]
+
+BYTES_PER_SAMPLE = 1600  # all topics of a six-axis robot, with overhead
+SIZE_FACTOR = 1.5
+DISK_RESERVE = 64 * 1024 * 1024  # bytes that stay free
+FEASIBILITY_RATE = 500.0  # [Hz]
+
+
+@dataclass(frozen=True)
+class SystemFacts:
+    """What the node has seen of the running system.
+
+    Attributes
+    ----------
+    controller_state : str
+        Lifecycle state of the controller, empty when it does not answer.
+    topic_ages : mapping
+        Topic name to the age of its last message [s], None where none came.
+    positions : (n_a,) or None
+        Measured actuator positions [m, rad], in the model's order.
+    rate : float
+        Sampling rate of the measurements [Hz].
+    digest : str
+        Of the description that the running system publishes; empty if none.
+    max_age : float
+        Age from which a topic counts as silent [s].
+    """
+
+    controller_state: str
+    topic_ages: Mapping[str, float | None]
+    positions: Array | None = None
+    rate: float = 1000.0
+    digest: str = ''
+    max_age: float = 1.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: `code` is the name of the action's error code if it fails."""
+
+    name: str
+    ok: bool
+    detail: str
+    code: str
+
+
+@dataclass(frozen=True)
+class PreflightReport:
+    """All checks, in the order in which they were made.
+
+    Attributes
+    ----------
+    checks : list of Check
+    duration : float
+        Of the whole motion [s].
+    bag_bytes : int
+        Estimated size of the recording.
+    feasibility : FeasibilityReport or None
+    """
+
+    checks: list[Check]
+    duration: float = 0.0
+    bag_bytes: int = 0
+    feasibility: FeasibilityReport | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stands against the run."""
+        return all(check.ok for check in self.checks)
+
+    @property
+    def failures(self) -> list[Check]:
+        """The checks that failed."""
+        return [check for check in self.checks if not check.ok]
+
+    @property
+    def code(self) -> str:
+        """Name of the error code of the first failure, `NONE` without one."""
+        return self.failures[0].code if self.failures else 'NONE'
+
+    @property
+    def message(self) -> str:
+        """What is wrong, or that nothing is."""
+        if self.ok:
+            return 'ready'
+        return '; '.join(f'{check.name}: {check.detail}' for check in self.failures)
+
+
+@dataclass
+class _Collected:
+    checks: list[Check] = field(default_factory=list)
+
+    def add(self, name: str, problem: str, code: str, fine: str = '') -> bool:
+        self.checks.append(Check(name, not problem, problem or fine, code))
+        return not problem
+
+
+def run_preflight(
+    model: Any,
+    trajectory: Trajectory,
+    periods: int,
+    ramp_time: float,
+    bag: str | Path,
+    facts: SystemFacts,
+    approach_speed: float = 0.1,
+) -> PreflightReport:
+    """Check a planned excitation; never raises for what it finds.
+
+    Returns
+    -------
+    PreflightReport
+        One entry for each check; limits are those along approach, ramps and one period
+        from the measured pose.
+    """
+    found = _Collected()
+    found.add('controller', _controller_problem(facts), 'CONTROLLER_NOT_ACTIVE')
+    found.add('topics', _silent(facts), 'TOPIC_SILENT')
+    found.add('description', _description_problem(model, trajectory, facts), 'NO_DESCRIPTION')
+    execution = None
+    try:
+        execution = plan(model, trajectory, periods, ramp_time, facts.positions, approach_speed)
+        found.add('trajectory', '', 'BAD_TRAJECTORY')
+    except (TrajectoryError, KinematicsError) as error:
+        found.add('trajectory', str(error), 'BAD_TRAJECTORY')
+    duration = execution.duration if execution else 0.0
+    size = estimated_bytes(duration, facts.rate)
+    problem, code = bag_problem(Path(bag))
+    if found.add('bag', problem, code):
+        found.add('disk', _disk_problem(Path(bag), size), 'DISK_FULL')
+    report = None
+    if execution is not None:
+        try:
+            report = check_feasibility(model, execution, rate=FEASIBILITY_RATE)
+            found.add('limits', '' if report.feasible else report.message, 'INFEASIBLE')
+        except PkmError as error:
+            found.add('limits', str(error), 'INFEASIBLE')
+    return PreflightReport(found.checks, duration, size, report)
+
+
+def plan(
+    model: Any,
+    trajectory: Trajectory,
+    periods: int,
+    ramp_time: float,
+    positions: Array | None,
+    approach_speed: float = 0.1,
+) -> Execution:
+    """Return the whole motion from the measured actuator positions (n_a,) on."""
+    if trajectory.period is None:
+        raise TrajectoryError('an excitation is periodic; this trajectory starts and ends at rest')
+    start = None
+    if positions is not None and trajectory.coordinates == 'platform':
+        position, rotation = model.forward_kinematics(np.asarray(positions)[None])
+        start = np.concatenate([position[0], rotation_to_rpy(rotation[0])])
+    elif positions is not None:
+        order = [model.actuated_joints.index(name) for name in trajectory.coordinate_names]
+        start = np.asarray(positions)[order]
+    return Execution(trajectory, periods, ramp_time, start, approach_speed)
+
+
+def estimated_bytes(duration: float, rate: float) -> int:
+    """Return the size of a recording of `duration` [s], with a reserve."""
+    return int(SIZE_FACTOR * BYTES_PER_SAMPLE * duration * rate)
+
+
+def bag_problem(bag: Path) -> tuple[str, str]:
+    """Return what stands against creating the bag, and the name of the error code."""
+    if not str(bag) or str(bag) == '.':
+        return 'no bag path was given', 'CANNOT_WRITE'
+    for path in (bag, partial_path(bag)):
+        if path.exists() or path.is_symlink():
+            return f"'{path}' exists already and is not overwritten", 'BAG_EXISTS'
+    parent = bag.absolute().parent
+    while not parent.exists() and parent != parent.parent:
+        parent = parent.parent
+    if not parent.is_dir():
+        return f"'{parent}' is not a folder", 'CANNOT_WRITE'
+    if not os.access(parent, os.W_OK | os.X_OK):
+        return f"no permission to write in '{parent}'", 'CANNOT_WRITE'
+    return '', 'BAG_EXISTS'
+
+
+def _controller_problem(facts: SystemFacts) -> str:
+    if facts.controller_state == 'active':
+        return ''
+    if not facts.controller_state:
+        return 'the trajectory controller does not answer; start it'
+    return f"the trajectory controller is '{facts.controller_state}'; activate it"
+
+
+def _silent(facts: SystemFacts) -> str:
+    problems = []
+    for topic, age in facts.topic_ages.items():
+        if age is None:
+            problems.append(f"no message on '{topic}'")
+        elif age > facts.max_age:
+            problems.append(f"last message on '{topic}' {age:.2f} s ago")
+    return ', '.join(problems)
+
+
+def _description_problem(model: Any, trajectory: Trajectory, facts: SystemFacts) -> str:
+    name = model.description.name
+    if trajectory.robot and trajectory.robot != name:
+        return f"the trajectory is for robot '{trajectory.robot}', this is '{name}'"
+    if facts.digest and facts.digest != model.description.digest:
+        return f"the running system publishes another description than this node's '{name}'"
+    return ''
+
+
+def _disk_problem(bag: Path, size: int) -> str:
+    parent = bag.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    free = shutil.disk_usage(parent).free
+    if free >= size + DISK_RESERVE:
+        return ''
+    mega = 1e-6
+    return (
+        f"{free * mega:.0f} MB free in '{parent}', the recording needs about {size * mega:.0f} MB "
+        f'and {DISK_RESERVE * mega:.0f} MB stay free'
+    )
+
+
+def describe(checks: Iterable[Check]) -> str:
+    """Return one line a check."""
+    return '\n'.join(
+        f'{"ok  " if check.ok else "FAIL"} {check.name} {check.detail}'.rstrip() for check in checks
+    )

@@ -1,0 +1,152 @@
+"""What a finished recording is worth: gaps, saturation, tracking, whole periods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import DatasetError
+from pkm_identification.datasets import load
+from pkm_identification.datasets.bag_dataset import CURRENTS, POSITIONS, RUN, STATE
+from pkm_identification.datasets.bag_reader import RawBag, matching, read_bag
+
+Array = NDArray[np.float64]
+
+GAP_FACTOR = 1.5
+LONGEST_GAP = 0.05  # [s] that an identification bears
+MISSING_FRACTION = 0.01  # of the samples
+SATURATED_FRACTION = 0.05
+TRACKING_WARNING = 0.02  # of the stroke, or m, rad where there is none
+
+
+@dataclass(frozen=True)
+class RecordingQuality:
+    """The fields of `pkm_msgs/RecordingQuality`.
+
+    Attributes
+    ----------
+    duration : float
+        Of the recorded whole periods [s].
+    periods, samples, gaps : int
+    rate : float
+        Median sampling rate [Hz].
+    longest_gap : float
+        Longest interval between samples [s], 0 where none is a gap.
+    saturated_fraction : float
+        Of the samples with any clamped command.
+    tracking_rms, tracking_max : (n_a,)
+        Position errors at full speed [m, rad].
+    warnings : list of str
+        What is noteworthy; `usable` says whether one can identify from the recording.
+    """
+
+    duration: float = 0.0
+    periods: int = 0
+    samples: int = 0
+    rate: float = 0.0
+    gaps: int = 0
+    longest_gap: float = 0.0
+    saturated_fraction: float = 0.0
+    tracking_rms: Array = field(default_factory=lambda: np.zeros(0))
+    tracking_max: Array = field(default_factory=lambda: np.zeros(0))
+    warnings: list[str] = field(default_factory=list)
+    usable: bool = False
+
+
+def verify_recording(path: str | Path, model: Any, periods: int | None = None) -> RecordingQuality:
+    """Read a finished bag as an identification would, and say how good it is.
+
+    Parameters
+    ----------
+    path
+        The bag.
+    model : ClosedChainModel
+        The robot that must have been recorded.
+    periods : int, optional
+        Whole periods that should be there.
+
+    Returns
+    -------
+    RecordingQuality
+        Not usable, with the reason as a warning, where the data cannot be read.
+    """
+    try:
+        dataset = load(path).for_model(model)
+        bag = read_bag(Path(path), [STATE, POSITIONS, CURRENTS])
+        return _judged(dataset, bag, model, periods)
+    except DatasetError as error:
+        return RecordingQuality(warnings=[str(error)])
+
+
+def _judged(dataset: Any, bag: RawBag, model: Any, wanted: int | None) -> RecordingQuality:
+    warnings, bad = [], []
+    interval = dataset.interval
+    gaps = _gaps(dataset.time, interval)
+    recorded = int(dataset.provenance.get('periods', 0))
+    if wanted is not None and recorded < wanted:
+        bad.append(f'{recorded} of {wanted} whole periods were recorded')
+    longest = float(gaps.max(initial=0.0))
+    missing = float(np.sum(np.round(gaps / interval) - 1.0)) / max(len(dataset), 1)
+    if longest > LONGEST_GAP or missing > MISSING_FRACTION:
+        bad.append(f'{missing:.1%} of the samples are missing, the longest gap is {longest:.4f} s')
+    elif gaps.size:
+        warnings.append(f'{gaps.size} gaps, the longest {longest:.4f} s')
+    saturated, rms, largest = _control(bag, model)
+    if saturated > SATURATED_FRACTION:
+        bad.append(f'{saturated:.1%} of the commands were saturated')
+    elif saturated > 0.0:
+        warnings.append(f'{saturated:.2%} of the commands were saturated')
+    warnings += _tracking_warnings(largest, model)
+    return RecordingQuality(
+        duration=float(len(dataset) * interval),
+        periods=recorded,
+        samples=len(dataset),
+        rate=float(1.0 / interval) if interval > 0.0 else 0.0,
+        gaps=int(gaps.size),
+        longest_gap=longest,
+        saturated_fraction=saturated,
+        tracking_rms=rms,
+        tracking_max=largest,
+        warnings=bad + warnings,
+        usable=not bad,
+    )
+
+
+def _gaps(time: Array, interval: float) -> Array:
+    steps = np.diff(time)
+    return np.asarray(steps[steps > GAP_FACTOR * interval])
+
+
+def _control(bag: RawBag, model: Any) -> tuple[float, Array, Array]:
+    """Return saturated fraction and position errors (rms, max) at full speed."""
+    zero = np.zeros(model.n_a)
+    topics = matching(list(bag.topics), STATE)
+    if not topics or not bag.topics[topics[0]].messages:
+        return 0.0, zero, zero
+    table = bag.table(topics[0])
+    running = table.numbers('phase') == RUN
+    if not running.any():
+        return 0.0, zero, zero
+    names, columns = table.by_joint(('desired_position', 'position', 'saturated'))
+    order = [names.index(name) for name in model.actuated_joints]
+    error = (columns['desired_position'] - columns['position'])[running][:, order]
+    saturated = columns['saturated'][running].astype(bool).any(axis=1)
+    return (
+        float(saturated.mean()),
+        np.sqrt(np.mean(error**2, axis=0)),
+        np.abs(error).max(axis=0),
+    )
+
+
+def _tracking_warnings(largest: Array, model: Any) -> list[str]:
+    span = np.asarray(model.upper) - np.asarray(model.lower)
+    bound = TRACKING_WARNING * np.where(np.isfinite(span), span, 1.0)
+    return [
+        f'{name} was up to {error:.4f} off its path'
+        for name, error, limit in zip(model.actuated_joints, largest, bound, strict=True)
+        if error > limit
+    ]
