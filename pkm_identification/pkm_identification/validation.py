@@ -16,7 +16,6 @@ from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
 from pkm_identification.signals import SignalOptions, Signals, process
 from pkm_identification.signals.bands import FilterBand
-from pkm_identification.signals.periods import fold
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -62,7 +61,11 @@ class Validation:
     against_measured
         Errors against the averaged (or filtered) measured forces.
     against_truth
-        Errors against noise-free forces, averaged alike; None without ground truth.
+        Errors against noise-free forces, averaged alike; None without ground truth. They
+        include the forces that a servo makes of position noise, which no averaged motion
+        shows.
+    against_truth_in_band
+        The same after both were limited to the frequencies in which the motion is known.
     noise_covariance
         Of the reference forces `measured` (n_a, n_a), None where it cannot be told.
     is_unbiased
@@ -79,6 +82,7 @@ class Validation:
     standard_deviation: Array
     against_measured: Comparison
     against_truth: Comparison | None
+    against_truth_in_band: Comparison | None
     noise_covariance: Array | None
     is_unbiased: NDArray[np.bool_] | None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
@@ -100,6 +104,7 @@ class Validation:
                 'joints': self.joint_names,
                 'against_measured': figures(self.against_measured),
                 'against_truth': figures(self.against_truth),
+                'against_truth_in_band': figures(self.against_truth_in_band),
                 'noise': None
                 if self.noise_covariance is None
                 else np.sqrt(np.diag(self.noise_covariance)),
@@ -162,6 +167,8 @@ def validate(
     inside = _inside(signals)
     reference = signals.forces
     noise = _reference_noise(signals)
+    truth = _truth(data, signals)
+    whole, in_band = _against_truth(truth, signals, predicted)
     return Validation(
         joint_names=list(model.actuated_joints),
         time=signals.time[inside],
@@ -169,7 +176,8 @@ def validate(
         predicted=predicted[inside],
         standard_deviation=deviation[inside],
         against_measured=compare(predicted[inside], reference[inside]),
-        against_truth=_against_truth(data, signals, predicted),
+        against_truth=whole,
+        against_truth_in_band=in_band,
         noise_covariance=noise,
         is_unbiased=_is_unbiased(reference[inside] - predicted[inside], noise),
         diagnostics=signals.diagnostics,
@@ -212,27 +220,30 @@ def _is_unbiased(residual: Array, noise: Array | None) -> NDArray[np.bool_] | No
     return variance <= limit * np.maximum(np.diag(noise), 1e-18)
 
 
-def _against_truth(data: Dataset, signals: Signals, predicted: Array) -> Comparison | None:
-    """Compare with noise-free forces at the same instants, averaged over the same periods."""
+def _against_truth(
+    truth: Array | None, signals: Signals, predicted: Array
+) -> tuple[Comparison | None, Comparison | None]:
+    """Compare with noise-free forces (n, n_a), in all frequencies and in the band."""
+    if truth is None:
+        return None, None
+    inside = _inside(signals)
+    smooth = compare(signals.band.smooth(predicted)[inside], signals.band.smooth(truth)[inside])
+    if isinstance(signals.band, FilterBand):  # the predicted forces have no other frequencies
+        return smooth, smooth
+    return compare(predicted, truth), smooth
+
+
+def _truth(data: Dataset, signals: Signals) -> Array | None:
+    """Noise-free forces (n, n_a) at the samples of the signals, averaged as those."""
     truth = data.truth
     if truth is None or len(truth.time) < 2:
         return None
     if isinstance(signals.band, FilterBand):
-        inside = _inside(signals)
-        time = signals.time[inside]
-        covered = (time >= truth.time[0]) & (time <= truth.time[-1])
-        smooth = signals.band.smooth(_interpolated(signals.time, truth.time, truth.forces))
-        return compare(predicted[inside][covered], smooth[inside][covered])
-    period = signals.diagnostics['period']
-    span = signals.time[0] + signals.averaged * period
-    rows = (truth.time >= signals.time[0] - 1e-6) & (truth.time < span - 1e-6)
-    count = len(signals)
+        return _interpolated(signals.time, truth.time, truth.forces)
+    period, count = signals.diagnostics['period'], len(signals)
     grid = signals.time[0] + period / count * np.arange(signals.averaged * count)
-    if rows.sum() < count:
-        return None
     forces = _interpolated(grid, truth.time, truth.forces)
-    averaged = fold(grid, forces, period).mean
-    return compare(predicted[: len(averaged)], averaged)
+    return forces.reshape(signals.averaged, count, -1).mean(axis=0)
 
 
 def _interpolated(time: Array, known: Array, values: Array) -> Array:

@@ -134,6 +134,7 @@ def test_validation_on_another_recording(record, slider_model, motion, result):
     truth = Truth(data.time - 0.5e-3, data.positions, data.positions, noise_free)
     found = validate(replace(data, truth=truth), result, slider_model)
     assert found.against_truth.overall < 0.03
+    assert found.against_truth_in_band.overall < found.against_truth.overall
     assert (found.against_truth.relative_absolute_error < 0.05).all()
     assert found.is_unbiased.all()
     expected = np.sqrt(np.diag(found.noise_covariance))

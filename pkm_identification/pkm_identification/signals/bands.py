@@ -32,6 +32,10 @@ class Band(Protocol):
         """Turn samples into rows."""
         ...
 
+    def smooth(self, samples: Array) -> Array:
+        """Return samples without what lies outside the band."""
+        ...
+
     def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
         """Rows of a function that is evaluated block by block."""
         ...
@@ -67,6 +71,12 @@ class HarmonicBand:
         rows[1::2] = coefficients[1:].real * np.sqrt(2 / count)
         rows[2::2] = -coefficients[1:].imag * np.sqrt(2 / count)
         return rows
+
+    def smooth(self, samples: Array) -> Array:
+        """Return one period (n, ...) without what lies above harmonic K."""
+        spectrum = np.fft.rfft(samples, axis=0)
+        spectrum[self.harmonics + 1 :] = 0.0
+        return np.fft.irfft(spectrum, len(samples), axis=0)
 
     def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
         """Rows of a function of one whole period."""
