@@ -1,4 +1,4 @@
-"""Where the control cycles run: in a thread at absolute deadlines, or one per joint state."""
+"""Where the control cycles run: in one thread, at absolute deadlines or one per joint state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -20,6 +20,17 @@ from pkm_control.nodes.joint_state_reader import JointStateReader
 from pkm_control.outcome import ErrorCode, Outcome
 
 Array = NDArray[np.float64]
+LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
+
+
+class Source(Protocol):
+    """Where joint states come from; see `PolledSubscription`."""
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for a message at most `timeout` [s]."""
+
+    def take(self) -> Any:
+        """Return the next message or None."""
 
 
 class Output(Protocol):
@@ -47,27 +58,30 @@ class ControlLoop:
     """Feeds measured states to the controller and its commands to the output.
 
     The time of the controller is that of the states' stamps; the watchdog runs on the
-    machine's steady clock.
+    machine's steady clock. Commands flow only between `activate` and `deactivate` or a
+    fault; the thread takes joint states from `start` to `close`.
 
     Parameters
     ----------
     controller : TrajectoryController
     reader : JointStateReader
+    source : Source
     output : Output
     rate : float or None
-        Cycles a second [Hz] in a thread of its own; None for one cycle per state.
+        Cycles a second [Hz] at absolute deadlines; None for one cycle per state.
     state_timeout : float [s]
         Commands stop when no state has come for this long.
     on_fault : callable
-        Called, in whatever thread, after commands have stopped for a reason.
+        Called after commands have stopped for a reason; in the thread of the loop.
     on_outcome : callable
-        Called, in whatever thread, when a motion has ended.
+        Called when a motion has ended, in whatever thread.
     """
 
     def __init__(
         self,
         controller: TrajectoryController,
         reader: JointStateReader,
+        source: Source,
         output: Output,
         rate: float | None,
         state_timeout: float,
@@ -78,26 +92,43 @@ class ControlLoop:
         self.statistics = LoopStatistics()
         self.lock = threading.RLock()
         self.last_result: StepResult | None = None
-        self.last_fault: ControlFault | None = None
         self.commanding = False
         self._reader = reader
+        self._source = source
         self._output = output
-        self._rate = rate
+        self._period = None if rate is None else 1.0 / rate
         self._timeout = state_timeout
         self._on_fault = on_fault
         self._on_outcome = on_outcome
         self._latest: _Measurement | None = None
         self._bad: ControlFault | None = None
         self._origin = 0
+        self._activated = 0.0
         self._answered: int | None = None
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._run, name='control', daemon=True)
 
     @property
     def state_age(self) -> float:
         """Time [s] since a valid joint state came, infinite before the first."""
         latest = self._latest
         return float('inf') if latest is None else time.monotonic() - latest.arrival
+
+    @property
+    def has_recent_state(self) -> bool:
+        """Whether the controller could be activated."""
+        return self._bad is None and self.state_age <= self._timeout
+
+    def start(self) -> None:
+        """Begin to take joint states."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop commanding and end the thread."""
+        self.deactivate()
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=2.0)
 
     def activate(self) -> None:
         """Hold the measured pose and begin to command.
@@ -111,22 +142,19 @@ class ControlLoop:
             if self._bad is not None:
                 raise self._bad
             latest = self._latest
-            if latest is None or self.state_age > self._timeout:
+            if latest is None or not self.has_recent_state:
                 raise ControlFault(
                     ErrorCode.STATE_TIMEOUT, f'no joint state within {self._timeout:g} s'
                 )
             self.controller.activate(latest.positions)
             self.statistics = LoopStatistics()
-            self.last_fault = self.last_result = None
+            self.last_result = None
             self._origin = latest.nanoseconds
             self._answered = None
+            self._activated = time.monotonic()
             self.commanding = True
-        self._stop.clear()
-        if self._rate is not None:
-            self._thread = threading.Thread(target=self._run, name='control', daemon=True)
-            self._thread.start()
-        else:
-            self.cycle()
+        if self._period is None:
+            self.cycle()  # a robot in lockstep waits for the answer to this very state
 
     def deactivate(self) -> None:
         """Send zero once and stop commanding; a motion under way ends as DEACTIVATED."""
@@ -135,38 +163,38 @@ class ControlLoop:
             if self.commanding:
                 self.commanding = False
                 self._output.zero()
-        self._stop.set()
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout=2.0)
-            self._thread = None
         if outcome is not None:
             self._on_outcome(outcome)
 
-    def on_state(self, message: JointState) -> None:
-        """Take a joint state; in lockstep answer it."""
+    def take_states(self) -> bool:
+        """Take all joint states that have come; whether the newest is valid and new."""
+        fresh = False
+        while (message := self._source.take()) is not None:
+            fresh = self.take_state(message)
+        return fresh
+
+    def take_state(self, message: JointState) -> bool:
+        """Take one joint state; an invalid one ends all commands."""
         try:
             positions = self._reader.read(message)
         except ControlFault as fault:
             self._bad = fault
             self._fail(fault)
-            return
+            return False
         self._bad = None
         stamp = message.header.stamp
         nanoseconds = stamp.sec * 1_000_000_000 + stamp.nanosec
         self._latest = _Measurement(stamp, nanoseconds, positions, time.monotonic())
-        if self._rate is None:
-            self.cycle()
+        return True
 
     def watch(self) -> None:
         """Stop commanding when the joint states have stopped coming."""
-        if self.commanding and self.state_age > self._timeout:
-            self._fail(
-                ControlFault(
-                    ErrorCode.STATE_TIMEOUT,
-                    f'no joint state for {self.state_age:.3f} s (limit {self._timeout:g} s)',
-                )
-            )
+        if not self.commanding:
+            return
+        age = min(self.state_age, time.monotonic() - self._activated)
+        if age > self._timeout:
+            message = f'no joint state for {age:.3f} s (limit {self._timeout:g} s)'
+            self._fail(ControlFault(ErrorCode.STATE_TIMEOUT, message))
 
     def cycle(self, late: float = 0.0) -> None:
         """Compute and send one command, if the controller is active."""
@@ -212,25 +240,33 @@ class ControlLoop:
             ended = self.controller.deactivate()
             if ended is not None:
                 outcome = Outcome(fault.code, str(fault), ended.statistics)
-            self.last_fault = fault
-        self._stop.set()
         if outcome is not None:
             self._on_outcome(outcome)
         self._on_fault(fault)
 
     def _run(self) -> None:
-        assert self._rate is not None
-        period = 1.0 / self._rate
         deadline = time.monotonic()
         while not self._stop.is_set():
-            deadline += period
-            now = time.monotonic()
-            if now < deadline:
-                time.sleep(deadline - now)
-            elif now > deadline + period:
-                missed = int((now - deadline) / period)
-                self.statistics.missed += missed
-                deadline += missed * period
-            late = time.monotonic() - deadline
+            if self._period is None or not self.commanding:
+                if self._source.wait(LONGEST_WAIT) and self.take_states():
+                    if self._period is None:
+                        self.cycle()
+                self.watch()
+                deadline = time.monotonic()
+                continue
+            deadline = self._sleep_until(deadline + self._period)
+            self.take_states()
             self.watch()
-            self.cycle(max(late, 0.0))
+            self.cycle(max(time.monotonic() - deadline, 0.0))
+
+    def _sleep_until(self, deadline: float) -> float:
+        """Sleep; returns the deadline, moved on by whole periods where they were missed."""
+        assert self._period is not None
+        now = time.monotonic()
+        if now < deadline:
+            time.sleep(deadline - now)
+        elif now > deadline + self._period:
+            missed = int((now - deadline) / self._period)
+            self.statistics.missed += missed
+            deadline += missed * self._period
+        return deadline

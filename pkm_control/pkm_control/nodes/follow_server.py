@@ -217,8 +217,11 @@ class FollowServer:
         if handle.is_cancel_requested:
             self._on_cancel(handle)
         outcome: Outcome = await done
-        report = self._node.get_logger().info if outcome.succeeded else self._node.get_logger().warn
-        report(f'motion ended: {outcome.code.name} {outcome.message}'.rstrip())
+        logger = self._node.get_logger()
+        if outcome.succeeded:
+            logger.info('motion ended at its goal')
+        else:
+            logger.warning(f'motion ended: {outcome.code.name}: {outcome.message}')
         return outcome
 
     def _result(self, outcome: Outcome) -> FollowPlatformTrajectory.Result:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 from typing import Any
 
-import rclpy
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 import pkm_description
@@ -34,9 +28,11 @@ from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.nodes.joint_state_reader import JointStateReader
 from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
+from pkm_control.nodes.polled_subscription import PolledSubscription
 from pkm_control.outcome import ErrorCode, Outcome
 from pkm_description.errors import DescriptionError, PkmError
 from pkm_description.nodes.parameters import declare_parameters
+from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.trajectories import PointToPoint
@@ -64,7 +60,7 @@ class TrajectoryControllerNode(LifecycleNode):
         _check_choice('feedforward', values['feedforward'], FEEDFORWARDS)
         self.loop: ControlLoop | None = None
         self._output: ControllerPublishers | None = None
-        self._subscription: Any = None
+        self._source: PolledSubscription | None = None
         self._follow = FollowServer(
             self, lambda: self.loop, values['feasibility_rate'], self._on_rejected
         )
@@ -75,8 +71,6 @@ class TrajectoryControllerNode(LifecycleNode):
         self.create_timer(
             1.0 / values['feedback_rate'], self._follow.publish_feedback, clock=steady
         )
-        if values['update_mode'] == 'state':
-            self.create_timer(values['lockstep_timeout'] / 10.0, self._watch, clock=steady)
         self._autostart: Any = None
         if values['autostart']:
             self._autostart = self.create_timer(AUTOSTART_PERIOD, self._start, clock=steady)
@@ -90,16 +84,14 @@ class TrajectoryControllerNode(LifecycleNode):
         except PkmError as error:
             self.get_logger().error(f'configuration failed: {error}')
             return FAILURE
-        self._subscription = self.create_subscription(
-            JointState, 'joint_states', self.loop.on_state, MEASURED
-        )
+        self.loop.start()
+        gc.collect()
+        gc.freeze()  # what lives now lives on: the collector need not stop the loop for it
         return SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Hold the measured pose."""
         assert self.loop is not None
-        gc.collect()
-        gc.freeze()
         try:
             self.loop.activate()
         except ControlFault as fault:
@@ -143,6 +135,7 @@ class TrajectoryControllerNode(LifecycleNode):
         _warm_up(TrajectoryController(model, gains, nominal_feedforward(model), options))
         controller = TrajectoryController(model, gains, feedforward, options)
         self._output = ControllerPublishers(self, model.actuated_joints)
+        self._source = PolledSubscription(self, JointState, 'joint_states', MEASURED)
         timed = values['update_mode'] == 'timer'
         self.get_logger().info(
             f"robot '{description.name}', servo {gains.bandwidth:g} Hz, damping "
@@ -151,6 +144,7 @@ class TrajectoryControllerNode(LifecycleNode):
         return ControlLoop(
             controller,
             JointStateReader(model.actuated_joints, model.joint_names),
+            self._source,
             self._output,
             values['rate'] if timed else None,
             values['state_timeout' if timed else 'lockstep_timeout'],
@@ -160,34 +154,25 @@ class TrajectoryControllerNode(LifecycleNode):
 
     def _release(self) -> None:
         if self.loop is not None:
-            self.loop.deactivate()
-        if self._subscription is not None:
-            self.destroy_subscription(self._subscription)
+            self.loop.close()
+        if self._source is not None:
+            self._source.destroy()
         if self._output is not None:
             self._output.destroy()
-        self.loop = self._output = self._subscription = None
+        self.loop = self._output = self._source = None
 
     def _start(self) -> None:
         """Configure and activate, trying again until joint states come."""
         if self.loop is None and self.trigger_configure() is not SUCCESS:
             raise DescriptionError(f"robot '{self._values['robot']}' cannot be configured")
         assert self.loop is not None
-        if self.loop.state_age > self._values['state_timeout'] and not self._lockstep_state():
+        if not self.loop.has_recent_state:
             self.get_logger().info('waiting for joint states', throttle_duration_sec=5.0)
             return
         if self.trigger_activate() is SUCCESS:
             self.destroy_timer(self._autostart)
 
-    def _lockstep_state(self) -> bool:
-        assert self.loop is not None
-        timeout = self._values['lockstep_timeout']
-        return self._values['update_mode'] == 'state' and self.loop.state_age < timeout
-
     # -- events -------------------------------------------------------------------
-
-    def _watch(self) -> None:
-        if self.loop is not None:
-            self.loop.watch()
 
     def _on_outcome(self, outcome: Outcome) -> None:
         self._follow.finish(outcome)
@@ -258,36 +243,7 @@ def _warm_up(controller: TrajectoryController) -> None:
 def main(args: Sequence[str] | None = None) -> None:
     """Run the node until SIGINT or SIGTERM, which stop commands before the process ends."""
     sys.setswitchinterval(5e-4)  # the control thread waits for no other longer than this
-    rclpy.init(
-        args=None if args is None else list(args), signal_handler_options=SignalHandlerOptions.NO
-    )
-    ended: list[int] = []
-
-    def end(number: int, frame: FrameType | None) -> None:
-        ended.append(number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
-    node: TrajectoryControllerNode | None = None
-    executor = SingleThreadedExecutor()
-    status = 0
-    try:
-        node = TrajectoryControllerNode()
-        executor.add_node(node)
-        while rclpy.ok() and not ended:
-            executor.spin_once(timeout_sec=0.1)
-    except ExternalShutdownException:
-        pass
-    except (PkmError, ParameterException) as error:
-        print(f'trajectory_controller: {error}', file=sys.stderr)
-        status = 1
-    finally:
-        if node is not None:
-            node.close()
-            executor.shutdown(timeout_sec=1.0)
-            node.destroy_node()
-        rclpy.try_shutdown()
-    sys.exit(status)
+    sys.exit(run_node(TrajectoryControllerNode, args))
 
 
 if __name__ == '__main__':

@@ -35,4 +35,5 @@ def drop_stale_caches(folder: Path = _FOLDER) -> bool:
 
 
 drop_stale_caches()
-compiled = njit(cache=True, error_model='numpy')
+# Without the interpreter lock: a long batch in one thread must not stop a control loop in another.
+compiled = njit(cache=True, error_model='numpy', nogil=True)
