@@ -10,8 +10,9 @@ import pytest
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import identify
 from pkm_identification.estimators import build_problem, estimators
+from pkm_identification.estimators.instruments import iv
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
-from pkm_identification.signals import process
+from pkm_identification.signals import SignalOptions, process
 
 LINEAR = ('ls', 'wls', 'gauss_markov')
 RUNS = 60
@@ -134,3 +135,59 @@ def test_progress_is_reported_and_can_stop(record, slider_model):
 
     with pytest.raises(KeyboardInterrupt):
         identify(record(periods=2), slider_model, progress=stop)
+
+
+def test_outliers_do_not_move_the_robust_estimate(record, slider_model):
+    random = np.random.default_rng(4)
+    truth = slider_model.nominal_parameters
+    errors = {'gauss_markov': [], 'irls': []}
+    for seed in range(12):
+        data = record(seed=seed)
+        efforts = data.efforts.copy()
+        hit = random.random(efforts.shape) < 0.005
+        efforts[hit] += random.choice([-1.0, 1.0], hit.sum()) * random.uniform(200, 900, hit.sum())
+        dirty = replace(data, efforts=efforts)
+        clean = identify(data, slider_model, 'gauss_markov')
+        for name, found in errors.items():
+            result = identify(dirty, slider_model, name)
+            found.append((result.values - truth) / clean.standard_deviation)
+        outliers = result.diagnostics['outliers']
+        assert 0.8 * hit.sum() < outliers < 1.3 * hit.sum()
+    rms = {name: np.sqrt(np.mean(np.square(found))) for name, found in errors.items()}
+    assert rms['irls'] < 1.5 < rms['gauss_markov']
+
+
+@pytest.mark.parametrize('estimator', ['irls', 'iv'])
+def test_uncertainty_of_iterated_estimates(record, slider_model, estimator):
+    truth = slider_model.nominal_parameters
+    z = []
+    for seed in range(25):
+        result = identify(record(seed=seed), slider_model, estimator)
+        z.append((result.values - truth) / result.standard_deviation)
+    assert 0.75 < np.sqrt(np.mean(np.square(z))) < 1.25
+
+
+def test_instruments_remove_the_bias_of_position_noise(record, slider_model):
+    """All harmonics kept, so that noise in the accelerations attenuates the inertia."""
+    truth = slider_model.nominal_parameters
+    found = {ls: [], iv: []}
+    for seed in range(30):
+        data = record(seed=seed, position_noise=1e-4, force_noise=1.0)
+        signals = process(data, SignalOptions(harmonics=60))
+        everything = replace(signals, measured_harmonics=np.ones(61, dtype=bool))
+        problem = build_problem(everything.with_periods(np.ones(8, dtype=bool)), slider_model)
+        for solve, values in found.items():
+            values.append(solve(problem).values)
+    bias = {solve: np.mean(values, axis=0) - truth for solve, values in found.items()}
+    uncertain = np.std(found[iv], axis=0) / np.sqrt(30)
+    assert (np.abs(bias[iv]) < 4 * uncertain).all()
+    assert np.abs(bias[ls][2]) > 0.1 * truth[2]
+
+
+def test_iterated_estimators_say_what_they_need(record, slider_model):
+    with pytest.raises(EstimationError, match='at least two periods'):
+        identify(record(periods=1), slider_model, 'iv')
+    with pytest.raises(EstimationError, match='needs periodic data'):
+        identify(record(), slider_model, 'irls', method='filter')
+    with pytest.raises(EstimationError, match='must be positive'):
+        identify(record(), slider_model, 'irls', tuning=-1.0)

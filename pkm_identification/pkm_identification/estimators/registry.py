@@ -8,13 +8,21 @@ from dataclasses import fields
 from typing import Any
 
 from pkm_description.errors import EstimationError
+from pkm_identification.estimators.instruments import iv
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
+from pkm_identification.estimators.robust import irls
 from pkm_identification.estimators.solve import Estimate
 from pkm_identification.signals import SignalOptions
 
 Estimator = Callable[..., Estimate]
 
-ESTIMATORS: Mapping[str, Estimator] = {'ls': ls, 'wls': wls, 'gauss_markov': gauss_markov}
+ESTIMATORS: Mapping[str, Estimator] = {
+    'ls': ls,
+    'wls': wls,
+    'gauss_markov': gauss_markov,
+    'irls': irls,
+    'iv': iv,
+}
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from pkm_identification.datasets import Dataset
 from pkm_identification.signals import filtering, fourier
 from pkm_identification.signals.bands import Band, HarmonicBand
 from pkm_identification.signals.noise import Noise, noise_from_spread
-from pkm_identification.signals.periods import find_period, fold
+from pkm_identification.signals.periods import Folded, find_period, fold
 
 if TYPE_CHECKING:
     from pkm_dynamics import PlatformMotion
@@ -87,6 +87,10 @@ class Signals:
     measured_harmonics
         Harmonics (K + 1,) whose motion was measured and carries position noise; in the
         others the motion is below its noise and taken as zero.
+    folded_positions, folded_forces
+        The measured periods (P, n, n_a) that were averaged; None for filtered data.
+    delay
+        Time from a position to the force of the same sample [s].
     diagnostics
         What was chosen and why.
     """
@@ -101,6 +105,9 @@ class Signals:
     force_noise: Noise | None = None
     position_noise: Noise | None = None
     measured_harmonics: NDArray[np.bool_] | None = None
+    folded_positions: Folded | None = None
+    folded_forces: Folded | None = None
+    delay: float = 0.0
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -111,6 +118,31 @@ class Signals:
         """Return the motion of the mechanism (by its forward kinematics)."""
         return model.motion_from_actuators(
             self.positions[rows], self.velocities[rows], self.accelerations[rows]
+        )
+
+    def with_periods(self, chosen: NDArray[np.bool_]) -> Signals:
+        """Return the same signals from some of the periods (P,) only, with the same harmonics.
+
+        Raises
+        ------
+        EstimationError
+            The data are not periods.
+        """
+        positions, forces = self.folded_positions, self.folded_forces
+        if positions is None or forces is None or not isinstance(self.band, HarmonicBand):
+            raise EstimationError('the data are not periodic: there are no periods to choose from')
+        mean = positions.samples[chosen].mean(axis=0)
+        refit = fourier.fit(mean, positions.period, self.band.harmonics)
+        if self.measured_harmonics is not None:
+            refit.coefficients[~self.measured_harmonics] = 0.0
+        q, qd, qdd = (refit.sampled(len(self), self.delay, order) for order in range(3))
+        return replace(
+            self,
+            positions=q,
+            velocities=qd,
+            accelerations=qdd,
+            forces=forces.samples[chosen].mean(axis=0),
+            averaged=int(np.count_nonzero(chosen)),
         )
 
 
@@ -183,6 +215,9 @@ def _periodic(dataset: Dataset, options: SignalOptions, period: float, source: s
         force_noise=force_noise,
         position_noise=position_noise,
         measured_harmonics=refit.kept,
+        folded_positions=positions,
+        folded_forces=efforts,
+        delay=delay,
         diagnostics={
             'method': 'fourier',
             'period': period,
