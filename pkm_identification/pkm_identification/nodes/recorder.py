@@ -1,0 +1,234 @@
+"""Recording of topics: serialised messages go from the middleware to the bag unread."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+import pkm_msgs.msg
+from pkm_description.errors import DatasetError
+from pkm_description.nodes.running import quick_executor
+from pkm_identification.datasets.bag_writer import BagWriter
+
+DEPTH = 20000
+DRAIN_PERIOD = 0.02
+HEADER_STAMP = struct.Struct('<iI')
+MEASURED = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE)
+
+
+@dataclass(frozen=True)
+class RecordedTopic:
+    """A topic to record; `name` is relative, its messages begin with a header."""
+
+    name: str
+    message: type
+    required: bool = True
+
+    @property
+    def type_name(self) -> str:
+        """Full name of the message type."""
+        package = self.message.__module__.partition('.')[0]
+        return f'{package}/msg/{self.message.__name__}'
+
+
+class Recorder:
+    """Listens with a node, executor and thread of its own; writes from another thread.
+
+    Nothing is deserialised. Log stamps are the header stamps of the messages.
+
+    Parameters
+    ----------
+    owner : rclpy.node.Node
+        Whose namespace and context are used.
+    topics : sequence of RecordedTopic
+    """
+
+    def __init__(self, owner: Node, topics: Sequence[RecordedTopic]) -> None:
+        self.topics = list(topics)
+        self.error = ''
+        self._names = [owner.resolve_topic_name(topic.name) for topic in self.topics]
+        self._arrivals: list[float | None] = [None] * len(self.topics)
+        self._latest: list[bytes] = [b''] * len(self.topics)
+        self._queue: deque[tuple[int, bytes]] = deque()
+        self._writer: BagWriter | None = None
+        self._writing = threading.Event()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        context = owner.context
+        self._node = rclpy.create_node(
+            f'{owner.get_name()}_recorder',
+            namespace=owner.get_namespace(),
+            context=context,
+            use_global_arguments=False,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        for index, topic in enumerate(self.topics):
+            self._node.create_subscription(
+                topic.message, self._names[index], self._taker(index), MEASURED, raw=True
+            )
+        self._spawn(lambda: self._listen(context))
+
+    def _spawn(self, target: Callable[[], None]) -> None:
+        thread = threading.Thread(target=target, name='recorder', daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _taker(self, index: int) -> Callable[[bytes], None]:
+        arrivals, latest, queue, writing = (
+            self._arrivals, self._latest, self._queue, self._writing,
+        )  # fmt: skip
+
+        def take(data: bytes) -> None:
+            arrivals[index] = time.monotonic()
+            latest[index] = data
+            if writing.is_set():
+                queue.append((index, data))
+
+        return take
+
+    def _listen(self, context: Context) -> None:
+        executor = quick_executor()
+        executor.add_node(self._node)
+        try:
+            while not self._stop.is_set() and context.ok():
+                executor.spin_once(timeout_sec=0.1)
+        finally:
+            executor.remove_node(self._node)
+            executor.shutdown(timeout_sec=1.0)
+
+    # -- what has been heard ------------------------------------------------------
+
+    def ages(self) -> dict[str, float | None]:
+        """Age [s] of the last message of each required topic, None where none came."""
+        now = time.monotonic()
+        return {
+            name: None if arrival is None else now - arrival
+            for name, arrival, topic in zip(self._names, self._arrivals, self.topics, strict=True)
+            if topic.required
+        }
+
+    def age(self, topic: str) -> float | None:
+        """Age [s] of the last message of a topic."""
+        arrival = self._arrivals[[t.name for t in self.topics].index(topic)]
+        return None if arrival is None else time.monotonic() - arrival
+
+    def latest(self, topic: str) -> bytes:
+        """Return the last serialised message of a topic, empty before the first."""
+        return self._latest[[t.name for t in self.topics].index(topic)]
+
+    # -- recording ----------------------------------------------------------------
+
+    @property
+    def recording(self) -> bool:
+        """Whether a bag is open."""
+        return self._writer is not None
+
+    def begin(self, bag: Path, texts: dict[str, str]) -> None:
+        """Create the bag, write `texts` (topic: content) as latched strings, and record.
+
+        Raises DatasetError when the bag cannot be created.
+        """
+        definitions = installed_definitions()
+        writer = BagWriter(bag, definitions=definitions)
+        try:
+            stamp = self._now()
+            for topic, text in texts.items():
+                writer.write_text(self._node.resolve_topic_name(topic), text, stamp)
+            for name, recorded in zip(self._names, self.topics, strict=True):
+                if recorded.required:
+                    writer.add_topic(name, recorded.type_name)
+        except DatasetError:
+            writer.abort()
+            shutil.rmtree(writer.partial, ignore_errors=True)
+            raise
+        self._writer = writer
+        self._writing.set()
+        self._spawn(self._write)
+
+    def finish(self, texts: dict[str, str]) -> Path:
+        """Write what has been heard and last `texts`, close the bag and return its path.
+
+        Raises DatasetError when the bag cannot be finished.
+        """
+        writer = self._settle()
+        for topic, text in texts.items():
+            writer.write_text(self._node.resolve_topic_name(topic), text, self._now())
+        return writer.close()
+
+    def discard(self) -> None:
+        """Leave no trace of the bag."""
+        if self._writer is None:
+            return
+        writer = self._settle()
+        writer.abort()
+        shutil.rmtree(writer.partial, ignore_errors=True)
+
+    def close(self) -> None:
+        """End the threads and the node; an open bag is discarded."""
+        self.discard()
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(timeout=2.0)
+        self._node.destroy_node()
+
+    def _settle(self) -> BagWriter:
+        """Stop recording and return the writer with everything written."""
+        writer = self._writer
+        if writer is None:
+            raise DatasetError('nothing is being recorded')
+        self._writing.clear()
+        for thread in self._threads[1:]:
+            thread.join()
+        del self._threads[1:]
+        self._writer = None
+        if not self.error:
+            self._drain(writer)
+        return writer
+
+    def _write(self) -> None:
+        assert self._writer is not None
+        try:
+            while self._writing.is_set():
+                self._drain(self._writer)
+                time.sleep(DRAIN_PERIOD)
+        except Exception as error:
+            self.error = str(error) or type(error).__name__
+            self._writing.clear()
+
+    def _drain(self, writer: BagWriter) -> None:
+        types = [topic.type_name for topic in self.topics]
+        while self._queue:
+            index, data = self._queue.popleft()
+            writer.write(self._names[index], types[index], data, header_stamp(data))
+
+    def _now(self) -> int:
+        stamps = [header_stamp(data) for data in self._latest if data]
+        return max(stamps, default=0)
+
+
+def header_stamp(data: bytes) -> int:
+    """Return the stamp [ns] of the header that a serialised message begins with."""
+    seconds, nanoseconds = HEADER_STAMP.unpack_from(data, 4)
+    return int(seconds * 1_000_000_000 + nanoseconds)
+
+
+def installed_definitions() -> dict[str, str]:
+    """Return the texts of this project's message types, from beside their Python package."""
+    definitions: dict[str, Any] = {}
+    for parent in Path(pkm_msgs.msg.__file__).resolve().parents:
+        for file in (parent / 'share' / 'pkm_msgs' / 'msg').glob('*.msg'):
+            definitions.setdefault(f'pkm_msgs/msg/{file.stem}', file.read_text(encoding='utf-8'))
+    return definitions
