@@ -90,50 +90,49 @@ def place_bodies(m, w, joints, p_platform, r_platform):
 
 
 @compiled
-def row_geometry(m, w, row, direction, x_parent, x_child, other):
-    """Base-frame direction and points (or the two directions) of one closing row."""
-    parent, child = m.row_parent[row], m.row_child[row]
-    if parent == BASE:
-        direction[:] = m.row_parent_direction[row]
-        x_parent[:] = m.row_parent_point[row]
-    else:
-        rotate_into(w.rotation[parent], m.row_parent_direction[row], direction)
-        rotate_into(w.rotation[parent], m.row_parent_point[row], x_parent)
-        for i in range(3):
-            x_parent[i] += w.position[parent, i]
-    if child == BASE:
-        x_child[:] = m.row_child_point[row]
-        other[:] = m.row_child_direction[row]
-    else:
-        rotate_into(w.rotation[child], m.row_child_point[row], x_child)
-        for i in range(3):
-            x_child[i] += w.position[child, i]
-        rotate_into(w.rotation[child], m.row_child_direction[row], other)
-
-
-@compiled
 def close_rows(m, w):
-    """Residuals and wrenches of all closing rows."""
-    direction, x_parent, x_child, other = w.a, w.b, w.c, w.d
+    """Directions, points, residuals and wrenches of all closing rows."""
     for row in range(len(m.row_kind)):
-        row_geometry(m, w, row, direction, x_parent, x_child, other)
+        parent, child = m.row_parent[row], m.row_child[row]
+        direction, other, point = w.row_direction[row], w.row_other[row], w.row_point[row]
         wrench = w.row[row]
+        for i in range(3):
+            if parent == BASE:
+                direction[i] = m.row_parent_direction[row, i]
+            else:
+                direction[i] = 0.0
+                for j in range(3):
+                    direction[i] += w.rotation[parent, i, j] * m.row_parent_direction[row, j]
+            if child == BASE:
+                other[i] = m.row_child_direction[row, i]
+                point[i] = m.row_child_point[row, i]
+            else:
+                other[i] = 0.0
+                point[i] = w.position[child, i]
+                for j in range(3):
+                    other[i] += w.rotation[child, i, j] * m.row_child_direction[row, j]
+                    point[i] += w.rotation[child, i, j] * m.row_child_point[row, j]
+        residual = 0.0
         if m.row_kind[row] == POINT_ROW:
-            residual = 0.0
             for i in range(3):
-                residual += direction[i] * (x_child[i] - x_parent[i])
+                gap = point[i]
+                if parent == BASE:
+                    gap -= m.row_parent_point[row, i]
+                else:
+                    gap -= w.position[parent, i]
+                    for j in range(3):
+                        gap -= w.rotation[parent, i, j] * m.row_parent_point[row, j]
+                residual += direction[i] * gap
                 wrench[i] = direction[i]
-            wrench[3] = x_child[1] * direction[2] - x_child[2] * direction[1]
-            wrench[4] = x_child[2] * direction[0] - x_child[0] * direction[2]
-            wrench[5] = x_child[0] * direction[1] - x_child[1] * direction[0]
+            arm = point
         else:
-            residual = 0.0
             for i in range(3):
                 residual += direction[i] * other[i]
                 wrench[i] = 0.0
-            wrench[3] = other[1] * direction[2] - other[2] * direction[1]
-            wrench[4] = other[2] * direction[0] - other[0] * direction[2]
-            wrench[5] = other[0] * direction[1] - other[1] * direction[0]
+            arm = other
+        wrench[3] = arm[1] * direction[2] - arm[2] * direction[1]
+        wrench[4] = arm[2] * direction[0] - arm[0] * direction[2]
+        wrench[5] = arm[0] * direction[1] - arm[1] * direction[0]
         w.residual[row] = residual
 
 

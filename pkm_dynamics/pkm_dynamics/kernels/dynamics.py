@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from pkm_description.kinematic_tree import BASE, FIXED, FLOATING
-from pkm_dynamics.kernels.closure import row_geometry
+from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, POINT_ROW
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.kernels.motion import prepare
 from pkm_dynamics.kernels.vectors import rotate_back_into, rotate_into, solve, solve_transposed
@@ -104,7 +103,7 @@ def joint_friction_wrench(m, w, term, out):
     """
     row, where, kind = m.friction_target[term], m.friction_where[term], m.friction_kind[term]
     parent, child = m.row_parent[row], m.row_child[row]
-    row_geometry(m, w, row, w.a, w.b, w.c, w.d)
+    point = w.row_point[row]
     for i in range(6):
         out[i] = 0.0
     axis, spin, slide = np.zeros(3), np.zeros(3), np.zeros(3)
@@ -113,11 +112,11 @@ def joint_friction_wrench(m, w, term, out):
         if child != BASE:
             spin[i] += w.twist[child, 3 + i]
             t = w.twist[child]
-            slide[i] += t[i] + t[3 + j] * w.c[k] - t[3 + k] * w.c[j]
+            slide[i] += t[i] + t[3 + j] * point[k] - t[3 + k] * point[j]
         if parent != BASE:
             spin[i] -= w.twist[parent, 3 + i]
             t = w.twist[parent]
-            slide[i] -= t[i] + t[3 + j] * w.c[k] - t[3 + k] * w.c[j]
+            slide[i] -= t[i] + t[3 + j] * point[k] - t[3 + k] * point[j]
     if where == ON_AXIS_ROTATION or where == ON_AXIS_SLIDE:
         joint_axis(m, w, row, axis)
         motion = spin if where == ON_AXIS_ROTATION else slide
@@ -130,7 +129,7 @@ def joint_friction_wrench(m, w, term, out):
             for i in range(3):
                 j, k = (i + 1) % 3, (i + 2) % 3
                 out[i] = size * axis[i]
-                out[3 + i] = size * (w.c[j] * axis[k] - w.c[k] * axis[j])
+                out[3 + i] = size * (point[j] * axis[k] - point[k] * axis[j])
         return
     speed = math.sqrt(spin[0] ** 2 + spin[1] ** 2 + spin[2] ** 2)
     size = 1.0
@@ -143,17 +142,10 @@ def joint_friction_wrench(m, w, term, out):
 @compiled
 def joint_axis(m, w, row, axis):
     """Axis (3,) of a revolute or prismatic constraint: normal to its two side directions."""
-    first, second = np.zeros(3), np.zeros(3)
     start = row
-    if m.row_kind[row] == 0 and m.row_kind[row + 1] == 0 and m.row_kind[row + 2] == 0:
+    if m.row_kind[row + 2] == POINT_ROW:
         start = row + 3  # revolute: three point rows, then the two direction rows
-    parent = m.row_parent[row]
-    if parent == BASE:
-        first[:] = m.row_parent_direction[start]
-        second[:] = m.row_parent_direction[start + 1]
-    else:
-        rotate_into(w.rotation[parent], m.row_parent_direction[start], first)
-        rotate_into(w.rotation[parent], m.row_parent_direction[start + 1], second)
+    first, second = w.row_direction[start], w.row_direction[start + 1]
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         axis[i] = first[j] * second[k] - first[k] * second[j]

@@ -11,7 +11,6 @@ from pkm_dynamics.kernels.closure import (
     dependent_solution,
     linearise,
     place_bodies,
-    row_geometry,
 )
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.kernels.vectors import solve
@@ -78,57 +77,34 @@ def body_accelerations(m, w):
 @compiled
 def row_bias(m, w, out):
     """Second derivatives (n_r,) of the closing rows, with `rates_dot` as it stands."""
-    direction, x_parent, x_child, other = w.a, w.b, w.c, w.d
-    spin_p, spin_c = np.zeros(6), np.zeros(6)
     for row in range(len(m.row_kind)):
         parent, child = m.row_parent[row], m.row_child[row]
-        row_geometry(m, w, row, direction, x_parent, x_child, other)
-        for i in range(6):
-            spin_p[i] = 0.0 if parent == BASE else w.twist[parent, i]
-            spin_c[i] = 0.0 if child == BASE else w.twist[child, i]
+        v_p = w.still if parent == BASE else w.twist[parent]
+        v_c = w.still if child == BASE else w.twist[child]
+        a_p = w.still if parent == BASE else w.acceleration[parent]
+        a_c = w.still if child == BASE else w.acceleration[child]
+        direction = w.row_direction[row]
         total = 0.0
         for i in range(6):
-            relative = 0.0
-            if child != BASE:
-                relative += w.acceleration[child, i]
-            if parent != BASE:
-                relative -= w.acceleration[parent, i]
-            total += w.row[row, i] * relative
-        op = spin_p[3:]
-        oc = spin_c[3:]
-        n_dot = np.array(
-            [
-                op[1] * direction[2] - op[2] * direction[1],
-                op[2] * direction[0] - op[0] * direction[2],
-                op[0] * direction[1] - op[1] * direction[0],
-            ]
-        )
-        if m.row_kind[row] == POINT_ROW:
-            x = x_child
-            x_dot = np.array(
-                [
-                    spin_c[0] + oc[1] * x[2] - oc[2] * x[1],
-                    spin_c[1] + oc[2] * x[0] - oc[0] * x[2],
-                    spin_c[2] + oc[0] * x[1] - oc[1] * x[0],
-                ]
-            )
-            first, second, third, fourth = x_dot, direction, x, n_dot
-            for i in range(3):
-                total += n_dot[i] * (spin_c[i] - spin_p[i])
-        else:
-            other_dot = np.array(
-                [
-                    oc[1] * other[2] - oc[2] * other[1],
-                    oc[2] * other[0] - oc[0] * other[2],
-                    oc[0] * other[1] - oc[1] * other[0],
-                ]
-            )
-            first, second, third, fourth = other_dot, direction, other, n_dot
-        for i in range(3):
-            j, k = (i + 1) % 3, (i + 2) % 3
-            moment = first[j] * second[k] - first[k] * second[j]
-            moment += third[j] * fourth[k] - third[k] * fourth[j]
-            total += moment * (oc[i] - op[i])
+            total += w.row[row, i] * (a_c[i] - a_p[i])
+        # The direction turns with the parent; the point or other direction with the child.
+        n0 = v_p[4] * direction[2] - v_p[5] * direction[1]
+        n1 = v_p[5] * direction[0] - v_p[3] * direction[2]
+        n2 = v_p[3] * direction[1] - v_p[4] * direction[0]
+        point_row = m.row_kind[row] == POINT_ROW
+        arm = w.row_point[row] if point_row else w.row_other[row]
+        r0 = v_c[4] * arm[2] - v_c[5] * arm[1]
+        r1 = v_c[5] * arm[0] - v_c[3] * arm[2]
+        r2 = v_c[3] * arm[1] - v_c[4] * arm[0]
+        if point_row:
+            r0 += v_c[0]
+            r1 += v_c[1]
+            r2 += v_c[2]
+            total += n0 * (v_c[0] - v_p[0]) + n1 * (v_c[1] - v_p[1]) + n2 * (v_c[2] - v_p[2])
+        m0 = r1 * direction[2] - r2 * direction[1] + arm[1] * n2 - arm[2] * n1
+        m1 = r2 * direction[0] - r0 * direction[2] + arm[2] * n0 - arm[0] * n2
+        m2 = r0 * direction[1] - r1 * direction[0] + arm[0] * n1 - arm[1] * n0
+        total += m0 * (v_c[3] - v_p[3]) + m1 * (v_c[4] - v_p[4]) + m2 * (v_c[5] - v_p[5])
         out[row] = total
 
 

@@ -20,6 +20,9 @@ class Work(NamedTuple):
     acceleration: np.ndarray  # (n_b, 6) time derivative of the twist
     residual: np.ndarray  # (n_r,)
     row: np.ndarray  # (n_r, 6) wrench of each closing row
+    row_direction: np.ndarray  # (n_r, 3) direction fixed in the parent
+    row_other: np.ndarray  # (n_r, 3) direction fixed in the child
+    row_point: np.ndarray  # (n_r, 3) point fixed in the child [m]
     mapping: np.ndarray  # (n_v, n_i) rates of all coordinates from the independent ones
     systems: np.ndarray  # (n_c, k, k) factors of the components' systems
     pivots: np.ndarray  # (n_c, k)
@@ -37,6 +40,7 @@ class Work(NamedTuple):
     jacobian: np.ndarray  # (n_b, 6, n_a) twists of the bodies from the actuators
     local: np.ndarray  # (6, n_a)
     unit: np.ndarray  # (6, 10)
+    still: np.ndarray  # (6,) zeros: the base's twist
     m1: np.ndarray  # (3, 3)
     m2: np.ndarray  # (3, 3)
     a: np.ndarray  # (3,)
@@ -56,10 +60,11 @@ def make_work(m):
     return Work(
         np.zeros((n_b, 3)), np.zeros((n_b, 3, 3)), np.zeros((n_v, 6)), np.zeros((n_b, 6)),
         np.zeros((n_b, 6)), np.zeros((n_b, 6)), np.zeros(n_r), np.zeros((n_r, 6)),
+        np.zeros((n_r, 3)), np.zeros((n_r, 3)), np.zeros((n_r, 3)),
         np.zeros((n_v, n_i)), np.zeros((n_c, k, k)), np.zeros((n_c, k), np.int64),
         np.zeros((n_a, n_i)), np.zeros(n_a, np.int64), np.zeros(n_v), np.zeros(n_v),
         np.zeros(n_v), np.zeros(n_v), np.zeros(n_i), np.zeros(max(k, n_a)),
         np.zeros((n_b, 6)), np.zeros(n_v), np.zeros((n_v, n_a)), np.zeros((n_b, 6, n_a)),
-        np.zeros((6, n_a)), np.zeros((6, 10)), np.zeros((3, 3)), np.zeros((3, 3)),
+        np.zeros((6, n_a)), np.zeros((6, 10)), np.zeros(6), np.zeros((3, 3)), np.zeros((3, 3)),
         np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3),
     )  # fmt: skip
