@@ -15,7 +15,7 @@ from pkm_identification.estimators.registry import SIGNAL_OPTIONS
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
 from pkm_identification.signals import SignalOptions, Signals, process
-from pkm_identification.signals.bands import FilterBand
+from pkm_identification.signals.bands import BLOCK, FilterBand
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -189,8 +189,7 @@ def _predict(
 ) -> tuple[Array, Array]:
     """Forces and standard deviations at the samples, in blocks."""
     result.with_model(model)
-    step = 20000
-    blocks = [slice(i, i + step) for i in range(0, len(signals), step)]
+    blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
     parts = [result.predict(signals.motion(model, rows), True) for rows in blocks]
     forces = np.concatenate([part[0] for part in parts])
     deviation = np.concatenate([part[1] for part in parts])

@@ -167,3 +167,18 @@ def test_options_that_do_not_fit_the_data(record, motion):
     drifting = Dataset(time, NAMES, motion(time * 0.77).q, np.zeros((1000, 2)))
     with pytest.raises(EstimationError, match='no period that could be found'):
         process(drifting, SignalOptions(method='fourier'))
+
+
+def test_rows_of_a_long_period_need_few_samples():
+    angle = 2 * np.pi * np.arange(60000) / 60000
+    samples = np.column_stack([np.cos(7 * angle), np.sin(30 * angle) + 2])
+    band = HarmonicBand(50, 60.0)
+    used = []
+
+    def function(rows):
+        used.append(len(samples[rows]))
+        return samples[rows]
+
+    rows = band.evaluate(function, len(samples))
+    np.testing.assert_allclose(rows, band.rows(samples), atol=1e-9)
+    assert sum(used) <= 1000

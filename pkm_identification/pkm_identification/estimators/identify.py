@@ -21,7 +21,7 @@ from pkm_identification.feasibility import nearest_feasible
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
 from pkm_identification.signals import process
-from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.signals.bands import BLOCK, HarmonicBand
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -156,10 +156,11 @@ def identify(
 def _predicted(problem: Problem, values: Array) -> Array:
     """Forces (n, n_a) at the samples, block by block."""
     signals = problem.signals
-    step = 20000
-    blocks = [slice(i, i + step) for i in range(0, len(signals), step)]
+    standard = problem.base.columns @ values
+    blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
     parts = [
-        problem.base.regressor(signals.motion(problem.model, rows)) @ values for rows in blocks
+        problem.model.inverse_dynamics(signals.motion(problem.model, rows), standard)
+        for rows in blocks
     ]
     return np.concatenate(parts)
 

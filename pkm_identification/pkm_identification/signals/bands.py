@@ -16,7 +16,8 @@ from scipy.signal import sosfiltfilt
 
 Array = NDArray[np.float64]
 
-BLOCK = 20000
+BLOCK = 5000
+SAMPLES_A_HARMONIC = 16
 REACH = 4.0  # of 1 / cutoff: how far a zero-phase filter looks to either side
 
 
@@ -79,8 +80,23 @@ class HarmonicBand:
         return np.fft.irfft(spectrum, len(samples), axis=0)
 
     def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
-        """Rows of a function of one whole period."""
-        return self.rows(function(slice(0, count)))
+        """Rows of a function of one whole period.
+
+        Of a long period only every few samples are used, still many a harmonic, and block
+        by block.
+        """
+        stride = self._stride(count)
+        step = BLOCK - BLOCK % stride
+        blocks = [slice(i, min(i + step, count), stride) for i in range(0, count, step)]
+        samples = np.concatenate([function(rows) for rows in blocks])
+        return self.rows(samples) * np.sqrt(stride)
+
+    def _stride(self, count: int) -> int:
+        """Largest step that divides the period and keeps enough samples a harmonic."""
+        if count <= BLOCK:
+            return 1
+        largest = max(1, count // (SAMPLES_A_HARMONIC * max(1, self.harmonics)))
+        return max(step for step in range(1, largest + 1) if count % step == 0)
 
 
 @dataclass(frozen=True)
@@ -104,7 +120,7 @@ class FilterBand:
 
     def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
         """Rows of a function, in overlapping blocks so that memory does not grow with them."""
-        block = max(BLOCK, 20 * self.reach)
+        block = max(BLOCK, 10 * self.reach)
         block -= block % self.step
         parts = []
         for begin in range(self.trim, count - self.trim, block):
