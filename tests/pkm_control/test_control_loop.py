@@ -1,0 +1,214 @@
+"""The control loop's logic with joint states and commands that never leave the process."""
+
+from __future__ import annotations
+
+import math
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from gantry import Gantry
+
+pytest.importorskip('rclpy')
+
+from sensor_msgs.msg import JointState  # noqa: E402
+
+from pkm_control.controller import ControlFault, TrajectoryController  # noqa: E402
+from pkm_control.feedforward import nominal_feedforward  # noqa: E402
+from pkm_control.gains import servo_gains  # noqa: E402
+from pkm_control.nodes.control_loop import ControlLoop  # noqa: E402
+from pkm_control.nodes.joint_state_reader import JointStateReader  # noqa: E402
+from pkm_control.outcome import ErrorCode  # noqa: E402
+from pkm_dynamics.trajectories import PointToPoint  # noqa: E402
+
+AXES = ['x', 'y', 'z']
+
+
+def state(nanoseconds: int, positions=(0.0, 0.0, 0.0), names=AXES) -> JointState:
+    message = JointState(name=list(names), position=list(positions))
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(nanoseconds, 10**9)
+    return message
+
+
+class Bench:
+    """A loop, the states waiting for it, and everything it said."""
+
+    def __init__(self, rate: float | None = None, timeout: float = 5.0) -> None:
+        self.waiting: list[JointState] = []
+        self.sent: list[str] = []
+        self.faults: list[ControlFault] = []
+        self.outcomes: list = []
+        model = Gantry()
+        controller = TrajectoryController(model, servo_gains(model), nominal_feedforward(model))
+        output = SimpleNamespace(
+            publish=lambda result, stamp, compute_time: self.sent.append('command'),
+            repeat=lambda: self.sent.append('repeat'),
+            zero=lambda: self.sent.append('zero'),
+        )
+        source = SimpleNamespace(
+            wait=self._wait, take=lambda: self.waiting.pop(0) if self.waiting else None
+        )
+        self.loop = ControlLoop(
+            controller,
+            JointStateReader(AXES, ['passive']),
+            source,
+            output,
+            rate,
+            timeout,
+            self.faults.append,
+            self.outcomes.append,
+        )
+
+    def _wait(self, timeout: float) -> bool:
+        end = time.monotonic() + timeout
+        while not self.waiting and time.monotonic() < end:
+            time.sleep(1e-4)
+        return bool(self.waiting)
+
+    def feed(self, message: JointState) -> None:
+        if self.loop.take_state(message):
+            self.loop.cycle()
+
+
+def active() -> Bench:
+    bench = Bench()
+    bench.feed(state(10**9))
+    bench.loop.activate()
+    return bench
+
+
+def test_nothing_is_sent_before_activation() -> None:
+    bench = Bench()
+    for k in range(5):
+        bench.feed(state(k * 10**6))
+    bench.loop.deactivate()
+    assert bench.sent == []
+
+
+def test_activation_needs_a_valid_recent_state() -> None:
+    bench = Bench(timeout=0.01)
+    with pytest.raises(ControlFault, match='no joint state'):
+        bench.loop.activate()
+    bench.feed(state(0, (0.0, math.nan, 0.0)))
+    with pytest.raises(ControlFault, match='y: measured position is not finite'):
+        bench.loop.activate()
+    bench.feed(state(10**6))
+    time.sleep(0.02)
+    with pytest.raises(ControlFault, match='no joint state'):
+        bench.loop.activate()
+    assert bench.sent == [] and bench.faults == []
+
+
+def test_one_command_for_each_state_and_the_same_again_for_a_repeated_one() -> None:
+    bench = active()
+    bench.feed(state(10**9 + 10**6))
+    bench.feed(state(10**9 + 10**6))
+    bench.feed(state(10**9 + 2 * 10**6))
+    assert bench.sent == ['command', 'command', 'repeat', 'command']
+
+
+@pytest.mark.parametrize(
+    ('message', 'text'),
+    [
+        (state(2 * 10**9, (0.0, 0.0, math.inf)), 'z: measured position is not finite'),
+        (state(2 * 10**9, (0.0, 0.0)), '3 joint names, but 2 positions'),
+        (state(2 * 10**9, (0.0, 0.0), ['x', 'y']), "joint 'z' is missing"),
+        (state(2 * 10**9, (0.0,) * 4, [*AXES, 'w']), "unknown joint 'w'"),
+        (state(2 * 10**9, (0.0,) * 4, [*AXES, 'x']), 'named twice'),
+        (state(2 * 10**9, (), ()), "joint 'x' is missing; got none"),
+        (state(10**8), 'went back'),
+    ],
+)
+def test_bad_states_send_zero_once_and_no_more(message: JointState, text: str) -> None:
+    bench = active()
+    q = np.zeros(6)
+    bench.loop.controller.start(
+        bench.loop.controller.plan(PointToPoint([0.0, 1.0], [q, q + 0.01]))
+    )
+    bench.feed(state(10**9 + 10**6))
+    bench.feed(message)
+    bench.feed(state(3 * 10**9))
+    assert bench.sent == ['command', 'command', 'zero']
+    assert text in str(bench.faults[0]) and len(bench.faults) == 1
+    assert bench.faults[0].code is ErrorCode.BAD_STATE
+    assert [outcome.code for outcome in bench.outcomes] == [ErrorCode.BAD_STATE]
+    assert not bench.loop.commanding and not bench.loop.controller.active
+
+
+def test_joints_are_matched_by_name_and_passive_ones_ignored() -> None:
+    bench = active()
+    names = ['z', 'passive', 'x', 'y']
+    bench.feed(state(10**9 + 10**6, (0.03, 9.0, 0.01, 0.02), names))
+    np.testing.assert_array_equal(bench.loop.last_result.position, [0.01, 0.02, 0.03])
+
+
+def test_watchdog_sends_zero_once_and_ends_the_motion() -> None:
+    bench = Bench(timeout=0.02)
+    bench.feed(state(0))
+    bench.loop.activate()
+    controller = bench.loop.controller
+    controller.start(controller.plan(PointToPoint([0.0, 1.0], [np.zeros(6), np.full(6, 0.01)])))
+    bench.loop.watch()
+    assert bench.faults == []
+    time.sleep(0.03)
+    for _ in range(3):
+        bench.loop.watch()
+    bench.feed(state(10**6))
+    assert bench.sent == ['command', 'zero']
+    assert bench.faults[0].code is ErrorCode.STATE_TIMEOUT
+    assert [outcome.code for outcome in bench.outcomes] == [ErrorCode.STATE_TIMEOUT]
+
+
+def test_deactivation_sends_zero_once_and_reports_the_motion() -> None:
+    bench = active()
+    controller = bench.loop.controller
+    controller.start(controller.plan(PointToPoint([0.0, 1.0], [np.zeros(6), np.full(6, 0.01)])))
+    bench.loop.deactivate()
+    bench.loop.deactivate()
+    assert bench.sent == ['command', 'zero']
+    assert [outcome.code for outcome in bench.outcomes] == [ErrorCode.DEACTIVATED]
+    assert bench.faults == []
+
+
+def test_an_error_in_the_model_stops_commands(capsys) -> None:
+    bench = active()
+
+    def broken(model, motion):
+        raise ZeroDivisionError('by nothing')
+
+    bench.loop.controller.feedforward = SimpleNamespace(name='broken', forces=broken)
+    bench.feed(state(10**9 + 10**6))
+    assert bench.sent == ['command', 'zero']
+    assert 'ZeroDivisionError: by nothing' in str(bench.faults[0])
+
+
+def test_thread_keeps_its_deadlines_and_repeats_for_want_of_states() -> None:
+    bench = Bench(rate=200.0, timeout=60.0)
+    bench.waiting.append(state(0))
+    bench.loop.start()
+    end = time.monotonic() + 20.0
+    while not bench.loop.has_recent_state and time.monotonic() < end:
+        time.sleep(1e-3)
+    bench.loop.activate()
+    while len(bench.sent) < 20 and time.monotonic() < end:
+        time.sleep(1e-3)
+    bench.loop.close()
+    assert bench.sent[:3] == ['command', 'repeat', 'repeat'] and bench.sent[-1] == 'zero'
+    assert bench.loop.statistics.repeated == len(bench.sent) - 2
+
+
+def test_thread_in_lockstep_answers_every_state() -> None:
+    bench = Bench(timeout=60.0)
+    bench.waiting.append(state(0))
+    bench.loop.start()
+    end = time.monotonic() + 20.0
+    while not bench.loop.has_recent_state and time.monotonic() < end:
+        time.sleep(1e-3)
+    bench.loop.activate()
+    for k in range(1, 50):
+        bench.waiting.append(state(k * 10**6))
+        while len(bench.sent) <= k and time.monotonic() < end:
+            time.sleep(1e-4)
+    bench.loop.close()
+    assert bench.sent == ['command'] * 50 + ['zero']

@@ -1,0 +1,279 @@
+"""Node `trajectory_controller` on real rclpy, in lockstep with the simulated robot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy')
+
+from action_msgs.msg import GoalStatus  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue  # noqa: E402
+from graph import Graph  # noqa: E402
+from lifecycle_msgs.msg import State, Transition  # noqa: E402
+from lifecycle_msgs.srv import ChangeState, GetState  # noqa: E402
+from rclpy.action import ActionClient  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import Float64MultiArray  # noqa: E402
+
+from pkm_control.nodes.trajectory_controller import TrajectoryControllerNode  # noqa: E402
+from pkm_description import load  # noqa: E402
+from pkm_dynamics import ClosedChainModel  # noqa: E402
+from pkm_dynamics.nodes.simulated_robot import SimulatedRobot  # noqa: E402
+from pkm_dynamics.nodes.trajectory_messages import to_message  # noqa: E402
+from pkm_dynamics.trajectories import CircleTrajectory, FourierTrajectory, Phase  # noqa: E402
+from pkm_msgs.action import FollowPlatformTrajectory  # noqa: E402
+from pkm_msgs.msg import ControllerState, DynamicParameters  # noqa: E402
+from pkm_msgs.srv import SetModel  # noqa: E402
+
+pytestmark = pytest.mark.ros
+Result = FollowPlatformTrajectory.Result
+MODEL = ClosedChainModel(load('palida'))
+HOME = [*MODEL.home_position, 0.0, 0.0, 0.0]
+
+
+def shake(period: float = 0.6, amplitude: float = 0.02, robot: str = 'palida') -> FourierTrajectory:
+    sine = np.full((6, 1), amplitude)
+    return FourierTrajectory(period, HOME, sine, np.zeros((6, 1)), robot=robot)
+
+
+class Controller(Graph):
+    """A controller, a tester, and a simulated robot unless the tester plays it."""
+
+    def __init__(self, *parameters: str, robot: bool = True) -> None:
+        super().__init__('lockstep:=true', 'update_mode:=state', 'seed:=3', *parameters)
+        self.with_robot = robot
+        self.clients: dict = {}
+
+    def __enter__(self) -> Controller:
+        super().__enter__()
+        for kind, topic in (
+            (DiagnosticArray, 'diagnostics'),
+            (Float64MultiArray, 'effort_controller/commands'),
+            (ControllerState, 'trajectory_controller/state'),
+        ):
+            self.listen(kind, topic)
+        self.action = ActionClient(
+            self.tester,
+            FollowPlatformTrajectory,
+            'trajectory_controller/follow_platform_trajectory',
+        )
+        self.states = self.tester.create_publisher(JointState, 'joint_states', 1000)
+        self.node = self.add(TrajectoryControllerNode)
+        if self.with_robot:
+            self.add(SimulatedRobot)
+        self.until(self.action.server_is_ready)
+        return self
+
+    def transition(self, number: int) -> bool:
+        request = ChangeState.Request(transition=Transition(id=number))
+        return self.call(ChangeState, 'trajectory_controller/change_state', request).success
+
+    def lifecycle(self) -> int:
+        response = self.call(GetState, 'trajectory_controller/get_state', GetState.Request())
+        return response.current_state.id
+
+    def activate(self) -> None:
+        assert self.transition(Transition.TRANSITION_CONFIGURE)
+        if not self.with_robot:
+            self.until(lambda: self.states.get_subscription_count() > 0)
+            self.play(0)
+        self.until(lambda: self.node.loop.has_recent_state)
+        assert self.transition(Transition.TRANSITION_ACTIVATE)
+
+    def play(self, step: int, positions=MODEL.home_actuators, names=MODEL.actuated_joints) -> None:
+        message = JointState(name=list(names), position=list(positions))
+        message.header.stamp.nanosec = step * 1_000_000
+        self.states.publish(message)
+
+    def call(self, service_type, name, request):
+        if name not in self.clients:
+            self.clients[name] = self.tester.create_client(service_type, name)
+        self.until(self.clients[name].service_is_ready)
+        future = self.clients[name].call_async(request)
+        self.until(future.done)
+        return future.result()
+
+    def send(self, trajectory, **fields):
+        message = trajectory if not hasattr(trajectory, 'evaluate') else to_message(trajectory)
+        goal = FollowPlatformTrajectory.Goal(trajectory=message, ramp_time=0.3)
+        for name, value in fields.items():
+            setattr(goal, name, value)
+        self.feedback: list = []
+        future = self.action.send_goal_async(
+            goal, feedback_callback=lambda message: self.feedback.append(message.feedback)
+        )
+        self.until(future.done)
+        return future.result()
+
+    def result(self, handle):
+        future = handle.get_result_async()
+        self.until(future.done, 60.0)
+        return future.result()
+
+    def diagnosed(self) -> DiagnosticStatus:
+        silent = DiagnosticStatus(values=[KeyValue()])
+        statuses = [silent, *(array.status[0] for array in self.heard['diagnostics'])]
+        return [s for s in statuses if s is silent or s.name == '/trajectory_controller'][-1]
+
+    @property
+    def commands(self) -> list:
+        return self.heard['effort_controller/commands']
+
+    def seen(self, phase: Phase) -> list:
+        return [s for s in self.heard['trajectory_controller/state'] if s.phase == phase]
+
+
+def test_a_motion_from_start_to_end() -> None:
+    with Controller('feedforward:=nominal') as graph:
+        for _ in range(20):
+            graph.executor.spin_once(timeout_sec=0.005)
+        assert graph.commands == []
+        refused = graph.send(shake())
+        assert not refused.accepted
+        graph.activate()
+        handle = graph.send(shake(), periods=2)
+        assert handle.accepted
+        second = graph.send(shake())
+        assert not second.accepted
+        graph.until(lambda: 'BUSY' in graph.diagnosed().values[0].value)
+        final = graph.result(handle)
+        assert final.status == GoalStatus.STATUS_SUCCEEDED
+        assert final.result.error_code == Result.NONE
+        assert list(final.result.name) == MODEL.actuated_joints
+        assert 0.0 < max(final.result.tracking_rms) < 1e-3
+        assert graph.feedback and graph.feedback[-1].fraction <= 1.0
+        graph.until(lambda: graph.seen(Phase.RAMP_OUT) and len(graph.seen(Phase.HOLD)) > 20)
+        run = graph.seen(Phase.RUN)
+        assert len(run) == 1200  # two periods of 0.6 s, every cycle of them
+        first, later = run[:600], run[600:]
+        for one, other in zip(first, later, strict=True):
+            np.testing.assert_allclose(one.desired_position, other.desired_position, atol=1e-9)
+        assert run[0].model == 'nominal'
+        assert graph.transition(Transition.TRANSITION_DEACTIVATE)
+        graph.until(lambda: not any(graph.commands[-1].data))
+
+
+def test_cancel_in_the_middle_stops_within_a_period_and_holds() -> None:
+    with Controller('feedforward:=nominal') as graph:
+        graph.activate()
+        handle = graph.send(shake(), periods=100)
+        graph.until(lambda: graph.seen(Phase.RUN))
+        graph.until(handle.cancel_goal_async().done)
+        final = graph.result(handle)
+        assert final.status == GoalStatus.STATUS_CANCELED
+        assert final.result.error_code == Result.CANCELED
+        held = len(graph.seen(Phase.HOLD))
+        graph.until(lambda: len(graph.seen(Phase.HOLD)) > held + 50)
+        assert 0 < len(graph.seen(Phase.STOPPING)) <= 500  # stop_time
+        states = graph.heard['trajectory_controller/state']
+        desired = np.array([s.desired_position for s in states])
+        assert np.abs(np.diff(desired, n=2, axis=0)).max() < 3e-5  # 30 m/s^2: no jump
+        assert np.abs(desired[-1] - np.array(states[-1].position)).max() < 2e-3
+        assert graph.lifecycle() == State.PRIMARY_STATE_ACTIVE
+
+
+def test_goals_are_rejected_with_the_reason() -> None:
+    with Controller() as graph:
+        graph.activate()
+        wide = CircleTrajectory(HOME, [0.0, 0.0, 0.0], 0.4, 0.5)
+        broken = to_message(shake())
+        broken.sine[3] = float('nan')
+        for trajectory, fields, reason in (
+            (shake(robot='other'), {}, "WRONG_ROBOT (101): the trajectory is for robot 'other'"),
+            (shake(), {'periods': 0}, 'BAD_TRAJECTORY (100): periods'),
+            (shake(), {'ramp_time': -1.0}, 'BAD_TRAJECTORY (100): ramp_time'),
+            (broken, {}, 'BAD_TRAJECTORY (100): sine'),
+            (wide, {}, 'INFEASIBLE (102): '),
+        ):
+            assert not graph.send(trajectory, **fields).accepted
+            graph.until(lambda reason=reason: reason in graph.diagnosed().values[0].value)
+        assert 'strut at t = ' in graph.diagnosed().values[0].value
+        assert not graph.seen(Phase.APPROACH)
+
+
+def test_model_is_replaced_or_refused_with_the_reason() -> None:
+    def parameters() -> DynamicParameters:
+        return DynamicParameters(
+            robot='palida',
+            description_digest=MODEL.description.digest,
+            estimator='wls',
+            standard_name=list(MODEL.parameter_names),
+            standard_value=MODEL.nominal_parameters.tolist(),
+        )
+
+    def refused(code: int, text: str, **changes) -> None:
+        model = parameters()
+        for name, value in changes.items():
+            setattr(model, name, value)
+        request = SetModel.Request(source='identified', parameters=model)
+        response = graph.call(SetModel, service, request)
+        assert (response.success, response.error_code) == (False, code)
+        assert text in response.error_msg
+
+    service, codes = 'trajectory_controller/set_model', SetModel.Response
+    names, values = list(MODEL.parameter_names), MODEL.nominal_parameters.tolist()
+    with Controller() as graph:
+        refused(codes.WRONG_STATE, 'not configured')
+        graph.activate()
+        refused(codes.WRONG_ROBOT, "'other'", robot='other')
+        refused(codes.WRONG_ROBOT, 'digest', description_digest='0' * 64)
+        less = {'standard_name': names[1:], 'standard_value': values[1:]}
+        refused(codes.WRONG_PARAMETERS, 'missing', **less)
+        refused(codes.WRONG_PARAMETERS, 'not finite', standard_value=[float('nan'), *values[1:]])
+        refused(codes.NOT_PHYSICAL, names[0], standard_value=[-1.0, *values[1:]])
+        unknown = graph.call(SetModel, service, SetModel.Request(source='mine'))
+        assert unknown.error_code == codes.UNKNOWN_SOURCE
+        request = SetModel.Request(source='identified', parameters=parameters(), friction=False)
+        assert graph.call(SetModel, service, request).success
+        graph.until(
+            lambda: graph.heard['trajectory_controller/state'][-1].model == 'wls without friction'
+        )
+
+
+@pytest.mark.parametrize(
+    ('bad', 'reason'),
+    [
+        ({'positions': [np.nan] * 6}, 'not finite'),
+        ({'positions': [0.8] * 5}, '6 joint names, but 5 positions'),
+        (
+            {'positions': [0.8] * 7, 'names': [*MODEL.actuated_joints, 'tail']},
+            "unknown joint 'tail'",
+        ),
+    ],
+)
+def test_bad_joint_states_end_all_commands(bad: dict, reason: str) -> None:
+    with Controller(robot=False) as graph:
+        graph.activate()
+        handle = graph.send(shake(), periods=5)
+        assert handle.accepted
+        graph.play(1)
+        graph.until(lambda: len(graph.commands) >= 2)
+        graph.play(2, **bad)
+        final = graph.result(handle)
+        assert final.status == GoalStatus.STATUS_ABORTED
+        assert final.result.error_code == Result.BAD_STATE
+        assert reason in final.result.error_msg
+        graph.until(lambda: graph.lifecycle() == State.PRIMARY_STATE_INACTIVE)
+        graph.until(lambda: graph.diagnosed().level == DiagnosticStatus.ERROR)
+        assert reason in graph.diagnosed().message
+        graph.until(lambda: not any(graph.commands[-1].data))
+        count = len(graph.commands)
+        graph.play(3)
+        for _ in range(20):
+            graph.executor.spin_once(timeout_sec=0.005)
+        assert len(graph.commands) == count
+
+
+def test_silence_of_the_robot_ends_all_commands() -> None:
+    with Controller('lockstep_timeout:=0.3', robot=False) as graph:
+        assert graph.transition(Transition.TRANSITION_CONFIGURE)
+        assert not graph.transition(Transition.TRANSITION_ACTIVATE)  # no state yet
+        graph.until(lambda: graph.states.get_subscription_count() > 0)
+        graph.play(0)
+        graph.until(lambda: graph.node.loop.has_recent_state)
+        assert graph.transition(Transition.TRANSITION_ACTIVATE)
+        graph.until(lambda: graph.lifecycle() == State.PRIMARY_STATE_INACTIVE)
+        graph.until(lambda: graph.diagnosed().level == DiagnosticStatus.ERROR)
+        assert 'STATE_TIMEOUT' in graph.diagnosed().message
+        graph.until(lambda: graph.commands and not any(graph.commands[-1].data))
