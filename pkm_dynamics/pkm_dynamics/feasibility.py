@@ -49,8 +49,8 @@ def check_feasibility(
     force_margin, velocity_margin : float
         Fractions of the force and velocity limits that stay free.
     stroke_margin : float
-        Fraction of each stroke, and of each passive joint's range, that stays free at
-        either end.
+        Fraction of each stroke, each passive joint's range and the workspace box that
+        stays free at either end, and of the largest tilt.
     condition_limit : float, optional
         Largest condition number of the scaled actuator Jacobian (see `conditioning`);
         None leaves it unchecked.

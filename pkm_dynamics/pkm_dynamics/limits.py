@@ -47,11 +47,12 @@ class Limits:
         )
         self.passive_names = [joints[i].name for i in self.passive]
         workspace = model.description.sidecar.get('workspace') or {}
-        self.box = (
-            np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float),
-            np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float),
-        )
-        self.tilt = float(workspace.get('tilt', np.inf))
+        lower = np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float)
+        upper = np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float)
+        span = upper - lower
+        inset = np.where(np.isfinite(span), stroke_margin * span, 0.0)
+        self.box = (lower + inset, upper - inset)
+        self.tilt = float(workspace.get('tilt', np.inf)) * (1.0 - stroke_margin)
 
     def margins(self, motion: Any, time: Array, parameters: Array | None) -> list[Margin]:
         """Return the worst margins of one block of samples, but for those of the pose."""

@@ -26,7 +26,7 @@ class DesignLimits:
     velocity_margin : float
         Fraction of the velocity limits.
     stroke_margin : float
-        Fraction of each range, at either end.
+        Fraction of each range (strokes, passive joints, workspace), at either end.
     condition_factor : float
         Largest condition number of the scaled actuator Jacobian, as a multiple of that
         at home.
@@ -62,10 +62,11 @@ class ConstraintTable:
         size = np.full(3, 0.1)
         top = np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float)
         low = np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float)
-        self._add('platform', top, size, 1.0)
-        self._add('platform', -low, size, -1.0)
+        free = np.where(np.isfinite(top - low), limits.stroke_margin * (top - low), 0.0)
+        self._add('platform', top - free, size, 1.0)
+        self._add('platform', -(low + free), size, -1.0)
         if 'tilt' in workspace:
-            upright = -np.cos(np.array([float(workspace['tilt'])]))
+            upright = -np.cos(np.array([float(workspace['tilt']) * (1.0 - limits.stroke_margin)]))
             self._add('upright', upright, np.array([0.2]), -1.0)
         if has_singularities(model):
             floor = np.array([1.0 / condition_limit])

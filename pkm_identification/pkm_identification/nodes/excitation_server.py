@@ -149,8 +149,7 @@ class ExcitationServer(Node):
     async def _on_goal(self, handle: ServerGoalHandle) -> Excite.Result:
         result = Excite.Result(bag=handle.request.bag)
         if self._busy:
-            handle.abort()
-            return _ended(result, RunEnded('BUSY', 'another excitation is under way'))
+            return self._failed(handle, result, RunEnded('BUSY', 'another run is under way'))
         self._busy = True
         quality: RecordingQuality | None = None
         try:
@@ -161,12 +160,10 @@ class ExcitationServer(Node):
             if not quality.usable:
                 raise RunEnded('BAD_RECORDING', '; '.join(quality.warnings))
         except RunEnded as end:
-            self._finish(f'{end.code}: {end}', failed=True)
-            if end.code == 'CANCELED' and handle.is_cancel_requested:
-                handle.canceled()
-            else:
-                handle.abort()
-            return _ended(result, end)
+            return self._failed(handle, result, end)
+        except Exception as error:  # an action without a result would tell nobody why
+            end = RunEnded('MOTION_FAILED', f'{type(error).__name__}: {error}')
+            return self._failed(handle, result, end)
         finally:
             recorder, self._recorder, self._run = self._recorder, None, None
             if recorder is not None:
@@ -176,6 +173,19 @@ class ExcitationServer(Node):
             f"'{result.bag}': {quality.periods} periods, {quality.samples} samples", failed=False
         )
         handle.succeed()
+        return result
+
+    def _failed(
+        self, handle: ServerGoalHandle, result: Excite.Result, end: RunEnded
+    ) -> Excite.Result:
+        """End a goal with the reason."""
+        self._finish(f'{end.code}: {end}', failed=True)
+        if end.code == 'CANCELED' and handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        result.error_code = int(getattr(Excite.Result, end.code))
+        result.error_msg = str(end)
         return result
 
     def _finish(self, text: str, failed: bool) -> None:
@@ -206,12 +216,6 @@ class ExcitationServer(Node):
         array = DiagnosticArray(status=[status])
         array.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(array)
-
-
-def _ended(result: Excite.Result, end: RunEnded) -> Excite.Result:
-    result.error_code = int(getattr(Excite.Result, end.code))
-    result.error_msg = str(end)
-    return result
 
 
 def main(args: Sequence[str] | None = None) -> None:
