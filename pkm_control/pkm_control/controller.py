@@ -137,6 +137,7 @@ class TrajectoryController:
         self._servo = JointServo(gains, self.options.velocity_cutoff)
         self._lower = np.asarray(model.lower) - self.options.stroke_tolerance
         self._upper = np.asarray(model.upper) + self.options.stroke_tolerance
+        self._actuated = [model.joint_names.index(name) for name in model.actuated_joints]
         self._force_limit = np.asarray(model.force_limit, dtype=float)
         self._rest: _Desired | None = None
         self._execution: Execution | StoppedExecution | None = None
@@ -336,9 +337,12 @@ class TrajectoryController:
     def _evaluate(self, execution: Execution | StoppedExecution, now: float) -> _Desired:
         assert self._desired is not None
         motion = execution.motion([now], self.model, initial=self._desired.motion)
-        motion = self.model.with_joint_states(motion)  # found once, used twice
-        states = self.model.actuator_states(motion)
-        return _Desired(motion, states.positions[0], states.velocities[0])
+        joints = self.model.joint_states(motion)
+        # Found once: the feedforward and the next cycle start from them.
+        motion.joint_positions, motion.joint_velocities, motion.joint_accelerations = joints
+        return _Desired(
+            motion, joints.positions[0, self._actuated], joints.velocities[0, self._actuated]
+        )
 
     def _supervise(self, phase: Phase, measured: Array, error: Array, saturated: bool) -> None:
         magnitude = np.abs(error)

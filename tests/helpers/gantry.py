@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from pkm_dynamics.motion import ActuatorStates, PlatformMotion
+from pkm_dynamics.motion import JointStates, PlatformMotion
 
 AXES = ('x', 'y', 'z')
 
@@ -21,6 +21,7 @@ class Gantry:
     def __init__(self, mass=10.0, coulomb=5.0, viscous=20.0, rotor=2.0, force_limit=200.0) -> None:
         self.description = SimpleNamespace(name='gantry', digest='0' * 64, sidecar={})
         self.actuated_joints = list(AXES)
+        self.joint_names = list(AXES)
         self.n_a = 3
         self.parameter_names = (
             ['platform.m']
@@ -51,15 +52,12 @@ class Gantry:
             q, np.tile(np.eye(3), (count, 1, 1)), np.hstack([qd, zero]), np.hstack([qdd, zero])
         )
 
-    def actuator_states(self, motion) -> ActuatorStates:
+    def joint_states(self, motion) -> JointStates:
         from pkm_description.errors import KinematicsError
 
         if motion.position.max() > self.singular_at:
             raise KinematicsError('singular')
-        return ActuatorStates(motion.position, motion.twist[:, :3], motion.acceleration[:, :3])
-
-    def with_joint_states(self, motion) -> PlatformMotion:
-        return motion
+        return JointStates(motion.position, motion.twist[:, :3], motion.acceleration[:, :3])
 
     def inverse_dynamics(self, motion, parameters=None) -> np.ndarray:
         p = self.nominal_parameters if parameters is None else parameters
