@@ -235,25 +235,22 @@ def _running(
             f"'{bag.path}': '{topic}' never reports full speed (phase RUN); load it with "
             'only_run=False to use all samples'
         )
-    trajectory_time = table.numbers('trajectory_time')[running]
-    elapsed = np.round(trajectory_time * 1e9).astype(np.int64)
-    start = int(np.sort(state_stamps[running] - elapsed)[len(elapsed) // 2])
     first, last = int(state_stamps[running].min()), int(state_stamps[running].max())
     interval = int(np.median(np.diff(stamps))) if len(stamps) > 1 else 0
     if period is None:
         return (stamps >= first) & (stamps <= last), {'periods': 0}
     length = int(round(period * 1e9))
-    skipped = max(0, -((start + interval // 2 - first) // length))
-    begin = start + skipped * length
-    periods = int((last + interval + interval // 2 - begin) // length)
+    # Whole periods from the first sample at full speed: where in the path a period
+    # begins does not matter, and none is lost to a sample that falls beside the start.
+    periods = int((last - first + interval + interval // 2) // length)
     if periods < 1:
         raise DatasetError(
             f"'{bag.path}' holds no whole period at full speed: {(last - first) * NANOSECONDS:.3f} "
             f's recorded, the period is {period:g} s'
         )
-    end = begin + periods * length
-    selection = (stamps >= begin - interval // 4) & (stamps < end - interval // 4)
-    return selection, {'periods': int(periods), 'skipped_periods': int(skipped)}
+    end = first + periods * length
+    selection = (stamps >= first - interval // 4) & (stamps < end - interval // 4)
+    return selection, {'periods': periods}
 
 
 def _seconds(stamps: Stamps, origin: int) -> NDArray[np.float64]:

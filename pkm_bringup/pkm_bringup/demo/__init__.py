@@ -1,0 +1,1 @@
+"""The demonstration: a simulated robot excited, identified and controlled through ROS 2."""

@@ -1,0 +1,92 @@
+"""The demo's two pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_identification import Validation
+from pkm_identification.datasets.bag_dataset import RUN, STATE
+from pkm_identification.datasets.bag_reader import matching, read_bag
+
+Floats = NDArray[np.float64]
+
+MEASURED_COLOUR = '0.65'
+COLOURS = ('#b2432f', '#d99a2b', '#2f6f8f')
+
+
+def draw_forces(validation: Validation, path: Path, title: str) -> Path:
+    """Measured against predicted forces of each actuator, with the prediction's band."""
+    import matplotlib.pyplot as plt
+
+    count = len(validation.joint_names)
+    rows = (count + 1) // 2
+    figure, axes = plt.subplots(
+        rows, 2, figsize=(11, 2.2 * rows + 1), sharex=True, squeeze=False, layout='constrained'
+    )
+    time = validation.time - validation.time[0]
+    for k, axis in enumerate(axes.ravel()[:count]):
+        predicted, spread = validation.predicted[:, k], 3 * validation.standard_deviation[:, k]
+        axis.plot(time, validation.measured[:, k], color=MEASURED_COLOUR, lw=0.6,
+                  label='measured, averaged over the periods')  # fmt: skip
+        axis.fill_between(time, predicted - spread, predicted + spread, color=COLOURS[2],
+                          alpha=0.3, lw=0, label='3 standard deviations of the model')  # fmt: skip
+        axis.plot(time, predicted, color=COLOURS[2], lw=1.4, label='predicted')
+        error = validation.against_measured.residual_rms[k]
+        axis.set_title(f'{validation.joint_names[k]}   residual RMS {error:.1f} N', fontsize=9)
+        axis.set_ylabel('force [N]', fontsize=8)
+        axis.tick_params(labelsize=8)
+        axis.grid(alpha=0.25)
+    for axis in axes[-1]:
+        axis.set_xlabel('time in the period [s]', fontsize=8)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc='outside lower center', ncol=3, fontsize=9, frameon=False)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+    return path
+
+
+def draw_tracking(bags: dict[str, Path], joint_names: list[str], path: Path, title: str) -> Path:
+    """Position errors of each actuator over the circle, one line a run."""
+    import matplotlib.pyplot as plt
+
+    count = len(joint_names)
+    rows = (count + 1) // 2
+    figure, axes = plt.subplots(
+        rows, 2, figsize=(11, 2.2 * rows + 1), sharex=True, sharey=True, squeeze=False,
+        layout='constrained',
+    )  # fmt: skip
+    for colour, (name, bag) in zip(COLOURS, bags.items(), strict=False):
+        time, error = tracking_errors(bag, joint_names)
+        rms = 1e3 * float(np.sqrt(np.mean(error**2)))
+        for k, axis in enumerate(axes.ravel()[:count]):
+            label = f'{name} ({rms:.3f} mm RMS)'
+            axis.plot(time, 1e3 * error[:, k], color=colour, lw=0.9, label=label)
+    for k, axis in enumerate(axes.ravel()[:count]):
+        axis.set_title(joint_names[k], fontsize=9)
+        axis.set_ylabel('error [mm]', fontsize=8)
+        axis.tick_params(labelsize=8)
+        axis.grid(alpha=0.25)
+    for axis in axes[-1]:
+        axis.set_xlabel('time at full speed [s]', fontsize=8)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc='outside lower center', ncol=3, fontsize=9, frameon=False)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+    return path
+
+
+def tracking_errors(bag: Path, joint_names: list[str]) -> tuple[Floats, Floats]:
+    """Times (N,) [s] at full speed and desired minus measured positions (N, n_a) [m, rad]."""
+    recording = read_bag(bag, [STATE])
+    topic = matching(list(recording.topics), STATE)[0]
+    table = recording.table(topic)
+    running = table.numbers('phase') == RUN
+    names, columns = table.by_joint(('desired_position', 'position'))
+    order = [names.index(name) for name in joint_names]
+    error = (columns['desired_position'] - columns['position'])[running][:, order]
+    return table.numbers('trajectory_time')[running], error

@@ -1,0 +1,123 @@
+"""Nodes as child processes: start them, watch them, end them, keep what they said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from pkm_description import PkmError
+
+TERMINATION_TIMEOUT = 10.0  # [s] from SIGINT to SIGKILL
+SHOWN_LINES = 8
+
+
+class ProcessError(PkmError):
+    """A node ended by itself or cannot be started."""
+
+
+@dataclass
+class _Running:
+    process: subprocess.Popen[bytes]
+    log: Path
+    file: IO[bytes]
+
+
+@dataclass
+class NodeProcesses:
+    """Child processes, one a node, that end with this context.
+
+    Parameters
+    ----------
+    log_folder : Path
+        Each node's output goes to `<node>.log` in it.
+    environment : mapping, optional
+        Variables added to those of this process.
+    """
+
+    log_folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    _running: dict[str, _Running] = field(default_factory=dict, init=False)
+
+    def start(self, node: str, module: str, parameters: Mapping[str, Any] | None = None) -> None:
+        """Start `python -m module` as the node `node` with ROS parameters."""
+        if node in self._running:
+            raise ProcessError(f"node '{node}' is already running")
+        self.log_folder.mkdir(parents=True, exist_ok=True)
+        log = self.log_folder / f'{node}.log'
+        command = [sys.executable, '-m', module, *_ros_arguments(parameters or {})]
+        file = log.open('ab')
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self.environment},
+                start_new_session=True,
+            )
+        except OSError as error:
+            file.close()
+            raise ProcessError(f"node '{node}' cannot be started: {error}") from error
+        self._running[node] = _Running(process, log, file)
+
+    def check(self) -> None:
+        """Raise ProcessError where a node has ended, with the end of its log."""
+        for node, running in self._running.items():
+            status = running.process.poll()
+            if status is not None:
+                raise ProcessError(
+                    f"node '{node}' ended with status {status}; the end of {running.log}:\n"
+                    + last_lines(running.log)
+                )
+
+    def stop(self, *nodes: str) -> None:
+        """End the named nodes (all without names): SIGINT, then SIGKILL after a while."""
+        names = nodes or tuple(reversed(self._running))
+        ending = [self._running.pop(name) for name in names if name in self._running]
+        for running in ending:
+            if running.process.poll() is None:
+                running.process.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + TERMINATION_TIMEOUT
+        for running in ending:
+            try:
+                running.process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                running.process.kill()
+                running.process.wait()
+            running.file.close()
+
+    def __enter__(self) -> NodeProcesses:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def last_lines(log: Path, count: int = SHOWN_LINES) -> str:
+    """Return the last lines of a log."""
+    try:
+        lines = log.read_text(encoding='utf-8', errors='replace').splitlines()
+    except OSError:
+        return ''
+    return '\n'.join(lines[-count:])
+
+
+def _ros_arguments(parameters: Mapping[str, Any]) -> Sequence[str]:
+    arguments = ['--ros-args']
+    for name, value in parameters.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        arguments += ['-p', f'{name}:={text}']
+    return arguments

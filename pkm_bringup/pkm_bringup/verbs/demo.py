@@ -1,0 +1,63 @@
+"""pkm demo: the whole way on a simulated robot, through real ROS 2 nodes."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the verb and its options."""
+    parser = subparsers.add_parser(
+        'demo',
+        help='excite, identify and control a simulated robot through ROS 2',
+        description=(
+            'Start the nodes, excite and record the simulated robot, identify it, and drive the '
+            'inclined circle without a model, with the rigid-body model and with the whole model.'
+        ),
+    )
+    parser.add_argument(
+        '--output', type=Path, default=None,
+        help='folder for bags, model, plots and logs; must be empty or not exist '
+        '(default: demo_output/<date and time>)',
+    )  # fmt: skip
+    parser.add_argument(
+        '--robot', default='palida', help='library robot with a shipped excitation (default palida)'
+    )
+    parser.add_argument(
+        '--excitation', default='', help='trajectory file (default: the one shipped for the robot)'
+    )
+    parser.add_argument(
+        '--estimator', default='gauss_markov', help='estimator (default gauss_markov)'
+    )
+    parser.add_argument(
+        '--periods', type=int, default=10, help='recorded periods of the excitation, count'
+    )
+    parser.add_argument(
+        '--circle-periods', type=int, default=8, help='recorded rounds of each circle, count'
+    )
+    parser.add_argument('--seed', type=int, default=0, help="seed of the robot's noise, integer")
+    parser.add_argument('--json', action='store_true', help='print the summary as JSON on stdout')
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the demo."""
+    from pkm_bringup.demo.demo import run_demo
+    from pkm_bringup.demo.scenario import DemoOptions
+
+    output = arguments.output or Path('demo_output') / time.strftime('%Y-%m-%d_%H-%M-%S')
+    run_demo(
+        DemoOptions(
+            output=output,
+            robot=arguments.robot,
+            excitation=arguments.excitation,
+            estimator=arguments.estimator,
+            periods=arguments.periods,
+            circle_periods=arguments.circle_periods,
+            seed=arguments.seed,
+        ),
+        as_json=arguments.json,
+    )
+    return 0
