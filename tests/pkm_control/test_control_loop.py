@@ -160,6 +160,18 @@ def test_watchdog_sends_zero_once_and_ends_the_motion() -> None:
     assert [outcome.code for outcome in bench.outcomes] == [ErrorCode.STATE_TIMEOUT]
 
 
+def test_watchdog_does_not_take_old_stamps_for_life() -> None:
+    bench = Bench(timeout=0.05)
+    bench.feed(state(0))
+    bench.loop.activate()
+    end = time.monotonic() + 5.0
+    while not bench.faults and time.monotonic() < end:
+        bench.feed(state(0))
+        bench.loop.watch()
+    assert bench.faults[0].code is ErrorCode.STATE_TIMEOUT
+    assert bench.sent[-1] == 'zero'
+
+
 def test_deactivation_sends_zero_once_and_reports_the_motion() -> None:
     bench = active()
     controller = bench.loop.controller

@@ -70,7 +70,7 @@ class ControlLoop:
     rate : float or None
         Cycles a second [Hz] at absolute deadlines; None for one cycle per state.
     state_timeout : float [s]
-        Commands stop when no state has come for this long.
+        Commands stop when no state with a new stamp has come for this long.
     on_fault : callable
         Called after commands have stopped for a reason; in the thread of the loop.
     on_outcome : callable
@@ -184,7 +184,10 @@ class ControlLoop:
         self._bad = None
         stamp = message.header.stamp
         nanoseconds = stamp.sec * 1_000_000_000 + stamp.nanosec
-        self._latest = _Measurement(stamp, nanoseconds, positions, time.monotonic())
+        latest, arrival = self._latest, time.monotonic()
+        if self.commanding and latest is not None and latest.nanoseconds == nanoseconds:
+            arrival = latest.arrival  # a clock that stands still is no sign of life
+        self._latest = _Measurement(stamp, nanoseconds, positions, arrival)
         return True
 
     def watch(self) -> None:
