@@ -1,0 +1,158 @@
+"""Arguments that several verbs share, and what they become."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+    from pkm_dynamics.trajectories import Trajectory
+
+ROBOT = 'library name (see `pkm robots`) or path of a .urdf or .xacro file'
+NAMED_TRAJECTORIES = ('circle', 'mirrored_circle', 'shipped')
+TRAJECTORY = (
+    'trajectory or excitation design file (.yaml), or one of circle (the inclined benchmark '
+    'circle), mirrored_circle, shipped (the excitation shipped for the robot)'
+)
+DATA = 'rosbag2 folder, .mcap, .db3, .csv or .npz file; positions [m, rad], efforts [N, N m], '
+DATA += 'currents [A]'
+
+
+def add_robot(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    """Add the option --robot."""
+    parser.add_argument('--robot', required=required, metavar='ROBOT', help=ROBOT)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option --json."""
+    parser.add_argument(
+        '--json', action='store_true', help='print the result as JSON, in SI units'
+    )
+
+
+def add_signals(parser: argparse.ArgumentParser, also: str = '') -> None:
+    """Add the option --option and that for cut-off bags."""
+    parser.add_argument(
+        '--option',
+        action='append',
+        default=[],
+        metavar='NAME=VALUE',
+        help='repeatable; of the signals: method=auto|fourier|filter, period=[s], harmonics=[1], '
+        f'cutoff=[Hz], skip_periods=[1]{also}',
+    )
+    parser.add_argument(
+        '--allow-incomplete',
+        action='store_true',
+        help='read a bag that was cut off up to its last whole chunk',
+    )
+
+
+def load_model(robot: str) -> ClosedChainModel:
+    """Return the model of a library robot or of a description file."""
+    import pkm_description
+    import pkm_dynamics
+
+    return pkm_dynamics.ClosedChainModel(pkm_description.load(robot))
+
+
+def load_data(path: str, allow_incomplete: bool) -> Any:
+    """Return a dataset; only bags can be incomplete."""
+    from pkm_identification import load
+
+    return load(path, allow_incomplete=True) if allow_incomplete else load(path)
+
+
+def parse_options(texts: Sequence[str]) -> dict[str, Any]:
+    """Return options given as NAME=VALUE, the values being YAML scalars or lists.
+
+    Raises
+    ------
+    EstimationError
+        Something else was given, or a name twice.
+    """
+    import yaml
+
+    from pkm_description.errors import EstimationError
+
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, separator, value = text.partition('=')
+        if not separator or not name:
+            raise EstimationError(f"option '{text}' must have the form NAME=VALUE")
+        if name in options:
+            raise EstimationError(f"option '{name}' is given twice")
+        try:
+            options[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise EstimationError(f"option '{name}': '{value}' is not a YAML value") from error
+    return options
+
+
+def load_trajectory(text: str, model: ClosedChainModel) -> Trajectory:
+    """Return a named trajectory, or that of a file; it must be made for this robot.
+
+    Raises
+    ------
+    TrajectoryError
+        The file is no trajectory, or belongs to another robot; or the name is unknown.
+    """
+    from pkm_description.errors import TrajectoryError
+    from pkm_dynamics.trajectories import benchmark_circle
+    from pkm_identification.excitation import load_excitation
+
+    robot = model.description.name
+    if text in ('circle', 'mirrored_circle'):
+        if not model.platform_determines_joints:
+            raise TrajectoryError(
+                f"'{text}' needs a platform with six degrees of freedom; robot '{robot}' has "
+                f'{model.n_a}'
+            )
+        return benchmark_circle(model, mirrored=text == 'mirrored_circle')
+    trajectory = load_excitation(robot) if text == 'shipped' else read_trajectory(text)
+    if trajectory.robot and trajectory.robot != robot:
+        raise TrajectoryError(
+            f"'{text}' was made for robot '{trajectory.robot}', not for '{robot}'"
+        )
+    return trajectory.ordered(model.actuated_joints)
+
+
+def read_trajectory(text: str) -> Trajectory:
+    """Return the trajectory of a trajectory file or of a saved design."""
+    from pkm_description.errors import TrajectoryError
+    from pkm_dynamics.trajectories import load_trajectory as load_file
+    from pkm_identification.excitation import ExcitationDesign
+
+    path = Path(text)
+    if not path.is_file():
+        raise TrajectoryError(
+            f"there is no trajectory file '{text}'; valid are a .yaml file or "
+            f'{", ".join(NAMED_TRAJECTORIES)}'
+        )
+    return ExcitationDesign.load(path).trajectory if is_design(path) else load_file(path)
+
+
+def is_design(path: Path) -> bool:
+    """Whether a file holds an excitation design rather than a bare trajectory."""
+    from pkm_identification.excitation.excitation_design import FORMAT
+
+    with path.open('rb') as file:
+        return f'format: {FORMAT}'.encode() in file.read(4096)
+
+
+def positive(text: str) -> float:
+    """Return a positive finite number, as argparse's `type`."""
+    value = float(text)
+    if not 0.0 < value < float('inf'):
+        raise argparse.ArgumentTypeError(f'{text} is not a positive number')
+    return value
+
+
+def count(text: str) -> int:
+    """Return a whole number of at least one, as argparse's `type`."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f'{text} is not a whole number >= 1')
+    return value

@@ -1,0 +1,102 @@
+"""The command `pkm`: one verb a file in `pkm_bringup/verbs`.
+
+Usage: pkm VERB ..., or python -m pkm_bringup.cli VERB ...
+Exit status: 0 on success, 1 on an error in data or files, 2 on wrong usage, 130 when
+interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pkm_bringup.console import print_error
+
+VERBS = (
+    'robots', 'describe', 'export', 'excite', 'simulate', 'identify', 'validate', 'demo', 'bench',
+)  # fmt: skip
+DESCRIPTION = """\
+Parallel robots from description to identified model and feedforward:
+describe, design excitation, execute and record, identify, validate, control."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong and where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with status 2."""
+        print_error(self.prog, f'{message} (see {self.prog} --help)')
+        raise SystemExit(2)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser with all verbs."""
+    parser = Parser(
+        prog='pkm', description=DESCRIPTION, formatter_class=argparse.RawTextHelpFormatter
+    )
+    verbs = parser.add_subparsers(title='verbs', metavar='VERB', required=True, dest='verb')
+    folder = Path(__file__).parent / 'verbs'
+    for name in VERBS:
+        if (folder / f'{name}.py').is_file():
+            import_module(f'pkm_bringup.verbs.{name}').add_parser(verbs)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit status.
+    """
+    try:
+        arguments = build_parser().parse_args(argv)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 2
+    return _run(arguments)
+
+
+def _run(arguments: Any) -> int:
+    from pkm_description.errors import PkmError
+
+    program = f'pkm {arguments.verb}'
+    try:
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except PkmError as error:
+        print_error(program, error)
+        return 1
+    except OSError as error:
+        where = f"'{error.filename}': " if error.filename else ''
+        print_error(program, f'{where}{error.strerror or error}')
+        return 1
+    except KeyboardInterrupt:
+        print_error(program, 'interrupted')
+        return 130
+    except Exception as error:
+        if os.environ.get('PKM_TRACEBACK'):
+            raise
+        print_error(
+            program,
+            f'defect in pkm: {type(error).__name__}: {error} (PKM_TRACEBACK=1 shows where)',
+        )
+        return 1
+    return status
+
+
+if __name__ == '__main__':
+    sys.exit(main())

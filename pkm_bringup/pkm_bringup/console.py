@@ -1,0 +1,137 @@
+"""What a person or a machine sees: tables, JSON, progress, errors in one line."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+Update = Callable[[str, float | None], None]
+
+QUIET_TIME = 2.0  # [s] without a word, and between two lines where there is no terminal
+
+
+def print_error(program: str, message: object) -> None:
+    """Print an error as one line on stderr."""
+    text = ' '.join(str(message).split()) or type(message).__name__
+    sys.stderr.write(f'{program}: error: {text}\n')
+
+
+def print_note(message: str) -> None:
+    """Print a remark on stderr, where it disturbs no pipe."""
+    sys.stderr.write(f'{message}\n')
+
+
+def print_json(content: Any) -> None:
+    """Print plain values, arrays and mappings as JSON on stdout.
+
+    Numbers that JSON cannot hold (nan, infinities) become null.
+    """
+    sys.stdout.write(json.dumps(_plain(content), indent=2, allow_nan=False) + '\n')
+
+
+def print_table(
+    header: Sequence[str], rows: Sequence[Sequence[Any]], title: str = '', indent: str = ''
+) -> None:
+    """Print a table on stdout: texts to the left, numbers to the right, nothing cut off."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(header))]
+    lines = [f'{indent}{title}'] if title else []
+    for line in [list(header), ['-' * width for width in widths], *cells]:
+        parts = [
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(line, widths, right, strict=True)
+        ]
+        lines.append((indent + '  '.join(parts)).rstrip())
+    sys.stdout.write('\n'.join(lines) + '\n')
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Update]:
+    """Show progress on stderr while the block runs.
+
+    Yields a function that takes what is being done and the fraction done, 0..1, or
+    None where that is unknown. A terminal shows a bar; anything else gets a line every
+    two seconds. What takes less time than that prints nothing.
+    """
+    state = _State(title)
+    stop = threading.Event()
+    show = _show_bar if sys.stderr.isatty() else _show_lines
+    thread = threading.Thread(target=show, args=(state, stop), daemon=True)
+    thread.start()
+    try:
+        yield state.update
+    finally:
+        stop.set()
+        thread.join()
+
+
+class _State:
+    """What a running block last said about itself."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.start = time.monotonic()
+        self.phase = ''
+        self.fraction: float | None = None
+
+    def update(self, phase: str, fraction: float | None = None) -> None:
+        self.phase, self.fraction = phase, fraction
+
+    @property
+    def text(self) -> str:
+        return f'{self.title}: {self.phase}' if self.phase else self.title
+
+
+def _show_lines(state: _State, stop: threading.Event) -> None:
+    while not stop.wait(QUIET_TIME):
+        done = '' if state.fraction is None else f' {100 * state.fraction:.0f} %,'
+        print_note(f'{state.text}{done} {time.monotonic() - state.start:.0f} s')
+
+
+def _show_bar(state: _State, stop: threading.Event) -> None:
+    if stop.wait(QUIET_TIME):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(state.text, total=None)
+        while not stop.wait(0.1):
+            total = None if state.fraction is None else 1.0
+            bar.update(task, description=state.text, total=total, completed=state.fraction or 0.0)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return '-'
+    if isinstance(value, bool):
+        return 'yes' if value else 'no'
+    if isinstance(value, float):
+        return f'{value:.5g}'
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if hasattr(value, 'tolist'):  # arrays and numbers of numpy
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple | set):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)

@@ -1,0 +1,63 @@
+"""Result files: never overwritten, never half-written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from pkm_description.errors import PkmError
+
+
+class OutputError(PkmError):
+    """A result cannot go where the user wants it."""
+
+
+def check_output(path: str | Path, suffixes: tuple[str, ...] = ()) -> Path:
+    """Return the path of a result, before time is spent on making it.
+
+    Raises
+    ------
+    OutputError
+        The file exists, its folder cannot be written, or its name does not end as its
+        content needs.
+    """
+    path = Path(path)
+    if suffixes and path.suffix not in suffixes:
+        raise OutputError(f"'{path}' must end in {' or '.join(suffixes)}")
+    if path.exists() or path.is_symlink():
+        raise OutputError(f"'{path}' exists already and is not overwritten")
+    parent = path.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise OutputError(f"'{path}' cannot be written: '{parent}' is not a writable folder")
+    return path
+
+
+def write_output(path: Path, write: Callable[[Path], object]) -> Path:
+    """Let `write` fill a temporary file of the same suffix, then put it in place.
+
+    Raises
+    ------
+    OutputError
+        The file has appeared meanwhile or cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(suffix=path.suffix, prefix='.pkm_', dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        write(temporary)
+        temporary.chmod(0o644)
+        os.link(temporary, path)  # fails where the file exists
+    except FileExistsError:
+        raise OutputError(f"'{path}' exists already and is not overwritten") from None
+    except OSError as error:
+        raise OutputError(f"'{path}' cannot be written: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+    return path

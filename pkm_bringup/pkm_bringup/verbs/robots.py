@@ -1,0 +1,41 @@
+"""`pkm robots`: what the library holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pkm_bringup.arguments import add_json
+from pkm_bringup.console import print_json, print_table
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    text = 'list the robots of the library'
+    parser = subparsers.add_parser('robots', help=text, description=text)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: Any) -> int:
+    """Print name, title and numbers of each robot."""
+    import pkm_description
+
+    robots = []
+    for name in pkm_description.library():
+        description = pkm_description.load(name)
+        robots.append(
+            {
+                'name': name,
+                'title': str(description.sidecar.get('title', '')),
+                'actuators': len(description.actuators),
+                'links': len(description.links),
+                'constraints': len(description.constraints),
+                'path': str(description.path),
+            }
+        )
+    if arguments.json:
+        print_json(robots)
+        return 0
+    header = ('name', 'actuators', 'links', 'constraints', 'title')
+    print_table(header, [[robot[key] for key in header] for robot in robots])
+    return 0
