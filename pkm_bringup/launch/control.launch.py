@@ -104,6 +104,7 @@ def node(
         remappings=[(topic, LaunchConfiguration(argument)) for topic, argument in TOPICS.items()],
         ros_arguments=["--log-level", LaunchConfiguration("log_level")],
         output="screen",
+        sigterm_timeout="15",  # [s] the robot stops, a bag is closed
     )
 
 

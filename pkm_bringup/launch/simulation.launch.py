@@ -1,6 +1,6 @@
 """Simulated robot with the controller and the servers that excite and identify it.
 
-Usage: ros2 launch pkm_bringup simulation.launch.py lockstep:=true viewer:=rviz
+Usage: ros2 launch pkm_bringup simulation.launch.py viewer:=rviz
 The arguments of view.launch.py and control.launch.py are arguments of this file, too.
 """
 
@@ -19,10 +19,10 @@ HERE = Path(__file__).parent
 ARGUMENTS = (
     DeclareLaunchArgument(
         "lockstep",
-        default_value="false",
+        default_value="true",
         choices=["true", "false"],
-        description="Let the robot wait for the command of each step, so that results do not "
-        "depend on the load of the machine.",
+        description="Let the robot wait for the command of each step: as fast as it goes, with "
+        "results that do not depend on the load of the machine. false: in real time.",
     ),
     DeclareLaunchArgument(
         "seed", default_value="0", description="Seed of the measurement noise, 0 to 2147483647."
@@ -69,6 +69,7 @@ def simulated_robot() -> Node:
         ],
         ros_arguments=["--log-level", LaunchConfiguration("log_level")],
         output="screen",
+        sigterm_timeout="15",
         on_exit=Shutdown(reason="the simulated robot has ended"),
     )
 

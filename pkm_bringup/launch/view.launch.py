@@ -72,6 +72,7 @@ def node(package: str, name: str) -> Node:
         remappings=[("joint_states", LaunchConfiguration("joint_states"))],
         ros_arguments=["--log-level", LaunchConfiguration("log_level")],
         output="screen",
+        sigterm_timeout="15",
     )
 
 
