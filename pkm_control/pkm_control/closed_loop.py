@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_control.controller import StepResult, TrajectoryController
+from pkm_control.control_types import StepResult
+from pkm_control.controller import TrajectoryController
 from pkm_control.outcome import Outcome
 from pkm_dynamics.trajectories import Phase, Trajectory
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pkm_control.control_types import ControlFault, ControllerOptions, StepResult
 from pkm_control.feedforward import Feedforward
 from pkm_control.gains import ServoGains
 from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
-from pkm_control.servo import VELOCITY_CUTOFF, JointServo
+from pkm_control.servo import JointServo
 from pkm_description.errors import PkmError
 from pkm_dynamics.rotations import rotation_to_rpy
 from pkm_dynamics.trajectories import Execution, Phase, StoppedExecution, Trajectory
@@ -25,80 +26,6 @@ if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel, PlatformMotion
 
 Array = NDArray[np.float64]
-
-
-class ControlFault(PkmError):
-    """The controller cannot go on: commands stop, the drives' brakes take over.
-
-    Attributes
-    ----------
-    code : ErrorCode
-    outcome : Outcome or None
-        Of the motion that this ends, if one was under way.
-    """
-
-    def __init__(self, code: ErrorCode, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.outcome: Outcome | None = None
-
-
-@dataclass(frozen=True)
-class ControllerOptions:
-    """Bounds and times of the controller.
-
-    Attributes
-    ----------
-    velocity_cutoff : float [Hz]
-        Low pass of the derivative part.
-    max_position_error : float [m, rad]
-        A larger error of any actuator ends the motion by a smooth stop.
-    fault_position_error : float [m, rad]
-        A larger error of any actuator stops commanding at once.
-    stroke_tolerance : float [m, rad]
-        A measured position this far beyond the stroke ends the motion by a smooth stop.
-    stop_time : float [s]
-        From full speed to rest; shortened to one period of the trajectory.
-    """
-
-    velocity_cutoff: float = VELOCITY_CUTOFF
-    max_position_error: float = 0.02
-    fault_position_error: float = 0.1
-    stroke_tolerance: float = 1e-3
-    stop_time: float = 0.5
-
-
-@dataclass(frozen=True)
-class StepResult:
-    """One cycle: arrays (n_a,) in the order of the actuated joints.
-
-    Attributes
-    ----------
-    command, feedforward, feedback : [N, N m]
-        The command is clamped to the force limits.
-    saturated : (n_a,) bool
-    desired_position, desired_velocity, position : [m, rad], [m/s, rad/s]
-    trajectory_time : float [s]
-        Path parameter, 0 where the first recorded period begins.
-    outcome : Outcome or None
-        Set in the cycle in which a motion ends.
-    """
-
-    time: float
-    phase: Phase
-    trajectory_time: float
-    period_index: int
-    fraction: float
-    time_left: float
-    desired_position: Array
-    desired_velocity: Array
-    position: Array
-    feedforward: Array
-    feedback: Array
-    command: Array
-    saturated: NDArray[np.bool_]
-    model: str
-    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
-from pkm_control.controller import ControlFault, StepResult, TrajectoryController
+from pkm_control.control_types import ControlFault, StepResult
+from pkm_control.controller import TrajectoryController
 from pkm_control.loop_statistics import LoopStatistics
 from pkm_control.nodes.joint_state_reader import JointStateReader
 from pkm_control.outcome import ErrorCode, Outcome

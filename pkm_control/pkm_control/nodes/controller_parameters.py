@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pkm_control.controller import ControllerOptions
+from pkm_control.control_types import ControllerOptions
 from pkm_control.gains import BANDWIDTH, DAMPING
 from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_description.nodes.parameters import NodeParameter

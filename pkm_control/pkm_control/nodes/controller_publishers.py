@@ -12,7 +12,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray
 
-from pkm_control.controller import StepResult
+from pkm_control.control_types import StepResult
 from pkm_dynamics.nodes.command_stamps import stamp_command
 from pkm_msgs.msg import ControllerState
 

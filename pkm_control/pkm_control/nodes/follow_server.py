@@ -12,7 +12,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
 
-from pkm_control.controller import ControlFault
+from pkm_control.control_types import ControlFault
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
 from pkm_description.errors import PkmError, TrajectoryError

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
-from pkm_control.controller import ControlFault
+from pkm_control.control_types import ControlFault
 from pkm_control.outcome import ErrorCode
 
 Array = NDArray[np.float64]

@@ -13,7 +13,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 import pkm_description
-from pkm_control.controller import ControlFault, TrajectoryController
+from pkm_control.control_types import ControlFault
+from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
 from pkm_control.nodes.control_loop import ControlLoop
