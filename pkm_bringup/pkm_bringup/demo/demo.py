@@ -28,6 +28,9 @@ MODULES = {
 }
 
 
+PLAIN_WIDTH = 120  # characters of a table where the output is no terminal
+
+
 def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
     """Run the whole demo; everything is written below `options.output`."""
     output = options.output.resolve()
@@ -41,6 +44,8 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
     os.environ.setdefault('MPLBACKEND', 'Agg')
     model = ClosedChainModel(pkm_description.load(options.robot))
     console = Console(stderr=as_json)
+    if not console.is_terminal:
+        console = Console(stderr=as_json, width=PLAIN_WIDTH)
     begun = time.monotonic()
     with NodeProcesses(output / 'log') as processes, _StepProgress(console) as progress:
         result = _play(options, model, processes, progress)

@@ -14,6 +14,7 @@ from pkm_identification.datasets.bag_reader import matching, read_bag
 Floats = NDArray[np.float64]
 
 MEASURED_COLOUR = '0.65'
+SHOWN_TIME = 3.0  # [s]
 COLOURS = ('#b2432f', '#d99a2b', '#2f6f8f')
 
 
@@ -61,10 +62,11 @@ def draw_tracking(bags: dict[str, Path], joint_names: list[str], path: Path, tit
     )  # fmt: skip
     for colour, (name, bag) in zip(COLOURS, bags.items(), strict=False):
         time, error = tracking_errors(bag, joint_names)
+        shown = time <= SHOWN_TIME
         rms = 1e3 * float(np.sqrt(np.mean(error**2)))
         for k, axis in enumerate(axes.ravel()[:count]):
             label = f'{name} ({rms:.3f} mm RMS)'
-            axis.plot(time, 1e3 * error[:, k], color=colour, lw=0.9, label=label)
+            axis.plot(time[shown], 1e3 * error[shown, k], color=colour, lw=0.9, label=label)
     for k, axis in enumerate(axes.ravel()[:count]):
         axis.set_title(joint_names[k], fontsize=9)
         axis.set_ylabel('error [mm]', fontsize=8)

@@ -56,8 +56,10 @@ class DemoOptions:
     excitation : str
         File of the excitation; the one shipped for the robot where empty.
     estimator : str
-    periods, circle_periods : int
-        Recorded whole periods of the excitation and of each circle.
+    periods, circle_periods, validation_periods : int
+        Recorded whole periods of the excitation, of each circle, and of those circles
+        whose forces are predicted: the servo turns the position sensors' noise into real
+        forces, which only averaging removes.
     seed : int
         Of the simulated robot's noise.
     """
@@ -67,7 +69,8 @@ class DemoOptions:
     excitation: str = ''
     estimator: str = 'gauss_markov'
     periods: int = 10
-    circle_periods: int = 8
+    circle_periods: int = 4
+    validation_periods: int = 20
     seed: int = 0
 
 
@@ -165,12 +168,16 @@ class Scenario:
         client.wait_until_ready()
         client.switch_unmodelled_effects(False)
         modelled = self._identify('excitation', 'model')
+        long = self._options.validation_periods
         tracking: dict[str, Floats] = {}
         bags: dict[str, Path] = {}
         for name in (NO_MODEL, RIGID_BODY, FULL):
-            tracking[name], bags[name] = self._drive(name, modelled.model_file, self._circle)
+            periods = long if name == FULL else 0
+            tracking[name], bags[name] = self._drive(
+                name, modelled.model_file, self._circle, periods
+            )
         modelled.circle = self._validate(bags[FULL], modelled)
-        _, mirror = self._drive('mirrored circle', modelled.model_file, self._mirror)
+        _, mirror = self._drive('mirrored circle', modelled.model_file, self._mirror, long)
         modelled.mirrored = self._validate(mirror, modelled)
         high: dict[str, Floats] = {}
         self._restart_controller(HIGH_GAINS)
@@ -182,10 +189,11 @@ class Scenario:
         client.wait_until_ready()
         client.switch_unmodelled_effects(True)
         unmodelled = self._identify('excitation with unmodelled effects', 'model_unmodelled')
-        _, bag = self._drive('circle, unmodelled effects', unmodelled.model_file, self._circle)
+        _, bag = self._drive('circle, unmodelled effects', unmodelled.model_file, self._circle,
+                             long)  # fmt: skip
         unmodelled.circle = self._validate(bag, unmodelled)
         _, bag = self._drive('mirrored circle, unmodelled effects', unmodelled.model_file,
-                             self._mirror)  # fmt: skip
+                             self._mirror, long)  # fmt: skip
         unmodelled.mirrored = self._validate(bag, unmodelled)
         truth = modelled.result.matrix @ model.nominal_parameters
         return DemoResult(modelled, unmodelled, tracking, high, bags, truth)
@@ -200,7 +208,9 @@ class Scenario:
         self._client.identify(bag, self._options.estimator, model_file)
         return Identification(bag, model_file, load_result(model_file, self._model))
 
-    def _drive(self, step: str, model_file: Path, trajectory: Trajectory) -> tuple[Floats, Path]:
+    def _drive(
+        self, step: str, model_file: Path, trajectory: Trajectory, periods: int = 0
+    ) -> tuple[Floats, Path]:
         """Drive a trajectory with the model that the step's name tells; return RMS errors, bag."""
         if step.startswith(NO_MODEL):
             self._client.remove_model()
@@ -208,7 +218,7 @@ class Scenario:
             friction = step != RIGID_BODY
             self._client.apply_model(model_file, friction=friction)
         bag = self._options.output / 'bags' / _slug(step)
-        result = self._record(step, trajectory, self._options.circle_periods, bag)
+        result = self._record(step, trajectory, periods or self._options.circle_periods, bag)
         return np.array(result.quality.tracking_rms), bag
 
     def _record(self, step: str, trajectory: Trajectory, periods: int, bag: Path) -> Any:

@@ -17,18 +17,19 @@ from pkm_identification import Validation
 def parameter_table(result: DemoResult) -> Table:
     """Parameters: estimate, standard deviation, truth, distance in standard deviations."""
     table = Table(title='Identified parameters (unmodelled effects off)')
-    table.add_column('parameter')
+    table.add_column('parameter', no_wrap=True)
     for name in ('estimate', 'std. deviation', 'truth', 'error / std.'):
         table.add_column(name, justify='right')
-    table.add_column('unit')
+    table.add_column('unit', no_wrap=True)
+    table.add_column('stands for')
     found = result.modelled.result
-    for name, value, deviation, truth, unit in zip(
-        found.expressions, found.values, found.standard_deviation, result.truth, found.units,
-        strict=True,
+    for name, value, deviation, truth, unit, expression in zip(
+        found.names, found.values, found.standard_deviation, result.truth, found.units,
+        found.expressions, strict=True,
     ):  # fmt: skip
         table.add_row(
             name, f'{value:.4f}', f'{deviation:.4f}', f'{truth:.4f}',
-            f'{(value - truth) / deviation:+.2f}', unit,
+            f'{(value - truth) / deviation:+.2f}', unit, '' if expression == name else expression,
         )  # fmt: skip
     return table
 

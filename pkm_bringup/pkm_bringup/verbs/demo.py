@@ -35,8 +35,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         '--periods', type=int, default=10, help='recorded periods of the excitation, count'
     )
     parser.add_argument(
-        '--circle-periods', type=int, default=8, help='recorded rounds of each circle, count'
+        '--circle-periods', type=int, default=4, help='recorded rounds of each circle, count'
     )
+    parser.add_argument(
+        '--validation-periods', type=int, default=20,
+        help='recorded rounds of the circles whose forces are predicted, count',
+    )  # fmt: skip
     parser.add_argument('--seed', type=int, default=0, help="seed of the robot's noise, integer")
     parser.add_argument('--json', action='store_true', help='print the summary as JSON on stdout')
     parser.set_defaults(run=run)
@@ -56,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
             estimator=arguments.estimator,
             periods=arguments.periods,
             circle_periods=arguments.circle_periods,
+            validation_periods=arguments.validation_periods,
             seed=arguments.seed,
         ),
         as_json=arguments.json,
