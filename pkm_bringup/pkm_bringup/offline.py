@@ -1,0 +1,148 @@
+"""A simulated robot and its controller in one fast loop, and what they recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pkm_control.closed_loop import ClosedLoopRecording, run_closed_loop
+from pkm_control.controller import TrajectoryController
+from pkm_control.feedforward import (
+    Feedforward,
+    identified_feedforward,
+    no_feedforward,
+    nominal_feedforward,
+)
+from pkm_control.gains import servo_gains
+from pkm_description.errors import SimulationError, TrajectoryError
+from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
+from pkm_dynamics.simulation.effects import SWITCHES
+from pkm_dynamics.trajectories import Execution, Trajectory
+from pkm_identification import load_result
+
+if TYPE_CHECKING:
+    from pkm_description import Description
+    from pkm_dynamics import ClosedChainModel
+
+SETTLE_TIME = 0.5  # [s] at rest before and after the motion
+
+
+def effects_of(description: Description, choice: str) -> PlantEffects:
+    """Return the effects of a plant: all, modelled (no Stribeck, no cogging) or none."""
+    effects = PlantEffects.from_description(description)
+    if choice == 'none':
+        return effects.switched(**dict.fromkeys(SWITCHES, False))
+    return effects.without_unmodelled() if choice == 'modelled' else effects
+
+
+def feedforward_of(model: ClosedChainModel, choice: str) -> Feedforward:
+    """Return no feedforward, the nominal one, or that of a model file."""
+    if choice == 'none':
+        return no_feedforward()
+    if choice == 'nominal':
+        return nominal_feedforward(model)
+    result = load_result(choice, model)
+    return identified_feedforward(
+        model, Path(choice).stem, result.parameter_names, result.standard_parameters
+    )
+
+
+def simulate(
+    model: ClosedChainModel,
+    trajectory: Trajectory,
+    periods: int,
+    *,
+    ramp_time: float = 1.0,
+    effects: PlantEffects | None = None,
+    feedforward: Feedforward | None = None,
+    seed: int = 0,
+    progress: Callable[[str, float | None], None] = lambda phase, fraction: None,
+) -> ClosedLoopRecording:
+    """Check a motion, then run it on the simulated robot.
+
+    Parameters
+    ----------
+    periods : int
+        Whole periods at full speed.
+    ramp_time : float
+        From rest to full speed and back [s].
+    progress : callable
+        Gets what is being done and the fraction done.
+
+    Raises
+    ------
+    TrajectoryError
+        The motion is not periodic.
+    FeasibilityError
+        The motion leaves a limit; the message names joint, time and value.
+    SimulationError
+        The motion did not run to its end.
+    """
+    if trajectory.period is None:
+        raise TrajectoryError('the trajectory is not periodic: there are no periods to record')
+    progress('checking the motion', None)
+    start = None
+    if trajectory.coordinates == 'actuators':
+        start = model.home_actuators
+    execution = Execution(trajectory, periods, ramp_time, start)
+    check_feasibility(model, execution).raise_if_infeasible()
+    plant = SimulatedPlant(model.description, effects, seed)
+    controller = TrajectoryController(
+        model, servo_gains(model), feedforward or no_feedforward()
+    )
+    duration = execution.duration + 2.0 * SETTLE_TIME
+
+    def report(elapsed: float, _: Any) -> None:
+        progress('simulating', min(elapsed / duration, 1.0))
+
+    recording = run_closed_loop(
+        plant,
+        controller,
+        trajectory,
+        periods,
+        ramp_time,
+        settle_time=SETTLE_TIME,
+        before_step=report,
+        time_limit=2.0 * duration + 10.0,
+    )
+    outcome = recording.outcome
+    if outcome is None or not outcome.succeeded:
+        reason = 'it took too long' if outcome is None else outcome.message
+        raise SimulationError(f"robot '{model.description.name}' did not follow: {reason}")
+    return recording
+
+
+def measured_arrays(
+    recording: ClosedLoopRecording, model: ClosedChainModel, period: float
+) -> dict[str, Any]:
+    """Return the arrays of a dataset file: the whole periods at full speed.
+
+    Currents [A] with their force constants; forces [N, N m] as `efforts` where a joint
+    has no force constant. `truth_*` are the noise-free signals at `truth_time`.
+    """
+    run = recording.running
+    time = recording.time[run]
+    constants = np.asarray(model.force_constants)
+    arrays: dict[str, Any] = {
+        'time': time,
+        'joint_names': np.array(model.actuated_joints),
+        'positions': recording.positions[run],
+        'period': period,
+        'effort_delay': float(np.median(recording.current_time[run] - time)),
+        'truth_time': recording.current_time[run],
+        'truth_positions': recording.truth_positions[run],
+        'truth_velocities': recording.truth_velocities[run],
+        'truth_forces': recording.truth_forces[run],
+    }
+    if np.isfinite(constants).all():
+        arrays['currents'] = recording.currents[run]
+        arrays['force_constants'] = constants
+    else:
+        arrays['efforts'] = recording.currents[run] * np.where(
+            np.isfinite(constants), constants, 1.0
+        )
+    return arrays

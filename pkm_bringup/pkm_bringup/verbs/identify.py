@@ -1,0 +1,108 @@
+"""`pkm identify`: from data to a model file."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pkm_bringup.arguments import (
+    DATA,
+    add_json,
+    add_robot,
+    add_signals,
+    load_data,
+    load_model,
+    parse_options,
+)
+from pkm_bringup.console import print_json, print_note, print_table, progress
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    text = 'identify the dynamic model of a robot from data'
+    parser = subparsers.add_parser('identify', help=text, description=text)
+    parser.add_argument('data', metavar='DATA', help=DATA)
+    add_robot(parser)
+    parser.add_argument(
+        '--estimator',
+        default='wls',
+        help='ls, wls, gauss_markov, ... (a wrong name lists all); default: wls',
+    )
+    add_signals(parser, '; shared=true|false, reduced=true|false, and those of the estimator')
+    parser.add_argument(
+        '--output', required=True, metavar='MODEL', help='model file to write (.yaml), SI units; '
+        'must not exist',
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: Any) -> int:
+    """Identify, write the model, print the parameters."""
+    from pkm_bringup.outputs import check_output
+
+    output = check_output(arguments.output)
+    options = parse_options(arguments.option)
+    from pkm_identification import identify
+
+    with progress('identifying') as update:
+        update('reading the robot; the first run compiles')
+        model = load_model(arguments.robot)
+        update('reading the data')
+        dataset = load_data(arguments.data, arguments.allow_incomplete)
+        result = identify(dataset, model, arguments.estimator, progress=update, **options)
+    result.save(output)
+    if arguments.json:
+        print_json(summary(result, str(output)))
+        return 0
+    keys = ('name', 'value', 'standard_deviation', 'relative', 'unit')
+    rows = [[row[key] for key in keys] for row in parameters(result)]
+    print_table(('parameter', 'estimate', 'standard deviation', '%', 'unit'), rows)
+    residual = ', '.join(f'{value:.3g}' for value in result.residual_rms)
+    sys.stdout.write(f'\nresidual RMS [N, N m]: {residual}\n{verdict(result)}\n')
+    if result.diagnostics.get('recorded_description') == 'another':
+        print_note('note: the data carry another description than the one used here')
+    print_note(f"wrote '{output}'")
+    return 0
+
+
+def parameters(result: Any) -> list[dict[str, Any]]:
+    """Return one row a parameter; the relative standard deviation in %."""
+    return [
+        {
+            'name': result.names[i],
+            'value': float(result.values[i]),
+            'standard_deviation': float(result.standard_deviation[i]),
+            'relative': float(result.relative_standard_deviation[i]),
+            'unit': result.units[i],
+            'expression': result.expressions[i],
+        }
+        for i in range(len(result.names))
+    ]
+
+
+def verdict(result: Any) -> str:
+    """Return in one sentence whether the estimate can belong to real bodies."""
+    if result.is_physical:
+        return 'physical: bodies and friction with exactly these parameters exist'
+    reasons = '; '.join(result.feasible.violations) or 'no body can have these parameters'
+    return (
+        f'not physical: {reasons}. The nearest physical model is {result.feasible.distance:.3g} '
+        f'standard deviations away (p = {result.feasible.p_value:.2g})'
+    )
+
+
+def summary(result: Any, output: str) -> dict[str, Any]:
+    """Return what a machine may want to know."""
+    return {
+        'robot': result.robot,
+        'estimator': result.estimator,
+        'parameters': parameters(result),
+        'residual_rms': dict(zip(result.joint_names, result.residual_rms, strict=True)),
+        'is_physical': result.is_physical,
+        'violations': list(result.feasible.violations),
+        'distance_to_physical': result.feasible.distance,
+        'p_value_physical': result.feasible.p_value,
+        'diagnostics': result.diagnostics,
+        'output': output,
+    }

@@ -1,0 +1,108 @@
+"""`pkm simulate`: data of a simulated robot under control, without ROS."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pkm_bringup.arguments import (
+    ROBOT,
+    TRAJECTORY,
+    add_json,
+    count,
+    load_model,
+    load_trajectory,
+    positive,
+)
+from pkm_bringup.console import print_json, print_note, print_table, progress
+
+EFFECTS = ('all', 'modelled', 'none')
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    text = 'drive a simulated robot along a trajectory and write what was measured'
+    parser = subparsers.add_parser(
+        'simulate',
+        help=text,
+        description=f'{text}: the whole periods at full speed, at 1 kHz, in a fast loop '
+        'without ROS.',
+    )
+    parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
+    parser.add_argument('--trajectory', required=True, metavar='FILE', help=TRAJECTORY)
+    parser.add_argument(
+        '--output', required=True, metavar='DATA.npz',
+        help='file to write: time [s], positions [m, rad], currents [A]; must not exist',
+    )  # fmt: skip
+    parser.add_argument(
+        '--periods', type=count, default=10, help='periods at full speed [1]; default: 10'
+    )
+    parser.add_argument(
+        '--ramp-time', type=positive, default=1.0,
+        help='from rest to full speed and back [s]; default: 1',
+    )  # fmt: skip
+    parser.add_argument('--seed', type=int, default=0, help='seed of the noise [1]; default: 0')
+    parser.add_argument(
+        '--effects', choices=EFFECTS, default='all',
+        help='all that the description declares; modelled: without Stribeck friction and cogging; '
+        'none: rigid bodies without friction, noise and limits; default: all',
+    )  # fmt: skip
+    parser.add_argument(
+        '--feedforward', default='none', metavar='none|nominal|MODEL',
+        help='model of the controller: none, nominal or a model file, SI units; default: none',
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: Any) -> int:
+    """Simulate, write the data, print the tracking errors."""
+    import numpy as np
+
+    from pkm_bringup.offline import effects_of, feedforward_of, measured_arrays, simulate
+    from pkm_bringup.outputs import check_output, write_output
+
+    output = check_output(arguments.output, ('.npz',))
+    with progress('simulating') as update:
+        update('reading the robot; the first run compiles')
+        model = load_model(arguments.robot)
+        trajectory = load_trajectory(arguments.trajectory, model)
+        recording = simulate(
+            model,
+            trajectory,
+            arguments.periods,
+            ramp_time=arguments.ramp_time,
+            effects=effects_of(model.description, arguments.effects),
+            feedforward=feedforward_of(model, arguments.feedforward),
+            seed=arguments.seed,
+            progress=update,
+        )
+        assert trajectory.period is not None
+        arrays = measured_arrays(recording, model, trajectory.period)
+    write_output(output, lambda path: np.savez_compressed(path, **arrays))
+    run = recording.running
+    rms, largest = recording.tracking_rms(), np.abs(recording.errors[run]).max(axis=0)
+    saturated = float(recording.saturated[run].any(axis=1).mean())
+    if arguments.json:
+        print_json(
+            {
+                'robot': model.description.name,
+                'samples': len(arrays['time']),
+                'periods': arguments.periods,
+                'period': trajectory.period,
+                'joints': model.actuated_joints,
+                'tracking_rms': rms,
+                'tracking_max': largest,
+                'saturated_fraction': saturated,
+                'output': str(output),
+            }
+        )
+        return 0
+    rows = list(zip(model.actuated_joints, rms.tolist(), largest.tolist(), strict=True))
+    print_table(('joint', 'RMS error [m, rad]', 'largest [m, rad]'), rows)
+    sys.stdout.write(
+        f'\n{arguments.periods} periods of {trajectory.period:.5g} s, {len(arrays["time"])} '
+        f'samples, {100 * saturated:.2g} % of them with a force at its limit\n'
+    )
+    print_note(f"wrote '{output}'")
+    return 0
