@@ -30,7 +30,7 @@ class Limits:
         self.condition_limit = condition_limit
         actuated = set(model.actuated_joints)
         span = np.asarray(model.upper) - np.asarray(model.lower)
-        inset = np.where(np.isfinite(span), stroke_margin * span, 0.0)
+        inset = stroke_margin * np.where(np.isfinite(span), span, 0.0)
         self.lower, self.upper = model.lower + inset, model.upper - inset
         self.velocity = np.asarray(model.velocity_limit) * (1.0 - velocity_margin)
         self.force = np.asarray(model.force_limit) * (1.0 - force_margin)
@@ -40,7 +40,7 @@ class Limits:
         limits = [joints[i].limit for i in self.passive]
         ends = np.array([[limit.lower, limit.upper] for limit in limits]).reshape(-1, 2)
         span = ends[:, 1] - ends[:, 0]
-        inset = np.where(np.isfinite(span), stroke_margin * span, 0.0)
+        inset = stroke_margin * np.where(np.isfinite(span), span, 0.0)
         self.passive_lower, self.passive_upper = ends[:, 0] + inset, ends[:, 1] - inset
         self.passive_velocity = np.array([limit.velocity for limit in limits]) * (
             1.0 - velocity_margin
@@ -50,7 +50,7 @@ class Limits:
         lower = np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float)
         upper = np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float)
         span = upper - lower
-        inset = np.where(np.isfinite(span), stroke_margin * span, 0.0)
+        inset = stroke_margin * np.where(np.isfinite(span), span, 0.0)
         self.box = (lower + inset, upper - inset)
         self.tilt = float(workspace.get('tilt', np.inf)) * (1.0 - stroke_margin)
 

@@ -51,7 +51,7 @@ class ConstraintTable:
         lower[actuated], upper[actuated] = model.lower, model.upper
         speed[actuated] = model.velocity_limit
         span = upper - lower
-        free = np.where(np.isfinite(span), limits.stroke_margin * span, 0.0)
+        free = limits.stroke_margin * np.where(np.isfinite(span), span, 0.0)
         size = np.where(np.isfinite(span), 0.5 * span, 1.0)
         self.parts: list[tuple[str, NDArray[np.intp], Array, Array]] = []
         self._add('positions', upper - free, size, 1.0)
@@ -62,7 +62,7 @@ class ConstraintTable:
         size = np.full(3, 0.1)
         top = np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float)
         low = np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float)
-        free = np.where(np.isfinite(top - low), limits.stroke_margin * (top - low), 0.0)
+        free = limits.stroke_margin * np.where(np.isfinite(top - low), top - low, 0.0)
         self._add('platform', top - free, size, 1.0)
         self._add('platform', -(low + free), size, -1.0)
         if 'tilt' in workspace:

@@ -65,7 +65,7 @@ def design_excitation(
     shared, reduced : bool
         Which base parameters; see `ClosedChainModel.base_parameters`.
     initial : FourierTrajectory or ExcitationDesign, optional
-        A further start.
+        A further start; with `starts` 0 the only one.
     starts, iterations, candidates : int
         Optimised starts, steps of each, random trajectories that starts are taken from.
     seed : int
@@ -80,7 +80,10 @@ def design_excitation(
     FeasibilityError
         When no informative motion keeps the limits.
     """
-    _check_options(criterion, harmonics, period, sampling_rate, starts, iterations, candidates)
+    _check_options(
+        criterion, harmonics, period, sampling_rate, starts, iterations, candidates,
+        initial is not None,
+    )  # fmt: skip
     base = model.base_parameters(shared=shared, reduced=reduced)
     coordinates = 'platform' if model.platform_determines_joints else 'actuators'
     period = suggested_period(model, harmonics) if period is None else float(period)
@@ -221,6 +224,7 @@ def _check_options(
     starts: int,
     iterations: int,
     candidates: int,
+    has_initial: bool,
 ) -> None:
     check_names(criterion)
     for name, value in (
@@ -229,8 +233,9 @@ def _check_options(
         ('iterations', iterations),
         ('candidates', candidates),
     ):
-        if int(value) != value or value < 1:
-            raise TrajectoryError(f'{name} must be a whole number >= 1, not {value!r}')
+        least = 0 if name == 'starts' and has_initial else 1
+        if int(value) != value or value < least:
+            raise TrajectoryError(f'{name} must be a whole number >= {least}, not {value!r}')
     for name, number in (('period', period), ('sampling_rate', sampling_rate)):
         if number is not None and not (np.isfinite(number) and number > 0.0):
             raise TrajectoryError(f'{name} must be positive, not {number!r}')

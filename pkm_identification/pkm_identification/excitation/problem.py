@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 ROTATION_SCALE = 0.25  # [rad]
 NEAR = 0.5  # constraints closer than this to their limits enter the linearised problem
 SAMPLES_PER_HARMONIC = 12
+FEWEST_SAMPLES = 48
 SMOOTHING = 10.0  # samples over which Coulomb friction changes sign
 
 
@@ -92,7 +93,7 @@ class DesignProblem:
             self.scale = 0.25 * np.where(np.isfinite(span), span, _typical(span, 1.0))
         self.n_c = len(self.home)
         self.size = self.n_c * (1 + 2 * harmonics)
-        self.samples = SAMPLES_PER_HARMONIC * harmonics
+        self.samples = max(SAMPLES_PER_HARMONIC * harmonics, FEWEST_SAMPLES)
         self.basis = self._basis(np.arange(self.samples) * period / self.samples)
         self.condition_limit = limits.condition_factor * _home_condition(model)
         self._table = ConstraintTable(model, limits, self.condition_limit)

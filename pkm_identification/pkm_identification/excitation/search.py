@@ -74,7 +74,7 @@ def solve_design_problem(
     _require_home(problem)
     rng = np.random.default_rng(seed)
     pool = []
-    for index in range(candidates):
+    for index in range(candidates if starts else 0):
         z = repair(problem, random_unknowns(problem, rng))
         pool.append((problem.value(z)[0], index, z))
         report('random candidates', 0.1 * (index + 1) / candidates)

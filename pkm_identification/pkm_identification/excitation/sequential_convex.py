@@ -71,6 +71,8 @@ def minimise(
     radius = FIRST_RADIUS
     model = problem.linearise(z)
     curvature = 1e-3 * np.eye(len(z))
+    if not np.isfinite(model.value):
+        return z, 0
     history = [_merit(model.value, _worst(model.constraints))]
     count = 0
     for count in range(1, iterations + 1):

@@ -1,0 +1,169 @@
+"""Feasibility of motions against brute-force sampling of each limit."""
+
+import re
+
+import numpy as np
+import pytest
+
+import pkm_description
+from pkm_description.errors import FeasibilityError, TrajectoryError
+from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_dynamics.conditioning import reciprocal_condition
+from pkm_dynamics.extrema import largest, peaks, smallest
+from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.trajectories import CircleTrajectory, Execution, FourierTrajectory
+
+
+@pytest.fixture(scope='module')
+def model():
+    return ClosedChainModel(pkm_description.load('palida'))
+
+
+def fourier(model, period=1.0, **amplitudes):
+    """One sine a coordinate about home."""
+    names = ['x', 'y', 'z', 'roll', 'pitch', 'yaw']
+    sine = np.zeros((6, 2))
+    for name, value in amplitudes.items():
+        sine[names.index(name), 0] = value
+    return FourierTrajectory(period, [*model.home_position, 0, 0, 0], sine, 0 * sine)
+
+
+def brute_force(model, trajectory, count=4001):
+    """Worst margins by plain dense sampling, independent of blocks and interpolation."""
+    motion = trajectory.motion(np.linspace(0.0, trajectory.duration, count), model)
+    q, qd, _ = model.actuator_states(motion)
+    force = model.inverse_dynamics(motion)
+    return {
+        'stroke': min((q - model.lower).min(), (model.upper - q).min()),
+        'velocity': (model.velocity_limit - np.abs(qd)).min(),
+        'force': (model.force_limit - np.abs(force)).min(),
+    }
+
+
+@pytest.mark.parametrize(
+    'amplitudes', [{'z': 0.05}, {'x': 0.04, 'yaw': 0.2}, {'y': 0.03, 'roll': 0.1}]
+)
+def test_margins_are_those_of_brute_force_sampling(model, amplitudes):
+    trajectory = fourier(model, **amplitudes)
+    report = check_feasibility(model, trajectory, rate=500.0)
+    expected = brute_force(model, trajectory)
+    assert report.feasible
+    assert report.margins['stroke'].margin == pytest.approx(expected['stroke'], abs=1e-6)
+    assert report.margins['velocity'].margin == pytest.approx(expected['velocity'], abs=1e-4)
+    # forces jump with the sign of Coulomb friction: the interpolation errs to the safe side
+    assert expected['force'] - 6.0 < report.margins['force'].margin < expected['force'] + 1.0
+
+
+def test_names_joint_time_value_and_limit(model):
+    trajectory = fourier(model, period=2.0, z=0.28)
+    report = check_feasibility(model, trajectory)
+    assert not report.feasible
+    margin = report.margins['stroke']
+    q = model.actuator_states(trajectory.motion([margin.time], model)).positions[0]
+    joint = model.actuated_joints.index(margin.name)
+    assert q[joint] == pytest.approx(margin.value, abs=1e-4)
+    assert margin.margin < 0.0
+    pattern = r'stroke of leg\d_strut at t = [\d.]+ s: [\d.]+ m, limit [\d.]+ m'
+    assert re.search(pattern, report.message)
+    with pytest.raises(FeasibilityError, match='stroke of leg'):
+        report.raise_if_infeasible()
+
+
+@pytest.mark.parametrize(
+    ('constraint', 'trajectory'),
+    [
+        ('velocity', lambda m: fourier(m, period=0.1, z=0.06)),
+        ('force', lambda m: fourier(m, period=0.15, z=0.06)),
+        ('tilt', lambda m: fourier(m, period=5.0, pitch=0.65)),
+        ('workspace', lambda m: fourier(m, period=5.0, x=0.21)),
+    ],
+)
+def test_each_limit_is_found(model, constraint, trajectory):
+    report = check_feasibility(model, trajectory(model), rate=400.0)
+    assert constraint in [margin.constraint for margin in report.violations]
+
+
+def test_margins_scale_the_limits(model):
+    trajectory = fourier(model, period=0.6, z=0.05)
+    force = check_feasibility(model, trajectory).margins['force']
+    used = abs(force.value) / 230.0
+    assert check_feasibility(model, trajectory, force_margin=0.95 * (1.0 - used)).feasible
+    assert not check_feasibility(model, trajectory, force_margin=1.05 * (1.0 - used)).feasible
+
+
+def test_parameters_change_the_forces(model):
+    trajectory = fourier(model, period=0.6, z=0.05)
+    heavy = model.nominal_parameters * np.where(model.parameter_mask('rigid_body'), 8.0, 1.0)
+    report = check_feasibility(model, trajectory, parameters=heavy)
+    assert 'force' in [margin.constraint for margin in report.violations]
+
+
+def test_conditioning_is_the_condition_number_of_the_jacobian(model):
+    motion = fourier(model, yaw=0.5).motion([0.25], model)
+    jacobian = model.jacobian(motion.position, motion.rotation)[0]
+    home = model.jacobian(model.home_position[None], model.home_rotation[None])[0]
+    length = np.linalg.norm(home[:, 3:]) / np.linalg.norm(home[:, :3])
+    expected = np.linalg.cond(jacobian @ np.diag([1, 1, 1] + [1 / length] * 3))
+    q = model.inverse_kinematics(motion.position, motion.rotation)
+    found = reciprocal_condition(model, motion.position, motion.rotation, q)[0]
+    assert found == pytest.approx(1.0 / expected, rel=1e-9)
+    report = check_feasibility(model, motion, condition_limit=0.5 * expected)
+    assert report.violations[0].constraint == 'conditioning'
+
+
+def test_an_execution_is_checked_with_one_period_and_shown_on_its_own_time(model):
+    trajectory = fourier(model, z=0.05)
+    once = check_feasibility(model, Execution(trajectory, 1, 1.0))
+    often = check_feasibility(model, Execution(trajectory, 50, 1.0))
+    assert often.samples == once.samples
+    for name, margin in once.margins.items():
+        assert often.margins[name].margin == pytest.approx(margin.margin, rel=1e-9)
+    assert often.duration == pytest.approx(Execution(trajectory, 50, 1.0).duration, abs=1e-3)
+
+
+def test_the_approach_belongs_to_an_execution(model):
+    trajectory = fourier(model, z=0.02)
+    start = [*model.home_position + [0.0, 0.0, 0.25], 0.0, 0.0, 0.0]
+    assert check_feasibility(model, trajectory).feasible
+    report = check_feasibility(model, Execution(trajectory, 1, 1.0, start, approach_speed=1.0))
+    assert not report.feasible
+    assert report.violations[0].time < 0.5
+
+
+def test_samples_of_a_motion_with_times(model):
+    trajectory = fourier(model, period=2.0, z=0.28)
+    time = np.linspace(0.0, 2.0, 501)
+    report = check_feasibility(model, trajectory.motion(time, model), time=time + 7.0)
+    assert 7.0 <= report.margins['stroke'].time <= 9.0
+
+
+def test_unreachable_poses_are_an_infeasibility_not_a_crash(model):
+    centre = [*model.home_position + [0, 0, -0.1], 0, 0, 0]
+    report = check_feasibility(model, CircleTrajectory(centre, [0, 0, 0], 5.0, 1.0), rate=20.0)
+    assert not report.feasible
+
+
+def test_malformed_input(model):
+    ones = np.ones((3, 1))
+    good = (model.home_position * ones, np.eye(3) * ones[..., None], np.zeros((3, 6)))
+    with pytest.raises(TrajectoryError, match='finite'):
+        check_feasibility(model, PlatformMotion(*good, np.full((3, 6), np.nan)))
+    motion = PlatformMotion(*good, np.zeros((3, 6)))
+    with pytest.raises(TrajectoryError, match='force_margin'):
+        check_feasibility(model, motion, force_margin=1.5)
+    with pytest.raises(TrajectoryError, match='rate'):
+        check_feasibility(model, motion, rate=0.0)
+    with pytest.raises(TrajectoryError, match='times'):
+        check_feasibility(model, motion, time=np.zeros(2))
+
+
+def test_peaks_between_samples():
+    time = np.linspace(0.0, 1.0, 21)
+    values = np.sin(2 * np.pi * (time[:, None] - np.array([0.003, 0.021])))
+    assert np.all(values.max(axis=0) < 1.0 - 1e-4)
+    assert peaks(values).max(axis=0) == pytest.approx([1.0, 1.0], abs=3e-4)
+    assert largest(values, np.array([np.inf, 2.0]), time).column == 1
+    assert largest(values, np.array([np.inf, np.inf]), time) is None
+    lowest = smallest(values, np.array([-1.5, -3.0]), time)
+    assert (lowest.column, lowest.limit) == (0, -1.5)
+    assert lowest.margin == pytest.approx(0.5, abs=1e-4)

@@ -1,0 +1,245 @@
+"""Excitation design: figures by another route, derivatives, feasibility, refusals."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from mechanisms import tripod
+
+import pkm_description
+from pkm_description.errors import EstimationError, FeasibilityError, TrajectoryError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.trajectories import Execution, FourierTrajectory
+from pkm_identification.excitation import (
+    DesignLimits,
+    ExcitationDesign,
+    design_excitation,
+    excitation_path,
+    load_excitation,
+    shipped_excitations,
+)
+from pkm_identification.excitation.criteria import CRITERIA, figures, standard_deviations
+from pkm_identification.excitation.design import build_design_problem, whitening_of
+from pkm_identification.excitation.search import random_unknowns, repair
+
+QUICK = {'harmonics': 3, 'starts': 1, 'iterations': 6, 'candidates': 4}
+
+
+@pytest.fixture(scope='module')
+def model():
+    return ClosedChainModel(pkm_description.load('palida'))
+
+
+@pytest.fixture(scope='module')
+def base(model):
+    return model.base_parameters(shared=True, reduced=True)
+
+
+@pytest.fixture(scope='module')
+def design(model):
+    return design_excitation(model, seed=3, period=1.5, **QUICK)
+
+
+def problem_of(model, criterion='d_optimal'):
+    base = model.base_parameters(shared=True, reduced=True)
+    coordinates = 'platform' if model.platform_determines_joints else 'actuators'
+    return build_design_problem(
+        model, base, criterion, 3, 1.5, DesignLimits(), np.eye(model.n_a), coordinates
+    )
+
+
+def information(base, design, rate=1000.0):
+    """Information matrix of one period, by a plain product."""
+    time = np.arange(round(design.period * rate)) / rate
+    W = base.regressor(design.motion(time)).reshape(-1, base.rank)
+    return W.T @ W
+
+
+def test_figures_by_another_route(base, design):
+    F = information(base, design)
+    eigenvalues = np.linalg.eigvalsh(F)
+    assert design.figures['d_optimal'] == pytest.approx(-np.linalg.slogdet(F)[1], rel=1e-6)
+    assert design.figures['a_optimal'] == pytest.approx(np.sum(1 / eigenvalues), rel=1e-6)
+    assert design.figures['e_optimal'] == pytest.approx(eigenvalues[0], rel=1e-6)
+    condition = np.sqrt(eigenvalues[-1] / eigenvalues[0])
+    assert design.figures['condition_number'] == pytest.approx(condition, rel=1e-6)
+    deviations = np.sqrt(np.diag(np.linalg.inv(F)))
+    assert list(design.figures['standard_deviation']) == base.names
+    found = list(design.figures['standard_deviation'].values())
+    assert found == pytest.approx(deviations, rel=1e-5)
+
+
+def test_the_design_keeps_all_limits_by_brute_force(model, design):
+    motion = design.motion(np.linspace(0.0, design.period, 4001))
+    q, qd, _ = model.actuator_states(motion)
+    assert np.all((q > model.lower) & (q < model.upper))
+    assert np.all(np.abs(qd) < model.velocity_limit)
+    assert np.all(np.abs(model.inverse_dynamics(motion)) < 0.76 * model.force_limit)
+    joints = model.joint_states(motion).positions
+    for column, name in enumerate(model.joint_names):
+        limit = model.description.joint(name).limit
+        assert limit.lower < joints[:, column].min()
+        assert joints[:, column].max() < limit.upper
+    workspace = model.description.sidecar['workspace']
+    assert np.all(motion.position > workspace['position_lower'])
+    assert np.all(motion.position < workspace['position_upper'])
+
+
+def test_margins_say_where_and_when(model, design):
+    worst = design.margins['force']
+    motion = design.motion(np.array([worst['time']]))
+    joint = model.actuated_joints.index(worst['name'])
+    assert model.inverse_dynamics(motion)[0, joint] == pytest.approx(worst['value'], abs=1.0)
+    assert all(margin['margin'] > 0.0 for margin in design.margins.values())
+
+
+def test_the_ramps_are_feasible(model, design):
+    assert check_feasibility(model, Execution(design.trajectory, 3, design.ramp_time)).feasible
+
+
+def test_better_than_random_feasible_motions(model, design):
+    problem = problem_of(model)
+    rng = np.random.default_rng(11)
+    random = [problem.value(repair(problem, random_unknowns(problem, rng)))[0] for _ in range(10)]
+    found = problem.value(problem.unknowns(design.trajectory))[0]
+    assert found < min(random) - 10.0
+
+
+def test_the_seed_decides(model):
+    quick = {**QUICK, 'harmonics': 2, 'iterations': 1, 'candidates': 2, 'period': 1.5}
+    first, again, other = (design_excitation(model, seed=seed, **quick) for seed in (1, 1, 2))
+    assert np.array_equal(first.coefficients, again.coefficients)
+    assert not np.allclose(first.coefficients, other.coefficients)
+
+
+@pytest.mark.parametrize('criterion', sorted(CRITERIA))
+def test_derivatives_of_criterion_and_constraints(model, criterion):
+    problem = problem_of(model, criterion)
+    rng = np.random.default_rng(5)
+    z = repair(problem, random_unknowns(problem, rng))
+    linear = problem.linearise(z)
+    direction = rng.standard_normal(z.size)
+    step = 1e-6
+    ahead, behind = problem.linearise(z + step * direction), problem.linearise(z - step * direction)
+    slope = (ahead.value - behind.value) / (2 * step)
+    assert linear.gradient @ direction == pytest.approx(slope, rel=1e-5)
+    if len(ahead.constraints) == len(behind.constraints) == len(linear.constraints):
+        slopes = (ahead.constraints - behind.constraints) / (2 * step)
+        assert linear.jacobian @ direction == pytest.approx(slopes, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize('criterion', sorted(CRITERIA))
+def test_gradients_with_respect_to_the_regressor(criterion):
+    rng = np.random.default_rng(2)
+    W, direction = rng.standard_normal((40, 6)), rng.standard_normal((40, 6))
+    _, gradient = CRITERIA[criterion](W)
+    ahead, behind = (CRITERIA[criterion](W + s * 1e-6 * direction)[0] for s in (1, -1))
+    assert np.sum(gradient * direction) == pytest.approx((ahead - behind) / 2e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ('criterion', 'sign'), [('a_optimal', 1), ('e_optimal', -1), ('condition_number', 1)]
+)
+def test_every_criterion_improves_its_own_figure(model, design, criterion, sign):
+    options = {'harmonics': 3, 'starts': 0, 'iterations': 12, 'period': 1.5, 'initial': design}
+    found = design_excitation(model, criterion, **options)
+    assert found.criterion == criterion
+    assert sign * found.figures[criterion] < sign * design.figures[criterion]
+
+
+def test_fewer_degrees_of_freedom_use_actuator_coordinates():
+    description = tripod()
+    model = ClosedChainModel(description)
+    found = design_excitation(model, harmonics=3, starts=1, iterations=4, candidates=3)
+    assert found.trajectory.coordinates == 'actuators'
+    assert found.trajectory.coordinate_names == tuple(model.actuated_joints)
+    assert check_feasibility(model, found.trajectory).feasible
+    F = information(model.base_parameters(shared=True, reduced=True), found)
+    assert found.figures['d_optimal'] == pytest.approx(-np.linalg.slogdet(F)[1], rel=1e-6)
+
+
+def test_save_and_load(model, design, tmp_path):
+    path = tmp_path / 'design.yaml'
+    design.save(path)
+    again = ExcitationDesign.load(path, model)
+    assert np.array_equal(again.coefficients, design.coefficients)
+    assert again.figures == design.figures
+    assert again.margins == design.margins
+    assert np.array_equal(load_excitation(path).sine, design.trajectory.sine)
+    path.write_text(path.read_text().replace('version: 1', 'version: 9'))
+    with pytest.raises(TrajectoryError, match='version'):
+        ExcitationDesign.load(path)
+    with pytest.raises(TrajectoryError, match='no.yaml'):
+        ExcitationDesign.load(tmp_path / 'no.yaml')
+
+
+def test_noise_covariance_weighs_the_rows(base, design):
+    covariance = np.diag([1.0, 4.0, 9.0, 1.0, 1.0, 1.0]) + 0.3
+    W = whitening_of(covariance, 6)
+    assert W.T @ W == pytest.approx(np.linalg.inv(covariance))
+    with pytest.raises(TrajectoryError, match='positive definite'):
+        whitening_of(-np.eye(6), 6)
+
+
+def test_singular_information_is_reported():
+    W = np.random.default_rng(0).standard_normal((20, 4))
+    W = np.column_stack([W, W[:, 0] - W[:, 1]])
+    with pytest.raises(EstimationError, match='4 of 5'):
+        figures(W)
+    assert CRITERIA['d_optimal'](W)[0] == np.inf
+    full = np.random.default_rng(1).standard_normal((50, 3))
+    expected = np.sqrt(np.diag(np.linalg.inv(full.T @ full)))
+    assert standard_deviations(full) == pytest.approx(expected)
+
+
+def test_refusals(model):
+    with pytest.raises(TrajectoryError, match=r"'best' is unknown; valid are a_optimal"):
+        design_excitation(model, 'best')
+    with pytest.raises(TrajectoryError, match='harmonics'):
+        design_excitation(model, harmonics=0)
+    with pytest.raises(TrajectoryError, match='period'):
+        design_excitation(model, period=-1.0)
+    with pytest.raises(FeasibilityError, match='rest at home .* force of leg'):
+        design_excitation(model, limits=DesignLimits(force_margin=0.9), **QUICK)
+
+
+def test_limits_that_exclude_home(model):
+    description = model.description
+    joints = tuple(
+        dataclasses.replace(j, limit=dataclasses.replace(j.limit, upper=0.8))
+        if j.name == 'leg2_strut' else j
+        for j in description.joints
+    )  # fmt: skip
+    narrow = ClosedChainModel(dataclasses.replace(description, joints=joints))
+    with pytest.raises(FeasibilityError, match='rest at home .*leg2_strut'):
+        design_excitation(narrow, **QUICK)
+
+
+def test_shipped_designs_are_feasible_and_informative():
+    assert 'palida' in shipped_excitations()
+    for robot in shipped_excitations():
+        model = ClosedChainModel(pkm_description.load(robot))
+        trajectory = load_excitation(robot)
+        assert isinstance(trajectory, FourierTrajectory)
+        assert trajectory.robot == robot
+        start = np.concatenate([model.home_position, np.zeros(3)])
+        execution = Execution(trajectory, 2, 1.0, start)
+        report = check_feasibility(model, execution, force_margin=0.25, stroke_margin=0.03)
+        assert report.feasible, report.message
+        problem = problem_of(model)
+        time = np.arange(500) / 500 * trajectory.period
+        base = model.base_parameters(shared=True, reduced=True)
+        value = figures(base.regressor(trajectory.motion(time, model)).reshape(-1, base.rank))
+        rng = np.random.default_rng(4)
+        random = [
+            problem.refined(4).value(repair(problem, random_unknowns(problem, rng)))[0]
+            + base.rank * np.log(problem.samples * 4 / 500)
+            for _ in range(10)
+        ]
+        assert value['d_optimal'] < min(random) - 10.0
+
+
+def test_an_unknown_robot_names_the_shipped_ones():
+    with pytest.raises(TrajectoryError, match="'atlas'; shipped are .*palida"):
+        excitation_path('atlas')
