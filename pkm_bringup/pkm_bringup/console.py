@@ -7,13 +7,17 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
-
-Update = Callable[[str, float | None], None]
+from typing import Any, Protocol
 
 QUIET_TIME = 2.0  # [s] without a word, and between two lines where there is no terminal
+
+
+class Update(Protocol):
+    """Takes what is being done and the fraction done, 0..1, None where unknown."""
+
+    def __call__(self, phase: str, fraction: float | None = None) -> None: ...
 
 
 def print_error(program: str, message: object) -> None:

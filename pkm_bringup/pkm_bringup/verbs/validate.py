@@ -86,4 +86,5 @@ def verdict(summary: dict[str, Any]) -> str:
     ]
     if not biased:
         return 'unbiased: the noise of the averaged forces explains the model error of every axis'
-    return f'biased: the model error exceeds the noise of the averaged forces in {", ".join(biased)}'
+    axes = ', '.join(biased)
+    return f'biased: the model error exceeds the noise of the averaged forces in {axes}'

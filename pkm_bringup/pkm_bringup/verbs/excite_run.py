@@ -1,0 +1,85 @@
+"""`pkm excite run`: run and record an excitation through ROS 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pkm_bringup.arguments import (
+    TRAJECTORY,
+    add_json,
+    add_robot,
+    count,
+    load_model,
+    load_trajectory,
+    positive,
+)
+from pkm_bringup.console import print_json, print_note, print_table, progress
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subverb."""
+    text = 'run and record a trajectory: a goal of the excitation server'
+    parser = subparsers.add_parser('run', help=text, description=text)
+    parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
+    add_robot(parser)
+    parser.add_argument(
+        '--bag', required=True, metavar='FOLDER', help='bag to write; must not exist'
+    )
+    parser.add_argument(
+        '--periods', type=count, default=10, help='periods at full speed [1]; default: 10'
+    )
+    parser.add_argument(
+        '--ramp-time', type=positive, default=1.0,
+        help='from rest to full speed and back [s]; default: 1',
+    )  # fmt: skip
+    parser.add_argument(
+        '--server', default='excitation_server', metavar='NODE',
+        help='node that serves the action; default: excitation_server',
+    )  # fmt: skip
+    parser.add_argument(
+        '--timeout', type=positive, default=10.0,
+        help='longest wait for the server [s]; default: 10',
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: Any) -> int:
+    """Send the goal, show its feedback, print what was checked in the recording."""
+    from pkm_bringup.outputs import OutputError
+
+    bag = Path(arguments.bag).absolute()
+    if bag.exists():
+        raise OutputError(f"'{arguments.bag}' exists already and is not overwritten")
+    with progress('exciting') as update:
+        update('reading the robot; the first run compiles')
+        model = load_model(arguments.robot)
+        trajectory = load_trajectory(arguments.file, model)
+        from pkm_bringup.nodes.excite_client import excite
+
+        outcome = excite(
+            trajectory,
+            arguments.periods,
+            arguments.ramp_time,
+            str(bag),
+            arguments.server,
+            arguments.timeout,
+            update,
+        )
+    if arguments.json:
+        print_json({'joints': model.actuated_joints, **outcome})
+        return 0
+    rows = zip(
+        model.actuated_joints, outcome['tracking_rms'], outcome['tracking_max'], strict=True
+    )
+    print_table(('joint', 'RMS error [m, rad]', 'largest [m, rad]'), list(rows))
+    print_note(
+        f'{outcome["samples"]} samples in {outcome["periods"]} periods at {outcome["rate"]:.1f} '
+        f'Hz, {outcome["gaps"]} gaps, {100 * outcome["saturated_fraction"]:.2g} % with a force at '
+        'its limit'
+    )
+    for warning in outcome['warnings']:
+        print_note(f'warning: {warning}')
+    print_note(f"wrote '{outcome['bag']}'")
+    return 0
