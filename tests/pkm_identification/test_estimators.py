@@ -76,7 +76,9 @@ def test_ignoring_the_delay_is_seen_in_the_residuals(record, slider_model):
     bad = identify(replace(data, effort_delay=0.0), slider_model)
     assert good.diagnostics['residual_variance_ratio'] < 1.3
     assert bad.diagnostics['residual_variance_ratio'] > 3
-    assert bad.diagnostics['covariance_scale'] == bad.diagnostics['residual_variance_ratio']
+    assert good.diagnostics['covariance_rests_on'] == 'noise'
+    assert bad.diagnostics['covariance_rests_on'] == 'residuals by frequency'
+    assert bad.diagnostics['covariance_scale'] > 3
 
 
 def test_undetermined_parameters_have_infinite_variance(record, slider_model, motion):

@@ -16,7 +16,7 @@ from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.problem import Problem, build_problem
 from pkm_identification.estimators.registry import find_estimator, split_options
-from pkm_identification.estimators.solve import Estimate, inverse_root
+from pkm_identification.estimators.solve import Estimate, inverse_root, sandwich
 from pkm_identification.feasibility import nearest_feasible
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
@@ -31,6 +31,7 @@ Progress = Callable[[str, float], None]
 
 SIGNIFICANCE = 4.0
 LAGS = 20
+REACH = 8  # rows to either side that the spectrum of the residuals is smoothed over
 PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'cvxpy')
 
 
@@ -68,8 +69,9 @@ def identify(
     -------
     IdentificationResult
         Its covariance rests on the noise that the spread over periods shows (else on the
-        residuals). Where the residuals are larger than that noise explains, it is scaled
-        by their ratio: `diagnostics['covariance_scale']`.
+        residuals). Where the residuals are larger than that noise explains, the model
+        lacks something: the covariance then follows the residuals, frequency by
+        frequency; `diagnostics['covariance_scale']` tells how much wider that is.
 
     Raises
     ------
@@ -93,7 +95,7 @@ def identify(
         raise EstimationError(f"estimator '{estimator}' with options {own}: {error}") from error
     if not np.isfinite(estimate.values).all():
         raise EstimationError(f"estimator '{estimator}' found no finite solution")
-    covariance, fit = _scaled_covariance(problem, estimate)
+    covariance, fit = _honest_covariance(problem, estimate)
     report('checking physical feasibility', 0.8)
     feasible = nearest_feasible(
         estimate.values, covariance, problem.base, model, shared=shared, reduced=reduced
@@ -165,25 +167,47 @@ def _predicted(problem: Problem, values: Array) -> Array:
     return np.concatenate(parts)
 
 
-def _scaled_covariance(problem: Problem, estimate: Estimate) -> tuple[Array, dict[str, Any]]:
-    """Compare the residuals with their expected noise; scale where they are larger."""
+def _honest_covariance(problem: Problem, estimate: Estimate) -> tuple[Array, dict[str, Any]]:
+    """Compare the residuals with their expected noise; widen where they are larger."""
     residuals = problem.residuals(estimate.values)
     whitened = np.einsum('kab,kb->ka', inverse_root(estimate.row_covariance), residuals)
     freedom = max(problem.degrees_of_freedom, 1)
     ratio = float(np.sum(whitened**2) / freedom)
     expected = np.einsum('kaa->ka', estimate.row_covariance)
-    correlated = 1.0
-    if not isinstance(problem.signals.band, HarmonicBand):
-        correlated = _correlation_time(whitened)
-    excess = ratio if ratio > 1 + SIGNIFICANCE * np.sqrt(2 / freedom) else 1.0
-    scale = excess * correlated
-    return estimate.covariance * scale, {
+    periodic = isinstance(problem.signals.band, HarmonicBand)
+    correlated = 1.0 if periodic else _correlation_time(whitened)
+    covariance, rests_on = estimate.covariance * correlated, 'noise'
+    if ratio > 1 + SIGNIFICANCE * np.sqrt(2 / freedom):
+        rests_on = 'noise scaled to the residuals'
+        covariance = covariance * ratio
+        if periodic and estimate.weights is not None and estimate.bread is not None:
+            rests_on = 'residuals by frequency'
+            covariance = sandwich(
+                problem,
+                estimate.weights,
+                estimate.bread,
+                _residual_spectrum(residuals * np.sqrt(residuals.size / freedom)),
+                estimate.undetermined,
+            )
+    known = np.isfinite(np.diag(estimate.covariance)) & (np.diag(estimate.covariance) > 0)
+    widened = np.diag(covariance)[known] / np.diag(estimate.covariance)[known]
+    return covariance, {
         'residual_variance_ratio': ratio,
         'residual_variance_ratio_per_axis': np.mean(residuals**2 / expected, axis=0),
         'residual_correlation_time': correlated,
-        'covariance_scale': scale,
+        'covariance_scale': float(np.median(widened)) if known.any() else 1.0,
+        'covariance_rests_on': rests_on,
         'noise_from': 'spread over periods' if problem.covariance is not None else 'residuals',
     }
+
+
+def _residual_spectrum(residuals: Array) -> Array:
+    """Covariance (m, n_a, n_a) of residual rows, smoothed over neighbouring harmonics."""
+    outer = np.einsum('ka,kb->kab', residuals, residuals)
+    total = np.concatenate([np.zeros((1, *outer.shape[1:])), np.cumsum(outer, axis=0)])
+    rows = np.arange(len(outer))
+    low, high = np.maximum(rows - REACH, 0), np.minimum(rows + REACH + 1, len(outer))
+    return (total[high] - total[low]) / (high - low)[:, None, None]
 
 
 def _correlation_time(whitened: Array) -> float:

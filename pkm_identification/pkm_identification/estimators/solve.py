@@ -33,6 +33,9 @@ class Estimate:
         Indices of the parameters that stay at their nominal value.
     condition_number
         Of the weighted, column-scaled regressor.
+    weights, bread
+        Weights L (m, n_a, n_a) of the rows and (Psi^T L^T L Psi)^-1, where the estimate is
+        weighted least squares: `sandwich` then gives its covariance for any noise.
     diagnostics
         Of the estimator itself.
     """
@@ -42,6 +45,8 @@ class Estimate:
     row_covariance: Array
     undetermined: NDArray[np.int64]
     condition_number: float
+    weights: Array | None = None
+    bread: Array | None = None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -83,23 +88,32 @@ def weighted_least_squares(problem: Problem, weights: Array, noise: Array) -> Es
     inverse = np.where(known, 1 / np.where(known, singular, 1.0), 0.0)
     step = right.T @ (inverse * (left.T @ triangle[: problem.size, -1]))
     bread = (right.T * inverse**2) @ right / np.outer(scale, scale)
-    weighted_noise = root @ noise @ np.swapaxes(root, -1, -2)
-    rows = design.reshape(*noise.shape[:2], -1)
-    meat = np.einsum('kar,kas->rs', rows, weighted_noise @ rows, optimize=True)
-    covariance = bread @ meat @ bread
-    covariance = (covariance + covariance.T) / 2
     hidden = np.abs(right[~known]).max(axis=0, initial=0.0) if (~known).any() else np.zeros(0)
     undetermined = np.flatnonzero(hidden > 1e-6)
-    covariance[undetermined] = 0.0
-    covariance[:, undetermined] = 0.0
-    covariance[undetermined, undetermined] = np.inf
     return Estimate(
         values=problem.nominal + step / scale,
-        covariance=covariance,
+        covariance=sandwich(problem, root, bread, noise, undetermined),
         row_covariance=noise,
         undetermined=undetermined,
         condition_number=float(singular[0] / max(singular[-1], 1e-300)),
+        weights=root,
+        bread=bread,
     )
+
+
+def sandwich(
+    problem: Problem, weights: Array, bread: Array, noise: Array, undetermined: NDArray[np.int64]
+) -> Array:
+    """Covariance (r, r) of weighted least squares for rows with this noise (m, n_a, n_a)."""
+    rows = weights @ problem.regressor
+    weighted_noise = weights @ noise @ np.swapaxes(weights, -1, -2)
+    meat = np.einsum('kar,kas->rs', rows, weighted_noise @ rows, optimize=True)
+    covariance = bread @ meat @ bread
+    covariance = (covariance + covariance.T) / 2
+    covariance[undetermined] = 0.0
+    covariance[:, undetermined] = 0.0
+    covariance[undetermined, undetermined] = np.inf
+    return covariance
 
 
 def _sizes(nominal: Array) -> Array:

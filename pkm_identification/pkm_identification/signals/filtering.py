@@ -16,7 +16,9 @@ ORDER = 4
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
 SECOND = np.array([-1 / 560, 8 / 315, -1 / 5, 8 / 5, -205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560])
 TRIM = 2.0  # of 1 / cutoff, off either end
-MARGIN = 2.0  # cutoff over the highest frequency with signal
+MARGIN = 4.0  # cutoff over the highest frequency with signal
+ESSENTIAL = 0.999  # share of the acceleration's power that must pass unchanged
+NOISE_MARGIN = 0.5  # of the frequency at which both noises are equal
 MAX_RELATIVE_FREQUENCY = 0.2
 FALSE_ALARM = 1e-3
 
@@ -32,20 +34,50 @@ def uniform(time: Array, values: Array) -> tuple[Array, Array]:
     return grid, spline(np.minimum(grid, time[-1]))
 
 
-def choose_cutoff(positions: Array, interval: float) -> float:
-    """Choose a cutoff [Hz] above everything that stands out of the position noise."""
+def choose_cutoff(positions: Array, forces: Array, interval: float) -> float:
+    """Choose a cutoff [Hz] from what stands out of the noise.
+
+    Well above everything that stands out of the position noise, so that the motion passes
+    unchanged, but only as far up as position noise, through the inertia, stays below the
+    force noise; what carries nearly all of the acceleration passes in any case.
+
+    Parameters
+    ----------
+    positions, forces
+        (n, n_a).
+    interval
+        [s].
+    """
     count = len(positions)
-    trend = np.linspace(0, 1, count)[:, None] * (positions[-1] - positions[0]) + positions[0]
+    power, floor = _spectrum(positions)
+    _, force_floor = _spectrum(forces)
+    limit = np.log(power.size / FALSE_ALARM) * np.maximum(floor, 1e-26 * positions.var(axis=0))
+    stands_out = power > limit
+    found = np.flatnonzero(stands_out.any(axis=1))
+    highest = (found[-1] if found.size else 1) / (count * interval)
+    frequency = 2 * np.pi * np.arange(len(power)) / (count * interval)
+    signal = np.where(stands_out, power, 0.0) * (frequency**4)[:, None]
+    acceleration = np.sqrt(2 * signal.sum(axis=0) / count)
+    inertia = forces.std(axis=0) / np.maximum(acceleration, 1e-12)
+    resolution = np.maximum(np.sqrt(force_floor), 1e-6 * forces.std(axis=0))
+    blur = np.maximum(inertia * np.sqrt(floor), 1e-15)
+    noisy = NOISE_MARGIN * float(np.median(np.sqrt(resolution / blur))) / (2 * np.pi)
+    share = np.cumsum(signal.sum(axis=1)) / max(float(signal.sum()), 1e-300)
+    essential = float(np.argmax(share >= ESSENTIAL)) / (count * interval)
+    least, most = 12 / (count * interval), MAX_RELATIVE_FREQUENCY / interval
+    cutoff = min(MARGIN * highest, max(noisy, 2 * essential))
+    return float(np.clip(cutoff, least, most))
+
+
+def _spectrum(values: Array) -> tuple[Array, Array]:
+    """Power (n_f, n_a) of a signal without its trend, and its noise floor (n_a,)."""
+    count = len(values)
+    trend = np.linspace(0, 1, count)[:, None] * (values[-1] - values[0]) + values[0]
     window = np.hanning(count) ** 2
     window /= np.sqrt((window**2).mean())
-    spectrum = np.fft.rfft((positions - trend) * window[:, None], axis=0)
+    spectrum = np.fft.rfft((values - trend) * window[:, None], axis=0)
     power = np.abs(spectrum) ** 2 / count
-    floor = np.median(power[len(power) // 2 :], axis=0) / np.log(2)
-    limit = np.log(power.size / FALSE_ALARM) * np.maximum(floor, 1e-26 * positions.var(axis=0))
-    found = np.flatnonzero((power > limit).any(axis=1))
-    highest = (found[-1] if found.size else 1) / (count * interval)
-    cap = MAX_RELATIVE_FREQUENCY / interval
-    return float(np.clip(MARGIN * highest, 8 / (count * interval), cap))
+    return power, np.median(power[len(power) // 2 :], axis=0) / np.log(2)
 
 
 def low_pass(cutoff: float, interval: float, count: int) -> FilterBand:

@@ -277,7 +277,7 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
     time, positions = filtering.uniform(dataset.time, dataset.positions)
     _, efforts = filtering.uniform(dataset.time, dataset.efforts)
     interval = float(np.median(np.diff(time)))
-    cutoff = options.cutoff or filtering.choose_cutoff(positions, interval)
+    cutoff = options.cutoff or filtering.choose_cutoff(positions, efforts, interval)
     band = filtering.low_pass(cutoff, interval, len(time))
     q, qd, qdd = filtering.derivatives(positions, interval, band, dataset.effort_delay)
     # nothing above the cutoff is left: a coarser grid loses nothing and saves the regressor
