@@ -18,6 +18,7 @@ from launch.actions import (
     LogInfo,
     OpaqueFunction,
     Shutdown,
+    TimerAction,
 )
 from launch.events.process import ProcessExited
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -31,6 +32,11 @@ ARGUMENTS = (
     ),
     DeclareLaunchArgument(
         "start_offset", default_value="0.0", description="Where in the recording to begin [s]."
+    ),
+    DeclareLaunchArgument(
+        "delay",
+        default_value="3.0",
+        description="Wait before the replay, while the nodes that listen start [s].",
     ),
     DeclareLaunchArgument(
         "loop",
@@ -69,7 +75,8 @@ def play(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         command += ["--loop"]
     if values["use_sim_time"] == "true":
         command += ["--clock", CLOCK_RATE]
-    return [ExecuteProcess(cmd=command, name="player", output="screen", on_exit=ended)]
+    player = ExecuteProcess(cmd=command, name="player", output="screen", on_exit=ended)
+    return [TimerAction(period=float(values["delay"]), actions=[player])]
 
 
 def ended(event: ProcessExited, context: LaunchContext) -> LaunchDescriptionEntity:
