@@ -2,17 +2,27 @@
 
 from pkm_identification.datasets import Dataset, load
 from pkm_identification.estimators import estimators, identify
+from pkm_identification.excitation import (
+    ExcitationDesign,
+    design_excitation,
+    load_excitation,
+    shipped_excitations,
+)
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import load_result
 from pkm_identification.validation import Validation, validate
 
 __all__ = [
     'Dataset',
+    'ExcitationDesign',
     'IdentificationResult',
     'Validation',
+    'design_excitation',
     'estimators',
     'identify',
     'load',
+    'load_excitation',
     'load_result',
+    'shipped_excitations',
     'validate',
 ]
