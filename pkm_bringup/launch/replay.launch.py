@@ -25,6 +25,16 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 
 HERE = Path(__file__).parent
 CLOCK_RATE = "100"  # [Hz]
+# Commands must not reach a robot; the others are made anew by the nodes started here.
+NOT_PLAYED = (
+    "commands",
+    "robot_description",
+    "robot_description_yaml",
+    "joint_states_complete",
+    "platform_pose",
+    "tf",
+    "tf_static",
+)
 ARGUMENTS = (
     DeclareLaunchArgument("bag", description="Folder or .mcap file of the recording."),
     DeclareLaunchArgument(
@@ -69,8 +79,7 @@ def play(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         ) from error
     command = ["ros2", "bag", "play", str(bag), "--disable-keyboard-controls"]
     command += ["--rate", values["rate"], "--start-offset", values["start_offset"]]
-    # The description comes from description_publisher, here and now.
-    command += ["--exclude-regex", ".*/robot_description(_yaml)?"]
+    command += ["--exclude-regex", f"^.*/({'|'.join(NOT_PLAYED)})$"]
     if values["loop"] == "true":
         command += ["--loop"]
     if values["use_sim_time"] == "true":
