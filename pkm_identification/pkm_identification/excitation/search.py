@@ -153,7 +153,7 @@ def _improve(
     """Optimise from z; tighten limits by what the dense check finds; repair."""
     total = 0
     problem.tightening = np.zeros_like(problem.tightening)
-    budgets = [iterations, *[max(iterations // 5, 4)] * 2]
+    budgets = [iterations, *[max(iterations // 5, 2)] * 2]
     for budget in budgets:
         done = total
 

@@ -128,7 +128,13 @@ class ExcitationRun:
         self._feedback('preflight', 0.5, float('nan'), 'checking limits')
         report: PreflightReport = await server.background.run(
             lambda: run_preflight(
-                server.model, trajectory, request.periods, request.ramp_time, self.bag, facts
+                server.model,
+                trajectory,
+                request.periods,
+                request.ramp_time,
+                self.bag,
+                facts,
+                server.approach_speed,
             )
         )
         self._raise_if_canceled()
@@ -164,6 +170,7 @@ class ExcitationRun:
         goal = FollowPlatformTrajectory.Goal()
         goal.trajectory = request.trajectory
         goal.periods, goal.ramp_time = request.periods, request.ramp_time
+        goal.approach_speed = server.approach_speed
         server.last_rejection = None
         self._follow = await server.waiting.within(
             server.follow.send_goal_async(goal, feedback_callback=self._on_feedback),

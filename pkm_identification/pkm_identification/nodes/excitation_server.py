@@ -34,6 +34,9 @@ PARAMETERS = (
     NodeParameter('controller', 'trajectory_controller', 'node that moves the robot'),
     NodeParameter('rate', 1000.0, 'expected rate of the measurements', 'Hz', 1.0, 1e5),
     NodeParameter(
+        'approach_speed', 0.25, 'peak speed of the way to the start', 'm/s, rad/s', 1e-3, 10.0
+    ),
+    NodeParameter(
         'topic_timeout', 5.0, 'longest wait for a message on each topic', 's', 0.1, 600.0
     ),
     NodeParameter(
@@ -63,6 +66,7 @@ class ExcitationServer(Node):
         values = declare_parameters(self, PARAMETERS)
         self.model = ClosedChainModel(pkm_description.load(values['robot']))
         self.rate: float = values['rate']
+        self.approach_speed: float = values['approach_speed']
         self.topic_timeout: float = values['topic_timeout']
         self.controller_timeout: float = values['controller_timeout']
         self.silence_timeout: float = values['silence_timeout']
@@ -127,8 +131,8 @@ class ExcitationServer(Node):
     async def controller_state(self) -> str:
         """Return the controller's lifecycle state, empty when it does not answer."""
         if not self._state.service_is_ready() or not self.follow.server_is_ready():
-            await self.background.run(lambda: self._state.wait_for_service(timeout_sec=1.0))
-            await self.background.run(lambda: self.follow.wait_for_server(timeout_sec=1.0))
+            await self.background.run(lambda: self._state.wait_for_service(timeout_sec=self.topic_timeout))
+            await self.background.run(lambda: self.follow.wait_for_server(timeout_sec=self.topic_timeout))
         if not self._state.service_is_ready() or not self.follow.server_is_ready():
             return ''
         call = self._state.call_async(GetState.Request())

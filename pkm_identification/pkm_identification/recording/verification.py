@@ -132,6 +132,8 @@ def _control(bag: RawBag, model: Any) -> tuple[float, Array, Array]:
     if not running.any():
         return 0.0, zero, zero
     names, columns = table.by_joint(('desired_position', 'position', 'saturated'))
+    if len(columns) < 3:
+        return 0.0, zero, zero
     order = [names.index(name) for name in model.actuated_joints]
     error = (columns['desired_position'] - columns['position'])[running][:, order]
     saturated = columns['saturated'][running].astype(bool).any(axis=1)

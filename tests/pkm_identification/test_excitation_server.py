@@ -1,0 +1,239 @@
+"""The excitation server on real rclpy, with a robot and a controller that only pretend."""
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from action_msgs.msg import GoalStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from graph import Graph
+from lifecycle_msgs.srv import GetState
+from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+import pkm_description
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.nodes.trajectory_messages import to_message
+from pkm_dynamics.trajectories import FourierTrajectory
+from pkm_identification import load
+from pkm_identification.datasets.bag_reader import read_bag
+from pkm_identification.nodes.excitation_server import ExcitationServer
+from pkm_identification.nodes.waiting import Waiting
+from pkm_msgs.action import Excite, FollowPlatformTrajectory
+from pkm_msgs.msg import ControllerState, MotorCurrents
+
+pytestmark = pytest.mark.ros
+RATE, PERIOD = 100.0, 0.5
+STATUS = GoalStatus
+CODE = Excite.Result
+
+
+class Pretender(Node):
+    """Robot and controller: follows any goal perfectly, at 100 Hz, or does not."""
+
+    def __init__(self, model):
+        super().__init__('trajectory_controller')
+        self.model = model
+        self.lifecycle, self.accepting, self.talking = 'active', True, True
+        self.stopped_smoothly = False
+        self._run = None
+        self._step = 0
+        self._waiting = Waiting(self)
+        self._states = self.create_publisher(JointState, 'joint_states', 1000)
+        self._currents = self.create_publisher(MotorCurrents, 'motor_currents', 1000)
+        self._own = self.create_publisher(ControllerState, '~/state', 1000)
+        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
+        self.create_service(GetState, '~/get_state', self._on_state)
+        self.create_timer(1.0 / RATE, self._tick)
+        self._server = ActionServer(
+            self, FollowPlatformTrajectory, '~/follow_platform_trajectory',
+            execute_callback=self._follow, goal_callback=self._on_goal,
+            cancel_callback=lambda _: CancelResponse.ACCEPT,
+            callback_group=ReentrantCallbackGroup(),
+        )  # fmt: skip
+
+    def _on_state(self, _, response):
+        response.current_state.label = self.lifecycle
+        return response
+
+    def _on_goal(self, _):
+        if self.accepting:
+            return GoalResponse.ACCEPT
+        value = KeyValue(key='last rejected goal', value='INFEASIBLE (102): leg2_strut leaves')
+        status = DiagnosticStatus(name='/trajectory_controller', values=[value])
+        self._diagnostics.publish(DiagnosticArray(status=[status]))
+        return GoalResponse.REJECT
+
+    async def _follow(self, handle):
+        goal, self._run = handle.request, self._step
+        result = FollowPlatformTrajectory.Result()
+        end = goal.periods * goal.trajectory.period + 0.3
+        while (self._step - self._run) / RATE < end:
+            await self._waiting.sleep(0.02)
+            if handle.is_cancel_requested:
+                await self._waiting.sleep(0.2)
+                self.stopped_smoothly = True
+                handle.canceled()
+                result.error_code = result.CANCELED
+                return result
+            feedback = FollowPlatformTrajectory.Feedback(fraction=0.5, time_left=1.0)
+            handle.publish_feedback(feedback)
+        handle.succeed()
+        return result
+
+    def _tick(self):
+        if not self.talking:
+            return
+        self._step += 1
+        names, q = list(self.model.actuated_joints), list(self.model.home_actuators)
+        state = JointState(name=names, position=q)
+        nanoseconds = self._step * round(1e9 / RATE)
+        stamp = state.header.stamp
+        stamp.sec, stamp.nanosec = divmod(nanoseconds, 10**9)
+        self._states.publish(state)
+        current = MotorCurrents(header=state.header, name=names, current=[1.0] * 6)
+        self._currents.publish(current)
+        own = ControllerState(header=state.header, name=names, phase=ControllerState.HOLD)
+        own.desired_position = own.position = q
+        own.saturated = [False] * 6
+        if self._run is not None:
+            own.trajectory_time = (self._step - self._run) / RATE - 0.1
+            own.phase = ControllerState.RUN if own.trajectory_time >= 0.0 else own.RAMP_IN
+        self._own.publish(own)
+
+
+class Session:
+    """A graph with both nodes and a client."""
+
+    def __init__(self, graph, model):
+        self.graph = graph
+        self.robot = graph.add(lambda: Pretender(model))
+        self.server = graph.add(ExcitationServer)
+        self.client = ActionClient(graph.tester, Excite, 'excitation_server/excite')
+        self.phases = []
+        graph.until(self.client.server_is_ready)
+
+    def send(self, bag, periods=3, amplitude=0.01):
+        home = [*self.robot.model.home_position, 0.0, 0.0, 0.0]
+        sine = np.zeros((6, 1))
+        sine[2] = amplitude
+        goal = Excite.Goal(periods=periods, ramp_time=0.5, bag=str(bag))
+        goal.trajectory = to_message(FourierTrajectory(PERIOD, home, sine, 0 * sine))
+        future = self.client.send_goal_async(
+            goal, feedback_callback=lambda m: self.phases.append(m.feedback.phase)
+        )
+        self.graph.until(future.done)
+        return future.result()
+
+    def result(self, handle):
+        future = handle.get_result_async()
+        self.graph.until(future.done, timeout=60.0)
+        return future.result()
+
+
+@pytest.fixture(scope='module')
+def model():
+    return ClosedChainModel(pkm_description.load('palida'))
+
+
+@pytest.fixture
+def session(model):
+    with Graph('rate:=100.0', 'topic_timeout:=3.0', 'silence_timeout:=1.0') as graph:
+        yield Session(graph, model)
+
+
+def outcome_of(bag):
+    return read_bag(bag, ['pkm/metadata']).text('/pkm/metadata')
+
+
+def test_a_run_ends_with_a_verified_bag(session, model, tmp_path):
+    answer = session.result(session.send(tmp_path / 'bag'))
+    assert answer.result.error_code == CODE.NONE, answer.result.error_msg
+    assert answer.status == STATUS.STATUS_SUCCEEDED
+    assert answer.result.bag == str(tmp_path / 'bag')
+    quality = answer.result.quality
+    assert quality.usable
+    assert (quality.periods, quality.samples) == (3, 150)
+    assert list(dict.fromkeys(session.phases)) == ['preflight', 'recording', 'running', 'verifying']
+    dataset = load(tmp_path / 'bag').for_model(model)
+    assert dataset.urdf == model.description.urdf
+    assert dataset.sidecar == model.description.yaml_text
+    assert dataset.efforts == pytest.approx(np.full((150, 6), 23.0))
+    assert 'outcome: complete' in outcome_of(tmp_path / 'bag')
+    assert not (tmp_path / 'bag.partial').exists()
+
+
+def test_cancel_stops_the_robot_and_marks_the_bag(session, tmp_path):
+    handle = session.send(tmp_path / 'bag', periods=100)
+    session.graph.until(lambda: session.phases.count('running') > 5)
+    canceled = handle.cancel_goal_async()
+    session.graph.until(canceled.done)
+    answer = session.result(handle)
+    assert answer.status == STATUS.STATUS_CANCELED
+    assert answer.result.error_code == CODE.CANCELED
+    assert session.robot.stopped_smoothly
+    assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
+    again = session.result(session.send(tmp_path / 'next', periods=1))
+    assert again.result.error_code == CODE.NONE
+
+
+def test_only_one_run_at_a_time(session, tmp_path):
+    first = session.send(tmp_path / 'first', periods=4)
+    second = session.result(session.send(tmp_path / 'second'))
+    assert (second.status, second.result.error_code) == (STATUS.STATUS_ABORTED, CODE.BUSY)
+    assert session.result(first).result.error_code == CODE.NONE
+    assert not (tmp_path / 'second').exists()
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'options', 'code', 'message'),
+    [
+        (lambda robot: setattr(robot, 'lifecycle', 'inactive'), {}, 'CONTROLLER_NOT_ACTIVE',
+         "'inactive'; activate"),
+        (lambda robot: setattr(robot, 'talking', False), {}, 'TOPIC_SILENT', 'joint_states'),
+        (lambda robot: setattr(robot, 'accepting', False), {}, 'INFEASIBLE', 'leg2_strut leaves'),
+        (lambda robot: None, {'amplitude': 0.3}, 'INFEASIBLE', 'stroke of leg'),
+        (lambda robot: None, {'amplitude': float('nan')}, 'BAD_TRAJECTORY', 'finite'),
+    ],
+)  # fmt: skip
+def test_what_cannot_run_leaves_nothing(session, tmp_path, spoil, options, code, message):
+    spoil(session.robot)
+    if np.isnan(options.get('amplitude', 0.0)):
+        goal = Excite.Goal(periods=1, bag=str(tmp_path / 'bag'))
+        goal.trajectory.type = goal.trajectory.FOURIER
+        goal.trajectory.period = float('nan')
+        goal.trajectory.harmonics = 1
+        goal.trajectory.offset = goal.trajectory.sine = goal.trajectory.cosine = [0.0] * 6
+        future = session.client.send_goal_async(goal)
+        session.graph.until(future.done)
+        answer = session.result(future.result())
+    else:
+        answer = session.result(session.send(tmp_path / 'bag', **options))
+    assert answer.status == STATUS.STATUS_ABORTED
+    assert answer.result.error_code == getattr(CODE, code), answer.result.error_msg
+    assert message in answer.result.error_msg
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_bag_is_not_touched(session, tmp_path):
+    (tmp_path / 'bag').mkdir()
+    answer = session.result(session.send(tmp_path / 'bag'))
+    assert answer.result.error_code == CODE.BAG_EXISTS
+    assert list((tmp_path / 'bag').iterdir()) == []
+
+
+def test_a_robot_that_falls_silent_ends_the_run(session, tmp_path):
+    handle = session.send(tmp_path / 'bag', periods=100)
+    session.graph.until(lambda: session.phases.count('running') > 5)
+    session.robot.talking = False
+    begun = time.monotonic()
+    answer = session.result(handle)
+    assert time.monotonic() - begun < 10.0
+    assert answer.result.error_code == CODE.TOPIC_SILENT
+    assert 'fell silent' in answer.result.error_msg
+    assert 'outcome: aborted' in outcome_of(tmp_path / 'bag')
