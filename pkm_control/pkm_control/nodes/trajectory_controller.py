@@ -123,6 +123,11 @@ class TrajectoryControllerNode(LifecycleNode):
         self._release()
         self._follow.close()
 
+    def destroy_node(self) -> None:
+        """Destroy the node, and the services of its life cycle, which rclpy leaves behind."""
+        super().destroy_node()
+        self._state_machine.destroy_when_not_in_use()
+
     def _build(self) -> ControlLoop:
         values = self._values
         description = pkm_description.load(values['robot'])
