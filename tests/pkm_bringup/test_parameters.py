@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -52,24 +53,26 @@ def test_wrong_values_are_found(values: dict, complaint: str) -> None:
     assert complaint in found
 
 
-def documented(readme: Path, name: str) -> dict[str, str]:
-    """Defaults in the parameter table under a node's heading, by parameter."""
-    _, _, section = readme.read_text().partition(f"\n### `{name}`\n")
-    section = re.split(r"\n#{2,3} ", section)[0]
-    _, _, table = section.partition("| parameter ")
-    rows = re.findall(r"^\| `([\w.]+)` \| `?([^|`]*)`? \|", table, re.MULTILINE)
-    assert len(rows) == len(dict(rows))
-    return {key: value.strip() for key, value in rows}
+def documented(readme: Path, name: str) -> dict[str, Any]:
+    """Defaults in the parameter table of a node's section, by parameter.
+
+    A row may hold several parameters, separated by commas, with as many defaults.
+    """
+    text = readme.read_text() if readme.is_file() else ""
+    _, heading, section = text.partition(f"\n## Node `{name}`")
+    if not heading:
+        pytest.skip(f"{readme.parent.name}/README.md has no section on {name}")
+    _, _, table = section.split("\n## ")[0].partition("| parameter | default |")
+    found: dict[str, Any] = {}
+    for names, defaults in re.findall(r"^\| ([^|]*`[^|]*) \| ([^|]*) \|", table, re.MULTILINE):
+        for key, value in zip(names.split(","), defaults.split(","), strict=True):
+            found[key.strip(" `")] = yaml.safe_load(value.strip(" `"))
+    return found
 
 
 @pytest.mark.parametrize("name", nodes())
 def test_readme_lists_the_parameters_with_their_defaults(name: str) -> None:
-    package = executables()[name][0]
-    readme = ROOT / package / "README.md"
-    if not readme.is_file() or f"### `{name}`" not in readme.read_text():
-        pytest.skip(f"{package}/README.md has no section on {name}")
-    table = documented(readme, name)
+    table = documented(ROOT / executables()[name][0] / "README.md", name)
     declared = declared_parameters(name)
     assert set(table) == set(declared)
-    for key, entry in declared.items():
-        assert type(entry.default)(yaml.safe_load(table[key])) == entry.default, key
+    assert table == {key: entry.default for key, entry in declared.items()}
