@@ -84,6 +84,13 @@ def _run(arguments: Any) -> int:
         where = f"'{error.filename}': " if error.filename else ''
         print_error(program, f'{where}{error.strerror or error}')
         return 1
+    except ModuleNotFoundError as error:
+        print_error(
+            program,
+            f"the Python module '{error.name}' is not installed: source a ROS 2 and the workspace, "
+            'or run `make setup`',
+        )
+        return 1
     except KeyboardInterrupt:
         print_error(program, 'interrupted')
         return 130

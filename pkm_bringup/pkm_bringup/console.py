@@ -7,17 +7,19 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-QUIET_TIME = 2.0  # [s] without a word, and between two lines where there is no terminal
+QUIET_TIME = 2.0  # [s] without a word
+LONGEST_PAUSE = 16.0  # [s] between two lines about the same thing where there is no terminal
 
 
 class Update(Protocol):
     """Takes what is being done and the fraction done, 0..1, None where unknown."""
 
-    def __call__(self, phase: str, fraction: float | None = None) -> None: ...
+    def __call__(self, phase: str, fraction: float | None = None) -> None:
+        """Remember both."""
 
 
 def print_error(program: str, message: object) -> None:
@@ -40,9 +42,10 @@ def print_json(content: Any) -> None:
 
 
 def print_table(
-    header: Sequence[str], rows: Sequence[Sequence[Any]], title: str = '', indent: str = ''
+    header: Sequence[str], rows: Iterable[Sequence[Any]], title: str = '', indent: str = ''
 ) -> None:
     """Print a table on stdout: texts to the left, numbers to the right, nothing cut off."""
+    rows = list(rows)
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(header))]
@@ -61,8 +64,8 @@ def progress(title: str) -> Iterator[Update]:
     """Show progress on stderr while the block runs.
 
     Yields a function that takes what is being done and the fraction done, 0..1, or
-    None where that is unknown. A terminal shows a bar; anything else gets a line every
-    two seconds. What takes less time than that prints nothing.
+    None where that is unknown. A terminal shows a bar; anything else gets lines, the
+    rarer the longer the same thing lasts. What takes under two seconds prints nothing.
     """
     state = _State(title)
     stop = threading.Event()
@@ -94,7 +97,10 @@ class _State:
 
 
 def _show_lines(state: _State, stop: threading.Event) -> None:
-    while not stop.wait(QUIET_TIME):
+    pause, text = QUIET_TIME, ''
+    while not stop.wait(pause):
+        pause = QUIET_TIME if state.text != text else min(2.0 * pause, LONGEST_PAUSE)
+        text = state.text
         done = '' if state.fraction is None else f' {100 * state.fraction:.0f} %,'
         print_note(f'{state.text}{done} {time.monotonic() - state.start:.0f} s')
 

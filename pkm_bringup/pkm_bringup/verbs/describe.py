@@ -62,38 +62,24 @@ def _print(content: dict[str, Any]) -> None:
         f'mobility {content["mobility"]}, {content["loops"]} loop closures, mass '
         f'{content["total_mass"]:.4g} kg, platform at home ({x:.4g}, {y:.4g}, {z:.4g}) m\n\n'
     )
-    rows = [
-        (link['name'], link['mass'], _triple(link['com']), _triple(_diagonal(link['inertia'])))
-        for link in content['links']
-    ]
     print_table(
-        ('link', 'mass [kg]', 'centre of mass [m]', 'Ixx, Iyy, Izz about it [kg m^2]'), rows
+        ('link', 'mass [kg]', 'centre of mass [m]', 'Ixx, Iyy, Izz about it [kg m^2]'),
+        [
+            (link['name'], link['mass'], _triple(link['com']), _triple(_diagonal(link['inertia'])))
+            for link in content['links']
+        ],
     )
     out('\n')
-    rows = [
-        (
-            f'{joint["name"]}{" *" if joint["actuated"] else ""}',
-            joint['type'],
-            joint['parent'],
-            joint['child'],
-            _range(joint['lower'], joint['upper']),
-            _limit(joint['velocity']),
-            _limit(joint['effort']),
-            joint['coulomb'],
-            joint['viscous'],
-        )
-        for joint in content['joints']
-    ]
     print_table(
-        ('joint (* actuated)', 'type', 'parent', 'child', 'range [m, rad]', 'velocity [1/s]',
-         'effort [N, N m]', 'Coulomb [N, N m]', 'viscous [N s, N m s]'),
-        rows,
+        ('joint (* actuated)', 'type', 'parent', 'child', 'range [m, rad]',
+         'velocity [m/s, rad/s]', 'effort [N, N m]', 'Coulomb [N, N m]', 'viscous [N s/m, N m s]'),
+        [_joint_row(joint) for joint in content['joints']],
     )  # fmt: skip
     if content['constraints']:
         out('\n')
         keys = ('name', 'type', 'parent', 'child', 'coulomb', 'viscous')
         print_table(
-            ('loop closure', *keys[1:4], 'Coulomb [N, N m]', 'viscous [N s, N m s]'),
+            ('loop closure', *keys[1:4], 'Coulomb [N, N m]', 'viscous [N s/m, N m s]'),
             [[item[key] for key in keys] for item in content['constraints']],
         )
     base = content['base_parameters']
@@ -107,6 +93,18 @@ def _print(content: dict[str, Any]) -> None:
         print_table(keys, [[item[key] for key in keys] for item in base['parameters']])
     for warning in content['warnings']:
         out(f'note: {warning}\n')
+
+
+def _joint_row(joint: dict[str, Any]) -> list[Any]:
+    return [
+        f'{joint["name"]}{" *" if joint["actuated"] else ""}',
+        *(joint[key] for key in ('type', 'parent', 'child')),
+        _range(joint['lower'], joint['upper']),
+        _limit(joint['velocity']),
+        _limit(joint['effort']),
+        joint['coulomb'],
+        joint['viscous'],
+    ]
 
 
 def _diagonal(matrix: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Benchmarks of `pkm bench` that need no ROS."""

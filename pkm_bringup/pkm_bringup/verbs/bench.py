@@ -1,0 +1,168 @@
+"""`pkm bench`: rate, deadlines, latency and compute times, in one run."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pkm_bringup.arguments import add_json, count, load_model, positive
+from pkm_bringup.console import Update, print_json, print_table, progress
+
+PARTS = ('step', 'model', 'loop', 'lockstep')
+SAMPLES = 2000  # of the batches
+SPEED = 0.3  # [m/s] of the circle: times do not depend on it, lost cycles hurt less
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    text = 'measure control loop, compute times and lockstep speed on this machine'
+    parser = subparsers.add_parser('bench', help=text, description=text)
+    parser.add_argument(
+        '--robot', default='palida', metavar='ROBOT',
+        help='library name or path of a .urdf or .xacro file; default: palida',
+    )  # fmt: skip
+    parser.add_argument(
+        '--only', action='append', choices=PARTS, metavar='PART',
+        help='repeatable; step: one feedforward + PD step offline; model: inverse dynamics and '
+        'regressor beside other engines; loop: the 1 kHz loop on ROS 2; lockstep: lockstep steps '
+        'through ROS 2; default: all',
+    )  # fmt: skip
+    parser.add_argument(
+        '--duration', type=positive, default=10.0,
+        help='measured time of the 1 kHz loop, half of it for lockstep [s]; default: 10',
+    )  # fmt: skip
+    parser.add_argument(
+        '--steps', type=count, default=5000, help='offline controller steps [1]; default: 5000'
+    )
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: Any) -> int:
+    """Measure and print."""
+    from pkm_bringup.bench.machine import load_average, machine_facts
+
+    parts = arguments.only or PARTS
+    result: dict[str, Any] = {'robot': arguments.robot, 'machine': machine_facts()}
+    with progress('benchmark') as update:
+        update('reading the robot; the first run compiles')
+        model = load_model(arguments.robot)
+        trajectory = _motion(model)
+        for part in PARTS:
+            if part in parts:
+                result[part] = _measure(part, arguments, model, trajectory, update)
+    result['machine']['load_after'] = load_average()
+    if arguments.json:
+        print_json(result)
+    else:
+        _print(result)
+    return 0
+
+
+def _measure(part: str, arguments: Any, model: Any, trajectory: Any, update: Update) -> Any:
+    import numpy as np
+
+    if part == 'step':
+        from pkm_bringup.bench.control_step import measure_control_step
+
+        update('controller steps')
+        return measure_control_step(model, trajectory, arguments.steps)
+    if part == 'model':
+        from pkm_bringup.bench.model_cost import measure_model
+
+        update('inverse dynamics and regressor')
+        time = np.arange(SAMPLES) / SAMPLES * trajectory.duration
+        return measure_model(model, trajectory.motion(time, model))
+    from pkm_bringup.nodes.bench_client import measure_free_running, measure_lockstep
+
+    def report(phase: str, fraction: float | None) -> None:
+        update(f'{part}: {phase}', fraction)
+
+    measure = measure_free_running if part == 'loop' else measure_lockstep
+    duration = arguments.duration if part == 'loop' else arguments.duration / 2
+    with tempfile.TemporaryDirectory(prefix='pkm_bench_') as logs:
+        return measure(arguments.robot, trajectory, duration, Path(logs), report)
+
+
+def _motion(model: Any) -> Any:
+    """Return the inclined circle, else a slow periodic motion of all actuators about home."""
+    import numpy as np
+
+    from pkm_dynamics.trajectories import FourierTrajectory, benchmark_circle
+
+    if model.platform_determines_joints:
+        return benchmark_circle(model, speed=SPEED)
+    room = np.minimum(model.upper - model.home_actuators, model.home_actuators - model.lower)
+    amplitude = 0.1 * np.where(np.isfinite(room), room, 1.0)[:, None]
+    return FourierTrajectory(
+        2.0, model.home_actuators, amplitude, np.zeros_like(amplitude), 'actuators',
+        model.actuated_joints,
+    )  # fmt: skip
+
+
+def _print(result: dict[str, Any]) -> None:
+    out, machine = sys.stdout.write, result['machine']
+    versions = ', '.join(f'{name} {text}' for name, text in machine['versions'].items())
+    out(
+        f'{machine["processor"]}, {machine["cores"]} cores, load {machine["load"]:.1f} before and '
+        f'{machine["load_after"]:.1f} after, Linux {machine["kernel"]}, Python '
+        f'{machine["python"]}, {versions}\nrobot {result["robot"]}\n'
+    )
+    if 'step' in result:
+        step = result['step']
+        out(f'\none controller step with feedforward, offline, {step["steps"]} steps [us]\n')
+        _spreads({'wall time': step['wall'], 'CPU time': step['cpu']})
+    if 'model' in result:
+        _print_model(result['model'])
+    if 'loop' in result:
+        _print_loop(result['loop'])
+    if 'lockstep' in result:
+        lockstep = result['lockstep']
+        out(
+            f'\nlockstep through ROS: {lockstep["steps_per_second"]:.0f} steps a second '
+            f'({lockstep["steps"]} steps in {lockstep["duration"]:.1f} s)\n'
+        )
+
+
+def _print_model(model: dict[str, Any]) -> None:
+    sys.stdout.write(f'\nmodel, CPU time [us], batches of {model["samples"]} samples\n')
+    keys = ('batch', 'batch_with_joint_states', 'single', 'single_with_joint_states')
+    header = ('', 'a sample', 'a sample, joints known', 'single call', 'single, joints known')
+    rows = [
+        (name.replace('_', ' '), *(model[name][key] for key in keys))
+        for name in ('inverse_dynamics', 'regressor')
+    ]
+    print_table(header, rows)
+    rows = [
+        (name, time, *(model['ratios'][f'{what} / {name}'] for what in ('batch', 'single')))
+        for name, time in model['peers'].items()
+    ]
+    sys.stdout.write('\n')
+    print_table(('other engines', 'a call [us]', 'ours a sample / it', 'ours single / it'), rows)
+
+
+def _print_loop(loop: dict[str, Any]) -> None:
+    sys.stdout.write(
+        f'\n1 kHz loop on ROS 2, controller and robot in processes of their own, '
+        f'{loop["duration"]:.1f} s\n'
+        f'rate {loop["rate"]:.1f} Hz, {loop["commands"]} commands; missed deadlines: controller '
+        f'{loop["missed_deadlines"]}, robot {loop["missed_deadlines_robot"]}; cycles without a '
+        f'new state {loop["repeated_commands"]}\n[us]\n'
+    )
+    _spreads(
+        {
+            'interval of the commands': loop['command_interval'],
+            'joint state to command': loop['state_to_command'],
+            'controller step, wall time': loop['step_time'],
+            'start after the deadline': loop['lateness'],
+        }
+    )
+
+
+def _spreads(rows: dict[str, dict[str, float]]) -> None:
+    keys = ('p50', 'p99', 'max')
+    print_table(
+        ('', *keys), [(name, *(row.get(key) for key in keys)) for name, row in rows.items()]
+    )
