@@ -241,14 +241,15 @@ def _running(
         return (stamps >= first) & (stamps <= last), {'periods': 0}
     length = int(round(period * 1e9))
     # Whole periods from the first sample at full speed: where in the path a period
-    # begins does not matter, and none is lost to a sample that falls beside the start.
-    periods = int((last - first + interval + interval // 2) // length)
+    # begins does not matter, and none is lost to a sample that falls beside an end. Where
+    # a period is no whole number of intervals, its last one is closed by the sample after.
+    periods = int((last - first + 2 * interval) // length)
     if periods < 1:
         raise DatasetError(
             f"'{bag.path}' holds no whole period at full speed: {(last - first) * NANOSECONDS:.3f} "
             f's recorded, the period is {period:g} s'
         )
-    end = first + periods * length
+    end = first + int(np.ceil(periods * length / interval - 0.05)) * interval
     selection = (stamps >= first - interval // 4) & (stamps < end - interval // 4)
     return selection, {'periods': periods}
 
