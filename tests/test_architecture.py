@@ -42,6 +42,8 @@ def write(root: Path, path: str, source: str) -> None:
         "import importlib as i\nname = 'rclpy.node'\ni.import_module(name)",
         "from importlib import import_module as load\nload(f'rclpy.{1}')",
         "__import__('pkm_msgs')",
+        "import importlib.metadata\nimportlib.import_module('rclpy')",
+        "from importlib.util import find_spec as find\nfind('rclpy')",
         "from .nodes import plant",
         "from . import nodes",
         "from pkm_dynamics.nodes.plant import Plant",
@@ -63,6 +65,10 @@ def test_ros_import_is_found(tmp_path: Path, source: str) -> None:
         ("pkm_identification/pkm_identification/bags.py", "import rosbags.highlevel"),
         ("pkm_identification/pkm_identification/bags.py", "TYPE = 'sensor_msgs/msg/JointState'"),
         ("pkm_dynamics/pkm_dynamics/model.py", '"""Does not import rclpy."""\nimport numpy'),
+        (
+            "pkm_dynamics/pkm_dynamics/versions.py",
+            "from importlib.metadata import version\nversion('rclpy')",
+        ),
     ],
 )
 def test_allowed_import_passes(tmp_path: Path, path: str, source: str) -> None:

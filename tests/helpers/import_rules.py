@@ -50,6 +50,12 @@ def _absolute(node: ast.ImportFrom, package: tuple[str, ...]) -> list[str]:
     return [stem, *(f"{stem}.{alias.name}" for alias in node.names)]
 
 
+def _imports_by_name(module: str) -> bool:
+    """Whether a module can import others by their name; versions and data files do not."""
+    parts = module.split(".")
+    return parts[0] == "importlib" and (parts[1:2] or [""])[0] not in {"metadata", "resources"}
+
+
 def _called_name(node: ast.Call) -> str:
     function = node.func
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
@@ -75,10 +81,10 @@ def imported_modules(source: str, package: tuple[str, ...]) -> Iterator[tuple[in
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
-            dynamic |= any(alias.name.split(".")[0] == "importlib" for alias in node.names)
+            dynamic |= any(_imports_by_name(alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from ((node.lineno, name) for name in _absolute(node, package))
-            dynamic |= node.level == 0 and (node.module or "").split(".")[0] == "importlib"
+            dynamic |= any(_imports_by_name(name) for name in _absolute(node, package)[1:])
         elif isinstance(node, ast.Call):
             dynamic |= _called_name(node) in IMPORTERS
     if dynamic:
