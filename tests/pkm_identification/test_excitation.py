@@ -41,6 +41,13 @@ def design(model):
     return design_excitation(model, seed=3, period=1.5, **QUICK)
 
 
+@pytest.fixture(scope='module')
+def rough(model):
+    return design_excitation(
+        model, harmonics=3, starts=1, iterations=1, candidates=1, seed=8, period=1.5
+    )
+
+
 def problem_of(model, criterion='d_optimal'):
     base = model.base_parameters(shared=True, reduced=True)
     coordinates = 'platform' if model.platform_determines_joints else 'actuators'
@@ -141,11 +148,11 @@ def test_gradients_with_respect_to_the_regressor(criterion):
 @pytest.mark.parametrize(
     ('criterion', 'sign'), [('a_optimal', 1), ('e_optimal', -1), ('condition_number', 1)]
 )
-def test_every_criterion_improves_its_own_figure(model, design, criterion, sign):
-    options = {'harmonics': 3, 'starts': 0, 'iterations': 12, 'period': 1.5, 'initial': design}
+def test_every_criterion_improves_its_own_figure(model, rough, criterion, sign):
+    options = {'harmonics': 3, 'starts': 0, 'iterations': 6, 'period': 1.5, 'initial': rough}
     found = design_excitation(model, criterion, **options)
     assert found.criterion == criterion
-    assert sign * found.figures[criterion] < sign * design.figures[criterion]
+    assert sign * found.figures[criterion] < sign * rough.figures[criterion]
 
 
 def test_fewer_degrees_of_freedom_use_actuator_coordinates():

@@ -26,7 +26,7 @@ ROTATION_SCALE = 0.25  # [rad]
 NEAR = 0.5  # constraints closer than this to their limits enter the linearised problem
 SAMPLES_PER_HARMONIC = 12
 FEWEST_SAMPLES = 48
-SMOOTHING = 10.0  # samples over which Coulomb friction changes sign
+SMOOTHING = 5.0  # samples over which Coulomb friction changes sign
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,13 @@ class DesignProblem:
             ],
             axis=1,
         )
+
+    def unsmoothed(self) -> DesignProblem:
+        """Return the problem of the robot as described, on the same grid."""
+        exact = copy.copy(self)
+        exact.smooth = self.model
+        exact.tightening = self.tightening.copy()
+        return exact
 
     def refined(self, factor: int) -> DesignProblem:
         """Return the problem of the robot as described on a finer grid, not tightened."""

@@ -32,7 +32,7 @@ class DesignSolution:
         Unknowns of the problem.
     trajectory : FourierTrajectory
     objective : float
-        Criterion at the problem's samples (smoothed where the criterion is).
+        Criterion of the robot as described, on the fine grid.
     start_objectives : list of float
         Criterion of each start after its optimisation and repair.
     random_objectives : list of float
@@ -92,7 +92,7 @@ def solve_design_problem(
             report(label, low + span * fraction)  # noqa: B023
 
         z, used = _improve(problem, z, iterations, step)
-        value, _ = problem.value(z)
+        value, _ = problem.refined(REFINEMENT).value(z)
         total += used
         objectives.append(value)
         if best is None or value < best[0]:
@@ -153,6 +153,9 @@ def _improve(
     """Optimise from z; tighten limits by what the dense check finds; repair."""
     total = 0
     problem.tightening = np.zeros_like(problem.tightening)
+    start = z
+    if not np.isfinite(problem.value(z)[0]):  # so slow that Coulomb friction looks viscous
+        problem = problem.unsmoothed()
     budgets = [iterations, *[max(iterations // 5, 2)] * 2]
     for budget in budgets:
         done = total
@@ -167,7 +170,9 @@ def _improve(
             break
         problem.tightening = problem.tightening + np.maximum(1.1 * excess, 0.0)
     problem.tightening = np.zeros_like(problem.tightening)
-    return repair_dense(problem, z), total
+    fine = problem.refined(REFINEMENT)
+    ends = [repair_dense(problem, end) for end in (z, start)]
+    return min(ends, key=lambda end: fine.value(end)[0]), total
 
 
 def dense_excess(problem: DesignProblem, z: Array) -> Array:

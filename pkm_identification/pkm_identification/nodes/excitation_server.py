@@ -51,6 +51,7 @@ PARAMETERS = (
 )
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 DIAGNOSTICS_PERIOD = 1.0
+STATE_CALLS = 5
 
 
 class ExcitationServer(Node):
@@ -131,16 +132,18 @@ class ExcitationServer(Node):
     async def controller_state(self) -> str:
         """Return the controller's lifecycle state, empty when it does not answer."""
         if not self._state.service_is_ready() or not self.follow.server_is_ready():
-            await self.background.run(lambda: self._state.wait_for_service(timeout_sec=self.topic_timeout))
-            await self.background.run(lambda: self.follow.wait_for_server(timeout_sec=self.topic_timeout))
+            limit = self.topic_timeout
+            await self.background.run(lambda: self._state.wait_for_service(timeout_sec=limit))
+            await self.background.run(lambda: self.follow.wait_for_server(timeout_sec=limit))
         if not self._state.service_is_ready() or not self.follow.server_is_ready():
             return ''
-        call = self._state.call_async(GetState.Request())
-        answer = await self.waiting.within(call, self.topic_timeout)
-        if answer is None:
+        for _ in range(STATE_CALLS):  # an answer is lost where its way back is not yet known
+            call = self._state.call_async(GetState.Request())
+            answer = await self.waiting.within(call, self.topic_timeout / STATE_CALLS)
+            if answer is not None:
+                return str(answer.current_state.label)
             self._state.remove_pending_request(call)
-            return ''
-        return str(answer.current_state.label)
+        return ''
 
     def _topics(self) -> list[RecordedTopic]:
         return [
@@ -166,8 +169,8 @@ class ExcitationServer(Node):
         except RunEnded as end:
             return self._failed(handle, result, end)
         except Exception as error:  # an action without a result would tell nobody why
-            end = RunEnded('MOTION_FAILED', f'{type(error).__name__}: {error}')
-            return self._failed(handle, result, end)
+            reason = f'{type(error).__name__}: {error}'
+            return self._failed(handle, result, RunEnded('MOTION_FAILED', reason))
         finally:
             recorder, self._recorder, self._run = self._recorder, None, None
             if recorder is not None:
@@ -194,7 +197,10 @@ class ExcitationServer(Node):
 
     def _finish(self, text: str, failed: bool) -> None:
         self._last = text
-        (self.get_logger().error if failed else self.get_logger().info)(text)
+        if failed:  # the logger keeps one severity for each line that calls it
+            self.get_logger().error(text)
+        else:
+            self.get_logger().info(text)
 
     def _taker(self, topic: str) -> Any:
         def take(message: String) -> None:

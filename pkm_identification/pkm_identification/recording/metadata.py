@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-PACKAGES = ('pkm_description', 'pkm_dynamics', 'pkm_identification', 'pkm_control', 'pkm_msgs')
+PREFIX = 'pkm'  # of the names of the project's packages
 FORMAT, VERSION = 'pkm_recording', 1
 RUNNING, COMPLETE, ABORTED = 'running', 'complete', 'aborted'
 
@@ -72,13 +72,9 @@ def dump_metadata(metadata: Mapping[str, Any]) -> str:
 
 def package_versions() -> dict[str, str]:
     """Return the versions of the project's packages that are installed."""
-    versions = {}
-    for name in PACKAGES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = 'unknown'
-    return versions
+    found = importlib.metadata.distributions()
+    versions = {str(d.metadata['Name']).replace('-', '_'): str(d.version) for d in found}
+    return {name: versions[name] for name in sorted(versions) if name.startswith(PREFIX)}
 
 
 def git_revision(folder: Path) -> str:
