@@ -89,8 +89,8 @@ def _print(content: dict[str, Any]) -> None:
         'rotors)\n'
     )
     if 'parameters' in base:
-        keys = ('name', 'nominal', 'unit', 'expression')
-        print_table(keys, [[item[key] for key in keys] for item in base['parameters']])
+        header = ('name', 'nominal', 'unit', 'expression')
+        print_table(header, [[item[key] for key in header] for item in base['parameters']])
     for warning in content['warnings']:
         out(f'note: {warning}\n')
 

@@ -1,0 +1,487 @@
+"""The command `pkm`: every verb by its arguments, its output, its exit status and its files."""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pkm_description
+import pkm_identification
+from pkm_bringup import cli
+from pkm_bringup.verbs import export
+from pkm_description.exporters import FORMATS
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.trajectories import FourierTrajectory
+from pkm_identification.datasets import BagWriter
+from pkm_identification.datasets.message_types import jazzy_typestore
+from pkm_identification.excitation.criteria import CRITERIA
+
+UNIT = re.compile(r'\[(1|s|m|Hz|[a-zA-Z/ ]+(, [a-zA-Z/ ]+)*)\]')
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp('cli')
+
+
+def excitation(amplitude=0.015, period=1.0):
+    """Three harmonics of the platform's pose about home."""
+    rng = np.random.default_rng(1)
+    size = amplitude * np.array([1, 1, 1, 4, 4, 4])[:, None] / np.array([1, 2, 3])
+    return FourierTrajectory(
+        period,
+        [0, 0, -0.755, 0, 0, 0],
+        size * rng.choice([-1, 1], (6, 3)),
+        size * rng.choice([-1, 1], (6, 3)),
+        robot='palida',
+    )
+
+
+@pytest.fixture(scope='module')
+def trajectory(folder):
+    path = folder / 'trajectory.yaml'
+    excitation().save(path)
+    return str(path)
+
+
+@pytest.fixture(scope='module')
+def data(folder, trajectory):
+    """Two periods of the simulated robot without the effects that the model lacks."""
+    path = folder / 'data.npz'
+    arguments = ['simulate', 'palida', '--trajectory', trajectory, '--periods', '2']
+    arguments += ['--ramp-time', '0.5', '--effects', 'modelled', '--feedforward', 'nominal']
+    assert cli.main([*arguments, '--output', str(path)]) == 0
+    return str(path)
+
+
+@pytest.fixture(scope='module')
+def model_file(folder, data):
+    path = folder / 'model.yaml'
+    assert cli.main(['identify', data, '--robot', 'palida', '--output', str(path)]) == 0
+    return str(path)
+
+
+@pytest.fixture(scope='module')
+def other_robot(folder):
+    """A robot that differs from PaLiDA by its name alone."""
+    description = pkm_description.load('palida')
+    path = folder / 'other.urdf'
+    path.write_text(description.urdf.replace('name="palida"', 'name="other"', 1))
+    path.with_suffix('.yaml').write_text(description.yaml_text)
+    return str(path)
+
+
+@pytest.fixture
+def fails(capsys):
+    """The function that runs a command which must fail; returns its one line on stderr."""
+
+    def run(*arguments, status=1):
+        capsys.readouterr()
+        assert cli.main([str(argument) for argument in arguments]) == status
+        lines = [
+            line for line in capsys.readouterr().err.splitlines() if not re.search(r' \d+ s$', line)
+        ]
+        assert len(lines) == 1, lines
+        assert re.match(r'pkm( \w+)*: error: ', lines[0])
+        assert 'Traceback' not in lines[0] and 'defect' not in lines[0]
+        return lines[0]
+
+    return run
+
+
+@pytest.fixture
+def prints(capsys):
+    """The function that runs a command which must succeed; returns what it prints."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        assert cli.main([str(argument) for argument in arguments]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+# -- usage --------------------------------------------------------------------
+
+
+def parsers():
+    """All parsers of verbs and subverbs by their program names."""
+
+    def walk(parser):
+        yield parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for child in action.choices.values():
+                    yield from walk(child)
+
+    return {parser.prog: parser for parser in walk(cli.build_parser())}
+
+
+def test_all_verbs_are_there():
+    assert set(parsers()) >= {
+        *(f'pkm {name}' for name in cli.VERBS),
+        *(f'pkm excite {name}' for name in ('show', 'check', 'design', 'run')),
+    }
+
+
+@pytest.mark.parametrize('program', list(parsers()))
+def test_every_option_has_help(program):
+    for action in parsers()[program]._actions:
+        assert action.help or isinstance(action, argparse._SubParsersAction), action.dest
+
+
+@pytest.mark.parametrize('program', list(parsers()))
+def test_numbers_have_units(program):
+    if program == 'pkm demo':
+        pytest.skip('says units in words')
+    for action in parsers()[program]._actions:
+        if action.type is not None:
+            assert UNIT.search(action.help), f'{program} {action.dest}: {action.help}'
+
+
+@pytest.mark.parametrize('program', list(parsers()))
+def test_help_ends_well(program, prints):
+    assert prints(*program.split()[1:], '--help').startswith(f'usage: {program}')
+
+
+def test_help_imports_nothing_slow():
+    code = (
+        'import sys; from pkm_bringup import cli; cli.main(["--help"]); '
+        'assert not {"numpy", "scipy", "mujoco", "rclpy", "rich"} & set(sys.modules)'
+    )
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, '-c', code], check=True, capture_output=True)
+    assert time.perf_counter() - begin < 10  # seconds, on a busy machine
+
+
+def test_wrong_usage_is_one_line_with_status_2(fails):
+    assert "'nonsense'" in fails('nonsense', status=2)
+    assert 'VERB' in fails(status=2)
+    line = fails('export', 'palida', '--to', 'sdf', '--output', 'x', status=2)
+    assert "'sdf'" in line and "'mjcf'" in line and "'urdf'" in line
+    assert '--periods' in fails(
+        'simulate', 'palida', '--trajectory', 'circle', '--output', 'x.npz', '--periods', '0',
+        status=2,
+    )  # fmt: skip
+
+
+def test_choices_are_those_of_the_libraries():
+    assert set(export.FORMATS) == set(FORMATS)
+    from pkm_bringup.verbs import excite_design
+
+    assert set(excite_design.CRITERIA) == set(CRITERIA)
+
+
+def test_console_command():
+    done = subprocess.run(
+        [sys.executable, '-m', 'pkm_bringup.cli', 'robots', '--json'],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert [robot['name'] for robot in json.loads(done.stdout)] == pkm_description.library()
+
+
+def test_defect_is_named_without_traceback(monkeypatch, capsys):
+    def explode():
+        raise RuntimeError('boom')
+
+    monkeypatch.setattr(pkm_description, 'library', explode)
+    assert cli.main(['robots']) == 1
+    assert capsys.readouterr().err.count('\n') == 1
+    monkeypatch.setenv('PKM_TRACEBACK', '1')
+    with pytest.raises(RuntimeError):
+        cli.main(['robots'])
+
+
+# -- describe, export ----------------------------------------------------------
+
+
+def test_describe(prints):
+    text = prints('describe', 'palida')
+    assert 'mobility 6, 6 loop closures' in text
+    content = json.loads(prints('describe', 'palida', '--base', '--json'))
+    model = ClosedChainModel(pkm_description.load('palida'))
+    assert content['base_parameters']['rank'] == model.base_parameters(True, True).rank
+    assert {joint['name'] for joint in content['joints'] if joint['actuated']} == set(
+        model.actuated_joints
+    )
+    masses = sum(link['mass'] for link in content['links'])
+    assert masses == pytest.approx(content['total_mass'])
+    parameters = {row['name']: row for row in content['base_parameters']['parameters']}
+    assert parameters['platform.m']['unit'] == 'kg'
+    assert 'leg_slider.m' in parameters['platform.m']['expression']
+
+
+def test_unknown_robot(fails):
+    for arguments in (['describe', 'nobody'], ['export', 'nobody', '--to', 'mjcf', '--output', 'x'],
+                      ['excite', 'check', 'circle', '--robot', 'nobody']):  # fmt: skip
+        line = fails(*arguments)
+        assert "'nobody'" in line and 'palida' in line
+    assert 'absent.urdf' in fails('describe', 'absent.urdf')
+
+
+def test_broken_description(folder, fails):
+    text = pkm_description.load('palida').urdf
+    path = folder / 'broken.urdf'
+    path.write_text(text.replace('<child link="leg1_slider"/>', '<child link="leg1_ghost"/>', 1))
+    assert 'leg1_ghost' in fails('describe', path)
+    path.write_text(text[: len(text) // 2])
+    assert 'broken.urdf' in fails('describe', path)
+
+
+@pytest.mark.parametrize('form', sorted(FORMATS))
+def test_export(form, folder, prints, fails):
+    path = folder / f'palida.{form}'
+    prints('export', 'palida', '--to', form, '--output', path)
+    assert path.read_text() == pkm_description.export(pkm_description.load('palida'), form)
+    before = path.read_bytes()
+    assert 'not overwritten' in fails('export', 'palida', '--to', form, '--output', path)
+    assert path.read_bytes() == before
+
+
+def test_output_folder_that_is_a_file(trajectory, fails):
+    line = fails('export', 'palida', '--to', 'urdf', '--output', f'{trajectory}/robot.urdf')
+    assert 'trajectory.yaml' in line
+
+
+# -- excite --------------------------------------------------------------------
+
+
+def test_excite_show(folder, trajectory, prints):
+    plot = folder / 'picture.png'
+    arguments = ['excite', 'show', trajectory, '--robot', 'palida', '--json', '--plot', plot]
+    content = json.loads(prints(*arguments))
+    assert content['feasible'] and content['duration'] == 1.0 and content['harmonics'] == 3
+    assert content['figures']['condition_number'] > 1
+    assert plot.read_bytes()[:4] == b'\x89PNG'
+    # the regressor of all samples of a period, column by column
+    model = ClosedChainModel(pkm_description.load('palida'))
+    base = model.base_parameters(True, True)
+    W = base.regressor(excitation().motion(np.arange(1000) / 1000, model)).reshape(-1, base.rank)
+    s = np.linalg.svd(W, compute_uv=False)
+    assert content['figures']['condition_number'] == pytest.approx(s[0] / s[-1], rel=0.02)
+    deviation = np.sqrt(np.diag(np.linalg.inv(W.T @ W)))
+    shown = [content['figures']['standard_deviation'][name] for name in base.names]
+    np.testing.assert_allclose(shown, deviation, rtol=0.05)
+
+
+def test_excite_show_of_a_motion_that_excites_too_little(prints):
+    text = prints('excite', 'show', 'circle', '--robot', 'palida')
+    assert 'excites only' in text and 'stroke' in text
+
+
+def test_excite_check(trajectory, prints):
+    content = json.loads(prints('excite', 'check', trajectory, '--robot', 'palida', '--json'))
+    assert content['feasible']
+    assert min(row['margin'] for row in content['margins']) >= 0
+
+
+def test_excite_check_names_joint_time_and_limit(folder, fails):
+    path = folder / 'wide.yaml'
+    excitation(0.08).save(path)
+    line = fails('excite', 'check', path, '--robot', 'palida')
+    assert re.search(r'stroke of leg\d_strut at t = [\d.]+ s: [\d.]+ m, limit [\d.]+ m', line)
+
+
+def test_excite_design(folder, prints, fails):
+    path = folder / 'design.yaml'
+    arguments = ['excite', 'design', '--robot', 'palida', '--harmonics', '3', '--period', '2']
+    arguments += ['--starts', '1', '--iterations', '1', '--candidates', '2', '--output', path]
+    content = json.loads(prints(*arguments, '--json'))
+    assert content['period'] == 2.0
+    prints('excite', 'check', path, '--robot', 'palida', '--ramp-time', content['ramp_time'])
+    assert 'not overwritten' in fails(*arguments)
+    arguments[-1] = folder / 'design.txt'
+    assert '.yaml' in fails(*arguments)
+    assert not (folder / 'design.txt').exists()
+
+
+def test_excite_run_without_a_server(folder, trajectory, fails):
+    pytest.importorskip('rclpy')
+    arguments = ['excite', 'run', trajectory, '--robot', 'palida', '--timeout', '0.2']
+    line = fails(*arguments, '--server', 'nobody_there', '--bag', folder / 'bag')
+    assert 'nobody_there/excite' in line
+    assert 'not overwritten' in fails(*arguments, '--bag', folder)
+    assert not (folder / 'bag').exists()
+
+
+# -- simulate, identify, validate ------------------------------------------------
+
+
+def test_simulated_data_follow_the_trajectory(data):
+    dataset = pkm_identification.load(data)
+    model = ClosedChainModel(pkm_description.load('palida'))
+    assert list(dataset.joint_names) == model.actuated_joints
+    assert dataset.period == 1.0 and len(dataset) in (2000, 2001)
+    motion = excitation().motion(np.arange(len(dataset)) * 1e-3, model)
+    wanted = model.inverse_kinematics(motion.position, motion.rotation)
+    assert np.abs(dataset.positions - wanted).max() < 1e-3
+    # measured forces are those that the robot's own parameters need, but for the noise
+    forces = dataset.for_model(model).efforts - model.inverse_dynamics(motion)
+    assert np.abs(forces.mean(axis=0)).max() < 5
+    assert np.all(forces.std(axis=0) < 60)
+
+
+def test_simulate_repeats_with_its_seed(folder, trajectory, prints):
+    arrays = []
+    for name, seed in (('a', 3), ('b', 3), ('c', 4)):
+        path = folder / f'{name}.npz'
+        prints(
+            'simulate', 'palida', '--trajectory', trajectory, '--periods', '1', '--ramp-time',
+            '0.3', '--seed', seed, '--output', path,
+        )  # fmt: skip
+        arrays.append(np.load(path)['currents'])
+    np.testing.assert_array_equal(arrays[0], arrays[1])
+    assert np.abs(arrays[0] - arrays[2]).max() > 0.1
+
+
+def test_simulate_refuses(folder, trajectory, data, fails):
+    wide = folder / 'wider.yaml'
+    excitation(0.08).save(wide)
+    path = folder / 'never.npz'
+    command = ['simulate', 'palida', '--output', path, '--trajectory']
+    assert re.search(r'leg\d_strut at t = ', fails(*command, wide))
+    assert "'nowhere.yaml'" in fails(*command, 'nowhere.yaml')
+    assert "'absent.yaml'" in fails(*command, trajectory, '--feedforward', 'absent.yaml')
+    broken = folder / 'broken.yaml'
+    broken.write_text('type: fourier\nperiod: -1\n')
+    assert 'broken.yaml' in fails(*command, broken)
+    assert not path.exists()
+    before = Path(data).read_bytes()
+    assert 'not overwritten' in fails(*command[:2], '--output', data, *command[4:], trajectory)
+    assert Path(data).read_bytes() == before
+    assert '.npz' in fails(*command[:2], '--output', folder / 'x.txt', *command[4:], trajectory)
+
+
+def test_trajectory_of_another_robot(folder, other_robot, trajectory, fails):
+    line = fails('excite', 'check', trajectory, '--robot', other_robot)
+    assert "'palida'" in line and "'other'" in line
+
+
+def test_identify(folder, data, prints, model_file):
+    path = folder / 'json.yaml'
+    content = json.loads(
+        prints('identify', data, '--robot', 'palida', '--output', path, '--json')
+    )
+    result = pkm_identification.load_result(path)
+    assert [row['name'] for row in content['parameters']] == result.names
+    model = ClosedChainModel(pkm_description.load('palida'))
+    truth = result.matrix @ model.nominal_parameters
+    values = np.array([row['value'] for row in content['parameters']])
+    deviations = np.array([row['standard_deviation'] for row in content['parameters']])
+    assert np.mean(np.abs(values - truth) < 3 * deviations) > 0.9
+    assert content['is_physical'] == result.is_physical
+    text = prints(
+        'identify', data, '--robot', 'palida', '--estimator', 'ls', '--option', 'harmonics=3',
+        '--option', 'shared=true', '--output', folder / 'text.yaml',
+    )  # fmt: skip
+    assert re.search(r'platform\.m +[\d.]+ +[\d.e-]+ +[\d.]+ +kg', text)
+    assert 'physical' in text
+
+
+def test_identify_refuses(tmp_path, data, fails):
+    path = tmp_path / 'model.yaml'
+    command = ['identify', data, '--robot', 'palida', '--output', path]
+    line = fails(*command, '--estimator', 'magic')
+    assert "'magic'" in line and 'wls' in line
+    line = fails(*command, '--option', 'colour=red')
+    assert "'colour'" in line and 'harmonics' in line
+    assert 'NAME=VALUE' in fails(*command, '--option', 'colour')
+    assert "'absent.npz'" in fails('identify', 'absent.npz', *command[2:])
+    assert 'allow_incomplete' in fails(*command, '--allow-incomplete')
+    assert not path.exists()
+
+
+def test_identify_from_broken_data(tmp_path, data, fails):
+    path, model = tmp_path / 'broken.npz', tmp_path / 'model.yaml'
+    arrays = dict(np.load(data))
+    arrays['positions'] = arrays['positions'].copy()
+    arrays['positions'][17, 2] = np.nan
+    np.savez(path, **arrays)
+    line = fails('identify', path, '--robot', 'palida', '--output', model)
+    assert 'broken.npz' in line and "'leg3_strut'" in line and 'sample 17' in line
+    path.write_bytes(Path(data).read_bytes()[:1000])
+    assert 'broken.npz' in fails('identify', path, '--robot', 'palida', '--output', model)
+    arrays = dict(np.load(data))
+    arrays['joint_names'] = np.array([f'arm{i}' for i in range(6)])
+    np.savez(path, **arrays)
+    assert "'leg1_strut'" in fails('identify', path, '--robot', 'palida', '--output', model)
+    assert not model.exists()
+
+
+def write_bag(path, data):
+    """Write positions and forces of a data file as joint states."""
+    arrays = np.load(data)
+    store = jazzy_typestore()
+    types = store.types
+    kind = 'sensor_msgs/msg/JointState'
+    efforts = arrays['currents'] * arrays['force_constants']
+    names = list(map(str, arrays['joint_names']))
+    with BagWriter(path, definitions={}) as writer:
+        writer.add_topic('/joint_states', kind)
+        rows = zip(arrays['time'], arrays['positions'], efforts, strict=True)
+        for seconds, position, effort in rows:
+            stamp = round(seconds * 1e9)
+            header = types['std_msgs/msg/Header'](
+                types['builtin_interfaces/msg/Time'](stamp // 10**9, stamp % 10**9), ''
+            )
+            message = types[kind](header, names, position, np.zeros(0), effort)
+            writer.write('/joint_states', kind, bytes(store.serialize_cdr(message, kind)), stamp)
+    return path
+
+
+def test_bag_cut_in_half(tmp_path, data, fails):
+    bag = write_bag(tmp_path / 'recording', data)
+    assert len(pkm_identification.load(bag)) == len(np.load(data)['time'])
+    file = bag / 'recording.mcap'
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    model = tmp_path / 'model.yaml'
+    line = fails('identify', bag, '--robot', 'palida', '--output', model)
+    assert 'recording' in line and 'cut off' in line
+    assert not model.exists()
+
+
+def test_validate(data, model_file, prints):
+    content = json.loads(
+        prints('validate', data, '--robot', 'palida', '--model', model_file, '--json')
+    )
+    figures = content['against_measured']
+    assert len(figures['relative_absolute_error']) == 6
+    assert 0 < figures['relative_absolute_error_overall'] < 1
+    text = prints('validate', data, '--robot', 'palida', '--model', model_file)
+    assert 'leg6_strut' in text and 'unbiased' in text.splitlines()[-1]
+
+
+def test_validate_refuses(folder, data, model_file, other_robot, fails):
+    line = fails('validate', data, '--robot', other_robot, '--model', model_file)
+    assert "'palida'" in line and "'other'" in line
+    assert "'absent.yaml'" in fails(
+        'validate', data, '--robot', 'palida', '--model', 'absent.yaml'
+    )
+    broken = folder / 'half_model.yaml'
+    broken.write_text(Path(model_file).read_text()[:3000])
+    assert 'half_model.yaml' in fails('validate', data, '--robot', 'palida', '--model', broken)
+
+
+def test_simulate_with_an_identified_model_tracks_better(folder, trajectory, model_file, prints):
+    rms = {}
+    for feedforward in ('none', model_file):
+        path = folder / f'tracking_{len(rms)}.npz'
+        content = json.loads(
+            prints(
+                'simulate', 'palida', '--trajectory', trajectory, '--periods', '1', '--ramp-time',
+                '0.3', '--effects', 'none', '--feedforward', feedforward, '--output', path,
+                '--json',
+            )  # fmt: skip
+        )
+        rms[feedforward] = np.mean(content['tracking_rms'])
+    assert rms[model_file] < 0.5 * rms['none']
+
+
+def test_nothing_temporary_is_left(folder, data, model_file):
+    assert not [path for path in folder.iterdir() if path.name.startswith('.')]
