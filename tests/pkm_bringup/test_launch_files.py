@@ -7,8 +7,10 @@ import pytest
 import yaml
 from node_tables import ROOT, declared_parameters, executables, flattened, nodes, problems
 
-launch = pytest.importorskip("launch", reason="launch is not on PyPI; part of every ROS 2")
-launch_ros = pytest.importorskip("launch_ros")
+# `launch` alone may be the folder of that name in an editable install
+launch_ros = pytest.importorskip(
+    "launch_ros", reason="launch and launch_ros are not on PyPI; they are part of every ROS 2"
+)
 packages = pytest.importorskip("ament_index_python.packages")
 
 from launch import LaunchContext, LaunchDescription  # noqa: E402
