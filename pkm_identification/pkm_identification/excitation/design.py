@@ -159,7 +159,6 @@ def finished_design(
             **origin,
             'iterations': int(solution.iterations),
             'start_objectives': [float(v) for v in solution.start_objectives],
-            'best_random_objective': float(min(solution.random_objectives, default=np.nan)),
             'limits': {name: float(value) for name, value in vars(problem.limits).items()},
         },
         model,

@@ -36,7 +36,8 @@ class DesignSolution:
     start_objectives : list of float
         Criterion of each start after its optimisation and repair.
     random_objectives : list of float
-        Criterion of every random feasible candidate, before optimisation.
+        Criterion of every random feasible candidate, before optimisation, at the problem's
+        own samples with smoothed friction: not comparable with `objective`.
     iterations : int
         In total.
     """
