@@ -11,12 +11,12 @@ from typing import Any
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.action import ActionClient
-from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from pkm_bringup.nodes.bench_listener import LoopListener
 from pkm_bringup.processes import NodeProcesses, ProcessError
-from pkm_description.nodes.running import quick_executor
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import Trajectory
 from pkm_msgs.action import FollowPlatformTrajectory
@@ -100,12 +100,12 @@ class _Graph:
         self.fault = ''
 
     def __enter__(self) -> _Graph:
-        rclpy.init(args=[])
+        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         self.context_node = Node('pkm_bench')
         self.context_node.create_subscription(
             DiagnosticArray, 'diagnostics', self._on_diagnostics, 50
         )
-        self._executor: Executor = quick_executor()
+        self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.context_node)
         try:
             self._start()

@@ -9,6 +9,7 @@ from typing import Any
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
 
 from pkm_bringup.processes import ProcessError
 from pkm_dynamics.nodes.trajectory_messages import to_message
@@ -56,7 +57,7 @@ def excite(
     ExciteError
         No server, or the server's error code and message.
     """
-    rclpy.init(args=[])
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('pkm_excite')
     executor = SingleThreadedExecutor()
     executor.add_node(node)
