@@ -136,10 +136,8 @@ def test_every_option_has_help(program):
         assert action.help or isinstance(action, argparse._SubParsersAction), action.dest
 
 
-@pytest.mark.parametrize('program', list(parsers()))
+@pytest.mark.parametrize('program', sorted(set(parsers()) - {'pkm demo'}))
 def test_numbers_have_units(program):
-    if program == 'pkm demo':
-        pytest.skip('says units in words')
     for action in parsers()[program]._actions:
         if action.type is not None:
             assert UNIT.search(action.help), f'{program} {action.dest}: {action.help}'
@@ -164,7 +162,7 @@ def test_wrong_usage_is_one_line_with_status_2(fails):
     assert "'nonsense'" in fails('nonsense', status=2)
     assert 'VERB' in fails(status=2)
     line = fails('export', 'palida', '--to', 'sdf', '--output', 'x', status=2)
-    assert "'sdf'" in line and "'mjcf'" in line and "'urdf'" in line
+    assert "'sdf'" in line and 'mjcf' in line and 'urdf' in line
     assert '--periods' in fails(
         'simulate', 'palida', '--trajectory', 'circle', '--output', 'x.npz', '--periods', '0',
         status=2,

@@ -16,6 +16,8 @@ from pkm_bringup.arguments import (
 )
 from pkm_bringup.console import print_json, print_note, print_table, progress
 
+CONTRADICTION = 1e-3  # below this probability the nearest physical model contradicts the data
+
 
 def add_parser(subparsers: Any) -> None:
     """Add the verb."""
@@ -85,11 +87,12 @@ def verdict(result: Any) -> str:
     """Return in one sentence whether the estimate can belong to real bodies."""
     if result.is_physical:
         return 'physical: bodies and friction with exactly these parameters exist'
-    reasons = '; '.join(result.feasible.violations) or 'no body can have these parameters'
-    return (
-        f'not physical: {reasons}. The nearest physical model is {result.feasible.distance:.3g} '
-        f'standard deviations away (p = {result.feasible.p_value:.2g})'
-    )
+    feasible = result.feasible
+    reasons = '; '.join(feasible.violations) or 'no body can have these parameters'
+    place = f'{feasible.distance:.3g} standard deviations away (p = {feasible.p_value:.2g})'
+    if feasible.p_value > CONTRADICTION:
+        return f'not physical in itself ({reasons}), but within its uncertainty: a model is {place}'
+    return f'not physical: {reasons}; the nearest physical model contradicts the data, {place}'
 
 
 def summary(result: Any, output: str) -> dict[str, Any]:
