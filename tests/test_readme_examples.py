@@ -1,0 +1,196 @@
+"""What the READMEs show, executed: snippets, files, printed output, tables of keys and codes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import math
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import pkm_description
+from pkm_description import checks
+from pkm_description.sidecar import KEYS, parse_yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+README = {path.parent.name: path.read_text() for path in sorted(ROOT.glob('pkm_*/README.md'))}
+FENCE = re.compile(r'(?P<before>[^\n]*)\n+```(?P<language>\w*)\n(?P<text>.*?)\n```', re.DOTALL)
+NUMBER = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
+QUICKER = {('periods=3', 'periods=1')}
+"""What is shortened in snippets whose output is not compared."""
+RELATIVE, DIGITS = 0.02, 2.0
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A Python block and the output that the README prints after it, if any."""
+
+    package: str
+    code: str
+    expected: str | None
+
+
+def blocks(package: str) -> list[re.Match]:
+    return list(FENCE.finditer(README[package]))
+
+
+def snippets() -> list[Snippet]:
+    found = []
+    for package in README:
+        fences = blocks(package)
+        for here, after in zip(fences, [*fences[1:], None], strict=True):
+            if here['language'] == 'python':
+                shown = after is not None and after['before'] == 'prints'
+                found.append(Snippet(package, here['text'], after['text'] if shown else None))
+    return found
+
+
+def write_files(package: str, folder: Path) -> None:
+    """Write the blocks whose introduction ends with a file name: ... `four_bar.urdf`:"""
+    for fence in blocks(package):
+        name = re.search(r'`([\w.]+)`:$', fence['before'])
+        if name and fence['language'] in ('xml', 'yaml'):
+            (folder / name[1]).write_text(fence['text'])
+
+
+def run_simulations(package: str, code: str) -> None:
+    """Run the `pkm simulate` lines of a README whose data the snippet reads."""
+    from pkm_bringup.cli import main
+
+    for line in re.findall(r'^pkm simulate .*$', README[package], re.MULTILINE):
+        arguments = shlex.split(line)[1:]
+        if f"'{arguments[-1]}'" in code:
+            assert main(arguments) == 0
+
+
+def last_digit(text: str) -> float:
+    """Value of one in the last printed digit."""
+    mantissa, _, exponent = text.lower().partition('e')
+    decimals = len(mantissa.partition('.')[2])
+    return 10.0 ** (int(exponent or 0) - decimals)
+
+
+def same(printed: str, expected: str) -> bool:
+    """Same words; numbers to two per cent or two of their last digit."""
+    if NUMBER.sub('#', printed).split() != NUMBER.sub('#', expected).split():
+        return False
+    pairs = zip(NUMBER.findall(printed), NUMBER.findall(expected), strict=True)
+    return all(
+        math.isclose(float(a), float(b), rel_tol=RELATIVE, abs_tol=DIGITS * last_digit(b))
+        for a, b in pairs
+    )
+
+
+def test_comparison_tells_outputs_apart() -> None:
+    assert same('mass 16.31 kg [-1.20e-3]', 'mass 16.3 kg [-1.21e-3]')
+    assert not same('mass 17.3 kg', 'mass 16.3 kg')
+    assert not same('mass 16.3 g', 'mass 16.3 kg')
+    assert not same('16.3 16.3', '16.3')
+
+
+def test_there_are_snippets() -> None:
+    packages = {snippet.package for snippet in snippets() if snippet.expected}
+    assert packages >= {'pkm_description', 'pkm_dynamics', 'pkm_identification'}
+
+
+@pytest.mark.parametrize('snippet', snippets(), ids=lambda snippet: snippet.package)
+def test_snippet_prints_what_the_readme_says(
+    snippet: Snippet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if re.search(r'\brclpy\b|\.nodes\b', snippet.code):
+        pytest.skip('needs a ROS graph')
+    monkeypatch.chdir(tmp_path)
+    write_files(snippet.package, tmp_path)
+    run_simulations(snippet.package, snippet.code)
+    code = snippet.code
+    if snippet.expected is None:
+        for long, short in QUICKER:
+            code = code.replace(long, short)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, f'{snippet.package}/README.md', 'exec'), {'__name__': 'readme'})
+    if snippet.expected is None:
+        assert printed.getvalue().strip()
+    else:
+        assert same(printed.getvalue(), snippet.expected), printed.getvalue()
+
+
+# Each entry: what is replaced in the example of pkm_description's README, and by what.
+MISTAKES = {
+    'unknown constraint type': ('type="revolute">\n    <parent link="platform"/>',
+                                'type="hinge">\n    <parent link="platform"/>'),
+    'misspelt link': ('<child link="rocker"/> <child_origin',
+                      '<child link="rockr"/> <child_origin'),
+    'rocker 1 m too far': ('<origin xyz="0.5 0 0"/>', '<origin xyz="1.5 0 0"/>'),
+    'home outside a limit': ('lower="0.8" upper="2.4"', 'lower="-2.4" upper="-2.2"'),
+    'impossible inertia': ('izz="0.025"', 'izz="0.25"'),
+    'two parents': ('</robot>', '<joint name="x" type="fixed"><parent link="crank"/>'
+                    '<child link="rocker"/></joint></robot>'),
+    'one actuator too many': ('</ros2_control>', '<joint name="rocker_joint">'
+                              '<command_interface name="effort"/></joint></ros2_control>'),
+    'unknown YAML key': ('gravity:', 'gravitiy:'),
+    'different parts of one design': ('sources:', 'same_design: [[crank, rocker]]\nsources:'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('mistake', MISTAKES)
+def test_mistake_gives_the_message_of_the_readme(
+    mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, '_RESTARTS', 10)  # enough here, and quick where nothing closes
+    row = re.search(rf'^\| {mistake} \| (.*) \|$', README['pkm_description'], re.MULTILINE)
+    assert row, f'no row {mistake}'
+    write_files('pkm_description', tmp_path)
+    old, new = MISTAKES[mistake]
+    changed = 0
+    for path in tmp_path.iterdir():
+        text = path.read_text()
+        changed += old in text
+        path.write_text(text.replace(old, new))
+    assert changed == 1
+    with pytest.raises(pkm_description.DescriptionError) as error:
+        pkm_description.load(tmp_path / 'four_bar.urdf')
+    expected = row[1].replace('`', '')
+    message = str(error.value).replace(f'{tmp_path}/', '')
+    parts = [part.strip() for part in expected.split('...')]
+    if len(parts) > 1:
+        assert message.startswith(parts[0])
+    else:
+        assert same(message, expected), message
+
+
+def test_every_key_of_the_sidecar_has_a_row_with_a_valid_example() -> None:
+    section = README['pkm_description'].partition('### YAML')[2].partition('\n### ')[0]
+    rows = dict(re.findall(r'^\| `(\w+)` \| [^|]* \| `([^`]*)`', section, re.MULTILINE))
+    assert tuple(rows) == KEYS
+    for key, example in rows.items():
+        assert list(parse_yaml(example, key)) == [key]
+
+
+@pytest.mark.parametrize(
+    'interface',
+    ['action/Excite.action', 'srv/Identify.srv', 'action/IdentifyWithProgress.action',
+     'srv/Validate.srv', 'srv/ApplyModel.srv'],
+)  # fmt: skip
+def test_every_error_code_is_listed(interface: str) -> None:
+    text = (ROOT / 'pkm_msgs' / interface).read_text()
+    codes = re.findall(r'^uint16 (\w+)=(\d+)', text, re.MULTILINE)
+    rows = re.findall(r'^\| ([\d, ]+) \| `(\w+)` \|', README['pkm_identification'], re.MULTILINE)
+    listed = {(name, number) for numbers, name in rows for number in numbers.split(', ')}
+    wanted = {(name, number) for name, number in codes if number != '0'}
+    assert wanted and wanted <= listed
+
+
+def test_overview_names_what_exists() -> None:
+    """The snippet of the first page needs a recording: its names are checked alone."""
+    (code,) = re.findall(r'```python\n(.*?)```', (ROOT / 'README.md').read_text(), re.DOTALL)
+    compile(code, 'README.md', 'exec')
+    used = re.findall(r'\b(pkm_\w+)\.(\w+)', code)
+    assert len(used) >= 4
+    for package, name in used:
+        assert hasattr(importlib.import_module(package), name)
