@@ -83,7 +83,8 @@ def build_base_parameters(model: ClosedChainModel, shared: bool, reduced: bool) 
         keep = ~np.array([bool(np.all(zero[column])) for column in members.T])
     motion = random_motion(model, _SAMPLES, seed=1)
     stacked = model.regressor(motion).reshape(-1, model.n_p) @ expand
-    chosen, combinations, gap = _select(stacked, keep, _priorities(names, kinds, average @ model.nominal_parameters))
+    order = _priorities(names, kinds, average @ model.nominal_parameters)
+    chosen, combinations, gap = _select(stacked, keep, order)
     matrix = np.zeros((len(chosen), len(names)))
     matrix[np.arange(len(chosen)), chosen] = 1.0
     matrix += combinations

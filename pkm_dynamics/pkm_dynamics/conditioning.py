@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     from pkm_dynamics.model import ClosedChainModel
+    from pkm_dynamics.motion import PlatformMotion
 
 Array = NDArray[np.float64]
 
@@ -52,17 +53,12 @@ def reciprocal_condition(
     return np.asarray(values[:, -1] / values[:, 0])
 
 
-def jacobian_condition(model: ClosedChainModel, motion: object) -> Array | None:
+def jacobian_condition(model: ClosedChainModel, motion: PlatformMotion) -> Array | None:
     """Condition number (N,) of the scaled Jacobian along a motion; None for open chains."""
     if not has_singularities(model):
         return None
-    actuators = model.actuator_states(motion).positions  # type: ignore[arg-type]
-    reciprocal = reciprocal_condition(
-        model,
-        motion.position,
-        motion.rotation,
-        actuators,  # type: ignore[attr-defined]
-    )
+    actuators = model.actuator_states(motion).positions
+    reciprocal = reciprocal_condition(model, motion.position, motion.rotation, actuators)
     return np.asarray(1.0 / np.maximum(reciprocal, 1e-300))
 
 

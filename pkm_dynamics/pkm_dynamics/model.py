@@ -18,6 +18,9 @@ from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, sam
 
 Floats = NDArray[np.float64]
 
+# Where a search starts: a platform pose, joint positions (n_j,), a motion's last sample, home.
+Initial = tuple[ArrayLike, ArrayLike] | PlatformMotion | ArrayLike | None
+
 _REASONS = {
     closure.NOT_CONVERGED: 'the loops do not close',
     closure.SINGULAR: 'the mechanism is singular there',
@@ -131,12 +134,13 @@ class ClosedChainModel:
         return self._actuated(self._joints_of_poses(p, r, None))
 
     def forward_kinematics(
-        self, q: ArrayLike, initial: tuple[ArrayLike, ArrayLike] | ArrayLike | None = None
+        self, q: ArrayLike, initial: Initial = None
     ) -> tuple[Floats, Floats]:
         """Platform position (N, 3) [m] and rotation (N, 3, 3) of actuator positions (N, n_a).
 
-        The search starts at `initial` (a platform pose (position, rotation), or all
-        joint positions (n_j,)), at home when absent, and each sample starts the next.
+        The search starts at `initial` (a platform pose (position, rotation), all joint
+        positions (n_j,), or the last sample of a motion), at home when absent, and each
+        sample starts the next.
         Raises ConvergenceError with the samples that do not assemble on home's branch.
         """
         _, position, rotation = self._joints_of_actuators(self._check_actuators(q, 'q'), initial)
@@ -147,7 +151,7 @@ class ClosedChainModel:
         q: ArrayLike,
         qd: ArrayLike,
         qdd: ArrayLike,
-        initial: tuple[ArrayLike, ArrayLike] | ArrayLike | None = None,
+        initial: Initial = None,
     ) -> PlatformMotion:
         """Motion of platform and joints from actuator motions (N, n_a) each."""
         q = self._check_actuators(q, 'q')
@@ -351,7 +355,7 @@ class ClosedChainModel:
         return joints[0]
 
     def _joints_of_actuators(
-        self, q: Floats, initial: tuple[ArrayLike, ArrayLike] | ArrayLike | None
+        self, q: Floats, initial: Initial
     ) -> tuple[Floats, Floats, Floats]:
         """All joints (N, n_j), platform positions and rotations from actuator positions."""
         home_joints, home_p, home_r = self._home
@@ -369,10 +373,19 @@ class ClosedChainModel:
         return joints, p, r
 
     def _initial(
-        self, initial: tuple[ArrayLike, ArrayLike] | ArrayLike | None
+        self, initial: Initial
     ) -> tuple[Floats, Floats, Floats]:
         if initial is None:
             return self._home
+        if isinstance(initial, PlatformMotion):
+            if initial.joint_positions is None:
+                initial = (initial.position[-1:], initial.rotation[-1:])
+            else:
+                return (
+                    initial.joint_positions[-1].copy(),
+                    initial.position[-1].copy(),
+                    initial.rotation[-1].copy(),
+                )
         if isinstance(initial, tuple) and len(initial) == 2:
             p = np.array(initial[0], dtype=float).reshape(-1, 3)[:1]
             r = np.array(initial[1], dtype=float).reshape(-1, 3, 3)[:1]

@@ -25,6 +25,7 @@ CLOSENESS = 1e-6  # weight of the distance from the nominal bodies
 MARGIN = 1e-6  # least eigenvalue of the scaled pseudo-inertia of a body with mass
 DISTANCE_TOLERANCE = 1e-4  # squared distance, in standard deviations, that counts as none
 RESOLUTION = 1e-6  # relative accuracy of a parameter that is known without noise
+SMALLEST_SPREAD = 1e-12  # relative variance below which a direction counts as this well known
 ACTIVE = 1e-3
 
 
@@ -132,7 +133,8 @@ def _whitening(values: Array, covariance: Array, base: Any, model: Any) -> tuple
     block = covariance[np.ix_(known, known)] + np.diag(size[known] ** 2)
     deviation = np.sqrt(np.diag(block))
     correlation = block / np.outer(deviation, deviation)
-    root = np.linalg.inv(np.linalg.cholesky(correlation)) / deviation
+    spread, axes = np.linalg.eigh(correlation)
+    root = (axes / np.sqrt(np.maximum(spread, SMALLEST_SPREAD))).T / deviation
     full = np.zeros((int(known.sum()), len(values)))
     full[:, known] = root
     return full, full @ values

@@ -11,7 +11,7 @@ from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.fourier import fit
 from pkm_identification.signals.noise import noise_from_spread
-from pkm_identification.signals.periods import find_period, fold
+from pkm_identification.signals.periods import find_period, fold, settling_periods
 
 NAMES = ('left', 'right')
 
@@ -182,3 +182,15 @@ def test_rows_of_a_long_period_need_few_samples():
     rows = band.evaluate(function, len(samples))
     np.testing.assert_allclose(rows, band.rows(samples), atol=1e-9)
     assert sum(used) <= 1000
+
+
+@pytest.mark.parametrize('noise', [0.0, 1e-5])
+def test_periods_in_which_the_servo_settles_are_left_out(noise):
+    rng = np.random.default_rng(3)
+    time = 1e-3 * np.arange(5000)
+    wave = 0.1 * np.sin(2 * np.pi * time)[:, None] * np.array([1.0, -0.5])
+    settling = 1e-3 * np.exp(-time / 0.2)[:, None] * np.array([1.0, 0.3])
+    jitter = noise * rng.normal(size=wave.shape)
+    assert settling_periods(fold(time, wave + jitter, 1.0)) == 0
+    found = settling_periods(fold(time, wave + settling + jitter, 1.0))
+    assert found == (1 if noise else 2)  # exp(-5) mm stands out of no noise, but not of 10 um

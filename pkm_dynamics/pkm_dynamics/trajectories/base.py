@@ -166,8 +166,7 @@ def to_motion(
             order = trajectory.ordered(model.actuated_joints).coordinate_names
             columns = [trajectory.coordinate_names.index(name) for name in order]
             x, xd, xdd = x[:, columns], xd[:, columns], xdd[:, columns]
-        near = None if initial is None else (initial.position, initial.rotation)
-        return model.motion_from_actuators(x, xd, xdd, initial=near)
+        return model.motion_from_actuators(x, xd, xdd, initial=initial)
     rotation, omega, domega = rpy_motion(x[:, 3:], xd[:, 3:], xdd[:, 3:])
     guess = None
     if initial is not None and initial.joint_positions is not None and len(initial) == 1:

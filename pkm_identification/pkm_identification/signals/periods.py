@@ -15,6 +15,9 @@ Array = NDArray[np.float64]
 GRID_TOLERANCE = 0.02  # of a sampling interval: stamps this close to the grid are on it
 DETECTION_LIMIT = 0.01  # mean square difference of two periods against twice the variance
 SEAM_FACTOR = 5.0
+SETTLING_HARMONICS = 20
+SETTLING_RATIO = 2.5  # of the energies; periods that differ by noise alone stay below
+NEGLIGIBLE_SETTLING = 1e-6  # of the motion
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,30 @@ def fold(time: Array, values: Array, period: float, skip: int = 0) -> Folded:
         spline = make_interp_spline(time, values, k=min(5, len(time) - 1))
         samples, interpolated = spline(np.clip(grid, time[0], time[-1])), True
     return Folded(samples.reshape(periods, count, -1), period, interpolated)
+
+
+def settling_periods(folded: Folded) -> int:
+    """Count the first periods in which the motion has not settled to its periodic form.
+
+    A servo needs time to reach the periodic motion after the ramp. A period counts as
+    settling when it differs from the mean of the later ones, in the low harmonics where
+    such transients lie, by more than the later ones' spread explains. At least two
+    periods are left.
+    """
+    count = min(SETTLING_HARMONICS + 1, folded.samples.shape[1] // 2)
+    spectra = np.fft.rfft(folded.samples, axis=1)[:, :count] / folded.samples.shape[1]
+    size = float(np.mean(np.abs(spectra[:, 1:]) ** 2))
+    skipped = 0
+    while len(spectra) - skipped > 2:
+        later = spectra[skipped + 1 :]
+        mean = later.mean(axis=0)
+        spread = np.sum(np.abs(later - mean) ** 2) / (len(later) - 1)
+        difference = np.sum(np.abs(spectra[skipped] - mean) ** 2) / (1 + 1 / len(later))
+        negligible = NEGLIGIBLE_SETTLING**2 * size * mean.size
+        if difference <= max(SETTLING_RATIO * spread, negligible):
+            break
+        skipped += 1
+    return skipped
 
 
 def find_period(time: Array, positions: Array) -> float | None:

@@ -14,7 +14,7 @@ from pkm_identification.datasets import Dataset
 from pkm_identification.signals import filtering, fourier
 from pkm_identification.signals.bands import Band, HarmonicBand
 from pkm_identification.signals.noise import Noise, noise_from_spread
-from pkm_identification.signals.periods import Folded, find_period, fold
+from pkm_identification.signals.periods import Folded, find_period, fold, settling_periods
 
 if TYPE_CHECKING:
     from pkm_dynamics import PlatformMotion
@@ -43,14 +43,14 @@ class SignalOptions:
     cutoff
         Cutoff of the filter [Hz]; None: from the noise.
     skip_periods
-        Periods left out at the beginning.
+        Periods left out at the beginning; None: those in which the motion still settles.
     """
 
     method: str = 'auto'
     period: float | None = None
     harmonics: int | None = None
     cutoff: float | None = None
-    skip_periods: int = 0
+    skip_periods: int | None = None
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -62,7 +62,7 @@ class SignalOptions:
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and value >= least and value > 0):
                 raise EstimationError(f'{name} must be positive, got {value}')
-        if self.skip_periods < 0:
+        if self.skip_periods is not None and self.skip_periods < 0:
             raise EstimationError(f'skip_periods must not be negative, got {self.skip_periods}')
 
 
@@ -180,6 +180,8 @@ def process(dataset: Dataset, options: SignalOptions | None = None) -> Signals:
 def _periodic(dataset: Dataset, options: SignalOptions, period: float, source: str) -> Signals:
     assert dataset.efforts is not None
     skip = options.skip_periods
+    if skip is None:
+        skip = settling_periods(fold(dataset.time, dataset.positions, period))
     positions = fold(dataset.time, dataset.positions, period, skip)
     efforts = fold(dataset.time, dataset.efforts, period, skip)
     periods, count, _ = positions.samples.shape
@@ -223,6 +225,7 @@ def _periodic(dataset: Dataset, options: SignalOptions, period: float, source: s
             'period': period,
             'period_source': source,
             'periods': periods,
+            'skipped_periods': skip,
             'samples_a_period': count,
             'interpolated': efforts.interpolated,
             'significant_harmonics': significant,
