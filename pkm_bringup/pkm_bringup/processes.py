@@ -78,6 +78,14 @@ class NodeProcesses:
                     + last_lines(running.log)
                 )
 
+    def kill(self, node: str, number: int = signal.SIGKILL, watched: bool = False) -> None:
+        """End a node at once by a signal; unless `watched`, `check` does not miss it."""
+        running = self._running[node] if watched else self._running.pop(node)
+        running.process.send_signal(number)
+        running.process.wait(TERMINATION_TIMEOUT)
+        if not watched:
+            running.file.close()
+
     def stop(self, *nodes: str) -> None:
         """End the named nodes (all without names): SIGINT, then SIGKILL after a while."""
         names = nodes or tuple(reversed(self._running))

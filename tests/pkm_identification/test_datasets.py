@@ -246,3 +246,18 @@ def test_arrays_are_frozen_copies(signals):
     assert data.positions[0, 0] != 99.0
     with pytest.raises(ValueError, match='read-only'):
         data.positions[0, 0] = 1.0
+
+
+def test_npz_with_the_truth_of_a_simulated_robot(tmp_path):
+    time = 1e-3 * np.arange(50)
+    truth = {f'truth_{name}': np.full((50, 2), k) for k, name in
+             enumerate(('positions', 'velocities', 'forces'))}  # fmt: skip
+    content = {'time': time, 'joint_names': ['b', 'a'], 'positions': np.zeros((50, 2)),
+               'efforts': np.zeros((50, 2)), 'truth_time': time, **truth}  # fmt: skip
+    np.savez(tmp_path / 'whole.npz', **content)
+    found = load(tmp_path / 'whole.npz').truth
+    np.testing.assert_array_equal(found.forces, np.full((50, 2), 2.0))
+    del content['truth_velocities']
+    np.savez(tmp_path / 'part.npz', **content)
+    with pytest.raises(DatasetError, match='lacks truth_velocities'):
+        load(tmp_path / 'part.npz')

@@ -82,4 +82,7 @@ def run_node(
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
+        # A second signal must not meet an interpreter that is already ending.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
     return 0

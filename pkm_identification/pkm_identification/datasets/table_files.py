@@ -10,12 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from pkm_description.errors import DatasetError
-from pkm_identification.datasets.dataset import Dataset
+from pkm_identification.datasets.dataset import Dataset, Truth
 
 CSV_FORM = 'time, <joint>.position, <joint>.effort and/or <joint>.current'
 COLUMN = re.compile(r'(?P<joint>.+)\.(?P<kind>position|effort|current)')
 NPZ_REQUIRED = ('time', 'joint_names', 'positions')
-NPZ_OPTIONAL = ('efforts', 'currents', 'period', 'effort_delay', 'force_constants')
+NPZ_TRUTH = ('truth_time', 'truth_positions', 'truth_velocities', 'truth_forces')
+NPZ_OPTIONAL = (
+    'efforts', 'currents', 'period', 'effort_delay', 'force_constants', *NPZ_TRUTH
+)  # fmt: skip
 
 
 def load_csv(path: Path) -> Dataset:
@@ -93,7 +96,9 @@ def _read_table(path: Path, width: int) -> np.ndarray:
 def load_npz(path: Path) -> Dataset:
     """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
 
-    Optional: `period` [s], `effort_delay` [s], `force_constants` (n_a,) [N/A, N m/A].
+    Optional: `period` [s], `effort_delay` [s], `force_constants` (n_a,) [N/A, N m/A], and
+    all of `truth_time` (M,) [s], `truth_positions`, `truth_velocities`, `truth_forces`
+    (M, n_a) of a simulated robot.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -122,5 +127,23 @@ def load_npz(path: Path) -> Dataset:
         force_constants={}
         if constants is None
         else dict(zip(names, map(float, constants), strict=True)),
+        truth=_truth(content, len(names), path),
         provenance={'source': str(path), 'format': 'npz', 'left_out': unknown},
     )
+
+
+def _truth(content: dict[str, np.ndarray], joints: int, path: Path) -> Truth | None:
+    """Noise-free signals, where the file has them."""
+    given = [name for name in NPZ_TRUTH if name in content]
+    if not given:
+        return None
+    missing = [name for name in NPZ_TRUTH if name not in content]
+    if missing:
+        raise DatasetError(f"'{path}' has {given[0]} but lacks {', '.join(missing)}")
+    time, *signals = (np.asarray(content[name], dtype=float) for name in NPZ_TRUTH)
+    for name, values in zip(NPZ_TRUTH[1:], signals, strict=True):
+        if values.shape != (time.size, joints) or not np.all(np.isfinite(values)):
+            raise DatasetError(
+                f"'{path}': {name} must be finite and ({time.size}, {joints}), got {values.shape}"
+            )
+    return Truth(time, *signals)
