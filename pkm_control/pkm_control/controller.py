@@ -7,7 +7,7 @@ compares like with like whatever the delay of the message.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,11 +30,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Desired:
-    """Desired state of one cycle; `motion` is what the feedforward is computed from."""
+    """Desired state of one cycle; `motion` is what the feedforward is computed from.
+
+    `force` (n_a,) [N, N m] is that feedforward, None at rest, where it is computed in
+    every cycle with the model then in use.
+    """
 
     motion: PlatformMotion
     position: Array
     velocity: Array
+    force: Array | None = None
 
 
 class TrajectoryController:
@@ -212,14 +217,16 @@ class TrajectoryController:
                 ErrorCode.BAD_STATE, f'time stamp went back by {-interval:.6f} s to {time:.6f} s'
             )
         self._last_time = time
-        phase, progress, outcome = self._advance(time)
+        feedforward = self.feedforward
+        phase, progress, outcome = self._advance(time, feedforward)
         desired = self._desired
         error = desired.position - measured
-        feedforward = self.feedforward
-        try:
-            force = feedforward.forces(self.model, desired.motion)[0]
-        except PkmError as failure:
-            raise ControlFault(ErrorCode.KINEMATICS, f'feedforward: {failure}') from failure
+        force = desired.force
+        if force is None:
+            try:
+                force = feedforward.forces(self.model, desired.motion)[0]
+            except PkmError as failure:
+                raise ControlFault(ErrorCode.KINEMATICS, f'feedforward: {failure}') from failure
         feedback = self._servo.feedback(interval, error)
         wanted = force + feedback
         if not np.isfinite(wanted).all():
@@ -236,7 +243,7 @@ class TrajectoryController:
         )  # fmt: skip
 
     def _advance(
-        self, time: float
+        self, time: float, feedforward: Feedforward
     ) -> tuple[Phase, tuple[float, int, float, float], Outcome | None]:
         """Move the desired state on to `time`; phase, progress, and the outcome at the end."""
         if self._execution is None:
@@ -249,7 +256,7 @@ class TrajectoryController:
                 self._brake(0.0)
         now = time - self._origin
         try:
-            self._desired = self._evaluate(self._execution, now)
+            self._desired = self._evaluate(self._execution, now, feedforward)
         except PkmError as error:
             raise ControlFault(ErrorCode.KINEMATICS, f'at t = {now:.4f} s: {error}') from error
         state = self._execution.state(now)
@@ -257,18 +264,23 @@ class TrajectoryController:
         outcome = None
         if state.phase is Phase.HOLD:
             outcome = Outcome(*self._ending, self._statistics)
-            self._rest = self._desired
+            self._rest = replace(self._desired, force=None)  # with what feedforward is then used
             self._execution = None
         return state.phase, progress, outcome
 
-    def _evaluate(self, execution: Execution | StoppedExecution, now: float) -> _Desired:
+    def _evaluate(
+        self, execution: Execution | StoppedExecution, now: float, feedforward: Feedforward
+    ) -> _Desired:
         assert self._desired is not None
         motion = execution.motion([now], self.model, initial=self._desired.motion)
-        joints = self.model.joint_states(motion)
-        # Found once: the feedforward and the next cycle start from them.
+        joints, force = feedforward.along(self.model, motion)
+        # Found once: the next cycle starts from them.
         motion.joint_positions, motion.joint_velocities, motion.joint_accelerations = joints
         return _Desired(
-            motion, joints.positions[0, self._actuated], joints.velocities[0, self._actuated]
+            motion,
+            joints.positions[0, self._actuated],
+            joints.velocities[0, self._actuated],
+            force[0],
         )
 
     def _supervise(self, phase: Phase, measured: Array, error: Array, saturated: bool) -> None:

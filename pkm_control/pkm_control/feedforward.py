@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description.errors import ModelFileError
 
 if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel, PlatformMotion
+    from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
 
 Array = NDArray[np.float64]
 
@@ -48,6 +48,12 @@ class Feedforward:
         if self.parameters is None:
             return np.zeros((len(motion), model.n_a))
         return model.inverse_dynamics(motion, self.parameters)
+
+    def along(self, model: ClosedChainModel, motion: PlatformMotion) -> tuple[JointStates, Array]:
+        """Joint states and forces (N, n_a) [N, N m] of a motion in one pass."""
+        if self.parameters is None:
+            return model.joint_states(motion), np.zeros((len(motion), model.n_a))
+        return model.states_and_forces(motion, self.parameters)
 
 
 def no_feedforward() -> Feedforward:

@@ -184,8 +184,12 @@ class Description:
     @property
     def digest(self) -> str:
         """SHA-256 over the expanded URDF and the sidecar: which robot a model belongs to."""
-        text = self.urdf + '\0' + self.yaml_text
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.urdf, self.yaml_text)
+
+
+def digest_of(urdf: str, yaml_text: str) -> str:
+    """SHA-256 over an expanded URDF and its sidecar."""
+    return hashlib.sha256(f'{urdf}\0{yaml_text}'.encode()).hexdigest()
 
 
 def _named(items: Any, name: str, kind: str, robot: str) -> Any:

@@ -221,6 +221,25 @@ class ClosedChainModel:
         values = self._check_parameters(parameters)
         return dynamics.inverse_dynamics(self._mechanism, *self._state(motion), values)
 
+    def states_and_forces(
+        self, motion: PlatformMotion, parameters: ArrayLike | None = None
+    ) -> tuple[JointStates, Floats]:
+        """`joint_states` and `inverse_dynamics` of a motion in one pass, for control loops."""
+        values = self._check_parameters(parameters)
+        guess = motion.joint_positions
+        if not self.platform_determines_joints or guess is None:
+            states = self.joint_states(motion)
+            known = PlatformMotion(
+                motion.position, motion.rotation, motion.twist, motion.acceleration, *states
+            )
+            return states, self.inverse_dynamics(known, values)
+        joints, velocity, acceleration, forces, residual, status = dynamics.states_and_forces(
+            self._mechanism, motion.position.copy(), motion.rotation.copy(), motion.twist.copy(),
+            motion.acceleration.copy(), self._check_guess(guess).copy(), *self._home, values,
+        )  # fmt: skip
+        self._raise_failures(status, residual, 'platform pose')
+        return JointStates(joints, velocity, acceleration), forces
+
     def regressor(self, motion: PlatformMotion) -> Floats:
         """Force per standard parameter (N, n_a, n_p): regressor @ parameters are the forces."""
         return dynamics.regressor(self._mechanism, *self._state(motion))
@@ -269,6 +288,13 @@ class ClosedChainModel:
             )
         return values
 
+    def _check_guess(self, joints: Floats) -> Floats:
+        if joints.shape[1] != len(self.joint_names):
+            raise TrajectoryError(
+                f'joint_positions must have {len(self.joint_names)} columns, got {joints.shape[1]}'
+            )
+        return joints
+
     def _state(
         self, motion: PlatformMotion
     ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
@@ -281,12 +307,7 @@ class ClosedChainModel:
             )  # fmt: skip
         if motion.joint_velocities is not None and motion.joint_accelerations is not None:
             assert motion.joint_positions is not None
-            joints = motion.joint_positions.copy()
-            if joints.shape[1] != len(self.joint_names):
-                raise TrajectoryError(
-                    f'joint_positions must have {len(self.joint_names)} columns, '
-                    f'got {joints.shape[1]}'
-                )
+            joints = self._check_guess(motion.joint_positions).copy()
             rates = np.ascontiguousarray(self._actuated(motion.joint_velocities))
             rates_dot = np.ascontiguousarray(self._actuated(motion.joint_accelerations))
             return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
@@ -312,11 +333,7 @@ class ClosedChainModel:
         if not self.platform_determines_joints:
             return self._joints_of_restricted_poses(p, r, guess)
         per_sample = guess is not None
-        start = self._home[0][None] if guess is None else guess.copy()
-        if start.shape[1] != len(self.joint_names):
-            raise TrajectoryError(
-                f'joint_positions must have {len(self.joint_names)} columns, got {start.shape[1]}'
-            )
+        start = self._home[0][None] if guess is None else self._check_guess(guess).copy()
         joints, _, _, residual, status = closure.solve_positions(
             self._mechanism, closure.BY_PLATFORM, p.copy(), r.copy(),
             np.zeros((0, self.n_a)), start, per_sample, *self._home,

@@ -65,6 +65,9 @@ class Gantry:
         friction = p[1:7:2] * np.clip(v / 0.002, -1.0, 1.0) + p[2:8:2] * v
         return p[0] * (a + [0.0, 0.0, 9.81]) + friction + p[7:10] * a
 
+    def states_and_forces(self, motion, parameters=None):
+        return self.joint_states(motion), self.inverse_dynamics(motion, parameters)
+
 
 class GantryPlant:
     """The gantry itself: double integrators, sub-stepped, with exact or noisy sensors."""

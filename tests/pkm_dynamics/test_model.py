@@ -260,3 +260,21 @@ def test_jacobian_maps_twists_to_actuator_rates(models):
     q = model.actuator_states(motion).positions
     twist = np.einsum('nij,nj->ni', model.platform_jacobian(q), rates)
     np.testing.assert_allclose(twist, motion.twist, atol=1e-7)
+
+
+@pytest.mark.parametrize('name', MAKERS)
+def test_one_pass_gives_what_the_separate_calls_give(models, name):
+    model = models[name]
+    motion = random_motion(model, 8, seed=14)
+    start = None if motion.joint_positions is None else motion.joint_positions + 1e-3
+    if model.platform_determines_joints:  # the guess is a guess, not the answer
+        motion = PlatformMotion(
+            motion.position, motion.rotation, motion.twist, motion.acceleration, start
+        )
+    states, forces = model.states_and_forces(motion)
+    for found, expected in zip(states, model.joint_states(motion), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    expected = model.inverse_dynamics(motion)
+    np.testing.assert_allclose(forces, expected, atol=1e-9 * np.abs(expected).max())
+
+

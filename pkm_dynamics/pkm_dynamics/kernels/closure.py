@@ -285,6 +285,31 @@ def move(m, w, scale, joints, p, r):
 
 
 @compiled
+def search(m, w, mode, p_target, r_target, q_target, joints, p, r, home_joints, home_p, home_r):
+    """Close one sample from where `joints`, `p`, `r` stand, else from home in short steps."""
+    result = NOT_CONVERGED
+    for attempt in range(2):
+        if attempt == 1:
+            joints[:] = home_joints
+            p[:] = home_p
+            r[:, :] = home_r
+        largest = LARGEST_STEP if attempt == 0 else 0.2 * LARGEST_STEP
+        result = newton(m, w, mode, p_target, r_target, q_target, joints, p, r, largest)
+        if result == CONVERGED:
+            break
+    return result
+
+
+@compiled
+def largest_residual(w):
+    """Largest residual of the closing rows [m, 1]."""
+    largest = 0.0
+    for row in range(len(w.residual)):
+        largest = max(largest, abs(w.residual[row]))
+    return largest
+
+
+@compiled
 def solve_positions(
     m, mode, p_target, r_target, q_target, guess, per_sample, home_joints, home_p, home_r
 ):
@@ -319,15 +344,12 @@ def solve_positions(
             p[k], r[k] = p[last], r[last]
         else:
             p[k], r[k] = home_p, home_r
-        result = newton(m, w, mode, pt, rt, qt, joints[k], p[k], r[k], LARGEST_STEP)
-        if result != CONVERGED:
-            joints[k] = home_joints
-            p[k], r[k] = home_p, home_r
-            result = newton(m, w, mode, pt, rt, qt, joints[k], p[k], r[k], 0.2 * LARGEST_STEP)
-        status[k] = result
-        if result == CONVERGED:
+        status[k] = search(
+            m, w, mode, pt, rt, qt, joints[k], p[k], r[k], home_joints, home_p, home_r
+        )
+        if status[k] == CONVERGED:
             last = k
-        residual[k] = np.max(np.abs(w.residual)) if len(w.residual) else 0.0
+        residual[k] = largest_residual(w)
         if m.floating_body < 0:
             p[k], r[k] = w.position[m.platform_body], w.rotation[m.platform_body]
     return joints, p, r, residual, status

@@ -11,8 +11,9 @@ import math
 import numpy as np
 
 from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, POINT_ROW
+from pkm_dynamics.kernels.closure import BY_PLATFORM, largest_residual, search
 from pkm_dynamics.kernels.decorator import compiled
-from pkm_dynamics.kernels.motion import prepare
+from pkm_dynamics.kernels.motion import prepare, set_rates
 from pkm_dynamics.kernels.vectors import rotate_back_into, rotate_into, solve, solve_transposed
 from pkm_dynamics.kernels.work import make_work
 from pkm_dynamics.mechanism import (
@@ -195,22 +196,60 @@ def tree_forces(m, w, parameters):
 @compiled
 def inverse_dynamics(m, mode, joints, p, r, rates, rates_dot, parameters):
     """Actuator forces (N, n_a)."""
-    n, n_a, n_i, n_v = len(joints), len(m.actuated), len(m.independent), m.row_sign.shape[1]
+    n, n_a = len(joints), len(m.actuated)
     out = np.empty((n, n_a))
     w = make_work(m)
     for k in range(n):
         prepare(m, w, mode, joints[k], p[k], r[k], rates[k], rates_dot[k])
         tree_forces(m, w, parameters)
-        for i in range(n_i):
-            total = 0.0
-            for v in range(n_v):
-                total += w.mapping[v, i] * w.force[v]
-            w.right[i] = total
-        if m.independent_is_platform:
-            solve_transposed(w.actuation, n_a, w.actuation_pivots, w.right)
-        for i in range(n_a):
-            out[k, i] = w.right[i]
+        actuator_forces(m, w, out[k])
     return out
+
+
+@compiled
+def states_and_forces(m, p, r, rates, rates_dot, guess, home_joints, home_p, home_r, parameters):
+    """One pass from platform motions to joint states (N, n_j) each and forces (N, n_a).
+
+    Each sample starts at its own `guess` (N, n_j). Returns positions, velocities,
+    accelerations, forces, largest residuals (N,) and statuses (N,); the rows of a sample
+    that failed are those of where its search ended.
+    """
+    n, n_j, n_a = len(p), len(home_joints), len(m.actuated)
+    joints, velocity, acceleration = guess.copy(), np.empty((n, n_j)), np.empty((n, n_j))
+    out, residual, status = np.empty((n, n_a)), np.empty(n), np.zeros(n, np.int64)
+    no_actuators = np.zeros(n_a)
+    w = make_work(m)
+    for k in range(n):
+        pose_p, pose_r = p[k].copy(), r[k].copy()
+        status[k] = search(
+            m, w, BY_PLATFORM, p[k], r[k], no_actuators, joints[k], pose_p, pose_r,
+            home_joints, home_p, home_r,
+        )  # fmt: skip
+        residual[k] = largest_residual(w)
+        set_rates(m, w, BY_PLATFORM, rates[k], rates_dot[k])
+        for body in range(len(m.parent)):
+            index = m.scalar_index[body]
+            if index >= 0:
+                velocity[k, index] = w.rates[m.coordinate[body]]
+                acceleration[k, index] = w.rates_dot[m.coordinate[body]]
+        tree_forces(m, w, parameters)
+        actuator_forces(m, w, out[k])
+    return joints, velocity, acceleration, out, residual, status
+
+
+@compiled
+def actuator_forces(m, w, out):
+    """Project the spanning tree's forces in `w.force` to the actuators, out (n_a,)."""
+    n_a, n_i, n_v = len(m.actuated), len(m.independent), m.row_sign.shape[1]
+    for i in range(n_i):
+        total = 0.0
+        for v in range(n_v):
+            total += w.mapping[v, i] * w.force[v]
+        w.right[i] = total
+    if m.independent_is_platform:
+        solve_transposed(w.actuation, n_a, w.actuation_pivots, w.right)
+    for i in range(n_a):
+        out[i] = w.right[i]
 
 
 @compiled

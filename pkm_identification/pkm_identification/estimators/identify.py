@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pkm_description
+from pkm_description.description import digest_of
 from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.problem import Problem, build_problem
@@ -227,8 +227,7 @@ def _recorded_description(dataset: Dataset, digest: str) -> str:
     """Whether the data carry the description that they are identified with."""
     if not dataset.urdf:
         return 'none'
-    recorded = hashlib.sha256(f'{dataset.urdf}\0{dataset.sidecar}'.encode()).hexdigest()
-    return 'same' if recorded == digest else 'another'
+    return 'same' if digest_of(dataset.urdf, dataset.sidecar) == digest else 'another'
 
 
 def _path(description: Any) -> str:
