@@ -70,7 +70,7 @@ class DemoOptions:
     estimator: str = 'gauss_markov'
     periods: int = 10
     circle_periods: int = 4
-    validation_periods: int = 20
+    validation_periods: int = 15
     seed: int = 0
 
 

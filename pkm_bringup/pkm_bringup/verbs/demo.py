@@ -38,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         '--circle-periods', type=int, default=4, help='recorded rounds of each circle, count'
     )
     parser.add_argument(
-        '--validation-periods', type=int, default=20,
+        '--validation-periods', type=int, default=15,
         help='recorded rounds of the circles whose forces are predicted, count',
     )  # fmt: skip
     parser.add_argument('--seed', type=int, default=0, help="seed of the robot's noise, integer")
