@@ -17,21 +17,22 @@ from pkm_description.errors import DescriptionError
 from pkm_description.kinematic_tree import DIRECTION_ROW
 
 _RESTARTS = 200
+ROUNDING_HINT = ' (a loop that is rigid in some direction needs its angles to eight digits)'
 
 
 def check_names(description: Description) -> None:
     """Links, joints, constraints: unique names, existing links, one parent each."""
     links = {link.name for link in description.links}
-    for kind, items in (
-        ('link', description.links),
-        ('joint', description.joints),
-        ('constraint', description.constraints),
+    for kind, names in (
+        ('link', [link.name for link in description.links]),
+        (
+            'joint or constraint',
+            [item.name for item in (*description.joints, *description.constraints)],
+        ),
     ):
-        seen: set[str] = set()
-        for item in items:
-            if item.name in seen:
-                raise DescriptionError(f"{kind} '{item.name}' is declared twice")
-            seen.add(item.name)
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise DescriptionError(f"{kind} '{twice[0]}' is declared twice")
     for kind, items in (('joint', description.joints), ('constraint', description.constraints)):
         for item in items:
             for role in ('parent', 'child'):
@@ -62,6 +63,14 @@ def check_names(description: Description) -> None:
 def check_floating(description: Description) -> None:
     """Only the platform may float, and only on the base."""
     for joint in description.joints:
+        origin = joint.origin
+        if joint.type == 'floating' and (
+            np.any(origin.position != 0) or np.any(origin.rotation != np.eye(3))
+        ):
+            raise DescriptionError(
+                f"floating joint '{joint.name}' has an <origin>; say where the platform is with "
+                '`home` in the YAML instead'
+            )
         if joint.type == 'floating' and (
             joint.parent != description.base_link or joint.child != description.platform
         ):
@@ -127,6 +136,11 @@ def check_limits(description: Description) -> None:
                 f"actuated joint '{joint.name}' is {joint.type}; it must be revolute, continuous "
                 'or prismatic'
             )
+        if not np.isfinite(joint.limit.effort):
+            raise DescriptionError(
+                f"actuated joint '{joint.name}' has no effort limit; commands are clamped to it: "
+                'add <limit effort="..."/>'
+            )
         if not (np.isnan(actuator.force_constant) or actuator.force_constant > 0):
             raise DescriptionError(
                 f"actuated joint '{joint.name}': force_constant {actuator.force_constant:g} "
@@ -165,8 +179,9 @@ def close_at_home(description: Description, home_given: bool, guess: dict) -> De
     if home_given and np.linalg.norm(pose.position - description.home.position) > 0.01:
         raise DescriptionError(
             f"robot '{description.name}': the declared home position "
-            f'{description.home.position.tolist()} does not close; the nearest closed one is '
-            f'{np.round(pose.position, 6).tolist()}'
+            f'{description.home.position.tolist()} is not where the closed joints put the '
+            f'platform, which is {np.round(pose.position, 6).tolist()}; a platform that does not '
+            'float, or with fewer than six degrees of freedom, starts from home joints'
         )
     return dataclasses.replace(
         description,
@@ -269,6 +284,7 @@ def _check_closed(assembly: Assembly, result: ClosedConfiguration, home_given: b
         raise DescriptionError(
             f"constraint '{constraint.name}' ({constraint.parent} to {constraint.child}) stays "
             f'open by {result.gap:.3g} m {where}; it must close below {CLOSURE_TOLERANCE:g} m'
+            + (ROUNDING_HINT if result.gap < 1e-4 else '')
         )
     flipped = _flipped_constraint(assembly, result.configuration)
     if flipped:

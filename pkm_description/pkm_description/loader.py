@@ -38,7 +38,7 @@ def load(name_or_path: str | Path) -> Description:
             )
         if not path.is_file():
             raise DescriptionError(f"there is no file '{text}'")
-    stem = path.name.split('.')[0] if path.name.endswith('.urdf.xacro') else path.stem
+    stem = path.name.removesuffix('.xacro').removesuffix('.urdf')
     beside = path.with_name(stem + '.yaml')
     yaml_text = ''
     if beside.is_file():
@@ -64,14 +64,16 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
     scalar = {joint.name for joint in content.joints if joint.is_scalar}
     sidecar.check_friction_names(extra, scalar | {item.name for item in content.constraints})
     velocity = sidecar.number(extra.get('transition_velocity', 0.002), 'transition_velocity')
-    if velocity < 0:
-        raise DescriptionError('transition_velocity must not be negative')
+    if velocity <= 0:
+        raise DescriptionError('transition_velocity must be positive')
+    for key in ('workspace', 'simulation', 'benchmark_circle'):
+        sidecar.mapping(extra.get(key, {}), key)
     description = Description(
         name=content.name,
         links=content.links,
         joints=sidecar.with_friction(content.joints, extra, actuated),
         constraints=sidecar.with_friction(content.constraints, extra, set()),
-        actuators=sidecar.with_actuators(content.actuators, content.joints, extra),
+        actuators=sidecar.with_actuators(content.actuators, extra),
         base_link=roots[0] if roots else '',
         urdf=urdf,
         yaml_text=yaml_text,

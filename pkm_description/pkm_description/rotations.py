@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from transforms3d.axangles import axangle2mat
-from transforms3d.euler import euler2mat, mat2euler
+from transforms3d.euler import euler2mat
 
 Floats = NDArray[np.float64]
 
@@ -16,11 +16,6 @@ def rotation_from_rpy(rpy: ArrayLike) -> Floats:
     return np.asarray(euler2mat(roll, pitch, yaw, axes='sxyz'), dtype=float)
 
 
-def rpy_from_rotation(rotation: ArrayLike) -> Floats:
-    """Roll, pitch, yaw (3,) [rad] of a rotation matrix (3, 3)."""
-    return np.array(mat2euler(np.asarray(rotation, dtype=float), axes='sxyz'), dtype=float)
-
-
 def rotation_from_vector(vector: ArrayLike) -> Floats:
     """Rotation matrix (3, 3) of a rotation vector (3,) [rad]."""
     vector = np.asarray(vector, dtype=float)
@@ -28,9 +23,3 @@ def rotation_from_vector(vector: ArrayLike) -> Floats:
     if angle < 1e-300:
         return np.eye(3)
     return np.asarray(axangle2mat(vector / angle, angle, is_normalized=True), dtype=float)
-
-
-def skew(vector: ArrayLike) -> Floats:
-    """Cross-product matrix (3, 3) of a vector (3,)."""
-    x, y, z = np.asarray(vector, dtype=float)
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

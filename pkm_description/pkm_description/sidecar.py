@@ -23,6 +23,13 @@ from pkm_description.errors import DescriptionError
 from pkm_description.rotations import rotation_from_rpy
 
 MAX_CHARACTERS = 1_000_000
+FRICTION_KEYS: dict[str, tuple[str, ...]] = {
+    'coulomb_viscous': ('coulomb', 'viscous'),
+    'coulomb': ('coulomb',),
+    'viscous': ('viscous',),
+    'asymmetric': ('coulomb', 'coulomb_negative', 'viscous'),
+    'none': (),
+}
 KEYS = (
     'title', 'home', 'gravity', 'same_design', 'zero_parameters', 'friction',
     'transition_velocity', 'rotor_inertia', 'simulation', 'workspace', 'benchmark_circle',
@@ -98,7 +105,7 @@ def home_of(sidecar: Mapping[str, Any]) -> tuple[Pose, bool, dict[str, float]]:
 
 
 def with_actuators(
-    actuators: tuple[Actuator, ...], joints: tuple[Joint, ...], sidecar: Mapping[str, Any]
+    actuators: tuple[Actuator, ...], sidecar: Mapping[str, Any]
 ) -> tuple[Actuator, ...]:
     """Add the sidecar's rotor inertias [kg, kg m^2] to the actuators."""
     rotors = mapping(sidecar.get('rotor_inertia', {}), 'rotor_inertia')
@@ -151,8 +158,8 @@ def check_friction_names(sidecar: Mapping[str, Any], names: set[str]) -> None:
 
 def _friction(value: Any, name: str, base: Friction | None) -> Friction:
     value = mapping(value, f"friction of '{name}'")
+    model = value.get('model', _friction_model(value, base))
     base = base or Friction()
-    model = value.get('model', base.model)
     if model not in FRICTION_MODELS:
         raise DescriptionError(
             f"friction of '{name}' has the unknown model '{model}'; "
@@ -164,6 +171,11 @@ def _friction(value: Any, name: str, base: Friction | None) -> Friction:
             raise DescriptionError(
                 f"friction of '{name}' has the unknown key '{key}'; keys are {', '.join(known)}"
             )
+    for key in value:
+        if key != 'model' and key not in FRICTION_KEYS[model]:
+            raise DescriptionError(
+                f"friction of '{name}' gives '{key}', which the model '{model}' does not have"
+            )
     coulomb = number(value.get('coulomb', base.coulomb), f"coulomb friction of '{name}'")
     viscous = number(value.get('viscous', base.viscous), f"viscous friction of '{name}'")
     negative = number(value.get('coulomb_negative', coulomb), f"coulomb friction of '{name}'")
@@ -172,13 +184,28 @@ def _friction(value: Any, name: str, base: Friction | None) -> Friction:
     return Friction(coulomb, viscous, negative, model)
 
 
+def _friction_model(value: Mapping[str, Any], base: Friction | None) -> str:
+    """Friction model that the given keys need, beside what the URDF says."""
+    has = set(value) | set(FRICTION_KEYS[base.model] if base else ())
+    if 'coulomb_negative' in value:
+        return 'asymmetric'
+    for model in ('coulomb', 'viscous'):
+        if has == {model}:
+            return model
+    return base.model if base and base.model == 'asymmetric' else 'coulomb_viscous'
+
+
 def designs_of(
     sidecar: Mapping[str, Any], description: Description
 ) -> tuple[tuple[str, ...], ...]:
     """Groups of links or joints of one design; members must agree in their nominal data."""
     groups = sidecar.get('same_design', [])
-    if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
+    if not isinstance(groups, list) or not all(
+        isinstance(group, list) and group and all(isinstance(name, str) for name in group)
+        for group in groups
+    ):
         raise DescriptionError('same_design must be a list of lists of names')
+    rotors = {a.joint: a.rotor_inertia for a in description.actuators}
     links = {link.name: link for link in description.links}
     joints = {joint.name: joint for joint in description.joints}
     seen: set[str] = set()
@@ -196,7 +223,9 @@ def designs_of(
             if kinds == {'link'}:
                 same = _same_inertial(links[group[0]], links[name])
             else:
-                same = joints[group[0]].friction == joints[name].friction
+                first, other = joints[group[0]], joints[name]
+                same = (first.type, first.friction) == (other.type, other.friction)
+                same = same and rotors.get(group[0]) == rotors.get(name)
             if not same:
                 raise DescriptionError(
                     f"same_design: '{name}' has other nominal parameters than '{group[0]}'"

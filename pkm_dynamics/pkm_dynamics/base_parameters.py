@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-RANK_TOLERANCE = 1e-8
-RANK_GAP = 10.0
-INDEPENDENCE = 1e-6
+COLUMN_TOLERANCE = 1e-9  # of the largest column: what counts as no influence at all
+NOISE_TOLERANCE = 1e-6  # of the largest singular value: a null space lies below this
+CLEAR_GAP = 1e4
+LEAST_GAP = 1e2
+_SCALES = (1.0, 2.0, 3.0)  # of the random motions, widened until the rank is clear
 _SAMPLES = 300
 _STROKE_FRACTION = 0.25
 _POSE_FRACTION = 0.12
@@ -81,10 +83,19 @@ def build_base_parameters(model: ClosedChainModel, shared: bool, reduced: bool) 
         zero = model.zero_parameter_mask
         members = expand != 0
         keep = ~np.array([bool(np.all(zero[column])) for column in members.T])
-    motion = random_motion(model, _SAMPLES, seed=1)
-    stacked = model.regressor(motion).reshape(-1, model.n_p) @ expand
+    stacked = np.zeros((0, len(names)))
+    best: tuple[float, Floats] | None = None
+    for scale in _SCALES:
+        motion = random_motion(model, _SAMPLES, seed=1, scale=scale)
+        stacked = model.regressor(motion).reshape(-1, model.n_p) @ expand
+        gap = _rank(_scaled(stacked, keep)[0])[1]
+        if best is None or gap > best[0]:
+            best = (gap, stacked)
+        if gap >= CLEAR_GAP:
+            break
+    assert best is not None
     order = _priorities(names, kinds, average @ model.nominal_parameters)
-    chosen, combinations, gap = _select(stacked, keep, order)
+    chosen, combinations, gap = _select(best[1], keep, order)
     matrix = np.zeros((len(chosen), len(names)))
     matrix[np.arange(len(chosen)), chosen] = 1.0
     matrix += combinations
@@ -106,17 +117,21 @@ def _groups(
     model: ClosedChainModel, shared: bool
 ) -> tuple[list[str], list[str], list[str], Floats, Floats]:
     """Group parameters: names, units, kinds, p = expand @ groups, groups = average @ p."""
-    owner_group: dict[str, str] = {}
+    # A link and a joint may have the same name, but share with their own kind only.
+    owner_group: dict[tuple[bool, str], str] = {}
+    links = {link.name for link in model.description.links}
     if shared:
         for group in model.description.same_design:
+            of_links = all(name in links for name in group)
             label = group_name(group)
-            owner_group.update(dict.fromkeys(group, label))
+            owner_group.update(dict.fromkeys([(of_links, name) for name in group], label))
     index: dict[str, int] = {}
     units, kinds = [], []
     columns = np.empty(model.n_p, dtype=int)
     for k, name in enumerate(model.parameter_names):
         owner, _, field = name.rpartition('.')
-        label = f'{owner_group.get(owner, owner)}.{field}'
+        of_link = model.parameter_kinds[k] == 'rigid_body'
+        label = f'{owner_group.get((of_link, owner), owner)}.{field}'
         if label not in index:
             index[label] = len(index)
             units.append(model.parameter_units[k])
@@ -151,26 +166,40 @@ def _priorities(names: list[str], kinds: list[str], nominal: Floats) -> list[tup
     return result
 
 
+def _scaled(
+    stacked: Floats, keep: NDArray[np.bool_]
+) -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Triangular factor of the unit columns that matter, which they are, and all norms."""
+    scale = np.linalg.norm(stacked, axis=0)
+    candidates = np.flatnonzero(keep & (scale > COLUMN_TOLERANCE * scale.max(initial=0.0)))
+    # The factor has the same Gram matrix as the columns and far fewer rows.
+    factor = np.linalg.qr(stacked[:, candidates] / scale[candidates], mode='r')
+    return np.asarray(factor, dtype=float), candidates, scale
+
+
+def _rank(scaled: Floats) -> tuple[int, float, float]:
+    """Rank where the singular values fall most, by which factor, and the threshold between."""
+    if scaled.size == 0:
+        return 0, np.inf, 0.0
+    singular = np.linalg.svd(scaled, compute_uv=False)
+    padded = np.append(singular, 1e-16 * singular[0])
+    below = np.maximum(padded[1:], 1e-16 * singular[0])
+    falls = np.where(below < NOISE_TOLERANCE * singular[0], padded[:-1] / below, 0.0)
+    rank = int(np.argmax(falls)) + 1
+    return rank, float(falls[rank - 1]), float(np.sqrt(padded[rank - 1] * below[rank - 1]))
+
+
 def _select(
     stacked: Floats, keep: NDArray[np.bool_], priorities: list[tuple]
 ) -> tuple[list[int], Floats, float]:
     """Choose independent columns; return them, their combinations (r, n) and the rank gap."""
-    scale = np.linalg.norm(stacked, axis=0)
-    threshold = RANK_TOLERANCE * float(scale.max(initial=0.0))
-    candidates = np.flatnonzero(keep & (scale > threshold))
-    # The triangular factor has the same Gram matrix and far fewer rows.
-    scaled: Floats = np.asarray(
-        np.linalg.qr(stacked[:, candidates] / scale[candidates], mode='r'), dtype=float
-    )
-    singular = np.linalg.svd(scaled, compute_uv=False)
-    rank = int(np.sum(singular > RANK_TOLERANCE * singular[0])) if len(singular) else 0
-    below = singular[rank] if rank < len(singular) else 0.0
-    gap = float(singular[rank - 1] / max(below, 1e-300)) if rank else np.inf
-    if rank and gap < RANK_GAP:
+    scaled, candidates, scale = _scaled(stacked, keep)
+    rank, gap, threshold = _rank(scaled)
+    if rank and gap < LEAST_GAP:
         raise EstimationError(
-            f'the rank of the regressor is not clear: singular values {singular[rank - 1]:.2e} and '
-            f'{below:.2e} around {rank}; parameters of very different size or a near-singular '
-            'home pose'
+            f'the rank of the regressor is not clear: the singular values fall by no more than a '
+            f'factor {gap:.3g} (around {rank}); the mechanism moves too little for some of its '
+            'parameters to show'
         )
     chosen: list[int] = []
     basis = np.zeros((len(scaled), rank))
@@ -179,7 +208,7 @@ def _select(
         for _ in range(2):  # twice is enough to stay orthogonal
             column = column - basis @ (basis.T @ column)
         length = float(np.linalg.norm(column))
-        if length > INDEPENDENCE and len(chosen) < rank:
+        if length > threshold and len(chosen) < rank:
             basis[:, len(chosen)] = column / length
             chosen.append(i)
     if len(chosen) != rank:
@@ -209,16 +238,18 @@ def _expression(row: Floats, names: list[str], first: int) -> str:
     return ' '.join(terms)
 
 
-def random_motion(model: ClosedChainModel, count: int, seed: int) -> PlatformMotion:
+def random_motion(
+    model: ClosedChainModel, count: int, seed: int, scale: float = 1.0
+) -> PlatformMotion:
     """Random motions around home, `count` samples inside the stroke, for ranks and tests.
 
     Platform poses where the platform has six degrees of freedom, actuator positions
-    elsewhere; samples that do not assemble or leave the stroke are drawn again from a
-    smaller range.
+    elsewhere, wider with `scale`; samples that do not assemble or leave the stroke are
+    drawn again from a smaller range.
     """
     rng = np.random.default_rng(seed)
     drawn: list[PlatformMotion] = []
-    left, scale = count, 1.0
+    left = count
     for _ in range(40):
         draw = _random_poses if model.platform_determines_joints else _random_actuators
         motion = draw(model, max(left, 20), scale, rng)
@@ -270,8 +301,7 @@ def _random_actuators(
     for k, name in enumerate(model.actuated_joints):
         prismatic = model.description.joint(name).type == 'prismatic'
         half[k] = _POSE_FRACTION * model.length_scale if prismatic else _POSE_ANGLE
-        half[k] = min(half[k], _STROKE_FRACTION * (model.upper[k] - model.lower[k]))
-    half *= scale
+        half[k] = scale * min(half[k], _STROKE_FRACTION * (model.upper[k] - model.lower[k]))
     q = model.home_actuators + half * rng.uniform(-1, 1, (count, model.n_a))
     q = np.clip(q, model.lower, model.upper)
     try:

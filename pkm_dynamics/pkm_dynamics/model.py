@@ -7,14 +7,21 @@ from fnmatch import fnmatchcase
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_description import ConvergenceError, Description, KinematicsError, TrajectoryError
+from pkm_description import (
+    ConvergenceError,
+    Description,
+    DescriptionError,
+    EstimationError,
+    KinematicsError,
+    TrajectoryError,
+)
 from pkm_description.assembly import Assembly, Configuration
 from pkm_description.description import Pose
 from pkm_dynamics.base_parameters import BaseParameters, build_base_parameters
 from pkm_dynamics.kernels import closure, dynamics
 from pkm_dynamics.kernels import motion as kinematics
 from pkm_dynamics.mechanism import build_mechanism
-from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, samples
+from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
 
 Floats = NDArray[np.float64]
 
@@ -84,6 +91,7 @@ class ClosedChainModel:
             home.joints.copy(), np.array(self.home_position), np.array(self.home_rotation)
         )  # fmt: skip
         self._base: dict[tuple[bool, bool], BaseParameters] = {}
+        self._check_zero_parameters()
 
     @property
     def n_a(self) -> int:
@@ -109,7 +117,7 @@ class ClosedChainModel:
         """Which parameters (n_p,) are of a kind: rigid_body, friction or rotor."""
         kinds = ('rigid_body', 'friction', 'rotor')
         if kind not in kinds:
-            raise ValueError(f"unknown parameter kind '{kind}'; kinds are {', '.join(kinds)}")
+            raise EstimationError(f"unknown parameter kind '{kind}'; kinds are {', '.join(kinds)}")
         return np.array([item == kind for item in self.parameter_kinds], dtype=bool)
 
     @property
@@ -121,6 +129,17 @@ class ClosedChainModel:
             dtype=bool,
         )
 
+    def _check_zero_parameters(self) -> None:
+        for pattern in self.description.zero_parameters:
+            if not any(fnmatchcase(name, pattern) for name in self.parameter_names):
+                raise DescriptionError(f"zero_parameters: '{pattern}' matches no parameter")
+        wrong = np.flatnonzero(self.zero_parameter_mask & (self.nominal_parameters != 0.0))
+        if len(wrong):
+            raise DescriptionError(
+                f"zero_parameters names '{self.parameter_names[wrong[0]]}', whose nominal value is "
+                f'{self.nominal_parameters[wrong[0]]:g}'
+            )
+
     # -- kinematics ---------------------------------------------------------------
 
     def inverse_kinematics(self, position: ArrayLike, rotation: ArrayLike) -> Floats:
@@ -130,7 +149,7 @@ class ClosedChainModel:
         Raises ConvergenceError with the samples that cannot be reached.
         """
         p = samples(position, 'position', (3,))
-        r = samples(rotation, 'rotation', (3, 3), len(p))
+        r = rotations(rotation, 'rotation', len(p))
         return self._actuated(self._joints_of_poses(p, r, None))
 
     def forward_kinematics(
@@ -196,11 +215,11 @@ class ClosedChainModel:
         """Actuator rates from the platform's twist (N, n_a, 6), for six degrees of freedom."""
         if not self.platform_determines_joints:
             raise KinematicsError(
-                f"robot '{self.description.name}' has {self.n_a} degrees of freedom: its "
-                'actuator rates are no function of a free platform twist; use platform_jacobian'
+                f"robot '{self.description.name}' has no platform that floats with six degrees of "
+                'freedom: use platform_jacobian'
             )
         p = samples(position, 'position', (3,))
-        r = samples(rotation, 'rotation', (3, 3), len(p))
+        r = rotations(rotation, 'rotation', len(p))
         joints = self._joints_of_poses(p, r, None)
         return kinematics.actuator_jacobians(self._mechanism, joints, p.copy(), r.copy())
 
@@ -310,13 +329,28 @@ class ClosedChainModel:
             joints = self._check_guess(motion.joint_positions).copy()
             rates = np.ascontiguousarray(self._actuated(motion.joint_velocities))
             rates_dot = np.ascontiguousarray(self._actuated(motion.joint_accelerations))
+            self._check_closed(joints, p, r)
             return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
         return self._state_of_pose_motion(motion)
+
+    def _check_closed(self, joints: Floats, p: Floats, r: Floats) -> None:
+        gaps = closure.closure_gaps(self._mechanism, joints, p, r)
+        worst = int(np.argmax(gaps)) if len(gaps) else 0
+        if len(gaps) and gaps[worst] > _STATE_TOLERANCE * (1.0 + self.length_scale):
+            raise KinematicsError(
+                f'sample {worst}: the joint positions of the motion leave the loops open by '
+                f'{gaps[worst]:.2e} m'
+            )
 
     def _state_of_pose_motion(
         self, motion: PlatformMotion
     ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
         """State of a mechanism with fewer than six degrees of freedom from its platform alone."""
+        if self.n_a > 6:
+            raise KinematicsError(
+                f"robot '{self.description.name}' has {self.n_a} degrees of freedom: its platform "
+                'alone does not tell its joints; use motion_from_actuators'
+            )
         p, r = motion.position.copy(), motion.rotation.copy()
         joints = self._joints_of_poses(p, r, motion.joint_positions)
         jacobian = kinematics.platform_jacobians(self._mechanism, joints, p, r)
@@ -349,10 +383,16 @@ class ClosedChainModel:
         current = self._home[0] if guess is None else guess[0]
         for k in range(len(p)):
             start = current if guess is None else guess[k]
-            joints[k] = current = self._restricted_pose(k, p[k], r[k], start)
+            try:
+                joints[k] = current = self._restricted_pose(p[k], r[k], start)
+            except ConvergenceError as error:
+                raise ConvergenceError(
+                    f"sample {k}: robot '{self.description.name}' cannot take that platform pose: "
+                    f'{error}', [k]
+                ) from error
         return joints
 
-    def _restricted_pose(self, sample: int, p: Floats, r: Floats, start: Floats) -> Floats:
+    def _restricted_pose(self, p: Floats, r: Floats, start: Floats) -> Floats:
         q = start[self._mechanism.actuated_scalar].copy()
         joints = start[None]
         for _ in range(50):
@@ -365,10 +405,9 @@ class ClosedChainModel:
             q += step * min(1.0, 0.2 * self._mechanism.length_scale / np.max(np.abs(step)))
         if np.max(np.abs(error)) > _STATE_TOLERANCE:
             raise ConvergenceError(
-                f"sample {sample}: robot '{self.description.name}' cannot take that platform pose "
-                f'(it misses it by {np.max(np.abs(error)):.2e}); it has {self.n_a} degrees of '
-                'freedom: give actuator coordinates with motion_from_actuators', [sample]
-            )  # fmt: skip
+                f'it misses it by {np.max(np.abs(error)):.2e}; it has {self.n_a} degrees of '
+                'freedom: give actuator coordinates with motion_from_actuators'
+            )
         return joints[0]
 
     def _joints_of_actuators(

@@ -11,6 +11,8 @@ from pkm_description.errors import TrajectoryError
 
 Floats = NDArray[np.float64]
 
+ROTATION_TOLERANCE = 1e-6
+
 
 class ActuatorStates(NamedTuple):
     """Positions [m, rad], velocities and accelerations (N, n_a) of the actuated joints."""
@@ -67,12 +69,21 @@ class PlatformMotion:
     ) -> None:
         self.position = samples(position, 'position', (3,))
         count = len(self.position)
-        self.rotation = samples(rotation, 'rotation', (3, 3), count)
+        self.rotation = rotations(rotation, 'rotation', count)
         self.twist = samples(twist, 'twist', (6,), count)
         self.acceleration = samples(acceleration, 'acceleration', (6,), count)
         self.joint_positions = _optional(joint_positions, 'joint_positions', count)
         self.joint_velocities = _optional(joint_velocities, 'joint_velocities', count)
         self.joint_accelerations = _optional(joint_accelerations, 'joint_accelerations', count)
+        shapes = [
+            array.shape
+            for array in (self.joint_positions, self.joint_velocities, self.joint_accelerations)
+            if array is not None
+        ]
+        if shapes and (self.joint_positions is None or len(set(shapes)) > 1):
+            raise TrajectoryError(
+                'joint velocities and accelerations need joint positions of the same shape'
+            )
 
     def __len__(self) -> int:
         return len(self.position)
@@ -105,6 +116,19 @@ def samples(
         raise TrajectoryError(f'{name} has {len(array)} samples where the others have {count}')
     _check_finite(array, name)
     array.setflags(write=False)
+    return array
+
+
+def rotations(values: ArrayLike, name: str, count: int | None = None) -> Floats:
+    """Copy `values` into a read-only array (N, 3, 3) of rotations and check it."""
+    array = samples(values, name, (3, 3), count)
+    defect = np.abs(array @ array.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
+    wrong = np.flatnonzero((defect > ROTATION_TOLERANCE) | (np.linalg.det(array) < 0.0))
+    if len(wrong):
+        raise TrajectoryError(
+            f'{name} of sample {wrong[0]} is no rotation matrix (R R^T differs from 1 by '
+            f'{defect[wrong[0]]:.2g}, determinant {np.linalg.det(array[wrong[0]]):.3g})'
+        )
     return array
 
 

@@ -32,7 +32,8 @@ from pkm_dynamics.kernels.work import make_work
 CONVERGED, NOT_CONVERGED, SINGULAR, WRONG_BRANCH = 0, 1, 2, 3
 BY_PLATFORM, BY_ACTUATORS = 0, 1
 STEP_TOLERANCE = 1e-11
-RESIDUAL_TOLERANCE = 1e-9
+# Of rows that were left out as redundant; the chosen ones close with the last step.
+RESIDUAL_TOLERANCE = 1e-6
 LARGEST_STEP = 0.3
 MAX_ITERATIONS = 60
 
@@ -307,6 +308,18 @@ def largest_residual(w):
     for row in range(len(w.residual)):
         largest = max(largest, abs(w.residual[row]))
     return largest
+
+
+@compiled
+def closure_gaps(m, joints, p, r):
+    """Largest residual (N,) [m, 1] of the closing rows of given configurations."""
+    gaps = np.empty(len(joints))
+    w = make_work(m)
+    for k in range(len(joints)):
+        place_bodies(m, w, joints[k], p[k], r[k])
+        close_rows(m, w)
+        gaps[k] = largest_residual(w)
+    return gaps
 
 
 @compiled
