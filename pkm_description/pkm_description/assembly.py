@@ -24,7 +24,7 @@ from pkm_description.kinematic_tree import (
     REVOLUTE,
     KinematicTree,
 )
-from pkm_description.rotations import rotation_from_vector
+from pkm_description.rotations import rotation_from_vector, rotation_vector
 
 Floats = NDArray[np.float64]
 
@@ -173,13 +173,42 @@ class Assembly:
                 )
         return Configuration(joints, platform)
 
+    def pose_rows(self, configuration: Configuration, target: Pose) -> tuple[Floats, Floats]:
+        """Pose of the platform less `target` (6,) [m, rad] and its Jacobian (6, n_v)."""
+        position, rotation = self.body_poses(configuration)
+        screws = self._screws(position, rotation)
+        body = self.tree.platform_body
+        error = np.concatenate(
+            [position[body] - target.position, rotation_vector(rotation[body] @ target.rotation.T)]
+        )
+        moving = self.tree.ancestors[body]
+        jacobian = np.zeros((6, self.tree.n_v))
+        angular = screws[moving, 3:]
+        jacobian[:3, moving] = (screws[moving, :3] + np.cross(angular, position[body])).T
+        jacobian[3:, moving] = angular.T
+        return error, jacobian
+
+    def _rows(self, configuration: Configuration, target: Pose | None) -> tuple[Floats, Floats]:
+        residual, jacobian = self.closure(configuration)
+        if target is None:
+            return residual, jacobian
+        error, rows = self.pose_rows(configuration, target)
+        return np.concatenate([residual, error]), np.vstack([jacobian, rows])
+
     def close(
-        self, start: Configuration, free: NDArray[np.bool_] | None = None
+        self,
+        start: Configuration,
+        free: NDArray[np.bool_] | None = None,
+        target: Pose | None = None,
     ) -> ClosedConfiguration:
-        """Close the loops by Levenberg-Marquardt over the `free` (n_v,) coordinates."""
+        """Close the loops by Levenberg-Marquardt over the `free` (n_v,) coordinates.
+
+        With a `target`, the platform is drawn there as well, as far as the loops let it
+        (in the sense of least squares); the residual is that of the loops alone.
+        """
         free = np.ones(self.tree.n_v, dtype=bool) if free is None else free
         configuration = start
-        residual, jacobian = self.closure(configuration)
+        residual, jacobian = self._rows(configuration, target)
         cost = residual @ residual
         damping = 1e-6
         iteration = 0
@@ -192,7 +221,7 @@ class Assembly:
             longest = np.max(np.abs(change), initial=0.0)
             change *= min(1.0, _MAX_STEP / max(longest, 1e-300))
             trial = self.moved(configuration, change)
-            trial_residual, trial_jacobian = self.closure(trial)
+            trial_residual, trial_jacobian = self._rows(trial, target)
             trial_cost = trial_residual @ trial_residual
             if trial_cost < cost:
                 configuration, residual, jacobian = trial, trial_residual, trial_jacobian
@@ -201,7 +230,7 @@ class Assembly:
                 damping *= 10
                 if damping > 1e6:
                     break
-        return ClosedConfiguration(configuration, residual, iteration)
+        return ClosedConfiguration(configuration, residual[: len(self.tree.row_kind)], iteration)
 
     def mobility(self, configuration: Configuration) -> int:
         """Degrees of freedom (numerical rank) at a closed configuration."""

@@ -14,9 +14,12 @@ from pkm_description.assembly import (
 )
 from pkm_description.description import Description, Inertial, Pose, frozen
 from pkm_description.errors import DescriptionError
-from pkm_description.kinematic_tree import DIRECTION_ROW
+from pkm_description.kinematic_tree import DIRECTION_ROW, Floats
+from pkm_description.rotations import rotation_vector, rpy_from_rotation
 
+HOME_TOLERANCE = 1e-4  # [m, rad]: rounding of a declared home
 _RESTARTS = 200
+_FEW_RESTARTS = 20
 ROUNDING_HINT = ' (a loop that is rigid in some direction needs its angles to eight digits)'
 
 
@@ -112,6 +115,7 @@ def inertial_problem(inertial: Inertial) -> str | None:
 
 def check_limits(description: Description) -> None:
     """Limits in order and positive; actuated joints scalar and limited in effort."""
+    actuated = set(description.actuated_joints)
     for joint in description.joints:
         limit = joint.limit
         if not limit.lower <= limit.upper:
@@ -120,9 +124,10 @@ def check_limits(description: Description) -> None:
                 f'{limit.upper:g}'
             )
         for name in ('velocity', 'effort'):
-            if not getattr(limit, name) > 0:
+            value = getattr(limit, name)
+            if value < 0 or (joint.name in actuated and not value > 0):
                 raise DescriptionError(
-                    f"joint '{joint.name}': {name} limit {getattr(limit, name):g} must be positive"
+                    f"joint '{joint.name}': {name} limit {value:g} must be positive"
                 )
     if not description.actuators:
         raise DescriptionError(
@@ -176,13 +181,8 @@ def close_at_home(description: Description, home_given: bool, guess: dict) -> De
         zip(assembly.tree.joint_names, configuration.joints.tolist(), strict=True)
     )
     pose = assembly.platform_pose(configuration)
-    if home_given and np.linalg.norm(pose.position - description.home.position) > 0.01:
-        raise DescriptionError(
-            f"robot '{description.name}': the declared home position "
-            f'{description.home.position.tolist()} is not where the closed joints put the '
-            f'platform, which is {np.round(pose.position, 6).tolist()}; a platform that does not '
-            'float, or with fewer than six degrees of freedom, starts from home joints'
-        )
+    if home_given:
+        _check_home(description, pose)
     return dataclasses.replace(
         description,
         home=Pose(frozen(pose.position), frozen(pose.rotation)),
@@ -199,46 +199,95 @@ def _check_guess(guess: dict, assembly: Assembly) -> None:
             )
 
 
+def _check_home(description: Description, pose: Pose) -> None:
+    declared = description.home
+    distance = float(np.linalg.norm(pose.position - declared.position))
+    angle = float(np.linalg.norm(rotation_vector(pose.rotation @ declared.rotation.T)))
+    if max(distance, angle) > HOME_TOLERANCE:
+        nearest = np.round(pose.position, 6).tolist()
+        rpy = np.round(rpy_from_rotation(pose.rotation), 6).tolist()
+        raise DescriptionError(
+            f"robot '{description.name}' cannot be at the declared home: the nearest closed pose "
+            f'found is position {nearest}, rpy {rpy} ({distance:.2g} m and {angle:.2g} rad away)'
+        )
+
+
+def _search_bounds(assembly: Assembly) -> tuple[Floats, Floats]:
+    """Finite ranges (n_j,) to draw joints from: the limits, half a turn or 1 m where open."""
+    lower, upper = [], []
+    for name in assembly.tree.joint_names:
+        joint = assembly.description.joint(name)
+        reach = 1.0 if joint.type == 'prismatic' else np.pi
+        low, high = joint.limit.lower, joint.limit.upper
+        if not np.isfinite(low):
+            low = high - 2 * reach if np.isfinite(high) else -reach
+        if not np.isfinite(high):
+            high = low + 2 * reach
+        lower.append(low)
+        upper.append(high)
+    return np.array(lower), np.array(upper)
+
+
 def _search(assembly: Assembly, home_given: bool, guess: dict) -> ClosedConfiguration:
+    """Best configuration found from the middle of the limits and from random starts."""
     description, tree = assembly.description, assembly.tree
-    limits = [description.joint(name).limit for name in tree.joint_names]
-    lower = np.array([max(limit.lower, -np.pi) for limit in limits])
-    upper = np.array([min(limit.upper, np.pi) for limit in limits])
-    middle = 0.5 * (lower + upper)
+    lower, upper = _search_bounds(assembly)
+    first = 0.5 * (lower + upper)
     for index, name in enumerate(tree.joint_names):
-        middle[index] = float(guess.get(name, middle[index]))
-    free = np.ones(tree.n_v, dtype=bool)
-    if home_given and tree.floating_body >= 0:
-        first = tree.coordinate[tree.floating_body]
-        free[first : first + 6] = False
+        first[index] = float(guess.get(name, first[index]))
     rng = np.random.default_rng(0)
     best: ClosedConfiguration | None = None
-    for attempt in range(_RESTARTS if len(tree.row_kind) else 1):
-        joints = middle if attempt == 0 else rng.uniform(lower, upper)
+    free_start = len(tree.row_kind) or home_given
+    for attempt in range(_RESTARTS if free_start else 1):
+        joints = first if attempt == 0 else rng.uniform(lower, upper)
         start = Configuration(joints.copy(), description.home)
-        result = assembly.close(start, free)
-        if not result.closed and not np.all(free):
-            relaxed = assembly.close(result.configuration)
-            moved = relaxed.configuration.platform.position - description.home.position
-            if relaxed.closed and np.linalg.norm(moved) < 0.01:
-                result = relaxed
-        inside = _inside(assembly, result.configuration) and _upright(assembly, result)
-        if result.closed and inside:
-            return result
-        if best is None or _rank(result, inside) < _rank(best, False):
+        result = _close_once(assembly, start, home_given)
+        if best is None or _shortfall(assembly, result, home_given) < _shortfall(
+            assembly, best, home_given
+        ):
             best = result
-        if attempt == 20 and best is not None and best.closed:
+        if not any(_shortfall(assembly, best, home_given)):
+            break
+        if attempt == _FEW_RESTARTS and (best.closed or not home_given):
             break
     assert best is not None
     return best
 
 
-def _rank(result: ClosedConfiguration, inside: bool) -> tuple[bool, bool, float]:
-    return (not inside, not result.closed, result.gap)
+def _close_once(
+    assembly: Assembly, start: Configuration, home_given: bool
+) -> ClosedConfiguration:
+    """Close from one start: the platform at home where it is declared and can be there."""
+    tree, home = assembly.tree, assembly.description.home
+    if not home_given:
+        return assembly.close(start)
+    if tree.floating_body >= 0:
+        first = tree.coordinate[tree.floating_body]
+        free = np.ones(tree.n_v, dtype=bool)
+        free[first : first + 6] = False
+        result = assembly.close(start, free)
+        # With all six degrees of freedom the platform is exactly where it was declared.
+        if result.closed or len(assembly.actuated_coordinates) >= 6:
+            return result
+        start = result.configuration
+    return assembly.close(assembly.close(start, target=home).configuration)
 
 
-def _inside(assembly: Assembly, configuration: Configuration) -> bool:
-    return _outside_joint(assembly, configuration) is None
+def _shortfall(
+    assembly: Assembly, result: ClosedConfiguration, home_given: bool
+) -> tuple[bool, bool, bool, float]:
+    """How a configuration falls short, worst first; all false where it is good."""
+    configuration = result.configuration
+    beyond = 0.0
+    for name, value in zip(assembly.tree.joint_names, configuration.joints, strict=True):
+        limit = assembly.description.joint(name).limit
+        beyond += max(0.0, limit.lower - 1e-9 - value, value - limit.upper - 1e-9)
+    away = False
+    if home_given:
+        error, _ = assembly.pose_rows(configuration, assembly.description.home)
+        away = bool(np.max(np.abs(error)) > HOME_TOLERANCE)
+    flipped = _flipped_constraint(assembly, configuration) is not None
+    return not result.closed, flipped, away, beyond
 
 
 def _outside_joint(assembly: Assembly, configuration: Configuration) -> str | None:
@@ -247,11 +296,6 @@ def _outside_joint(assembly: Assembly, configuration: Configuration) -> str | No
         if not limit.lower - 1e-9 <= value <= limit.upper + 1e-9:
             return f"joint '{name}' at {value:.6g} (limits {limit.lower:g} to {limit.upper:g})"
     return None
-
-
-def _upright(assembly: Assembly, result: ClosedConfiguration) -> bool:
-    """Refuse the mirrored solution of direction rows: a frame turned by 180 degrees."""
-    return _flipped_constraint(assembly, result.configuration) is None
 
 
 def _flipped_constraint(assembly: Assembly, configuration: Configuration) -> str | None:
@@ -295,7 +339,27 @@ def _check_closed(assembly: Assembly, result: ClosedConfiguration, home_given: b
     if outside:
         raise DescriptionError(
             f"robot '{description.name}' closes {where} only with {outside}"
+            + _open_inside_limits(assembly, result.configuration)
         )
+
+
+def _open_inside_limits(assembly: Assembly, configuration: Configuration) -> str:
+    """Say which constraint gapes when the joints are kept inside their limits."""
+    limits = [assembly.description.joint(name).limit for name in assembly.tree.joint_names]
+    clipped = np.clip(
+        configuration.joints,
+        [limit.lower for limit in limits],
+        [limit.upper for limit in limits],
+    )
+    residual, _ = assembly.closure(Configuration(clipped, configuration.platform))
+    if not len(residual):
+        return ''
+    row = int(np.argmax(np.abs(residual)))
+    constraint = assembly.description.constraints[assembly.tree.row_constraint[row]]
+    return (
+        f"; inside the limits constraint '{constraint.name}' ({constraint.parent} to "
+        f'{constraint.child}) stays open by {abs(residual[row]):.3g} m'
+    )
 
 
 def _check_actuation(assembly: Assembly, configuration: Configuration) -> None:

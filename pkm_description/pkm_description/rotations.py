@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from transforms3d.axangles import axangle2mat
-from transforms3d.euler import euler2mat
+from transforms3d.axangles import axangle2mat, mat2axangle
+from transforms3d.euler import euler2mat, mat2euler
 
 Floats = NDArray[np.float64]
 
@@ -23,3 +23,14 @@ def rotation_from_vector(vector: ArrayLike) -> Floats:
     if angle < 1e-300:
         return np.eye(3)
     return np.asarray(axangle2mat(vector / angle, angle, is_normalized=True), dtype=float)
+
+
+def rotation_vector(rotation: ArrayLike) -> Floats:
+    """Rotation vector (3,) [rad] of a rotation matrix (3, 3), angle in [0, pi]."""
+    axis, angle = mat2axangle(np.asarray(rotation, dtype=float), unit_thresh=1e-4)
+    return np.asarray(axis, dtype=float) * float(angle)
+
+
+def rpy_from_rotation(rotation: ArrayLike) -> Floats:
+    """Roll, pitch, yaw (3,) [rad] of a rotation matrix (3, 3)."""
+    return np.array(mat2euler(np.asarray(rotation, dtype=float), axes='sxyz'), dtype=float)

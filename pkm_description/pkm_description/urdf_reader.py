@@ -30,6 +30,9 @@ from pkm_description.errors import DescriptionError
 from pkm_description.rotations import rotation_from_rpy
 
 MAX_BYTES = 5_000_000
+CONSTRAINT_ELEMENTS = (
+    'parent', 'child', 'parent_origin', 'child_origin', 'parent_axis', 'child_axis', 'dynamics',
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -218,7 +221,9 @@ def _joint(element: etree._Element) -> Joint:
         parent=_end(element, 'parent'),
         child=_end(element, 'child'),
         origin=_pose(element.find('origin')),
-        axis=_unit(element.find('axis'), (1.0, 0.0, 0.0)),
+        axis=_unit(
+            None if kind in ('fixed', 'floating') else element.find('axis'), (1.0, 0.0, 0.0)
+        ),
         limit=_limit(element.find('limit'), kind),
         friction=_friction(element.find('dynamics')),
     )
@@ -274,6 +279,12 @@ def _constraint(element: etree._Element) -> Constraint:
             f"constraint '{name}' has the unknown type '{kind}'; "
             f"types are {', '.join(CONSTRAINT_TYPES)}"
         )
+    for child in element:
+        if child.tag not in CONSTRAINT_ELEMENTS:
+            raise DescriptionError(
+                f"constraint '{name}' has the unknown element <{child.tag}>; "
+                f'elements are {", ".join(CONSTRAINT_ELEMENTS)}'
+            )
     default = (0.0, 0.0, 1.0)
     return Constraint(
         name=name,

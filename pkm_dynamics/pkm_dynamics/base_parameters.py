@@ -77,7 +77,11 @@ class BaseParameters:
 
 def build_base_parameters(model: ClosedChainModel, shared: bool, reduced: bool) -> BaseParameters:
     """Derive the base parameters of a model numerically."""
-    names, units, kinds, expand, average = _groups(model, shared)
+    names, expand = parameter_groups(model, shared)
+    average = (expand / expand.sum(axis=0)).T
+    first = np.argmax(expand, axis=0)
+    units = [model.parameter_units[k] for k in first]
+    kinds = [model.parameter_kinds[k] for k in first]
     keep = np.ones(len(names), dtype=bool)
     if reduced:
         zero = model.zero_parameter_mask
@@ -113,33 +117,32 @@ def build_base_parameters(model: ClosedChainModel, shared: bool, reduced: bool) 
     )
 
 
-def _groups(
-    model: ClosedChainModel, shared: bool
-) -> tuple[list[str], list[str], list[str], Floats, Floats]:
-    """Group parameters: names, units, kinds, p = expand @ groups, groups = average @ p."""
-    # A link and a joint may have the same name, but share with their own kind only.
-    owner_group: dict[tuple[bool, str], str] = {}
+def parameter_groups(model: ClosedChainModel, shared: bool) -> tuple[list[str], Floats]:
+    """Return what parameters share: labels of the groups and p = expand @ groups (n_p, n_g).
+
+    With `shared`, parameters of links or joints of one design are one group; a link and
+    a joint of one name share with their own kind only.
+    """
+    owner: dict[tuple[bool, str], tuple[str, ...]] = {}
     links = {link.name for link in model.description.links}
     if shared:
         for group in model.description.same_design:
             of_links = all(name in links for name in group)
-            label = group_name(group)
-            owner_group.update(dict.fromkeys([(of_links, name) for name in group], label))
-    index: dict[str, int] = {}
-    units, kinds = [], []
-    columns = np.empty(model.n_p, dtype=int)
-    for k, name in enumerate(model.parameter_names):
-        owner, _, field = name.rpartition('.')
-        of_link = model.parameter_kinds[k] == 'rigid_body'
-        label = f'{owner_group.get((of_link, owner), owner)}.{field}'
-        if label not in index:
-            index[label] = len(index)
-            units.append(model.parameter_units[k])
-            kinds.append(model.parameter_kinds[k])
-        columns[k] = index[label]
+            owner.update(dict.fromkeys([(of_links, name) for name in group], group))
+    index: dict[tuple[bool, tuple[str, ...], str], int] = {}
+    columns = []
+    for name, kind in zip(model.parameter_names, model.parameter_kinds, strict=True):
+        owner_name, _, field = name.rpartition('.')
+        of_link = kind == 'rigid_body'
+        key = (of_link, owner.get((of_link, owner_name), (owner_name,)), field)
+        columns.append(index.setdefault(key, len(index)))
     expand = np.zeros((model.n_p, len(index)))
     expand[np.arange(model.n_p), columns] = 1.0
-    return list(index), units, kinds, expand, (expand / expand.sum(axis=0)).T
+    short = [f'{group_name(members)}.{field}' for _, members, field in index]
+    plain = [f'{members[0]}.{field}' for _, members, field in index]
+    # The common part of the names is used where it says which group is meant.
+    labels = [a if short.count(a) == 1 else b for a, b in zip(short, plain, strict=True)]
+    return labels, expand
 
 
 def group_name(members: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ import pytest
 import pkm_description
 from pkm_description import DescriptionError, loads
 from pkm_description.assembly import Assembly
+from pkm_description.rotations import rpy_from_rotation
 
 
 @pytest.fixture(scope='module')
@@ -151,3 +152,58 @@ def test_two_roots_and_two_parents_are_named(palida):
     )
     with pytest.raises(DescriptionError, match="leg1_ring.*'leg1_alpha'.*'extra'"):
         loads(palida.urdf.replace('</robot>', double + '</robot>'), palida.yaml_text)
+
+
+def test_home_that_cannot_be_is_refused_with_the_nearest_one():
+    tripod = mechanisms.tripod()
+    moved = 'home: {position: [0.005, 0, 0.72]}\n'
+    with pytest.raises(DescriptionError, match='nearest closed pose'):
+        loads(tripod.urdf, moved)
+    turned = 'home: {position: [0, 0, 0.72], rpy: [0, 0, 0.3]}\n'
+    with pytest.raises(DescriptionError, match='nearest closed pose'):
+        loads(tripod.urdf, turned)
+
+
+def test_home_of_a_platform_that_does_not_float():
+    arm = mechanisms.serial_arm()
+    rpy = rpy_from_rotation(arm.home.rotation).tolist()
+    declared = f'home: {{position: {arm.home.position.tolist()}, rpy: {rpy}}}\n'
+    found = loads(arm.urdf, declared)
+    np.testing.assert_allclose(found.home.position, arm.home.position, atol=1e-6)
+    with pytest.raises(DescriptionError, match='nearest closed pose'):
+        loads(arm.urdf, 'home: {position: [5, 0, 0]}\n')
+
+
+def test_limits_beyond_half_a_turn():
+    bar = mechanisms.four_bar()
+    shifted = bar.urdf.replace('rpy="0.0 0.0 1.2"', f'rpy="0.0 0.0 {1.2 - 4.5!r}"', 1).replace(
+        '<limit lower="-3.0" upper="3.0"', '<limit lower="3.5" upper="5.5"', 1
+    )
+    assert shifted != bar.urdf
+    found = loads(shifted, bar.yaml_text)
+    assert 3.5 <= found.home_joints['crank_joint'] <= 5.5
+
+
+def test_more_mistakes_are_named(palida):
+    cases = {
+        "leg1_top.*child_orign": ('<child_origin', '<child_orign'),
+        'leg1_strut.*effort limit': ('upper="1.02" effort="230"', 'upper="1.02"'),
+        "leg1_top.*twice": ('constraint name="leg2_top"', 'constraint name="leg1_top"'),
+    }
+    for expected, (old, new) in cases.items():
+        urdf = palida.urdf.replace(old, new, 1)
+        if urdf == palida.urdf:  # the attributes are written in another order
+            urdf = palida.urdf.replace('effort="230" lower="0.6"', 'lower="0.6"', 1)
+        assert urdf != palida.urdf
+        with pytest.raises(DescriptionError, match=f'(?s){expected}'):
+            loads(urdf, palida.yaml_text)
+
+
+def test_friction_that_the_model_lacks_is_not_dropped(palida):
+    text = palida.yaml_text + 'friction: {leg1_alpha: {viscous: 0.1}}\n'
+    friction = loads(palida.urdf, text.replace(', leg1_alpha', '').replace(
+        '[leg1_alpha, leg2_alpha', '[leg2_alpha')).joint('leg1_alpha').friction
+    assert (friction.model, friction.coulomb, friction.viscous) == ('coulomb_viscous', 0.42, 0.1)
+    with pytest.raises(DescriptionError, match="leg1_alpha.*'viscous'.*'coulomb'"):
+        loads(palida.urdf,
+              palida.yaml_text + 'friction: {leg1_alpha: {model: coulomb, viscous: 0.1}}\n')

@@ -89,3 +89,22 @@ def test_expressions_show_the_masses_carried(palida):
 def test_group_names():
     assert group_name(('leg1_slider', 'leg2_slider')) == 'leg_slider'
     assert group_name(('rod_a', 'rod_b')) == 'rod_a'
+
+
+def test_two_designs_with_one_stem_stay_two(palida):
+    """Sharing within two groups whose names differ only in their numbers."""
+    text = palida.description.yaml_text.replace(
+        '- [leg1_slider, leg2_slider, leg3_slider, leg4_slider, leg5_slider, leg6_slider]',
+        '- [leg1_slider, leg2_slider, leg3_slider]\n- [leg4_slider, leg5_slider, leg6_slider]',
+    )
+    urdf = palida.description.urdf
+    for n in (4, 5, 6):
+        start = urdf.index(f'<link name="leg{n}_slider">')
+        urdf = urdf[:start] + urdf[start:].replace('value="2.2"', 'value="3.1"', 1)
+    model = ClosedChainModel(pkm_description.loads(urdf, text))
+    base = model.base_parameters(shared=True)
+    motion = random_motion(model, 20, seed=4)
+    forces = model.inverse_dynamics(motion)
+    again = base.regressor(motion) @ (base.matrix @ model.nominal_parameters)
+    np.testing.assert_allclose(again, forces, atol=1e-8 * np.abs(forces).max())
+    assert {'leg1_slider.mz', 'leg4_slider.mz'} <= set(base.names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 
 import rclpy
@@ -16,6 +17,11 @@ from rclpy.signals import SignalHandlerOptions
 from pkm_description.errors import PkmError
 
 LONGEST_WAIT = 0.1  # [s] until a signal is noticed
+PAUSE = 1e-3  # [s] after a failed callback, so that one that always fails takes no whole core
+
+
+class FatalError(PkmError):
+    """An error in a callback that ends the node; any other is logged."""
 
 
 def quick_executor() -> Executor:
@@ -39,6 +45,7 @@ def run_node(
 ) -> int:
     """Run one node until a signal ends it.
 
+    An error in a callback is logged and the node runs on, unless it is a `FatalError`.
     A signal only ends the spinning: ROS is still up while the node closes, so a node can
     say goodbye, and nothing of it meets a context that is gone.
 
@@ -69,7 +76,15 @@ def run_node(
         node = create()
         executor.add_node(node)
         while not stop.is_set():  # spin() of the events executor takes a whole core
-            executor.spin_once(timeout_sec=LONGEST_WAIT)
+            try:
+                executor.spin_once(timeout_sec=LONGEST_WAIT)
+            except FatalError:
+                raise
+            except Exception as error:
+                if not rclpy.ok():
+                    return 1
+                _log(node, error)
+                stop.wait(PAUSE)
     except (PkmError, ParameterException) as error:
         name = node.get_name() if node is not None else 'error'
         print(f'{name}: {error}', file=sys.stderr)
@@ -86,3 +101,8 @@ def run_node(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
     return 0
+
+
+def _log(node: Node, error: Exception) -> None:
+    trace = ''.join(traceback.format_exception(error))
+    node.get_logger().error(f'error in a callback: {trace}', throttle_duration_sec=1.0)
