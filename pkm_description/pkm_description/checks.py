@@ -12,7 +12,14 @@ from pkm_description.assembly import (
     ClosedConfiguration,
     Configuration,
 )
-from pkm_description.description import Description, Inertial, Pose, frozen
+from pkm_description.description import (
+    Constraint,
+    Description,
+    Inertial,
+    Joint,
+    Pose,
+    frozen,
+)
 from pkm_description.errors import DescriptionError
 from pkm_description.kinematic_tree import DIRECTION_ROW, Floats
 from pkm_description.rotations import rotation_vector, rpy_from_rotation
@@ -26,17 +33,19 @@ ROUNDING_HINT = ' (a loop that is rigid in some direction needs its angles to ei
 def check_names(description: Description) -> None:
     """Links, joints, constraints: unique names, existing links, one parent each."""
     links = {link.name for link in description.links}
+    joints = [joint.name for joint in description.joints]
+    closures = [constraint.name for constraint in description.constraints]
     for kind, names in (
         ('link', [link.name for link in description.links]),
-        (
-            'joint or constraint',
-            [item.name for item in (*description.joints, *description.constraints)],
-        ),
+        ('joint or constraint', joints + closures),
     ):
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise DescriptionError(f"{kind} '{twice[0]}' is declared twice")
-    for kind, items in (('joint', description.joints), ('constraint', description.constraints)):
+    for kind, items in (
+        ('joint', list[Joint | Constraint](description.joints)),
+        ('constraint', list[Joint | Constraint](description.constraints)),
+    ):
         for item in items:
             for role in ('parent', 'child'):
                 name = getattr(item, role)
