@@ -31,6 +31,10 @@ class ControlFault(PkmError):
         self.outcome: Outcome | None = None
 
 
+class OptionsError(PkmError):
+    """Options of the controller that contradict each other."""
+
+
 @dataclass(frozen=True)
 class ControllerOptions:
     """Bounds and times of the controller.
@@ -47,6 +51,9 @@ class ControllerOptions:
         A measured position this far beyond the stroke ends the motion by a smooth stop.
     stop_time : float [s]
         From full speed to rest; shortened to one period of the trajectory.
+    max_interval : float [s]
+        A longer time between the stamps of two cycles stops commanding at once: the
+        desired motion would jump.
     """
 
     velocity_cutoff: float = VELOCITY_CUTOFF
@@ -54,6 +61,17 @@ class ControllerOptions:
     fault_position_error: float = 0.1
     stroke_tolerance: float = 1e-3
     stop_time: float = 0.5
+    max_interval: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that contradict each other."""
+        if self.max_position_error > self.fault_position_error:
+            raise OptionsError(
+                f'max_position_error: {self.max_position_error:g} exceeds '
+                f'fault_position_error {self.fault_position_error:g}'
+            )
+        if not self.max_interval > 0.0:
+            raise OptionsError(f'max_interval: must be positive, got {self.max_interval:g}')
 
 
 @dataclass(frozen=True)

@@ -216,6 +216,12 @@ class TrajectoryController:
             raise ControlFault(
                 ErrorCode.BAD_STATE, f'time stamp went back by {-interval:.6f} s to {time:.6f} s'
             )
+        if interval > self.options.max_interval:
+            raise ControlFault(
+                ErrorCode.BAD_STATE,
+                f'time stamp jumped ahead by {interval:.6f} s to {time:.6f} s '
+                f'(limit {self.options.max_interval:g} s)',
+            )
         self._last_time = time
         feedforward = self.feedforward
         phase, progress, outcome = self._advance(time, feedforward)

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 KINDS = ('rigid_body', 'friction', 'rotor')
+INERTIAL = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 
 
 class NotPhysicalError(ModelFileError):
-    """Parameters that no real robot has: negative mass or friction."""
+    """Parameters that no real robot has: negative mass, friction or rotor, impossible inertia."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def identified_feedforward(
     ModelFileError
         When a parameter is missing, unknown, given twice or not finite.
     NotPhysicalError
-        When a mass or a friction coefficient is negative.
+        When a mass, a friction coefficient or a rotor inertia is negative, or a body's
+        inertia is none of any distribution of mass.
     """
     numbers = np.asarray(values, dtype=float)
     names = list(parameter_names)
@@ -109,12 +111,39 @@ def identified_feedforward(
     for entry, value in zip(model.parameter_names, sorted_values, strict=True):
         if not np.isfinite(value):
             raise ModelFileError(f"parameter '{entry}' is not finite")
-    friction_mask = model.parameter_mask('friction')
+    positive = model.parameter_mask('friction') | model.parameter_mask('rotor')
     for i, entry in enumerate(model.parameter_names):
-        if (entry.endswith('.m') or friction_mask[i]) and sorted_values[i] < -1e-9:
+        if (entry.endswith('.m') or positive[i]) and sorted_values[i] < -1e-9:
             raise NotPhysicalError(f"parameter '{entry}' is negative: {sorted_values[i]:.6g}")
+    _check_bodies(dict(zip(model.parameter_names, sorted_values.tolist(), strict=True)))
     parts = {'rigid_body': rigid_body, 'friction': friction, 'rotor': rotor}
     return _masked(model, name, sorted_values, parts)
+
+
+def _check_bodies(values: dict[str, float]) -> None:
+    """Refuse bodies whose pseudo-inertia [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is indefinite."""
+    for mass_name in values:
+        body = mass_name.removesuffix('.m')
+        if body == mass_name or any(f'{body}.{kind}' not in values for kind in INERTIAL):
+            continue
+        m, hx, hy, hz, ixx, ixy, ixz, iyy, iyz, izz = (
+            values[f'{body}.{kind}'] for kind in INERTIAL
+        )
+        inertia = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+        pseudo = np.empty((4, 4))
+        pseudo[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+        pseudo[:3, 3] = pseudo[3, :3] = hx, hy, hz
+        pseudo[3, 3] = m
+        try:
+            eigenvalues = np.linalg.eigvalsh(pseudo)
+        except np.linalg.LinAlgError:
+            raise NotPhysicalError(f"body '{body}': inertial parameters out of range") from None
+        tolerance = 1e-6 * abs(eigenvalues[-1]) + 1e-9
+        if not eigenvalues[0] >= -tolerance:
+            raise NotPhysicalError(
+                f"body '{body}': no distribution of mass has these inertial parameters "
+                f'(least eigenvalue of the pseudo-inertia {eigenvalues[0]:.6g})'
+            )
 
 
 def _masked(

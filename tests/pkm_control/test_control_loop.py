@@ -170,6 +170,7 @@ def test_watchdog_does_not_take_old_stamps_for_life() -> None:
         bench.feed(state(0))
         bench.loop.watch()
     assert bench.faults[0].code is ErrorCode.STATE_TIMEOUT
+    assert 'no joint state with a new stamp' in str(bench.faults[0])
     assert bench.sent[-1] == 'zero'
 
 
@@ -225,3 +226,76 @@ def test_thread_in_lockstep_answers_every_state() -> None:
             time.sleep(1e-4)
     bench.loop.close()
     assert bench.sent == ['command'] * 50 + ['zero']
+
+
+def running(rate: float | None = None) -> Bench:
+    """A loop in its thread, commanding."""
+    bench = Bench(rate=rate, timeout=60.0)
+    bench.waiting.append(state(0))
+    bench.loop.start()
+    wait_for(lambda: bench.loop.has_recent_state)
+    bench.loop.activate()
+    return bench
+
+
+def wait_for(condition, timeout: float = 20.0) -> None:
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(1e-3)
+
+
+def broken(*_: object) -> None:
+    raise OSError('cable pulled')
+
+
+@pytest.mark.parametrize('rate', [None, 200.0])
+@pytest.mark.parametrize('place', ['take', 'read'])
+def test_an_error_of_the_loop_stops_commands_and_not_the_thread(place, rate, capsys) -> None:
+    bench = running(rate)
+    owner = bench.loop._source if place == 'take' else bench.loop._reader
+    whole = getattr(owner, place)
+    setattr(owner, place, broken)
+    bench.waiting.append(state(10**6))
+    wait_for(lambda: bench.faults)
+    assert 'OSError: cable pulled' in str(bench.faults[0])
+    assert bench.sent[-1] == 'zero' and bench.sent.count('zero') == 1
+    assert not bench.loop.commanding and bench.loop.running
+    setattr(owner, place, whole)
+    bench.waiting.append(state(2 * 10**6))
+    wait_for(lambda: bench.loop.has_recent_state)
+    bench.loop.activate()
+    bench.loop.close()
+    assert len(bench.faults) == 1
+
+
+@pytest.mark.parametrize('place', ['zero', '_on_fault', '_on_outcome'])
+def test_a_stop_survives_errors_of_what_it_calls(place, capsys) -> None:
+    bench = running()
+    controller = bench.loop.controller
+    controller.start(controller.plan(PointToPoint([0.0, 1.0], [np.zeros(6), np.full(6, 0.01)])))
+    setattr(bench.loop._output if place == 'zero' else bench.loop, place, broken)
+    bench.waiting.append(state(10**6, (0.0, math.nan, 0.0)))
+    wait_for(lambda: 'cable pulled' in capsys.readouterr().err)
+    wait_for(lambda: place == '_on_fault' or bench.faults)
+    assert not bench.loop.commanding and bench.loop.running
+    assert not controller.active
+    bench.loop.close()
+
+
+def test_a_thread_that_ended_is_noticed() -> None:
+    bench = running()
+    bench.loop._stop.set()
+    wait_for(lambda: not bench.loop.running)
+    bench.loop.watch()
+    assert 'control thread has ended' in str(bench.faults[0])
+    assert not bench.loop.commanding and bench.sent[-1] == 'zero'
+
+
+def test_a_fault_of_the_first_cycle_is_one_of_the_activation() -> None:
+    bench = Bench()
+    bench.feed(state(10**9))
+    bench.loop.controller.feedforward = SimpleNamespace(name='broken', forces=broken)
+    with pytest.raises(ControlFault, match='cable pulled'):
+        bench.loop.activate()
+    assert not bench.loop.commanding and bench.sent == ['zero']

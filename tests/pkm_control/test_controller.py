@@ -12,6 +12,7 @@ from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import Feedforward, no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
 from pkm_control.outcome import ErrorCode
+from pkm_description.errors import PkmError
 from pkm_dynamics.trajectories import (
     CircleTrajectory,
     Execution,
@@ -188,6 +189,26 @@ def test_time_going_back_stops_commanding_and_standing_still_does_not() -> None:
     np.testing.assert_array_equal(c.step(1.0, np.zeros(3)).command, first.command)
     with pytest.raises(ControlFault, match='went back'):
         c.step(0.5, np.zeros(3))
+
+
+def test_time_jumping_ahead_stops_commanding_and_is_no_success() -> None:
+    c = controller()
+    c.activate(np.zeros(3))
+    c.start(c.plan(CIRCLE))
+    c.step(50.0, np.zeros(3))  # where it begins does not matter
+    c.step(50.001, np.zeros(3))
+    with pytest.raises(ControlFault, match=r'jumped ahead by 100\.0') as caught:
+        c.step(150.001, np.zeros(3))
+    assert caught.value.code is ErrorCode.BAD_STATE
+    assert caught.value.outcome is not None and not caught.value.outcome.succeeded
+    assert not c.active
+    c.activate(np.zeros(3))
+    c.step(300.0, np.zeros(3))  # nothing was commanded meanwhile
+
+
+def test_contradicting_options_are_refused_by_name() -> None:
+    with pytest.raises(PkmError, match='max_position_error: 0.2 exceeds fault_position_error'):
+        ControllerOptions(max_position_error=0.2, fault_position_error=0.1)
 
 
 def test_kinematics_failing_on_the_way_is_a_fault() -> None:

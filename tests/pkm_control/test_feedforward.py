@@ -12,7 +12,9 @@ from pkm_control.feedforward import (
     no_feedforward,
     nominal_feedforward,
 )
+from pkm_description import load
 from pkm_description.errors import ModelFileError
+from pkm_dynamics import ClosedChainModel
 
 MODEL = Gantry(mass=10.0, coulomb=5.0, viscous=20.0, rotor=2.0)
 MOTION = MODEL.motion_from_actuators(
@@ -66,9 +68,24 @@ def test_refusals_name_the_parameter(change, message: str) -> None:
         identified_feedforward(MODEL, 'wls', names, values)
 
 
-@pytest.mark.parametrize('index', [0, 1, 2])
-def test_negative_mass_and_friction_are_not_physical(index: int) -> None:
+@pytest.mark.parametrize('index', [0, 1, 2, 9])
+def test_negative_mass_friction_and_rotor_are_not_physical(index: int) -> None:
     values = np.array(MODEL.nominal_parameters)
     values[index] = -0.1
     with pytest.raises(NotPhysicalError, match=MODEL.parameter_names[index]):
         identified_feedforward(MODEL, 'wls', MODEL.parameter_names, values)
+
+
+@pytest.mark.parametrize(
+    ('parameter', 'value'),
+    [('platform.Izz', -5.0), ('platform.Ixx', 10.0), ('platform.mx', 9.0), ('platform.Ixy', 1e200)],
+)
+def test_impossible_inertia_is_refused_by_body(parameter: str, value: float) -> None:
+    model = ClosedChainModel(load('palida'))
+    names, values = model.parameter_names, np.array(model.nominal_parameters)
+    identified_feedforward(model, 'wls', names, values)
+    values[[name.startswith('leg3_ring.') for name in names]] = 0.0  # no body at all
+    identified_feedforward(model, 'wls', names, values)
+    values[names.index(parameter)] = value
+    with pytest.raises(NotPhysicalError, match="body 'platform'"):
+        identified_feedforward(model, 'wls', names, values)

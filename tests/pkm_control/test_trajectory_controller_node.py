@@ -23,7 +23,11 @@ from pkm_dynamics.nodes.simulated_robot import SimulatedRobot  # noqa: E402
 from pkm_dynamics.nodes.trajectory_messages import to_message  # noqa: E402
 from pkm_dynamics.trajectories import CircleTrajectory, FourierTrajectory, Phase  # noqa: E402
 from pkm_msgs.action import FollowPlatformTrajectory  # noqa: E402
-from pkm_msgs.msg import ControllerState, DynamicParameters  # noqa: E402
+from pkm_msgs.msg import (  # noqa: E402
+    ControllerState,
+    DynamicParameters,
+    ParametricTrajectory,
+)
 from pkm_msgs.srv import SetModel  # noqa: E402
 
 pytestmark = pytest.mark.ros
@@ -222,6 +226,9 @@ def test_model_is_replaced_or_refused_with_the_reason() -> None:
         refused(codes.WRONG_PARAMETERS, 'missing', **less)
         refused(codes.WRONG_PARAMETERS, 'not finite', standard_value=[float('nan'), *values[1:]])
         refused(codes.NOT_PHYSICAL, names[0], standard_value=[-1.0, *values[1:]])
+        impossible = list(values)
+        impossible[names.index('platform.Izz')] = -5.0
+        refused(codes.NOT_PHYSICAL, "body 'platform'", standard_value=impossible)
         unknown = graph.call(SetModel, service, SetModel.Request(source='mine'))
         assert unknown.error_code == codes.UNKNOWN_SOURCE
         request = SetModel.Request(source='identified', parameters=parameters(), friction=False)
@@ -277,3 +284,78 @@ def test_silence_of_the_robot_ends_all_commands() -> None:
         graph.until(lambda: graph.diagnosed().level == DiagnosticStatus.ERROR)
         assert 'STATE_TIMEOUT' in graph.diagnosed().message
         graph.until(lambda: graph.commands and not any(graph.commands[-1].data))
+
+
+def test_lifecycle_requests_out_of_turn_are_answered_and_change_nothing() -> None:
+    with Controller() as graph:
+        assert not graph.transition(Transition.TRANSITION_ACTIVATE)
+        assert not graph.transition(Transition.TRANSITION_DEACTIVATE)
+        graph.activate()
+        assert not graph.transition(Transition.TRANSITION_ACTIVATE)
+        assert not graph.transition(Transition.TRANSITION_CONFIGURE)
+        assert graph.lifecycle() == State.PRIMARY_STATE_ACTIVE
+        count = len(graph.commands)
+        graph.until(lambda: len(graph.commands) > count + 20)
+        assert graph.transition(Transition.TRANSITION_DEACTIVATE)
+        graph.node._go_inactive()
+        assert not graph.transition(Transition.TRANSITION_DEACTIVATE)
+        assert graph.lifecycle() == State.PRIMARY_STATE_INACTIVE
+
+
+def test_an_unexpected_error_of_a_transition_stops_commands() -> None:
+    with Controller() as graph:
+        graph.activate()
+
+        loop = graph.node.loop
+        graph.node._callbacks[State.TRANSITION_STATE_DEACTIVATING] = lambda _: 1 / 0
+        assert not graph.transition(Transition.TRANSITION_DEACTIVATE)
+        assert graph.node.loop is None and not loop.commanding
+        assert graph.lifecycle() == State.PRIMARY_STATE_UNCONFIGURED
+
+
+def test_malformed_goals_are_rejected_and_the_controller_goes_on(monkeypatch) -> None:
+    def times(kind: int, *time: float) -> ParametricTrajectory:
+        return ParametricTrajectory(
+            type=kind,
+            coordinates=ParametricTrajectory.PLATFORM_COORDINATES,
+            time=list(time),
+            positions=HOME * len(time),
+        )
+
+    sampled, points = ParametricTrajectory.SAMPLED, ParametricTrajectory.POINT_TO_POINT
+    with Controller() as graph:
+        graph.activate()
+
+        def refused(reason: str, trajectory, **fields) -> None:
+            assert not graph.send(trajectory, **fields).accepted
+            expected = f'BAD_TRAJECTORY (100): {reason}'
+            graph.until(lambda: expected in graph.diagnosed().values[0].value)
+
+        refused('time: a step of 1e-300 s', times(sampled, 0.0, 1e-300, 1.0))
+        refused('time: a duration of 1e+308 s', times(sampled, 0.0, 1e308))
+        refused('time: a step of 1e-300 s', times(points, 0.0, 1e-300, 1.0))
+        refused('duration: 86000', times(points, 0.0, 86000.0))
+        refused('approach_speed', shake(), approach_speed=1e-300)
+        refused('ramp_time', shake(), ramp_time=1e300)
+        refused('duration', shake(period=1e-300))
+        with monkeypatch.context() as patch:
+            patch.setattr('pkm_control.nodes.follow_server.from_message', lambda _: 1 / 0)
+            refused('ZeroDivisionError', shake())
+        assert graph.lifecycle() == State.PRIMARY_STATE_ACTIVE
+        count = len(graph.commands)
+        graph.until(lambda: len(graph.commands) > count + 20)
+
+
+def test_stamps_jumping_ahead_abort_the_motion() -> None:
+    with Controller(robot=False) as graph:
+        graph.activate()
+        handle = graph.send(shake(), periods=5)
+        assert handle.accepted
+        graph.play(1)
+        graph.until(lambda: len(graph.commands) >= 2)
+        graph.play(900)
+        final = graph.result(handle)
+        assert final.status == GoalStatus.STATUS_ABORTED
+        assert final.result.error_code == Result.BAD_STATE
+        assert 'jumped ahead by 0.899' in final.result.error_msg
+        graph.until(lambda: graph.lifecycle() == State.PRIMARY_STATE_INACTIVE)

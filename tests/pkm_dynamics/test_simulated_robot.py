@@ -9,7 +9,7 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy')
 
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from graph import Graph  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
@@ -150,6 +150,62 @@ def test_services():
         name = 'simulated_robot/unmodelled_effects'
         response = robot.call(SetBool, name, SetBool.Request(data=False))
         assert response.success and 'cogging are off' in response.message
+
+
+@pytest.mark.parametrize('lockstep', ['true', 'false'])
+def test_an_error_of_the_simulation_closes_the_brakes_until_a_reset(lockstep):
+    def broken(_):
+        raise ZeroDivisionError('by nothing')
+
+    with Robot(f'lockstep:={lockstep}') as robot:
+        plant = robot.nodes[-1]._plant
+        plant.step = broken
+
+        def status():
+            return robot.heard['diagnostics'][-1].status[0] if robot.heard['diagnostics'] else None
+
+        def failed():
+            robot.command(np.zeros(6))
+            return status() is not None and 'ZeroDivisionError: by nothing' in status().message
+
+        robot.until(failed)
+        assert status().level == DiagnosticStatus.ERROR
+        del plant.step
+        assert robot.call(Trigger, 'simulated_robot/reset', Trigger.Request()).success
+        later = robot.time() + 0.005
+
+        def stepping():
+            robot.command(np.zeros(6))
+            return robot.time() > later
+
+        robot.until(stepping)
+
+
+def test_an_error_in_a_callback_does_not_end_the_process():
+    script = """
+import pkm_dynamics.nodes.simulated_robot as module
+class Broken(module.SimulatedRobot):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+        self.create_timer(0.05, self.tick)
+    def tick(self):
+        self.count += 1
+        if self.count == 5:
+            print('still here', flush=True)
+        raise ZeroDivisionError('by nothing')
+module.SimulatedRobot = Broken
+module.main()
+"""
+    node = subprocess.Popen(
+        [sys.executable, '-c', script, '--ros-args', '-p', 'lockstep:=true'],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert 'still here' in node.stdout.readline()
+    node.send_signal(signal.SIGTERM)
+    _, errors = node.communicate(timeout=20)
+    assert node.returncode == 0
+    assert 'error in a callback' in errors and 'ZeroDivisionError: by nothing' in errors
 
 
 def process(*parameters):

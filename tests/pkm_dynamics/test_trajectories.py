@@ -196,3 +196,25 @@ def test_bad_files_are_named(tmp_path) -> None:
         path.write_text(text)
         with pytest.raises(TrajectoryError, match='broken.yaml'):
             load_trajectory(path)
+
+
+@pytest.mark.parametrize('cls', [SampledTrajectory, PointToPoint])
+@pytest.mark.parametrize(
+    ('time', 'message'),
+    [
+        ([0.0, 1e-300, 1.0], 'time: a step of 1e-300 s at index 1'),
+        ([0.0, 1e308], 'time: a duration of 1e'),
+        ([-1e308, 1e308], 'time: a duration of inf'),
+        ([0.0, 9e4], 'time: a duration of 90000 s'),
+    ],
+)
+def test_times_beyond_reason_are_refused(cls, time: list[float], message: str) -> None:
+    with pytest.raises(TrajectoryError, match=message):
+        cls(time, np.zeros((len(time), 6)))
+
+
+def test_a_spline_that_overflows_is_refused() -> None:
+    positions = np.zeros((4, 6))
+    positions[1:3] = [[1e308], [-1e308]]
+    with pytest.raises(TrajectoryError, match='time'):
+        SampledTrajectory([0.0, 1.0, 1.00001, 2.0], positions)

@@ -156,3 +156,20 @@ def test_bad_arguments_are_named() -> None:
         Execution(sampled, periods=2)
     with pytest.raises(TrajectoryError, match='^stop_time'):
         Execution(fourier()).stop(1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ('fields', 'message'),
+    [
+        ({'approach_speed': 1e-300}, 'approach_speed: must be within'),
+        ({'approach_speed': 1e300}, 'approach_speed: must be within'),
+        ({'ramp_time': 1e-300}, 'ramp_time: must be within'),
+        ({'ramp_time': 1e300}, 'ramp_time: must be within'),
+    ],
+)
+def test_speeds_and_times_beyond_reason_are_refused(fields: dict, message: str) -> None:
+    with pytest.raises(TrajectoryError, match=message):
+        Execution(fourier(), start=HOME, **fields)
+    slow = FourierTrajectory(1e300, HOME, np.zeros((6, 1)), np.zeros((6, 1)))
+    with pytest.raises(TrajectoryError, match='duration'):
+        Execution(slow)

@@ -103,11 +103,18 @@ class ControlLoop:
         self._on_outcome = on_outcome
         self._latest: _Measurement | None = None
         self._bad: ControlFault | None = None
+        self._fault: ControlFault | None = None
+        self._heard = -float('inf')
         self._origin = 0
         self._activated = 0.0
         self._answered: int | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name='control', daemon=True)
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread of the loop lives."""
+        return self._thread.is_alive()
 
     @property
     def state_age(self) -> float:
@@ -137,7 +144,7 @@ class ControlLoop:
         Raises
         ------
         ControlFault
-            When there is no valid, recent joint state to start from.
+            When there is no valid, recent joint state to start from, or the first cycle fails.
         """
         with self.lock:
             if self._bad is not None:
@@ -153,9 +160,12 @@ class ControlLoop:
             self._origin = latest.nanoseconds
             self._answered = None
             self._activated = time.monotonic()
+            self._fault = None
             self.commanding = True
         if self._period is None:
             self.cycle()  # a robot in lockstep waits for the answer to this very state
+            if self._fault is not None:
+                raise self._fault
 
     def deactivate(self) -> None:
         """Send zero once and stop commanding; a motion under way ends as DEACTIVATED."""
@@ -163,9 +173,9 @@ class ControlLoop:
             outcome = self.controller.deactivate()
             if self.commanding:
                 self.commanding = False
-                self._output.zero()
+                _attempt(self._output.zero)
         if outcome is not None:
-            self._on_outcome(outcome)
+            _attempt(self._on_outcome, outcome)
 
     def take_states(self) -> bool:
         """Take all joint states that have come; whether the newest is valid and new."""
@@ -186,6 +196,7 @@ class ControlLoop:
         stamp = message.header.stamp
         nanoseconds = stamp.sec * 1_000_000_000 + stamp.nanosec
         latest, arrival = self._latest, time.monotonic()
+        self._heard = arrival
         if self.commanding and latest is not None and latest.nanoseconds == nanoseconds:
             arrival = latest.arrival  # a clock that stands still is no sign of life
         self._latest = _Measurement(stamp, nanoseconds, positions, arrival)
@@ -195,9 +206,14 @@ class ControlLoop:
         """Stop commanding when the joint states have stopped coming."""
         if not self.commanding:
             return
+        if not self.running and self._thread.ident is not None:
+            self._fail(ControlFault(ErrorCode.BAD_STATE, 'the control thread has ended'))
+            return
         age = min(self.state_age, time.monotonic() - self._activated)
         if age > self._timeout:
-            message = f'no joint state for {age:.3f} s (limit {self._timeout:g} s)'
+            heard = time.monotonic() - self._heard <= self._timeout
+            what = 'no joint state with a new stamp' if heard else 'no joint state'
+            message = f'{what} for {age:.3f} s (limit {self._timeout:g} s)'
             self._fail(ControlFault(ErrorCode.STATE_TIMEOUT, message))
 
     def cycle(self, late: float = 0.0) -> None:
@@ -239,29 +255,47 @@ class ControlLoop:
             if not self.commanding:
                 return
             self.commanding = False
-            self._output.zero()
+            self._fault = fault
+            _attempt(self._output.zero)
             outcome = fault.outcome
             ended = self.controller.deactivate()
             if ended is not None:
                 outcome = Outcome(fault.code, str(fault), ended.statistics)
         if outcome is not None:
-            self._on_outcome(outcome)
-        self._on_fault(fault)
+            _attempt(self._on_outcome, outcome)
+        _attempt(self._on_fault, fault)
 
     def _run(self) -> None:
         deadline = time.monotonic()
         while not self._stop.is_set():
-            if self._period is None or not self.commanding:
-                if self._source.wait(LONGEST_WAIT) and self.take_states():
-                    if self._period is None:
-                        self.cycle()
-                self.watch()
+            try:
+                deadline = self._turn(deadline)
+            except Exception as error:
+                self._survive(error)
                 deadline = time.monotonic()
-                continue
-            deadline = self._sleep_until(deadline + self._period)
-            self.take_states()
+
+    def _survive(self, error: Exception) -> None:
+        """Stop commands for an error of the loop itself; the thread goes on."""
+        fault = ControlFault(ErrorCode.BAD_STATE, f'{type(error).__name__}: {error}')
+        if self._bad is None or str(self._bad) != str(fault):  # once, if it stays
+            traceback.print_exception(error)
+        self._bad = fault
+        self._fail(fault)
+        self._stop.wait(LONGEST_WAIT)
+
+    def _turn(self, deadline: float) -> float:
+        """Take what has come and run one cycle, if it is time; returns the deadline met."""
+        if self._period is None or not self.commanding:
+            if self._source.wait(LONGEST_WAIT) and self.take_states():
+                if self._period is None:
+                    self.cycle()
             self.watch()
-            self.cycle(max(time.monotonic() - deadline, 0.0))
+            return time.monotonic()
+        deadline = self._sleep_until(deadline + self._period)
+        self.take_states()
+        self.watch()
+        self.cycle(max(time.monotonic() - deadline, 0.0))
+        return deadline
 
     def _sleep_until(self, deadline: float) -> float:
         """Sleep; returns the deadline, moved on by whole periods where they were missed."""
@@ -274,3 +308,11 @@ class ControlLoop:
             self.statistics.missed += missed
             deadline += missed * self._period
         return deadline
+
+
+def _attempt(action: Callable[..., None], *arguments: Any) -> None:
+    """Do what must not keep the rest of a stop from happening."""
+    try:
+        action(*arguments)
+    except Exception:
+        traceback.print_exc()

@@ -48,6 +48,9 @@ class ControllerDiagnostics:
                 self._fault = ''
             status.message = 'active' if loop.commanding else 'inactive, no commands'
             values |= _figures(loop)
+        if loop is not None and not loop.running:
+            status.level = DiagnosticStatus.ERROR
+            status.message = 'the control thread has ended'
         if self._fault:
             status.level = DiagnosticStatus.ERROR
             status.message = f'stopped commanding: {self._fault}'

@@ -12,6 +12,7 @@ from pkm_description.nodes.parameters import NodeParameter
 UPDATE_MODES = ('timer', 'state')
 FEEDFORWARDS = ('none', 'nominal')
 _DEFAULT = ControllerOptions()
+LOCKSTEP_INTERVAL = 0.1  # [s] longest between the stamps of two states in lockstep
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
@@ -96,4 +97,7 @@ def controller_options(values: dict[str, Any]) -> ControllerOptions:
         fault_position_error=values['fault_position_error'],
         stroke_tolerance=values['stroke_tolerance'],
         stop_time=values['stop_time'],
+        max_interval=(
+            values['state_timeout'] if values['update_mode'] == 'timer' else LOCKSTEP_INTERVAL
+        ),
     )

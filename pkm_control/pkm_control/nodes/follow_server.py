@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,6 +21,8 @@ from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.nodes.trajectory_messages import from_message
 from pkm_dynamics.trajectories import Execution
 from pkm_msgs.action import FollowPlatformTrajectory
+
+MOST_SAMPLES = 2e6  # of the check of a goal
 
 
 class GoalRejected(PkmError):
@@ -116,6 +119,10 @@ class FollowServer:
         except GoalRejected as rejection:
             self._on_rejected(rejection.code, str(rejection))
             return GoalResponse.REJECT
+        except Exception as error:
+            self._node.get_logger().error(''.join(traceback.format_exception(error)))
+            self._on_rejected(ErrorCode.BAD_TRAJECTORY, f'{type(error).__name__}: {error}')
+            return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 
     async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> Execution:
@@ -139,6 +146,13 @@ class FollowServer:
             raise GoalRejected(ErrorCode.BAD_TRAJECTORY, str(error)) from error
         except ControlFault as fault:
             raise GoalRejected(fault.code, str(fault)) from fault
+        samples = probe.duration * self._rate
+        if not samples <= MOST_SAMPLES:
+            raise GoalRejected(
+                ErrorCode.BAD_TRAJECTORY,
+                f'duration: {probe.duration:g} s take {samples:.3g} samples of the check, '
+                f'{MOST_SAMPLES:g} at most',
+            )
         report = await self._in_worker(lambda: self._report(model, probe))
         if not report.feasible:
             raise GoalRejected(ErrorCode.INFEASIBLE, report.message)

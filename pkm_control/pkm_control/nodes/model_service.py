@@ -29,7 +29,7 @@ def requested_feedforward(model: ClosedChainModel, request: SetModel.Request) ->
     ------
     ModelRefused
         When the source is unknown, the model is another robot's, a parameter is
-        missing, unknown or not finite, or a mass or friction coefficient is negative.
+        missing, unknown or not finite, or the parameters are not physical.
     """
     parts = (request.rigid_body, request.friction, request.rotor)
     if request.source == SetModel.Request.NONE:

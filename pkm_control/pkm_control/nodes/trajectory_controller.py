@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
+import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import ChangeState
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -33,7 +37,7 @@ from pkm_control.nodes.polled_subscription import PolledSubscription
 from pkm_control.outcome import ErrorCode, Outcome
 from pkm_description.errors import DescriptionError, PkmError
 from pkm_description.nodes.parameters import declare_parameters
-from pkm_description.nodes.running import run_node
+from pkm_description.nodes.running import FatalError, run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.trajectories import PointToPoint
@@ -59,6 +63,7 @@ class TrajectoryControllerNode(LifecycleNode):
         self._values = values
         _check_choice('update_mode', values['update_mode'], UPDATE_MODES)
         _check_choice('feedforward', values['feedforward'], FEEDFORWARDS)
+        controller_options(values)  # refuses bounds that contradict each other
         self.loop: ControlLoop | None = None
         self._output: ControllerPublishers | None = None
         self._source: PolledSubscription | None = None
@@ -67,6 +72,8 @@ class TrajectoryControllerNode(LifecycleNode):
         )
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
         self.create_service(SetModel, '~/set_model', self._on_set_model)
+        self._change_state = self._service_change_state.callback
+        self._service_change_state.callback = self._on_change_state
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self._publish_diagnostics, clock=steady)
         self.create_timer(
@@ -77,6 +84,21 @@ class TrajectoryControllerNode(LifecycleNode):
             self._autostart = self.create_timer(AUTOSTART_PERIOD, self._start, clock=steady)
 
     # -- lifecycle ----------------------------------------------------------------
+
+    def _on_change_state(
+        self, request: ChangeState.Request, response: ChangeState.Response
+    ) -> ChangeState.Response:
+        """Answer requests that the state does not allow, which rclpy raises errors for."""
+        try:
+            response = self._change_state(request, response)
+        except Exception as error:
+            state = self._state_machine.current_state[1]
+            self.get_logger().error(
+                f'transition {request.transition.label or request.transition.id} '
+                f"refused in the state '{state}': {error}"
+            )
+            response.success = False
+        return response
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Build model, gains and feedforward; listen to joint states."""
@@ -118,6 +140,12 @@ class TrajectoryControllerNode(LifecycleNode):
         self._release()
         return SUCCESS
 
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop commanding and forget the model: a transition has failed unexpectedly."""
+        self.get_logger().fatal(f'error in the transition from {state.label}')
+        self._release()
+        return SUCCESS
+
     def close(self) -> None:
         """Stop commanding before the process ends."""
         self._release()
@@ -138,7 +166,8 @@ class TrajectoryControllerNode(LifecycleNode):
         nominal = values['feedforward'] == 'nominal'
         feedforward = nominal_feedforward(model) if nominal else no_feedforward()
         options = controller_options(values)
-        _warm_up(TrajectoryController(model, gains, nominal_feedforward(model), options))
+        warm = replace(options, max_interval=math.inf)
+        _warm_up(TrajectoryController(model, gains, nominal_feedforward(model), warm))
         controller = TrajectoryController(model, gains, feedforward, options)
         self._output = ControllerPublishers(self, model.actuated_joints)
         self._source = PolledSubscription(self, JointState, 'joint_states', MEASURED)
@@ -170,12 +199,14 @@ class TrajectoryControllerNode(LifecycleNode):
     def _start(self) -> None:
         """Configure and activate, trying again until joint states come."""
         if self.loop is None and self.trigger_configure() is not SUCCESS:
-            raise DescriptionError(f"robot '{self._values['robot']}' cannot be configured")
+            raise FatalError(f"robot '{self._values['robot']}' cannot be configured")
         assert self.loop is not None
         if not self.loop.has_recent_state:
             self.get_logger().info('waiting for joint states', throttle_duration_sec=5.0)
             return
-        if self.trigger_activate() is SUCCESS:
+        if self.loop.commanding or self._in_state(State.PRIMARY_STATE_ACTIVE):
+            self.destroy_timer(self._autostart)  # somebody was faster
+        elif self._in_state(State.PRIMARY_STATE_INACTIVE) and self.trigger_activate() is SUCCESS:
             self.destroy_timer(self._autostart)
 
     # -- events -------------------------------------------------------------------
@@ -191,7 +222,8 @@ class TrajectoryControllerNode(LifecycleNode):
             self.executor.wake()
 
     def _go_inactive(self) -> None:
-        if self.loop is not None and not self.loop.commanding:
+        stopped = self.loop is not None and not self.loop.commanding
+        if stopped and self._in_state(State.PRIMARY_STATE_ACTIVE):
             self.trigger_deactivate()
         self._publish_diagnostics()
 
@@ -200,7 +232,12 @@ class TrajectoryControllerNode(LifecycleNode):
         self._diagnostics.rejected(code, message)
         self._publish_diagnostics()
 
+    def _in_state(self, number: int) -> bool:
+        return bool(self._state_machine.current_state[0] == number)
+
     def _publish_diagnostics(self) -> None:
+        if self.loop is not None:
+            self.loop.watch()
         self._diagnostics.publish(self.loop)
 
     def _on_set_model(

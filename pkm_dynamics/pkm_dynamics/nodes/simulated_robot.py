@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Sequence
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -79,7 +80,7 @@ class SimulatedRobot(Node):
         self._commanded_at = self._published_at = time.monotonic()
         self._repeat = REPEAT
         self._braked = True
-        self._failure: SimulationError | None = None
+        self._failure: Exception | None = None
 
         joints = self._plant.actuated_joints
         self._output = PlantPublishers(self, joints, values['ground_truth'], values['clock'])
@@ -171,10 +172,10 @@ class SimulatedRobot(Node):
             try:
                 with self._lock:
                     self._step_freely()
-            except Exception:
-                if self.context.ok():
-                    raise
-                return
+            except Exception as error:
+                if not self.context.ok():
+                    return
+                self._fail(error)
 
     def _step_freely(self) -> None:
         command = self._command
@@ -201,11 +202,20 @@ class SimulatedRobot(Node):
         self._braked = False
         try:
             self._plant.step(command)
-        except SimulationError as error:
-            self._failure = error
-            self.get_logger().fatal(str(error))
+        except Exception as error:
+            self._fail(error)
             return
         self._publish()
+
+    def _fail(self, error: Exception) -> None:
+        """Close the brakes and show nothing until a reset."""
+        self._command = None
+        self._braked = True
+        self._failure = error
+        message = _text(error)
+        if not isinstance(error, SimulationError):
+            message += '\n' + ''.join(traceback.format_exception(error))
+        self.get_logger().fatal(message, throttle_duration_sec=1.0)
 
     # -- services and diagnostics -------------------------------------------------
 
@@ -239,7 +249,7 @@ class SimulatedRobot(Node):
         status = DiagnosticStatus(name=self.get_fully_qualified_name())
         status.hardware_id = self._plant.description.name
         if self._failure is not None:
-            status.level, status.message = DiagnosticStatus.ERROR, str(self._failure)
+            status.level, status.message = DiagnosticStatus.ERROR, _text(self._failure)
         elif gap > 1e-5 or self._rejected:
             status.level = DiagnosticStatus.WARN
             status.message = 'loops gape' if gap > 1e-5 else 'commands were rejected'
@@ -255,6 +265,10 @@ class SimulatedRobot(Node):
         array = DiagnosticArray(status=[status])
         set_stamp(array.header.stamp, simulated)
         self._diagnostics.publish(array)
+
+
+def _text(error: Exception) -> str:
+    return str(error) if isinstance(error, SimulationError) else f'{type(error).__name__}: {error}'
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 PLATFORM_COORDINATES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw')
 COORDINATES = ('platform', 'actuators')
+LEAST_INTERVAL = 1e-6  # [s] between two times of a trajectory
+LONGEST_DURATION = 86400.0  # [s] of a trajectory
 
 
 class Trajectory(ABC):
@@ -204,14 +206,31 @@ def increasing_times(field: str, values: Any) -> Array:
     times = finite_array(field, values, (None,))
     if len(times) < 2:
         raise TrajectoryError(f'{field}: at least two are needed, got {len(times)}')
-    late = np.flatnonzero(np.diff(times) <= 0.0)
+    late = np.flatnonzero(times[1:] <= times[:-1])
     if late.size:
         raise TrajectoryError(f'{field}: not strictly increasing at index {int(late[0]) + 1}')
+    with np.errstate(over='ignore'):
+        duration, intervals = times[-1] - times[0], np.diff(times)
+    if not duration <= LONGEST_DURATION:
+        raise TrajectoryError(
+            f'{field}: a duration of {duration:g} s exceeds {LONGEST_DURATION:g} s'
+        )
+    if intervals.min() < LEAST_INTERVAL:
+        worst = int(np.argmin(intervals))
+        raise TrajectoryError(
+            f'{field}: a step of {intervals[worst]:g} s at index {worst + 1} is less than '
+            f'{LEAST_INTERVAL:g} s'
+        )
     return times
 
 
 def finite_number(
-    field: str, value: Any, *, positive: bool = False, nonnegative: bool = False
+    field: str,
+    value: Any,
+    *,
+    positive: bool = False,
+    nonnegative: bool = False,
+    within: tuple[float, float] | None = None,
 ) -> float:
     """Return `value` as a finite float, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
@@ -223,4 +242,8 @@ def finite_number(
         raise TrajectoryError(f'{field}: must be positive, got {number:g}')
     if nonnegative and number < 0.0:
         raise TrajectoryError(f'{field}: must not be negative, got {number:g}')
+    if within is not None and not within[0] <= number <= within[1]:
+        raise TrajectoryError(
+            f'{field}: must be within {within[0]:g} and {within[1]:g}, got {number:g}'
+        )
     return number

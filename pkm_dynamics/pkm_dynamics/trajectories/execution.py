@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories.base import (
+    LEAST_INTERVAL,
+    LONGEST_DURATION,
     Array,
     Trajectory,
     finite_array,
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 APPROACH_ACCELERATION = 1.0  # [m/s^2, rad/s^2] bound of the approach
 SHORTEST_APPROACH = 0.1  # [s] of an approach that moves at all
+APPROACH_SPEEDS = (1e-6, 1e3)  # [m/s, rad/s]
+RAMP_TIMES = (1e-3, 3600.0)  # [s] of a periodic trajectory
 
 
 class Phase(IntEnum):
@@ -105,9 +109,18 @@ class Execution:
             )
         self.trajectory = trajectory
         self.periods = int(periods)
-        ramp = finite_number('ramp_time', ramp_time, nonnegative=True, positive=periodic)
+        finite_number('duration', trajectory.duration, within=(LEAST_INTERVAL, LONGEST_DURATION))
+        shortest, longest = RAMP_TIMES
+        ramp = finite_number(
+            'ramp_time',
+            ramp_time,
+            positive=periodic,
+            within=(shortest if periodic else 0.0, longest),
+        )
         self.ramp_time = ramp if periodic else 0.0
-        self.approach_speed = finite_number('approach_speed', approach_speed, positive=True)
+        self.approach_speed = finite_number(
+            'approach_speed', approach_speed, positive=True, within=APPROACH_SPEEDS
+        )
         self.run_duration = self.periods * trajectory.duration
         self._first = trajectory.evaluate([-0.5 * self.ramp_time])[0][0]
         if start is None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline, make_interp_spline
 
+from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories.base import (
     Array,
     Trajectory,
@@ -50,9 +51,16 @@ class SampledTrajectory(Trajectory):
 
     def _build(self) -> BSpline:
         rest = [(1, np.zeros(self.positions.shape[1])), (2, np.zeros(self.positions.shape[1]))]
-        return make_interp_spline(
-            self.time - self.time[0], self.positions, k=5, bc_type=(rest, rest)
-        )
+        try:
+            with np.errstate(over='ignore', invalid='ignore', divide='ignore'):
+                spline = make_interp_spline(
+                    self.time - self.time[0], self.positions, k=5, bc_type=(rest, rest)
+                )
+        except (ValueError, np.linalg.LinAlgError) as error:
+            raise TrajectoryError(f'time: no spline through the samples ({error})') from error
+        if not np.isfinite(spline.c).all():
+            raise TrajectoryError('time, positions: the spline through the samples is not finite')
+        return spline
 
     @property
     def period(self) -> None:
