@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from pkm_description.errors import PkmError
+from pkm_dynamics.new_file import write_new
 
 
 class OutputError(PkmError):
@@ -44,20 +44,4 @@ def write_output(path: Path, write: Callable[[Path], object]) -> Path:
     OutputError
         The file has appeared meanwhile or cannot be written.
     """
-    temporary: Path | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(suffix=path.suffix, prefix='.pkm_', dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
-        write(temporary)
-        temporary.chmod(0o644)
-        os.link(temporary, path)  # fails where the file exists
-    except FileExistsError:
-        raise OutputError(f"'{path}' exists already and is not overwritten") from None
-    except OSError as error:
-        raise OutputError(f"'{path}' cannot be written: {error.strerror or error}") from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-    return path
+    return write_new(path, write, OutputError)

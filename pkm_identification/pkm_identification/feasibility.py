@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics.base_parameters import parameter_groups
 
 Array = NDArray[np.float64]
 
@@ -145,7 +146,7 @@ class _Bodies:
 
     def __init__(self, model: Any, *, shared: bool, reduced: bool) -> None:
         names = list(model.parameter_names)
-        self.names, self.expand = _groups(model, shared)
+        self.names, self.expand = parameter_groups(model, shared)
         average = (self.expand / self.expand.sum(axis=0)).T
         self.nominal = average @ model.nominal_parameters
         self.fixed = np.zeros(len(self.names), dtype=bool)
@@ -238,22 +239,6 @@ class _Bodies:
             if dual > ACTIVE * max(1.0, largest):
                 found.append(f'{body}: pseudo-inertia is not positive definite')
         return tuple(found)
-
-
-def _groups(model: Any, shared: bool) -> tuple[list[str], Array]:
-    """Names of the parameters of one design and p = expand @ x."""
-    owner: dict[str, str] = {}
-    if shared:
-        for members in model.description.same_design:
-            owner.update(dict.fromkeys(members, members[0]))
-    labels = []
-    for name in model.parameter_names:
-        link, _, field = name.rpartition('.')
-        labels.append(f'{owner.get(link, link)}.{field}')
-    names = list(dict.fromkeys(labels))
-    expand = np.zeros((len(labels), len(names)))
-    expand[np.arange(len(labels)), [names.index(label) for label in labels]] = 1.0
-    return names, expand
 
 
 def _pseudo_inertia_basis() -> Array:

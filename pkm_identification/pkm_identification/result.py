@@ -49,7 +49,9 @@ class IdentificationResult:
     residual_rms
         (n_a,) [N, N m].
     robot, digest, path
-        Which description it belongs to.
+        Which description it belongs to; no path for a robot of the library.
+    file
+        Model file that it was loaded from, else empty.
     diagnostics
         Plain numbers and texts about data, signals and fit.
     provenance
@@ -72,6 +74,7 @@ class IdentificationResult:
     robot: str
     digest: str
     path: str = ''
+    file: str = ''
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -114,13 +117,12 @@ class IdentificationResult:
         ModelFileError
             The description is not there or has changed since.
         """
-        is_library = self.robot in pkm_description.library()
         try:
-            description = pkm_description.load(self.robot if is_library else self.path)
+            description = pkm_description.load(self.path or self.robot)
         except pkm_description.PkmError as error:
             raise ModelFileError(
-                f"the description of '{self.robot}' cannot be loaded ({error}); give the model: "
-                'load_result(path, model)'
+                f"{self._where}the description of '{self.robot}' cannot be loaded "
+                f'({error}); give the model: load_result(path, model)'
             ) from error
         model = pkm_dynamics.ClosedChainModel(description)
         self.check_robot(model)
@@ -146,12 +148,17 @@ class IdentificationResult:
             return
         if description.name != self.robot:
             raise ModelFileError(
-                f"the result belongs to robot '{self.robot}', not to '{description.name}'"
+                f"{self._where}the result belongs to robot '{self.robot}', "
+                f"not to '{description.name}'"
             )
         raise ModelFileError(
-            f"the description of '{self.robot}' has changed since the identification "
+            f"{self._where}the description of '{self.robot}' has changed since the identification "
             f'(digest {description.digest[:12]}, expected {self.digest[:12]}); identify again'
         )
+
+    @property
+    def _where(self) -> str:
+        return f"model file '{self.file}': " if self.file else ''
 
     @overload
     def predict(self, motion: Any) -> Array: ...

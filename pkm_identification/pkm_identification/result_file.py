@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import yaml
 from numpy.typing import NDArray
 
 from pkm_description.errors import ModelFileError
+from pkm_dynamics.new_file import write_new_text
 from pkm_identification.feasibility import Feasible
 from pkm_identification.result import IdentificationResult
 
@@ -38,35 +38,10 @@ def save_result(result: IdentificationResult, path: Path | str) -> Path:
     ModelFileError
         The file exists already or cannot be written.
     """
-    path = Path(path)
-    if path.exists():
-        raise ModelFileError(f"'{path}' exists already and is not overwritten")
     text = HEADER + yaml.dump(
         plain(_content(result)), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
     )
-    temporary: str | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ModelFileError(f"'{path}' cannot be written: {error}") from error
-    try:
-        with tempfile.NamedTemporaryFile(
-            'w', dir=path.parent, prefix=f'.{path.name}.', delete=False, encoding='utf8'
-        ) as file:
-            temporary = file.name
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.link(temporary, path)  # fails where the file has appeared meanwhile
-    except FileExistsError as error:
-        raise ModelFileError(f"'{path}' exists already and is not overwritten") from error
-    except OSError as error:
-        raise ModelFileError(f"'{path}' cannot be written: {error}") from error
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-    return path
+    return write_new_text(path, text, ModelFileError)
 
 
 def load_result(path: Path | str, model: ClosedChainModel | None = None) -> IdentificationResult:
@@ -98,7 +73,7 @@ def load_result(path: Path | str, model: ClosedChainModel | None = None) -> Iden
             f"'{path}' has version {content.get('version')}; this release reads {VERSION}"
         )
     try:
-        result = _result(content)
+        result = replace(_result(content), file=str(path))
     except KeyError as error:
         raise ModelFileError(f"model file '{path}' lacks {error}") from error
     except (TypeError, ValueError, AttributeError) as error:

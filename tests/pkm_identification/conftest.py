@@ -61,13 +61,16 @@ class SliderModel:
         'a.m', 'b.m', 'c.m', 'left.coulomb', 'left.viscous', 'right.coulomb', 'right.viscous',
     ]  # fmt: skip
     parameter_units = ['kg', 'kg', 'kg', 'N', 'N s/m', 'N', 'N s/m']
+    parameter_kinds = ['rigid_body'] * 3 + ['friction'] * 4
     nominal_parameters = np.array([2.0, 3.0, 1.5, 4.0, 10.0, 6.0, 12.0])
     n_a, n_p = 2, 7
     force_constants = np.array([20.0, 25.0])
     force_limit = np.array([300.0, 300.0])
+    lower, upper = np.zeros(2), np.ones(2)
     description = SimpleNamespace(
-        name='sliders', digest='d' * 64, same_design=(), path=None, urdf='<robot/>', yaml_text=''
-    )
+        name='sliders', digest='d' * 64, same_design=(), links=(), path=None, urdf='<robot/>',
+        yaml_text='',
+    )  # fmt: skip
 
     def motion_from_actuators(self, q, qd, qdd, initial=None):
         return SliderMotion(np.asarray(q), np.asarray(qd), np.asarray(qdd))

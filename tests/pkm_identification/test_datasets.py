@@ -261,3 +261,63 @@ def test_npz_with_the_truth_of_a_simulated_robot(tmp_path):
     np.savez(tmp_path / 'part.npz', **content)
     with pytest.raises(DatasetError, match='lacks truth_velocities'):
         load(tmp_path / 'part.npz')
+
+
+@pytest.mark.parametrize('content', ['time, left.position'.encode('utf-16'), b'\xff\x00\x80,\n1'])
+def test_csv_that_is_no_text(tmp_path, content):
+    path = tmp_path / 'a.csv'
+    path.write_bytes(content)
+    with pytest.raises(DatasetError, match='a.csv.*header is not text in UTF-8'):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ('field', 'value', 'message'),
+    [
+        ('period', [1.0, 2.0], 'period must be one finite number'),
+        ('effort_delay', 'soon', 'effort_delay does not hold numbers'),
+        ('force_constants', ['a', 'b'], 'force_constants does not hold numbers'),
+        ('joint_names', [1, 2], 'joint_names must be a list of texts'),
+        ('joint_names', [b'\xff', b'b'], 'joint_names are not text'),
+    ],
+)
+def test_malformed_npz_fields(tmp_path, signals, field, value, message):
+    time, q, f = signals
+    content = {'time': time, 'joint_names': NAMES, 'positions': q, 'efforts': f, field: value}
+    np.savez(tmp_path / 'a.npz', **content)
+    with pytest.raises(DatasetError, match=f'a.npz.*{message}'):
+        load(tmp_path / 'a.npz')
+
+
+def test_npz_with_names_as_bytes(tmp_path, signals):
+    path = save_npz(tmp_path / 'a.npz', *signals, names=[b'left', b'right'])
+    assert load(path).joint_names == ('left', 'right')
+
+
+def test_passive_joints_without_efforts_are_left_out(tmp_path, signals, bag_of, slider_model):
+    time, q, i = signals
+    wide, currents = np.column_stack([q, q[:, 0]]), np.column_stack([i, np.nan * time])
+    names = ['left', 'right', 'idle']
+    bag = bag_of(tmp_path / 'bag', time, wide, currents, names=names)
+    csv = write_csv(tmp_path / 'a.csv', time, wide, currents, names, 'current')
+    for path in (bag, csv):
+        data = load(path)
+        assert data.joint_names == ('left', 'right')
+        assert data.provenance['left_out'] == ['idle']
+        assert data.for_model(slider_model).efforts.shape == (len(data), 2)
+    lacking = Dataset(time, NAMES, q, np.column_stack([i[:, 0], np.nan * time]))
+    with pytest.raises(DatasetError, match="lacks joint 'right' and has no efforts of joint"):
+        lacking.for_model(slider_model)
+    currents[3, 0] = np.nan
+    with pytest.raises(DatasetError, match="current of joint 'left' is nan at sample 3"):
+        load(write_csv(tmp_path / 'b.csv', time, wide, currents, names, 'current'))
+
+
+def test_positions_beyond_the_stroke_are_named(slider_model):
+    time = np.arange(100) * 0.01
+    q = np.full((100, 2), 0.5)
+    q[:, 0] = -0.009  # within 1 % of the stroke
+    q[40:, 1] = 1.2
+    data = Dataset(time, NAMES, q, q)
+    (warning,) = data.stroke_warnings(slider_model)
+    assert "'right'" in warning and 't = 0.400000 s' in warning and 'up to 0.2' in warning

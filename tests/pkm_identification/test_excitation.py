@@ -169,6 +169,9 @@ def test_fewer_degrees_of_freedom_use_actuator_coordinates():
 def test_save_and_load(model, design, tmp_path):
     path = tmp_path / 'design.yaml'
     design.save(path)
+    with pytest.raises(TrajectoryError, match='exists already'):
+        design.save(path)
+    assert [p.name for p in tmp_path.iterdir()] == ['design.yaml']
     again = ExcitationDesign.load(path, model)
     assert np.array_equal(again.coefficients, design.coefficients)
     assert again.figures == design.figures

@@ -169,7 +169,9 @@ def robot(slider_model):
 def recorded(definitions, robot, tmp_path):
     """The function that writes a bag of three periods, with what a test makes wrong."""
 
-    def write(name='bag', drop=(), saturated=(), error=0.001, periods=3, with_state=True):
+    def write(
+        name='bag', drop=(), saturated=(), error=0.001, periods=3, with_state=True, period=PERIOD,
+    ):  # fmt: skip
         store = jazzy_typestore()
         for kind in definitions:
             complete_typestore(kind, definitions, store)
@@ -201,7 +203,7 @@ def recorded(definitions, robot, tmp_path):
                         continue
                     data = store.serialize_cdr(types[kind](header, *fields), kind)
                     writer.write(f'/{topic}', kind, bytes(data), t)
-            writer.write_text('/pkm/metadata', yaml.safe_dump({'period': PERIOD}), 10**9)
+            writer.write_text('/pkm/metadata', yaml.safe_dump({'period': period}), 10**9)
         return tmp_path / name
 
     return write
@@ -247,3 +249,25 @@ def test_missing_periods_and_unreadable_bags(recorded, robot, tmp_path):
     bag = recorded('other')
     robot.actuated_joints = ['a', 'b']
     assert "lacks joints 'a', 'b'" in verify_recording(bag, robot).warnings[0]
+
+
+def test_without_the_controllers_state(recorded, robot):
+    quality = verify_recording(recorded(with_state=False), robot, 3)
+    assert quality.usable
+    assert quality.periods == 3
+    assert np.isnan(quality.saturated_fraction)
+    assert np.isnan(quality.tracking_rms).all() and np.isnan(quality.tracking_max).all()
+    assert any('phases were not recorded' in warning for warning in quality.warnings)
+    assert any('saturation and tracking are unknown' in w for w in quality.warnings)
+    assert not verify_recording(recorded('few', with_state=False), robot, 9).usable
+    unknown = verify_recording(recorded('none', with_state=False, period=None), robot, 3)
+    assert not unknown.usable
+    assert any('periods cannot be told' in warning for warning in unknown.warnings)
+
+
+def test_message_of_unknown_figures(recorded, robot):
+    pytest.importorskip('pkm_msgs')
+    from pkm_identification.nodes.excitation_run import quality_message
+
+    message = quality_message(verify_recording(recorded(with_state=False), robot, 3))
+    assert np.isnan(message.saturated_fraction) and np.isnan(message.tracking_rms).all()

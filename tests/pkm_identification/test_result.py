@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import yaml
 
+import pkm_description
 from pkm_description.errors import ModelFileError
 from pkm_identification import identify, load_result, validate
 from pkm_identification.datasets import Truth
+from pkm_identification.estimators.identify import description_path
 from pkm_identification.validation import relative_absolute_error
 
 
@@ -69,12 +71,30 @@ def test_other_robot(tmp_path, result, slider_model):
     content['description_digest'] = 'e' * 64
     other = tmp_path / 'other.yaml'
     other.write_text(yaml.safe_dump(content))
-    with pytest.raises(ModelFileError, match="belongs to robot 'crane', not to 'sliders'"):
+    with pytest.raises(ModelFileError, match="other.yaml.*robot 'crane', not to 'sliders'"):
         load_result(other, slider_model)
     content['robot'] = 'sliders'
     other.write_text(yaml.safe_dump(content))
-    with pytest.raises(ModelFileError, match='has changed since'):
+    with pytest.raises(ModelFileError, match=r'other\.yaml.*has changed since'):
         load_result(other, slider_model)
+
+
+def test_own_robot_with_the_name_of_a_library_robot(tmp_path, monkeypatch, result):
+    library = pkm_description.load('palida')
+    assert description_path(library) == ''
+    assert description_path(pkm_description.loads(library.urdf, library.yaml_text)) == ''
+    (tmp_path / 'own.urdf').write_text(library.urdf)
+    text = library.yaml_text.replace('transition_velocity', '# transition_velocity') + '\n# own\n'
+    (tmp_path / 'own.yaml').write_text(text)
+    monkeypatch.chdir(tmp_path)
+    own = pkm_description.load('own.urdf')
+    assert own.name == 'palida'
+    path = description_path(own)
+    assert path == str(tmp_path / 'own.urdf')
+    monkeypatch.chdir('/')
+    saved = replace(result, robot=own.name, digest=own.digest, path=path)
+    loaded = load_result(saved.save(tmp_path / 'model.yaml'))
+    assert loaded.model.description.digest == own.digest
 
 
 def edit(content, key):

@@ -46,7 +46,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Design, save, print the figures."""
-    from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.outputs import check_output
     from pkm_identification.excitation import design_excitation
 
     output = check_output(arguments.output, ('.yaml', '.yml'))
@@ -65,7 +65,7 @@ def run(arguments: Any) -> int:
             seed=arguments.seed,
             progress=update,
         )
-    write_output(output, design.save)
+    design.save(output)
     figures = {
         name: value for name, value in design.figures.items() if isinstance(value, int | float)
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +75,11 @@ def run(arguments: Any) -> int:
         model.actuated_joints, outcome['tracking_rms'], outcome['tracking_max'], strict=True
     )
     print_table(('joint', 'RMS error [m, rad]', 'largest [m, rad]'), list(rows))
+    saturated = 100 * outcome['saturated_fraction']
+    limited = '' if isnan(saturated) else f', {saturated:.2g} % with a force at its limit'
     print_note(
         f'{outcome["samples"]} samples in {outcome["periods"]} periods at {outcome["rate"]:.1f} '
-        f'Hz, {outcome["gaps"]} gaps, {100 * outcome["saturated_fraction"]:.2g} % with a force at '
-        'its limit'
+        f'Hz, {outcome["gaps"]} gaps{limited}'
     )
     for warning in outcome['warnings']:
         print_note(f'warning: {warning}')

@@ -64,6 +64,8 @@ def run(arguments: Any) -> int:
     sys.stdout.write(f'\nresidual RMS [N, N m]: {residual}\n{verdict(result)}\n')
     if result.diagnostics.get('recorded_description') == 'another':
         print_note('note: the data carry another description than the one used here')
+    for warning in result.diagnostics.get('warnings', []):
+        print_note(f'warning: {warning}')
     print_note(f"wrote '{output}'")
     return 0
 

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.new_file import write_new_text
 from pkm_dynamics.trajectories.base import Trajectory
 from pkm_dynamics.trajectories.circle import CircleTrajectory
 from pkm_dynamics.trajectories.fourier import FourierTrajectory
@@ -58,8 +59,14 @@ def from_dict(data: Mapping[str, Any]) -> Trajectory:
 
 
 def save_trajectory(trajectory: Trajectory, path: str | Path) -> None:
-    """Write `trajectory` as YAML."""
-    Path(path).write_text(dump_trajectory(trajectory), encoding='utf-8')
+    """Write `trajectory` as YAML.
+
+    Raises
+    ------
+    TrajectoryError
+        The file exists already or cannot be written.
+    """
+    write_new_text(path, dump_trajectory(trajectory), TrajectoryError)
 
 
 def dump_trajectory(trajectory: Trajectory) -> str:

@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 
 UNIT_TOLERANCE = 1e-6
 UNIT_FACTOR = 1.5
+STROKE_TOLERANCE = 0.01  # of the stroke
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Truth:
     positions: Array
     velocities: Array
     forces: Array
+
+    def with_columns(self, columns: Sequence[int] | NDArray[np.int64]) -> Truth:
+        """Return the signals of some joints."""
+        signals = (self.positions, self.velocities, self.forces)
+        return Truth(self.time, *(values[:, columns] for values in signals))
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,8 @@ class Dataset:
     urdf, sidecar
         Description texts that were recorded, else empty.
     provenance
-        Where the data come from and what was left out.
+        Where the data come from and what was left out: joints whose efforts or currents
+        are all NaN (passive ones, as a driver reports them) under `left_out`.
     """
 
     time: Array
@@ -106,6 +113,7 @@ class Dataset:
             object.__setattr__(self, name, array)
         if self.efforts is None and self.currents is None:
             raise DatasetError(f'{source}: neither efforts [N, N m] nor currents [A] are given')
+        self._leave_out_unmeasured()
         self._check_finite(source)
         self._check_stamps(source)
 
@@ -144,21 +152,13 @@ class Dataset:
         def pick(values: Array | None) -> Array | None:
             return None if values is None else values[:, columns]
 
-        truth = self.truth
-        if truth is not None:
-            truth = Truth(
-                truth.time,
-                truth.positions[:, columns],
-                truth.velocities[:, columns],
-                truth.forces[:, columns],
-            )
         return replace(
             self,
             joint_names=tuple(names),
             positions=self.positions[:, columns],
             efforts=pick(self.efforts),
             currents=pick(self.currents),
-            truth=truth,
+            truth=None if self.truth is None else self.truth.with_columns(columns),
         )
 
     def for_model(self, model: ClosedChainModel) -> Dataset:
@@ -180,6 +180,8 @@ class Dataset:
         unknown = [name for name in self.joint_names if name not in known]
         if missing or unknown:
             parts = [f'lacks {_quote(missing)}'] if missing else []
+            empty = [n for n in missing if n in self.provenance.get('left_out', ())]
+            parts += [f'has no efforts of {_quote(empty)}'] if empty else []
             parts += [f'has unknown {_quote(unknown)}'] if unknown else []
             raise DatasetError(
                 f'{source}: {" and ".join(parts)}; robot '
@@ -193,6 +195,43 @@ class Dataset:
             return ordered
         constants = ordered._constants(model)
         return replace(ordered, efforts=ordered.currents * constants)
+
+    def stroke_warnings(self, model: ClosedChainModel) -> list[str]:
+        """Name the joints whose positions leave the stroke by more than 1 % of it, and when.
+
+        The joints must be in the order of `model`; `for_model` sees to that.
+        """
+        lower, upper = np.asarray(model.lower), np.asarray(model.upper)
+        beyond = np.maximum(lower - self.positions, self.positions - upper)
+        bound = np.where(np.isfinite(upper - lower), STROKE_TOLERANCE * (upper - lower), np.inf)
+        found = []
+        for i, name in enumerate(self.joint_names):
+            rows = np.flatnonzero(beyond[:, i] > bound[i])
+            if rows.size:
+                found.append(
+                    f"positions of '{name}' leave its stroke [{lower[i]:g}, {upper[i]:g}] from "
+                    f't = {self.time[rows[0]]:.6f} s on, by up to {beyond[rows, i].max():.4g}; '
+                    'do unit and zero fit the description?'
+                )
+        return found
+
+    def _leave_out_unmeasured(self) -> None:
+        """Drop joints whose efforts and currents are all NaN, unless no joint has any."""
+        values = [v for v in (self.efforts, self.currents) if v is not None]
+        empty = np.all([np.isnan(v).all(axis=0) for v in values], axis=0)
+        if not empty.any() or empty.all():
+            return
+        names = [name for name, is_empty in zip(self.joint_names, empty, strict=True) if is_empty]
+        kept = np.flatnonzero(~empty)
+        for field_name in ('positions', 'efforts', 'currents'):
+            array = getattr(self, field_name)
+            if array is not None:
+                object.__setattr__(self, field_name, _frozen(array[:, kept], field_name, ''))
+        if self.truth is not None:
+            object.__setattr__(self, 'truth', self.truth.with_columns(kept))
+        object.__setattr__(self, 'joint_names', tuple(self.joint_names[i] for i in kept))
+        left_out = [*self.provenance.get('left_out', ()), *names]
+        object.__setattr__(self, 'provenance', {**self.provenance, 'left_out': left_out})
 
     def _constants(self, model: ClosedChainModel) -> Array:
         source = self.provenance.get('source', 'dataset')

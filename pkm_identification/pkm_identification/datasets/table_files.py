@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,7 @@ def load_csv(path: Path) -> Dataset:
 
     SI units: [s], [m, rad], [N, N m], [A]. Joints with a position only are left out.
     """
-    with path.open(encoding='utf-8-sig') as file:
-        header = [name.strip().strip('"') for name in file.readline().rstrip('\r\n').split(',')]
+    header = [name.strip().strip('"') for name in _first_line(path).rstrip('\r\n').split(',')]
     if header == ['']:
         raise DatasetError(f"'{path}' is empty; expected a header {CSV_FORM}")
     columns: dict[str, dict[str, int]] = {'position': {}, 'effort': {}, 'current': {}}
@@ -77,6 +77,18 @@ def load_csv(path: Path) -> Dataset:
     )
 
 
+def _first_line(path: Path) -> str:
+    try:
+        with path.open(encoding='utf-8-sig') as file:
+            return file.readline()
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"'{path}': the header is not text in UTF-8 ({error}); expected {CSV_FORM}"
+        ) from error
+    except OSError as error:
+        raise DatasetError(f"'{path}' cannot be read: {error.strerror}") from error
+
+
 def _read_table(path: Path, width: int) -> np.ndarray:
     try:
         with warnings.catch_warnings():
@@ -103,15 +115,19 @@ def load_npz(path: Path) -> Dataset:
     try:
         with np.load(path, allow_pickle=False) as archive:
             content = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
+    except (
+        ValueError, TypeError, OSError, zipfile.BadZipFile, zlib.error, EOFError, KeyError
+    ) as error:  # fmt: skip
         raise DatasetError(f"'{path}' cannot be read as an NPZ file: {error}") from error
     missing = [name for name in NPZ_REQUIRED if name not in content]
     if missing:
         there = ', '.join(sorted(content)) or 'nothing'
         raise DatasetError(f"'{path}' lacks {', '.join(missing)}; it holds {there}")
     unknown = sorted(set(content) - set(NPZ_REQUIRED) - set(NPZ_OPTIONAL))
-    names = tuple(str(name) for name in np.atleast_1d(content['joint_names']))
-    constants = content.get('force_constants')
+    names = _names(content['joint_names'], path)
+    constants = None
+    if 'force_constants' in content:
+        constants = _numbers(content, 'force_constants', path)
     if constants is not None and constants.shape != (len(names),):
         raise DatasetError(
             f"'{path}': force_constants have shape {constants.shape}, expected ({len(names)},)"
@@ -122,14 +138,43 @@ def load_npz(path: Path) -> Dataset:
         positions=content['positions'],
         efforts=content.get('efforts'),
         currents=content.get('currents'),
-        period=float(content['period']) if 'period' in content else None,
-        effort_delay=float(content.get('effort_delay', 0.0)),
+        period=_number(content, 'period', path) if 'period' in content else None,
+        effort_delay=_number(content, 'effort_delay', path) if 'effort_delay' in content else 0.0,
         force_constants={}
         if constants is None
-        else dict(zip(names, map(float, constants), strict=True)),
+        else dict(zip(names, constants.tolist(), strict=True)),
         truth=_truth(content, len(names), path),
         provenance={'source': str(path), 'format': 'npz', 'left_out': unknown},
     )
+
+
+def _names(values: np.ndarray, path: Path) -> tuple[str, ...]:
+    values = np.atleast_1d(values)
+    if values.ndim != 1 or values.dtype.kind not in 'US':
+        raise DatasetError(
+            f"'{path}': joint_names must be a list of texts, got {values.dtype} of shape "
+            f'{values.shape}'
+        )
+    try:
+        return tuple(n.decode() if isinstance(n, bytes) else str(n) for n in values.tolist())
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"'{path}': joint_names are not text in UTF-8 ({error})") from error
+
+
+def _numbers(content: dict[str, np.ndarray], name: str, path: Path) -> np.ndarray:
+    try:
+        return np.asarray(content[name], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DatasetError(f"'{path}': {name} does not hold numbers: {error}") from error
+
+
+def _number(content: dict[str, np.ndarray], name: str, path: Path) -> float:
+    values = _numbers(content, name, path)
+    if values.size != 1 or not np.isfinite(values).all():
+        raise DatasetError(
+            f"'{path}': {name} must be one finite number, got shape {values.shape}: {values}"
+        )
+    return float(values.item())
 
 
 def _truth(content: dict[str, np.ndarray], joints: int, path: Path) -> Truth | None:
@@ -140,7 +185,7 @@ def _truth(content: dict[str, np.ndarray], joints: int, path: Path) -> Truth | N
     missing = [name for name in NPZ_TRUTH if name not in content]
     if missing:
         raise DatasetError(f"'{path}' has {given[0]} but lacks {', '.join(missing)}")
-    time, *signals = (np.asarray(content[name], dtype=float) for name in NPZ_TRUTH)
+    time, *signals = (_numbers(content, name, path) for name in NPZ_TRUTH)
     for name, values in zip(NPZ_TRUTH[1:], signals, strict=True):
         if values.shape != (time.size, joints) or not np.all(np.isfinite(values)):
             raise DatasetError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,7 +121,7 @@ def identify(
         residual_rms=np.sqrt(np.mean(problem.residuals(estimate.values) ** 2, axis=0)),
         robot=description.name,
         digest=description.digest,
-        path=_path(description),
+        path=description_path(description),
         diagnostics=plain(
             {
                 **fit,
@@ -130,6 +131,7 @@ def identify(
                 'recorded_description': _recorded_description(dataset, description.digest),
                 'is_physical': feasible.is_physical,
                 'violations': feasible.violations,
+                'warnings': data.stroke_warnings(model),
                 'signals': signals.diagnostics,
                 'force_noise': None
                 if signals.force_noise is None
@@ -230,11 +232,14 @@ def _recorded_description(dataset: Dataset, digest: str) -> str:
     return 'same' if digest_of(dataset.urdf, dataset.sidecar) == digest else 'another'
 
 
-def _path(description: Any) -> str:
+def description_path(description: Any) -> str:
     """Where a description lies that is not in the library."""
-    if description.name in pkm_description.library():
+    if description.path is None:
         return ''
-    return str(description.path or '')
+    if description.name in pkm_description.library():
+        if pkm_description.load(description.name).digest == description.digest:
+            return ''
+    return str(Path(description.path).absolute())
 
 
 def _versions() -> dict[str, str]:

@@ -12,6 +12,7 @@ import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.new_file import write_new_text
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 
 Array = NDArray[np.float64]
@@ -70,7 +71,13 @@ class ExcitationDesign:
         return self.trajectory.motion(np.asarray(t, dtype=float), self.model)
 
     def save(self, path: str | Path) -> None:
-        """Write the design as YAML."""
+        """Write the design as YAML.
+
+        Raises
+        ------
+        TrajectoryError
+            The file exists already or cannot be written.
+        """
         content = {
             'format': FORMAT,
             'version': VERSION,
@@ -82,7 +89,7 @@ class ExcitationDesign:
             'origin': dict(self.origin),
         }
         text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
-        Path(path).write_text(text, encoding='utf-8')
+        write_new_text(path, text, TrajectoryError)
 
     @classmethod
     def load(cls, path: str | Path, model: Any = None) -> ExcitationDesign:

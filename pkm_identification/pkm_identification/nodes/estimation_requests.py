@@ -99,7 +99,7 @@ def load_model_file(path: str, model: ClosedChainModel) -> IdentificationResult:
     try:
         return result.with_model(model)
     except ModelFileError as error:
-        raise Refused('WRONG_ROBOT', f"'{path}': {error}") from error
+        raise Refused('WRONG_ROBOT', str(error)) from error
 
 
 def validate_request(model: ClosedChainModel, data: str, path: str) -> Validation:

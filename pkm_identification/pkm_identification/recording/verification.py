@@ -37,9 +37,10 @@ class RecordingQuality:
     longest_gap : float
         Longest interval between samples [s], 0 where none is a gap.
     saturated_fraction : float
-        Of the samples with any clamped command.
+        Of the samples with any clamped command; NaN where the controller's state is not
+        in the recording.
     tracking_rms, tracking_max : (n_a,)
-        Position errors at full speed [m, rad].
+        Position errors at full speed [m, rad]; NaN as the fraction.
     warnings : list of str
         What is noteworthy; `usable` says whether one can identify from the recording.
     """
@@ -50,7 +51,7 @@ class RecordingQuality:
     rate: float = 0.0
     gaps: int = 0
     longest_gap: float = 0.0
-    saturated_fraction: float = 0.0
+    saturated_fraction: float = float('nan')
     tracking_rms: Array = field(default_factory=lambda: np.zeros(0))
     tracking_max: Array = field(default_factory=lambda: np.zeros(0))
     warnings: list[str] = field(default_factory=list)
@@ -86,7 +87,9 @@ def _judged(dataset: Any, bag: RawBag, model: Any, wanted: int | None) -> Record
     warnings, bad = [], []
     interval = dataset.interval
     gaps = _gaps(dataset.time, interval)
-    recorded = int(dataset.provenance.get('periods', 0))
+    recorded, remark = _periods(dataset)
+    if remark:
+        warnings.append(remark)
     if wanted is not None and recorded < wanted:
         bad.append(f'{recorded} of {wanted} whole periods were recorded')
     longest = float(gaps.max(initial=0.0))
@@ -95,12 +98,14 @@ def _judged(dataset: Any, bag: RawBag, model: Any, wanted: int | None) -> Record
         bad.append(f'{missing:.1%} of the samples are missing, the longest gap is {longest:.4f} s')
     elif gaps.size:
         warnings.append(f'{gaps.size} gaps, the longest {longest:.4f} s')
-    saturated, rms, largest = _control(bag, model)
+    saturated, rms, largest, remark = _control(bag, model)
+    if remark:
+        warnings.append(remark)
     if saturated > SATURATED_FRACTION:
         bad.append(f'{saturated:.1%} of the commands were saturated')
     elif saturated > 0.0:
         warnings.append(f'{saturated:.2%} of the commands were saturated')
-    warnings += _tracking_warnings(largest, model)
+    warnings += _tracking_warnings(largest, model) + dataset.stroke_warnings(model)
     return RecordingQuality(
         duration=float(len(dataset) * interval),
         periods=recorded,
@@ -121,19 +126,38 @@ def _gaps(time: Array, interval: float) -> Array:
     return np.asarray(steps[steps > GAP_FACTOR * interval])
 
 
-def _control(bag: RawBag, model: Any) -> tuple[float, Array, Array]:
-    """Return saturated fraction and position errors (rms, max) at full speed."""
-    zero = np.zeros(model.n_a)
+def _periods(dataset: Any) -> tuple[int, str]:
+    """Return the whole periods in the data, and a remark where phases do not tell them."""
+    if 'periods' in dataset.provenance:
+        return int(dataset.provenance['periods']), ''
+    if dataset.period is None:
+        return 0, 'whole periods cannot be told: neither phases nor the period were recorded'
+    length = dataset.duration + dataset.interval
+    return int(length / dataset.period + 1e-6), 'phases were not recorded: ramps count as periods'
+
+
+def _control(bag: RawBag, model: Any) -> tuple[float, Array, Array, str]:
+    """Return saturated fraction, position errors (rms, max) at full speed, and a remark.
+
+    All are NaN where they are not in the recording; the remark then says why.
+    """
+    unknown = np.full(model.n_a, np.nan)
+
+    def nothing(reason: str) -> tuple[float, Array, Array, str]:
+        return float('nan'), unknown, unknown, f'saturation and tracking are unknown: {reason}'
+
     topics = matching(list(bag.topics), STATE)
     if not topics or not bag.topics[topics[0]].messages:
-        return 0.0, zero, zero
+        return nothing(f"'{STATE}' was not recorded")
     table = bag.table(topics[0])
     running = table.numbers('phase') == RUN
     if not running.any():
-        return 0.0, zero, zero
+        return nothing(f"'{STATE}' never reports full speed (phase RUN)")
     names, columns = table.by_joint(('desired_position', 'position', 'saturated'))
-    if len(columns) < 3:
-        return 0.0, zero, zero
+    missing = {'desired_position', 'position', 'saturated'} - set(columns)
+    missing |= set(model.actuated_joints) - set(names)
+    if missing:
+        return nothing(f"'{STATE}' lacks {', '.join(sorted(missing))}")
     order = [names.index(name) for name in model.actuated_joints]
     error = (columns['desired_position'] - columns['position'])[running][:, order]
     saturated = columns['saturated'][running].astype(bool).any(axis=1)
@@ -141,6 +165,7 @@ def _control(bag: RawBag, model: Any) -> tuple[float, Array, Array]:
         float(saturated.mean()),
         np.sqrt(np.mean(error**2, axis=0)),
         np.abs(error).max(axis=0),
+        '',
     )
 
 

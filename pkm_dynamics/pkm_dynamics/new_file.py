@@ -1,0 +1,52 @@
+"""Files that are never overwritten and never seen half-written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from pkm_description.errors import PkmError
+
+
+def write_new(
+    path: str | Path, write: Callable[[Path], object], error: type[PkmError] = PkmError
+) -> Path:
+    """Let `write` fill a temporary file of the same suffix, then put it in place.
+
+    Missing folders are made.
+
+    Raises
+    ------
+    error
+        The file exists already or cannot be written.
+    """
+    path = Path(path)
+    if path.exists() or path.is_symlink():
+        raise error(f"'{path}' exists already and is not overwritten")
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(suffix=path.suffix, prefix='.pkm_', dir=path.parent)
+        temporary = Path(name)
+        os.close(handle)
+        write(temporary)
+        with temporary.open('rb') as file:
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        try:
+            os.link(temporary, path)  # fails where the file has appeared meanwhile
+        except FileExistsError:
+            raise error(f"'{path}' exists already and is not overwritten") from None
+    except OSError as cause:
+        raise error(f"'{path}' cannot be written: {cause.strerror or cause}") from cause
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+    return path
+
+
+def write_new_text(path: str | Path, text: str, error: type[PkmError] = PkmError) -> Path:
+    """Write a text in UTF-8 as `write_new` does."""
+    return write_new(path, lambda part: part.write_text(text, encoding='utf-8'), error)
