@@ -57,7 +57,7 @@ class ControllerOptions:
     """
 
     velocity_cutoff: float = VELOCITY_CUTOFF
-    max_position_error: float = 0.02
+    max_position_error: float = 0.05
     fault_position_error: float = 0.1
     stroke_tolerance: float = 1e-3
     stop_time: float = 0.5
