@@ -306,8 +306,8 @@ class TrajectoryController:
             self.stop(
                 ErrorCode.TRACKING_ERROR,
                 f'{joint}: position error {error[worst]:.4g} exceeds the bound '
-                f'{self.options.max_position_error:g}; a feedforward model, higher gains or a slower '
-                'motion make it smaller',
+                f'{self.options.max_position_error:g}; a feedforward model, higher gains or a '
+                'slower motion make it smaller',
             )
         outside = (measured < self._lower) | (measured > self._upper)
         if outside.any():
