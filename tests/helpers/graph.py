@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections import defaultdict
@@ -9,6 +10,8 @@ from collections import defaultdict
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+
+_NUMBERS = itertools.count()
 
 
 class Graph:
@@ -26,7 +29,11 @@ class Graph:
         arguments = ['--ros-args']
         for parameter in self.parameters:
             arguments += ['-p', parameter]
-        domain = int(os.environ.get('ROS_DOMAIN_ID', 20 + os.getpid() % 80))
+        # A domain of its own: what an earlier graph of this process left in discovery, its
+        # nodes' services above all, would answer for this one's.
+        domain = 1 + (os.getpid() + 7 * next(_NUMBERS)) % 100
+        self._outer_domain = os.environ.get('ROS_DOMAIN_ID')
+        os.environ['ROS_DOMAIN_ID'] = str(domain)
         rclpy.init(args=arguments, domain_id=domain)
         self.executor = SingleThreadedExecutor()
         self.nodes: list[Node] = []
@@ -40,6 +47,10 @@ class Graph:
         for node in self.nodes:
             node.destroy_node()
         rclpy.shutdown()
+        if self._outer_domain is None:
+            del os.environ['ROS_DOMAIN_ID']
+        else:
+            os.environ['ROS_DOMAIN_ID'] = self._outer_domain
 
     def add(self, create):
         """Create a node and let it run."""
