@@ -69,7 +69,7 @@ class DemoOptions:
     excitation: str = ''
     estimator: str = 'gauss_markov'
     periods: int = 10
-    circle_periods: int = 4
+    circle_periods: int = 3
     validation_periods: int = 15
     seed: int = 0
 
@@ -142,8 +142,6 @@ class Scenario:
         Called with the step's name, its phase and its fraction.
     """
 
-    STEPS = 11
-
     def __init__(
         self,
         client: Client,
@@ -179,14 +177,6 @@ class Scenario:
         modelled.circle = self._validate(bags[FULL], modelled)
         _, mirror = self._drive('mirrored circle', modelled.model_file, self._mirror, long)
         modelled.mirrored = self._validate(mirror, modelled)
-        high: dict[str, Floats] = {}
-        self._restart_controller(HIGH_GAINS)
-        client.wait_until_ready()
-        for name in (NO_MODEL, FULL):
-            label = f'{name}, gains x {HIGH_GAINS:g}'
-            high[name], _ = self._drive(label, modelled.model_file, self._circle)
-        self._restart_controller(1.0)
-        client.wait_until_ready()
         client.switch_unmodelled_effects(True)
         unmodelled = self._identify('excitation with unmodelled effects', 'model_unmodelled')
         _, bag = self._drive('circle, unmodelled effects', unmodelled.model_file, self._circle,
@@ -195,6 +185,13 @@ class Scenario:
         _, bag = self._drive('mirrored circle, unmodelled effects', unmodelled.model_file,
                              self._mirror, long)  # fmt: skip
         unmodelled.mirrored = self._validate(bag, unmodelled)
+        high: dict[str, Floats] = {}
+        self._restart_controller(HIGH_GAINS)
+        client.wait_until_ready()
+        client.switch_unmodelled_effects(False)
+        for name in (NO_MODEL, FULL):
+            label = f'{name}, gains x {HIGH_GAINS:g}'
+            high[name], _ = self._drive(label, modelled.model_file, self._circle)
         truth = modelled.result.matrix @ model.nominal_parameters
         return DemoResult(modelled, unmodelled, tracking, high, bags, truth)
 

@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         '--periods', type=int, default=10, help='recorded periods of the excitation, count'
     )
     parser.add_argument(
-        '--circle-periods', type=int, default=4, help='recorded rounds of each circle, count'
+        '--circle-periods', type=int, default=3, help='recorded rounds of each circle, count'
     )
     parser.add_argument(
         '--validation-periods', type=int, default=15,
