@@ -42,6 +42,9 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
     if len(text) > MAX_CHARACTERS:
         raise DescriptionError(f"'{where}' has {len(text)} characters; at most {MAX_CHARACTERS}")
     try:
+        # A few nested aliases can stand for gigabytes; no sidecar needs one.
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            raise DescriptionError(f"'{where}' uses YAML aliases: refused")
         content = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
         line = ' '.join(str(error).split())

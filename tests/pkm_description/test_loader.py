@@ -123,6 +123,7 @@ SIDECAR_MISTAKES = {
     'mixed_design': ('[leg1_ring, leg2_ring', '[leg1_alpha_x, leg2_ring', 'leg1_alpha_x'),
     'tag': ('title: PaLiDA', 'title: !!python/object/apply:os.getcwd []\nnotes: PaLiDA',
             'cannot be read'),
+    'alias': ('gravity: [0.0, 0.0, -9.81]', 'gravity: &g [0.0, 0.0, -9.81]\nnotes: *g', 'aliases'),
     'home_off': ('position: [0.0, 0.0, -0.755]', 'position: [0.0, 0.0, 2.755]', 'leg'),
 }  # fmt: skip
 
