@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import ModelFileError
+from pkm_dynamics.mechanism import INERTIAL_NAMES
+from pkm_dynamics.pseudo_inertia import pseudo_inertia
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 KINDS = ('rigid_body', 'friction', 'rotor')
-INERTIAL = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 
 
 class NotPhysicalError(ModelFileError):
@@ -124,16 +125,9 @@ def _check_bodies(values: dict[str, float]) -> None:
     """Refuse bodies whose pseudo-inertia [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is indefinite."""
     for mass_name in values:
         body = mass_name.removesuffix('.m')
-        if body == mass_name or any(f'{body}.{kind}' not in values for kind in INERTIAL):
+        if body == mass_name or any(f'{body}.{kind}' not in values for kind in INERTIAL_NAMES):
             continue
-        m, hx, hy, hz, ixx, ixy, ixz, iyy, iyz, izz = (
-            values[f'{body}.{kind}'] for kind in INERTIAL
-        )
-        inertia = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-        pseudo = np.empty((4, 4))
-        pseudo[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-        pseudo[:3, 3] = pseudo[3, :3] = hx, hy, hz
-        pseudo[3, 3] = m
+        pseudo = pseudo_inertia([values[f'{body}.{kind}'] for kind in INERTIAL_NAMES])
         try:
             eigenvalues = np.linalg.eigvalsh(pseudo)
         except np.linalg.LinAlgError:

@@ -18,6 +18,7 @@ from scipy.stats import chi2
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics.base_parameters import parameter_groups
+from pkm_dynamics.pseudo_inertia import pseudo_inertia, pseudo_inertia_basis
 
 Array = NDArray[np.float64]
 
@@ -54,12 +55,6 @@ class Feasible:
     p_value: float
     is_physical: bool
     violations: tuple[str, ...]
-
-
-def pseudo_inertia(parameters: Array) -> Array:
-    """Return the pseudo-inertia (..., 4, 4) of standard parameters (..., 10)."""
-    p = np.asarray(parameters, dtype=float)
-    return np.einsum('ijk,...k->...ij', _pseudo_inertia_basis(), p)
 
 
 def smallest_eigenvalues(model: Any, standard_parameters: Array) -> dict[str, float]:
@@ -181,7 +176,7 @@ class _Bodies:
         return sizes
 
     def _constraints(self, x: Any, margin: float) -> tuple[dict[str, Any], list[Any]]:
-        basis = _pseudo_inertia_basis()
+        basis = pseudo_inertia_basis()
         matrices = {}
         for name, index in self.bodies.items():
             scale, has_mass = self.scales[name]
@@ -239,22 +234,6 @@ class _Bodies:
             if dual > ACTIVE * max(1.0, largest):
                 found.append(f'{body}: pseudo-inertia is not positive definite')
         return tuple(found)
-
-
-def _pseudo_inertia_basis() -> Array:
-    """Return (4, 4, 10): pseudo-inertia = basis @ standard parameters."""
-    basis = np.zeros((4, 4, 10))
-    basis[3, 3, 0] = 1.0
-    for i in range(3):
-        basis[i, 3, 1 + i] = basis[3, i, 1 + i] = 1.0
-    products = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-    for k, (i, j) in enumerate(products, start=4):
-        if i == j:
-            basis[:3, :3, k] += 0.5 * np.eye(3)
-            basis[i, i, k] -= 1.0
-        else:
-            basis[i, j, k] = basis[j, i, k] = -1.0
-    return basis
 
 
 def _cvxpy() -> Any:

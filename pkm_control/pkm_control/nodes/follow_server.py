@@ -76,11 +76,6 @@ class FollowServer:
             callback_group=ReentrantCallbackGroup(),
         )
 
-    @property
-    def busy(self) -> bool:
-        """Whether a goal is being checked or followed."""
-        return self._reserved
-
     def close(self) -> None:
         """End the thread of the feasibility check."""
         self._worker.shutdown(wait=False, cancel_futures=True)
