@@ -14,6 +14,7 @@ from pkm_bringup.processes import NodeProcesses, ProcessError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import CircleTrajectory, benchmark_circle
 from pkm_identification import load, load_result
+from pkm_identification.datasets.bag_reader import read_bag
 from pkm_identification.excitation import load_excitation
 
 pytest.importorskip('rclpy')
@@ -111,9 +112,9 @@ def test_a_killed_plant_ends_the_run_with_the_reason(graph, tmp_path):
     with pytest.raises(GraphError, match='silent|STATE_TIMEOUT|no joint state'):
         client.excite(load_excitation('palida'), 3, tmp_path / 'cut', kill_when_running)
     assert killed
-    # Whatever was recorded is a closed bag that says that it was aborted, not a torn one.
-    for bag in tmp_path.glob('cut*'):
-        assert bag.suffix != '.partial'
+    # What was recorded is a closed bag that says that it was aborted, not a torn one.
+    assert [path.name for path in tmp_path.glob('cut*')] == ['cut']
+    assert 'outcome: aborted' in read_bag(tmp_path / 'cut', ['pkm/metadata']).text('/pkm/metadata')
 
 
 def test_a_node_that_ends_is_named(graph):
