@@ -19,6 +19,7 @@ from pkm_control.gains import ServoGains
 from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
 from pkm_control.servo import JointServo
 from pkm_description.errors import PkmError
+from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.rotations import rotation_to_rpy
 from pkm_dynamics.trajectories import Execution, Phase, StoppedExecution, Trajectory
 
@@ -54,6 +55,11 @@ class TrajectoryController:
     gains : ServoGains
     feedforward : Feedforward
     options : ControllerOptions
+
+    Raises
+    ------
+    UnderactuatedError
+        When a degree of freedom of the robot has no drive.
     """
 
     def __init__(
@@ -63,6 +69,7 @@ class TrajectoryController:
         feedforward: Feedforward,
         options: ControllerOptions | None = None,
     ) -> None:
+        require_drives(model, 'trajectory control')
         self.model = model
         self.feedforward = feedforward
         self.options = options or ControllerOptions()

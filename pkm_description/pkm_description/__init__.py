@@ -23,6 +23,7 @@ from pkm_description.errors import (
     PkmError,
     SimulationError,
     TrajectoryError,
+    UnderactuatedError,
 )
 from pkm_description.exporters import export
 from pkm_description.loader import library, load, loads
@@ -48,6 +49,7 @@ __all__ = [
     'Pose',
     'SimulationError',
     'TrajectoryError',
+    'UnderactuatedError',
     'export',
     'library',
     'load',

@@ -123,8 +123,9 @@ def inertial_problem(inertial: Inertial) -> str | None:
 
 
 def check_limits(description: Description) -> None:
-    """Limits in order and positive; actuated joints scalar and limited in effort."""
-    actuated = set(description.actuated_joints)
+    """Limits in order and positive; joints with a drive scalar and limited in effort."""
+    drives = [actuator for actuator in description.actuators if not actuator.free]
+    driven = {actuator.joint for actuator in drives}
     for joint in description.joints:
         limit = joint.limit
         if not limit.lower <= limit.upper:
@@ -134,16 +135,16 @@ def check_limits(description: Description) -> None:
             )
         for name in ('velocity', 'effort'):
             value = getattr(limit, name)
-            if value < 0 or (joint.name in actuated and not value > 0):
+            if value < 0 or (joint.name in driven and not value > 0):
                 raise DescriptionError(
                     f"joint '{joint.name}': {name} limit {value:g} must be positive"
                 )
-    if not description.actuators:
+    if not drives:
         raise DescriptionError(
             f"robot '{description.name}' has no actuated joint: its <ros2_control> block must "
             'give at least one joint an effort command interface'
         )
-    for actuator in description.actuators:
+    for actuator in drives:
         joint = description.joint(actuator.joint)
         if not joint.is_scalar:
             raise DescriptionError(
@@ -180,11 +181,7 @@ def close_at_home(description: Description, home_given: bool, guess: dict) -> De
     mobility = assembly.mobility(configuration)
     n_a = len(description.actuators)
     if mobility != n_a:
-        raise DescriptionError(
-            f"robot '{description.name}' has mobility {mobility} at home but {n_a} actuated "
-            f"joints ({', '.join(description.actuated_joints)}): every degree of freedom "
-            'needs one actuator, and home must not be singular'
-        )
+        raise DescriptionError(_mobility_message(description, mobility))
     _check_actuation(assembly, configuration)
     joints = dict(
         zip(assembly.tree.joint_names, configuration.joints.tolist(), strict=True)
@@ -196,6 +193,18 @@ def close_at_home(description: Description, home_given: bool, guess: dict) -> De
         description,
         home=Pose(frozen(pose.position), frozen(pose.rotation)),
         home_joints=joints,
+    )
+
+
+def _mobility_message(description: Description, mobility: int) -> str:
+    free, driven = description.free_joints, description.driven_joints
+    have = f'{len(driven)} actuated joints ({", ".join(driven)})'
+    if free:
+        have += f' and {len(free)} free joints ({", ".join(free)})'
+    return (
+        f"robot '{description.name}' has mobility {mobility} at home but {have}: every degree of "
+        'freedom needs one actuator (or to be listed in `free_joints`), and home must not be '
+        'singular'
     )
 
 

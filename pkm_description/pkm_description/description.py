@@ -129,11 +129,15 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Actuator:
-    """An actuated joint: `force_constant` in N/A or N m/A (nan where unknown)."""
+    """An actuated joint: `force_constant` in N/A or N m/A (nan where unknown).
+
+    A `free` one has no drive: its position is measured and its force is known to be zero.
+    """
 
     joint: str
     force_constant: float
     rotor_inertia: float | None = None
+    free: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,8 +172,21 @@ class Description:
 
     @property
     def actuated_joints(self) -> list[str]:
-        """Names of the actuated joints, in the order of the `<ros2_control>` block."""
+        """Names of the actuated joints: those with a drive as `<ros2_control>` lists them.
+
+        Free joints (degrees of freedom without a drive) stand at the end.
+        """
         return [actuator.joint for actuator in self.actuators]
+
+    @property
+    def driven_joints(self) -> list[str]:
+        """Names of the actuated joints that have a drive."""
+        return [actuator.joint for actuator in self.actuators if not actuator.free]
+
+    @property
+    def free_joints(self) -> list[str]:
+        """Names of the actuated joints that have no drive, in the order of the sidecar."""
+        return [actuator.joint for actuator in self.actuators if actuator.free]
 
     @property
     def scalar_joints(self) -> list[str]:

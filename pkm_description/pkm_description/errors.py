@@ -19,6 +19,10 @@ class DescriptionError(PkmError):
     """A robot description is malformed, inconsistent or not physical."""
 
 
+class UnderactuatedError(PkmError):
+    """A robot with degrees of freedom that have no drive is asked to be commanded."""
+
+
 class ExportError(PkmError):
     """A description cannot be written in the requested format."""
 

@@ -58,6 +58,8 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
     content = parse_urdf(urdf, where)
     extra = sidecar.parse_yaml(yaml_text, beside)
     actuated = {actuator.joint for actuator in content.actuators}
+    free = sidecar.free_joints_of(extra, content.joints, actuated)
+    joints = sidecar.with_friction(content.joints, extra, actuated)
     children = {joint.child for joint in content.joints}
     roots = [link.name for link in content.links if link.name not in children]
     home, home_given, guess = sidecar.home_of(extra)
@@ -71,9 +73,9 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
     description = Description(
         name=content.name,
         links=content.links,
-        joints=sidecar.with_friction(content.joints, extra, actuated),
+        joints=sidecar.without_effort(joints, free),
         constraints=sidecar.with_friction(content.constraints, extra, set()),
-        actuators=sidecar.with_actuators(content.actuators, extra),
+        actuators=sidecar.with_actuators(content.actuators, extra, free),
         base_link=roots[0] if roots else '',
         urdf=urdf,
         yaml_text=yaml_text,

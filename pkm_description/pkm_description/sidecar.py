@@ -31,7 +31,7 @@ FRICTION_KEYS: dict[str, tuple[str, ...]] = {
     'none': (),
 }
 KEYS = (
-    'title', 'home', 'gravity', 'same_design', 'zero_parameters', 'friction',
+    'title', 'home', 'gravity', 'free_joints', 'same_design', 'zero_parameters', 'friction',
     'transition_velocity', 'rotor_inertia', 'simulation', 'workspace', 'benchmark_circle',
     'sources', 'notes',
 )  # fmt: skip
@@ -108,17 +108,59 @@ def home_of(sidecar: Mapping[str, Any]) -> tuple[Pose, bool, dict[str, float]]:
 
 
 def with_actuators(
-    actuators: tuple[Actuator, ...], sidecar: Mapping[str, Any]
+    actuators: tuple[Actuator, ...], sidecar: Mapping[str, Any], free: tuple[str, ...]
 ) -> tuple[Actuator, ...]:
-    """Add the sidecar's rotor inertias [kg, kg m^2] to the actuators."""
+    """Add the sidecar's rotor inertias [kg, kg m^2], and the free joints at the end."""
     rotors = mapping(sidecar.get('rotor_inertia', {}), 'rotor_inertia')
     actuated = {actuator.joint for actuator in actuators}
     for name in rotors:
         if name not in actuated:
             raise DescriptionError(
-                f"rotor_inertia names '{name}', which is not an actuated joint; "
+                f"rotor_inertia names '{name}', which is no joint with a drive; "
                 f"they are {', '.join(sorted(actuated))}"
             )
+    undriven = tuple(Actuator(name, np.nan, free=True) for name in free)
+    return _with_rotors(actuators, rotors) + undriven
+
+
+def free_joints_of(
+    sidecar: Mapping[str, Any], joints: tuple[Joint, ...], driven: set[str]
+) -> tuple[str, ...]:
+    """Joints that the sidecar declares to be degrees of freedom without a drive."""
+    names = sidecar.get('free_joints', [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DescriptionError(f'free_joints must be a list of joint names, not {names!r}')
+    scalar = [joint.name for joint in joints if joint.is_scalar]
+    for index, name in enumerate(names):
+        if name in driven:
+            raise DescriptionError(
+                f"free_joints names '{name}', which has an effort command interface: a joint "
+                'either has a drive or is free'
+            )
+        if name not in scalar:
+            valid = ', '.join(item for item in scalar if item not in driven)
+            raise DescriptionError(
+                f"free_joints names '{name}', which is no joint with one degree of freedom; "
+                f'without a drive are {valid}'
+            )
+        if name in names[:index]:
+            raise DescriptionError(f"free_joints lists '{name}' twice")
+    return tuple(names)
+
+
+def without_effort(joints: tuple[Joint, ...], free: tuple[str, ...]) -> tuple[Joint, ...]:
+    """Set the effort limit of free joints to zero: nothing drives them."""
+    return tuple(
+        dataclasses.replace(joint, limit=dataclasses.replace(joint.limit, effort=0.0))
+        if joint.name in free
+        else joint
+        for joint in joints
+    )
+
+
+def _with_rotors(
+    actuators: tuple[Actuator, ...], rotors: Mapping[str, Any]
+) -> tuple[Actuator, ...]:
     return tuple(
         dataclasses.replace(
             a, rotor_inertia=number(rotors[a.joint], f"rotor_inertia of '{a.joint}'")

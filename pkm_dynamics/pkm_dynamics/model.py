@@ -99,6 +99,11 @@ class ClosedChainModel:
         return len(self.actuated_joints)
 
     @property
+    def free_joints(self) -> list[str]:
+        """Actuated joints without a drive, at the end of `actuated_joints`: force zero."""
+        return self.description.free_joints
+
+    @property
     def n_p(self) -> int:
         """Number of standard parameters."""
         return len(self.parameter_names)

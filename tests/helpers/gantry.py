@@ -21,6 +21,7 @@ class Gantry:
     def __init__(self, mass=10.0, coulomb=5.0, viscous=20.0, rotor=2.0, force_limit=200.0) -> None:
         self.description = SimpleNamespace(name='gantry', digest='0' * 64, sidecar={})
         self.actuated_joints = list(AXES)
+        self.free_joints: list[str] = []
         self.joint_names = list(AXES)
         self.n_a = 3
         self.parameter_names = (

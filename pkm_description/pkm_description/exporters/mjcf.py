@@ -199,7 +199,7 @@ class _Writer:
 
     def _add_actuators(self, root: etree._Element) -> None:
         actuators = etree.SubElement(root, 'actuator')
-        for name in self.description.actuated_joints:
+        for name in self.description.driven_joints:
             attributes = {'name': name, 'joint': name, 'gear': '1'}
             effort = self.description.joint(name).limit.effort
             if np.isfinite(effort):

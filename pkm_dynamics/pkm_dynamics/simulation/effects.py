@@ -132,6 +132,7 @@ class _Reader:
     def __init__(self, description: Description) -> None:
         self.robot = description.name
         self.actuated = description.actuated_joints
+        self.driven = description.driven_joints
         self.scalar = description.scalar_joints
         section = description.simulation
         self.section = self._mapping(section if section is not None else {}, '', SECTIONS)
@@ -201,10 +202,10 @@ class _Reader:
         return np.asarray(correlation * np.outer(deviation, deviation), dtype=float)
 
     def _per_joint(self, value: Any, where: str, default: float) -> Array:
-        """Return (n_a,) values given as one number or as {actuated joint: number}."""
+        """Return (n_a,) values given as one number or as {joint: number}; free joints have none."""
         if not isinstance(value, Mapping):
-            return np.full(len(self.actuated), self._number(value, where))
-        table = self._mapping(value, where, self.actuated)
+            value = dict.fromkeys(self.driven, self._number(value, where))
+        table = self._mapping(value, where, self.driven)
         return np.array(
             [self._number(table.get(joint, default), f'{where}.{joint}') for joint in self.actuated]
         )

@@ -227,6 +227,7 @@ class SimulatedPlant:
         self._cogging = np.stack([effects.cogging_amplitude, wave_number, effects.cogging_phase])
         limits = [self.description.joint(name).limit.effort for name in self.actuated_joints]
         self._limits = np.array(limits) if effects.saturation else np.full(len(limits), np.inf)
+        self._limits[[actuator.free for actuator in self.description.actuators]] = 0.0
         self._sums = np.zeros((2, len(limits)))
         # Views into MuJoCo's own memory, which stays where it is.
         self._positions: Array = data.qpos

@@ -24,6 +24,7 @@ class Sensors:
         self.set_effects(effects)
         constants = np.array([a.force_constant for a in description.actuators], dtype=float)
         self._force_constants = np.where(np.isfinite(constants), constants, 1.0)
+        self._driven = np.array([not a.free for a in description.actuators], dtype=float)
 
     def set_effects(self, effects: PlantEffects) -> None:
         """Change noise and resolution; the streams of random numbers go on."""
@@ -42,12 +43,15 @@ class Sensors:
         return measured
 
     def currents(self, forces: Array) -> Array:
-        """Return measured currents (n_a,) [A] of mean actuator forces (n_a,) [N, N m]."""
+        """Return measured currents (n_a,) [A] of mean actuator forces (n_a,) [N, N m].
+
+        Free joints have no current: zero, without noise.
+        """
         measured = forces
         if self._force_factor is not None:
             noise = self._force_stream.standard_normal(len(forces))
             measured = measured + self._force_factor @ noise
-        return measured / self._force_constants
+        return measured * self._driven / self._force_constants
 
 
 def _factor(covariance: Array) -> Array | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import EstimationError, TrajectoryError
+from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
 from pkm_identification.excitation.constraints import DesignLimits
@@ -79,7 +80,10 @@ def design_excitation(
         For an unknown criterion or options that make no sense.
     FeasibilityError
         When no informative motion keeps the limits.
+    UnderactuatedError
+        When a degree of freedom of the robot has no drive.
     """
+    require_drives(model, 'an excitation')
     _check_options(
         criterion, harmonics, period, sampling_rate, starts, iterations, candidates,
         initial is not None,

@@ -21,6 +21,7 @@ import pkm_description
 from pkm_description.nodes.parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.actuation import require_drives
 from pkm_identification.nodes.background import Background
 from pkm_identification.nodes.excitation_run import ExcitationRun, RunEnded, quality_message
 from pkm_identification.nodes.recorder import RecordedTopic, Recorder
@@ -66,6 +67,7 @@ class ExcitationServer(Node):
         super().__init__('excitation_server')
         values = declare_parameters(self, PARAMETERS)
         self.model = ClosedChainModel(pkm_description.load(values['robot']))
+        require_drives(self.model, 'an excitation')
         self.rate: float = values['rate']
         self.approach_speed: float = values['approach_speed']
         self.topic_timeout: float = values['topic_timeout']
