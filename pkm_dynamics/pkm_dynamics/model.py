@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +19,12 @@ from pkm_description import (
 from pkm_description.assembly import Assembly, Configuration
 from pkm_description.description import Pose
 from pkm_dynamics.base_parameters import BaseParameters, build_base_parameters
+from pkm_dynamics.body_motion import BodyMotion, build_body_motion
 from pkm_dynamics.kernels import closure, dynamics
 from pkm_dynamics.kernels import motion as kinematics
 from pkm_dynamics.mechanism import build_mechanism
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
+from pkm_dynamics.tree_geometry import TreeLayout
 
 Floats = NDArray[np.float64]
 
@@ -232,6 +235,18 @@ class ClosedChainModel:
         """Platform twist [v; omega] from the actuators' rates (N, 6, n_a)."""
         joints, p, r = self._joints_of_actuators(self._check_actuators(q, 'q'), None)
         return kinematics.platform_jacobians(self._mechanism, joints, p, r)
+
+    def body_motion(self, motion: PlatformMotion) -> BodyMotion:
+        """Motion of every body and its Jacobian from the actuators' rates."""
+        return build_body_motion(
+            self.tree_layout, self._assembly.actuated_coordinates, motion,
+            self.joint_states(motion),
+        )  # fmt: skip
+
+    @cached_property
+    def tree_layout(self) -> TreeLayout:
+        """The spanning tree and its closing rows as arrays."""
+        return TreeLayout.build(self._assembly.tree)
 
     # -- dynamics -----------------------------------------------------------------
 

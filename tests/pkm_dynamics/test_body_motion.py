@@ -1,0 +1,80 @@
+"""Body motion against the compiled kernels and against finite differences of poses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from every_model import NAMES, model_of
+
+from pkm_dynamics.base_parameters import random_motion
+from pkm_dynamics.body_regressors import actuator_regressor
+
+
+def spins(rotation_rate, rotation):
+    """Angular velocity from the rate of a rotation matrix."""
+    matrix = rotation_rate @ np.swapaxes(rotation, -1, -2)
+    return np.stack([matrix[..., 2, 1], matrix[..., 0, 2], matrix[..., 1, 0]], axis=-1)
+
+
+def neighbours(model, h):
+    """A point of a smooth actuator motion with two neighbours on either side."""
+    rng = np.random.default_rng(2)
+    stroke = np.where(np.isfinite(model.upper - model.lower), model.upper - model.lower, 1.0)
+    size = np.minimum(0.03, 0.05 * stroke)
+    w, phase = rng.uniform(3.0, 9.0, model.n_a), rng.uniform(0, 6, model.n_a)
+    angle = (0.3 + h * np.arange(-2, 3))[:, None] * w + phase
+    return model.motion_from_actuators(
+        model.home_actuators + size * np.sin(angle),
+        size * w * np.cos(angle),
+        -size * w**2 * np.sin(angle),
+    )
+
+
+def derivative(values, h):
+    return (values[0] - 8 * values[1] + 8 * values[3] - values[4]) / (12 * h)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_regressor_summed_over_the_bodies_is_that_of_the_kernels(name):
+    model = model_of(name)
+    motion = random_motion(model, 20, seed=4)
+    ours = actuator_regressor(model, model.body_motion(motion))
+    theirs = model.regressor(motion)
+    np.testing.assert_allclose(ours, theirs, atol=1e-10 * np.abs(theirs).max(), rtol=0)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_platform_and_joints_move_as_the_model_says(name):
+    model = model_of(name)
+    motion = random_motion(model, 20, seed=5)
+    bodies = model.body_motion(motion)
+    platform = bodies.names.index('platform')
+    scale = 1e-9 * (1.0 + np.abs(motion.acceleration).max())
+    np.testing.assert_allclose(bodies.position[:, platform], motion.position, atol=1e-9)
+    np.testing.assert_allclose(bodies.rotation[:, platform], motion.rotation, atol=1e-9)
+    np.testing.assert_allclose(bodies.twist[:, platform], motion.twist, atol=scale)
+    np.testing.assert_allclose(bodies.acceleration[:, platform], motion.acceleration, atol=scale)
+    states = model.joint_states(motion)
+    rates = np.einsum('nja,na->nj', bodies.joint_jacobian, bodies.actuator_rates)
+    np.testing.assert_allclose(rates, states.velocities, atol=1e-8)
+    twists = np.einsum('nbia,na->nbi', bodies.jacobian, bodies.actuator_rates)
+    np.testing.assert_allclose(twists, bodies.twist, atol=1e-8)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_twists_accelerations_and_jacobian_rates_are_time_derivatives(name):
+    model = model_of(name)
+    h = 1e-3
+    motion = neighbours(model, h)
+    bodies = model.body_motion(motion)
+    twist, acceleration = bodies.twist[2], bodies.acceleration[2]
+    size = 1.0 + np.abs(acceleration).max()
+    np.testing.assert_allclose(derivative(bodies.position, h), twist[:, :3], atol=1e-7 * size)
+    turning = spins(derivative(bodies.rotation, h), bodies.rotation[2])
+    np.testing.assert_allclose(turning, twist[:, 3:], atol=1e-7 * size)
+    np.testing.assert_allclose(derivative(bodies.twist, h), acceleration, atol=1e-6 * size)
+    spatial = bodies.geometry.jacobians(bodies.transfer)
+    rate = bodies.jacobian_rate()[2]
+    np.testing.assert_allclose(
+        derivative(spatial, h), rate, atol=1e-6 * (1.0 + np.abs(rate).max())
+    )
