@@ -126,7 +126,12 @@ class BodyMotion:
 
 
 def build_body_motion(
-    layout: TreeLayout, actuated: Integers, motion: PlatformMotion, states: JointStates
+    layout: TreeLayout,
+    actuated: Integers,
+    motion: PlatformMotion,
+    states: JointStates,
+    transfer: Floats | None = None,
+    geometry: TreeGeometry | None = None,
 ) -> BodyMotion:
     """Motion of the bodies from the platform's and all joints' motion.
 
@@ -139,6 +144,10 @@ def build_body_motion(
     motion : PlatformMotion
     states : JointStates
         Of all scalar joints (N, n_j); the loops are closed.
+    transfer : (N, n_v, k), optional
+        Other independent rates than the actuators'; all Jacobians are then from those.
+    geometry : TreeGeometry, optional
+        Of these positions, where it is at hand.
 
     Raises
     ------
@@ -146,14 +155,16 @@ def build_body_motion(
         The actuators do not determine the mechanism at one of the samples.
     """
     tree = layout.tree
-    geometry = TreeGeometry.build(layout, states.positions, motion.position, motion.rotation)
+    if geometry is None:
+        geometry = TreeGeometry.build(layout, states.positions, motion.position, motion.rotation)
     rates, rates_dot = np.zeros((len(motion), tree.n_v)), np.zeros((len(motion), tree.n_v))
     rates[:, layout.scalar], rates_dot[:, layout.scalar] = states.velocities, states.accelerations
     if tree.floating_body >= 0:
         first = int(tree.coordinate[tree.floating_body])
         rates[:, first : first + 6] = motion.twist
         rates_dot[:, first : first + 6] = motion.acceleration
-    transfer = actuator_transfer(geometry, actuated)
+    if transfer is None:
+        transfer = actuator_transfer(geometry, actuated)
     spatial = geometry.twists(rates)
     acceleration = body_accelerations(geometry, rates, rates_dot, spatial)
     return BodyMotion(

@@ -130,18 +130,21 @@ class ParameterTerms:
         """Generalised forces (N, n_f, n_v) of the tree that overcome a unit of each term."""
         geometry = motion.geometry
         out = np.zeros((len(motion), len(self.friction), geometry.layout.tree.n_v))
+        coordinates = np.array([term.coordinate for term in self.friction], dtype=np.int64)
+        for kind in FRICTION:
+            here = np.array([t.kind == kind and t.row < 0 for t in self.friction], dtype=bool)
+            if here.any():
+                rates = motion.rates[:, coordinates[here]]
+                out[:, here, coordinates[here]] = self.factor(kind, rates)
         for index, term in enumerate(self.friction):
-            if term.row < 0:
-                rate = motion.rates[:, term.coordinate]
-                out[:, index, term.coordinate] = self.factor(term.kind, rate)
-            else:
+            if term.row >= 0:
                 wrench = self.friction_moments(motion, term)
                 power = np.einsum('nki,ni->nk', geometry.screws, wrench)
                 out[:, index] = geometry.layout.row_sign[term.row] * power
         return out
 
     def factor(self, kind: str, rate: Floats) -> Floats:
-        """Multiplier of a friction parameter at rates (N,): saturated sign, or the rate."""
+        """Multiplier of a friction parameter at rates (N, ...): saturated sign, or the rate."""
         if kind == 'viscous':
             return rate
         v0 = self.transition_velocity

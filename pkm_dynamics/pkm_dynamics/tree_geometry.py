@@ -152,6 +152,16 @@ class TreeGeometry:
         flat = self.layout.moved @ columns.reshape(n, n_v, 6 * k)
         return np.asarray(flat.reshape(n, -1, 6, k))
 
+    def residual(self) -> Floats:
+        """How far the closing rows are open (N, n_r) [m, 1]."""
+        tree, n = self.layout.tree, len(self.position)
+        places = np.concatenate([self.position, np.zeros((n, 1, 3))], axis=1)
+        turns = np.concatenate([self.rotation, np.broadcast_to(np.eye(3), (n, 1, 3, 3))], axis=1)
+        held = np.einsum('nrij,rj->nri', turns[:, tree.row_parent], tree.row_parent_point)
+        point = (tree.row_kind == POINT_ROW)[:, None]
+        gap = self.row_arm - np.where(point, held + places[:, tree.row_parent], 0.0)
+        return np.asarray(np.einsum('nri,nri->nr', self.row_direction, gap))
+
     def screw_rates(self, twists: Floats) -> Floats:
         """Time derivative (N, n_v, 6) of the screws when the bodies move at twists (N, n_b, 6)."""
         tree = self.layout.tree
@@ -192,7 +202,10 @@ def cross(a: Floats, b: Floats) -> Floats:
     """Cross products (..., 3) of vectors that broadcast; faster than NumPy's on small batches."""
     x, y, z = a[..., 0], a[..., 1], a[..., 2]
     u, v, w = b[..., 0], b[..., 1], b[..., 2]
-    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)
+    first = y * w - z * v
+    out = np.empty((*first.shape, 3))
+    out[..., 0], out[..., 1], out[..., 2] = first, z * u - x * w, x * v - y * u
+    return out
 
 
 def solve_rows(jacobian: Floats, chosen: Integers, right: Floats, free: Floats) -> Floats:

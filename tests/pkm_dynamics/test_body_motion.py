@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from every_model import NAMES, model_of
+from waves import derivative, wave
 
 from pkm_dynamics.base_parameters import random_motion
 from pkm_dynamics.body_regressors import actuator_regressor
@@ -14,24 +15,6 @@ def spins(rotation_rate, rotation):
     """Angular velocity from the rate of a rotation matrix."""
     matrix = rotation_rate @ np.swapaxes(rotation, -1, -2)
     return np.stack([matrix[..., 2, 1], matrix[..., 0, 2], matrix[..., 1, 0]], axis=-1)
-
-
-def neighbours(model, h):
-    """A point of a smooth actuator motion with two neighbours on either side."""
-    rng = np.random.default_rng(2)
-    stroke = np.where(np.isfinite(model.upper - model.lower), model.upper - model.lower, 1.0)
-    size = np.minimum(0.03, 0.05 * stroke)
-    w, phase = rng.uniform(3.0, 9.0, model.n_a), rng.uniform(0, 6, model.n_a)
-    angle = (0.3 + h * np.arange(-2, 3))[:, None] * w + phase
-    return model.motion_from_actuators(
-        model.home_actuators + size * np.sin(angle),
-        size * w * np.cos(angle),
-        -size * w**2 * np.sin(angle),
-    )
-
-
-def derivative(values, h):
-    return (values[0] - 8 * values[1] + 8 * values[3] - values[4]) / (12 * h)
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -65,7 +48,7 @@ def test_platform_and_joints_move_as_the_model_says(name):
 def test_twists_accelerations_and_jacobian_rates_are_time_derivatives(name):
     model = model_of(name)
     h = 1e-3
-    motion = neighbours(model, h)
+    motion = wave(model, 0.3 + h * np.arange(-2, 3))
     bodies = model.body_motion(motion)
     twist, acceleration = bodies.twist[2], bodies.acceleration[2]
     size = 1.0 + np.abs(acceleration).max()

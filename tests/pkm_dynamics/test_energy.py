@@ -1,0 +1,120 @@
+"""Energy against the bodies' own energies, the power of the forces and the heat of friction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from every_model import NAMES, model_of
+from waves import derivative, wave
+
+from pkm_description import TrajectoryError
+from pkm_dynamics import PlatformMotion
+from pkm_dynamics.base_parameters import random_motion
+from pkm_dynamics.energy import (
+    actuator_work,
+    dissipation_regressor,
+    energy_balance,
+    energy_parts,
+    energy_regressor,
+)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_energy_is_that_of_the_bodies_about_their_centres_of_mass(name):
+    model = model_of(name)
+    motion = random_motion(model, 10, seed=2)
+    bodies = model.body_motion(motion)
+    kinetic, potential = np.zeros(10), np.zeros(10)
+    for k, link in enumerate(bodies.names):
+        inertial = model.description.link(link).inertial
+        if inertial is None:
+            continue
+        turn, omega = bodies.rotation[:, k], bodies.twist[:, k, 3:]
+        arm = turn @ inertial.com
+        velocity = bodies.twist[:, k, :3] + np.cross(omega, arm)
+        local = np.einsum('nji,nj->ni', turn, omega)
+        kinetic += 0.5 * inertial.mass * np.sum(velocity**2, axis=1)
+        kinetic += 0.5 * np.einsum('ni,ij,nj->n', local, inertial.inertia, local)
+        potential -= inertial.mass * (bodies.position[:, k] + arm) @ model.description.gravity
+    for actuator in model.description.actuators:
+        if actuator.rotor_inertia:
+            rate = bodies.actuator_rates[:, model.actuated_joints.index(actuator.joint)]
+            kinetic += 0.5 * actuator.rotor_inertia * rate**2
+    for found, expected in zip(energy_parts(model, motion), (kinetic, potential), strict=True):
+        values = found @ model.nominal_parameters
+        np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_power_of_the_forces_is_stored_or_becomes_heat(name):
+    """Q . qd = dE/dt + heat at a sample, for any parameters, not only physical ones."""
+    model = model_of(name)
+    h = 1e-3
+    motion = wave(model, 0.3 + h * np.arange(-2, 3))
+    parameters = np.random.default_rng(1).normal(size=model.n_p)
+    energy = energy_regressor(model, motion) @ parameters
+    heat = dissipation_regressor(model, motion)[2] @ parameters
+    forces = model.inverse_dynamics(motion, parameters)[2]
+    power = forces @ model.actuator_states(motion).velocities[2]
+    scale = np.abs(forces).max() * np.abs(model.actuator_states(motion).velocities[2]).max()
+    assert abs(power - derivative(energy, h) - heat) < 1e-8 * scale
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_work_between_samples_is_the_change_of_energy(name):
+    """Also without accelerations, and with every kind of friction."""
+    model = model_of(name)
+    t = np.linspace(0.0, 0.1, 401)
+    motion = wave(model, t)
+    forces = model.inverse_dynamics(motion)
+    blind = PlatformMotion(
+        motion.position, motion.rotation, motion.twist, np.zeros((401, 6)),
+        motion.joint_positions, motion.joint_velocities, np.zeros_like(motion.joint_velocities),
+    )  # fmt: skip
+    rows = energy_balance(model, blind, t)
+    work = actuator_work(model, blind, t, forces)
+    total = np.cumsum(work)
+    np.testing.assert_allclose(
+        np.cumsum(rows @ model.nominal_parameters), total, atol=1e-8 * np.abs(total).max()
+    )
+    stroke = actuator_work(model, blind, t, forces, rule='stroke')
+    np.testing.assert_allclose(stroke, work, atol=1e-2 * np.abs(work).max())
+
+
+def test_energy_rows_identify_what_forces_identify():
+    """Least squares on the balance of energy alone finds the forces of another motion."""
+    model = model_of('serial_arm')
+    t = np.linspace(0.0, 4.0, 4001)
+    motion = wave(model, t, seed=4)
+    rows = energy_balance(model, motion, t)
+    work = actuator_work(model, motion, t, model.inverse_dynamics(motion))
+    base = model.base_parameters()
+    small = rows @ base.columns
+    scale = np.linalg.norm(small, axis=0)
+    found = np.linalg.lstsq(small / scale, work, rcond=None)[0] / scale
+    other = random_motion(model, 30, seed=9)
+    expected = model.inverse_dynamics(other)
+    np.testing.assert_allclose(
+        base.regressor(other) @ found, expected, atol=2e-3 * np.abs(expected).max()
+    )
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_friction_heats(name):
+    model = model_of(name)
+    heat = dissipation_regressor(model, random_motion(model, 30, seed=5))
+    friction = model.parameter_mask('friction')
+    assert np.all(heat >= 0.0)
+    assert np.all(heat[:, ~friction] == 0.0)
+    assert np.all(heat[:, friction].max(axis=0, initial=0.0) > 0.0)
+
+
+def test_wrong_input_is_named():
+    model = model_of('tripod')
+    motion = random_motion(model, 5, seed=1)
+    with pytest.raises(TrajectoryError, match='time has 4 samples, the motion 5'):
+        energy_balance(model, motion, np.arange(4.0))
+    with pytest.raises(TrajectoryError, match='must increase.*sample 1'):
+        energy_balance(model, motion, [0.0, 1.0, 1.0, 2.0, 3.0])
+    with pytest.raises(TrajectoryError, match="unknown rule 'simpson'; rules are spline, trapez"):
+        energy_balance(model, motion, np.arange(5.0), rule='simpson')
