@@ -25,7 +25,7 @@ from pkm_description.errors import (
     TrajectoryError,
     UnderactuatedError,
 )
-from pkm_description.exporters import export
+from pkm_description.exporters import build_export, export
 from pkm_description.loader import library, load, loads
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     'SimulationError',
     'TrajectoryError',
     'UnderactuatedError',
+    'build_export',
     'export',
     'library',
     'load',

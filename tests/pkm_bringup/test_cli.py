@@ -165,8 +165,8 @@ def test_help_imports_nothing_slow():
 def test_wrong_usage_is_one_line_with_status_2(fails):
     assert "'nonsense'" in fails('nonsense', status=2)
     assert 'VERB' in fails(status=2)
-    line = fails('export', 'palida', '--to', 'sdf', '--output', 'x', status=2)
-    assert "'sdf'" in line and 'mjcf' in line and 'urdf' in line
+    line = fails('export', 'palida', '--to', 'dxf', '--output', 'x', status=2)
+    assert "'dxf'" in line and 'mjcf' in line and 'sdf' in line and 'urdf' in line
     assert '--periods' in fails(
         'simulate', 'palida', '--trajectory', 'circle', '--output', 'x.npz', '--periods', '0',
         status=2,
@@ -175,6 +175,7 @@ def test_wrong_usage_is_one_line_with_status_2(fails):
 
 def test_choices_are_those_of_the_libraries():
     assert set(export.FORMATS) == set(FORMATS)
+    assert set(export.FORMS) == {form for forms in FORMATS.values() for form in forms}
     from pkm_bringup.verbs import excite_design
 
     assert set(excite_design.CRITERIA) == set(CRITERIA)
@@ -236,14 +237,42 @@ def test_broken_description(folder, fails):
     assert 'broken.urdf' in fails('describe', path)
 
 
-@pytest.mark.parametrize('form', sorted(FORMATS))
-def test_export(form, folder, prints, fails):
-    path = folder / f'palida.{form}'
-    prints('export', 'palida', '--to', form, '--output', path)
-    assert path.read_text() == pkm_description.export(pkm_description.load('palida'), form)
+@pytest.mark.parametrize(
+    ('format', 'form'), [(key, form) for key in sorted(FORMATS) for form in FORMATS[key]]
+)
+def test_export(format, form, folder, prints, fails):
+    path = folder / f'{form}.{format}'
+    arguments = ['export', 'palida', '--to', format, '--form', form, '--output', path]
+    prints(*arguments)
+    description = pkm_description.load('palida')
+    assert path.read_text() == pkm_description.export(description, format, form)
     before = path.read_bytes()
-    assert 'not overwritten' in fails('export', 'palida', '--to', form, '--output', path)
+    assert 'not overwritten' in fails(*arguments)
     assert path.read_bytes() == before
+
+
+def test_exported_urdf_is_the_same_robot(folder, prints, fails):
+    path = folder / 'again.urdf'
+    prints('export', 'palida', '--to', 'urdf', '--output', path)
+    again = pkm_description.load(path)
+    assert again.digest == pkm_description.load('palida').digest
+    path.unlink()
+    # The YAML of an earlier export is not overwritten, and no URDF is left beside it.
+    assert 'again.yaml' in fails('export', 'palida', '--to', 'urdf', '--output', path)
+    assert not path.exists() and path.with_suffix('.yaml').exists()
+
+
+def test_export_names_what_is_lost(folder, capsys):
+    path = folder / 'open.urdf'
+    arguments = ['export', 'palida', '--to', 'urdf', '--form', 'tree', '--output', str(path)]
+    assert cli.main([*arguments, '--strict']) == 1
+    assert "constraint 'leg1_top'" in capsys.readouterr().err and not path.exists()
+    assert cli.main(arguments) == 0
+    assert capsys.readouterr().err.count('lost: constraint') == 6
+    assert cli.main(['export', 'palida', '--to', 'mjcf', '--form', 'graph', '--output', 'x']) == 1
+    assert "no form 'graph'" in capsys.readouterr().err
+    assert cli.main(['export', 'palida', '--to', 'urdf', '--output', str(folder / 'x.txt')]) == 1
+    assert '.urdf' in capsys.readouterr().err
 
 
 def test_output_folder_that_is_a_file(trajectory, fails):

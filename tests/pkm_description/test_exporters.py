@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from closed_chains import CHAINS, closed_chain
 from lxml import etree
+from mechanisms import four_bar
 
 import pkm_description
 from pkm_description import ExportError, Friction, Inertial
@@ -126,16 +127,156 @@ def test_massless_link_gets_the_documented_stand_in(palida):
 
 def test_tree_urdf_drops_the_constraints_alone(palida):
     before = etree.fromstring(palida.urdf.encode())
-    after = etree.fromstring(pkm_description.export(palida, 'urdf').encode())
+    exported = pkm_description.build_export(palida, 'urdf', 'tree')
+    after = etree.fromstring(exported.text.encode())
     assert len(before.findall('constraint')) == 6 and after.find('constraint') is None
     for tag in ('link', 'joint', 'ros2_control'):
         expected = [element.get('name') for element in before.findall(tag)]
         assert [element.get('name') for element in after.findall(tag)] == expected
+    assert [f"'leg{n}_top'" in line for n, line in enumerate(exported.losses, 1)] == 6 * [True]
+
+
+def test_closed_urdf_is_the_robot(palida):
+    exported = pkm_description.build_export(palida, 'urdf')
+    assert exported.sidecar == palida.yaml_text and not exported.losses
+    assert pkm_description.loads(exported.text, exported.sidecar).digest == palida.digest
+
+
+def test_other_readers_take_the_closed_urdf_as_a_tree(palida):
+    pinocchio = pytest.importorskip('pinocchio')
+    text = pkm_description.export(palida, 'urdf')
+    assert pinocchio.buildModelFromXML(text).nv == mujoco.MjModel.from_xml_string(text).nv == 24
+
+
+def test_changed_description_has_no_urdf(palida):
+    lighter = with_link(palida, 'platform', Inertial(1.0, np.zeros(3), np.diag([1.0, 1.0, 1.0])))
+    with pytest.raises(ExportError, match='links were changed'):
+        pkm_description.export(lighter, 'urdf')
+    with pytest.raises(ExportError, match='joints were changed'):
+        pkm_description.export(with_joint(palida, 'leg3_strut', friction=None), 'urdf', 'tree')
+
+
+def named(text, base='base_link', joint=None):
+    """The four-bar with another name of its base link or of a joint."""
+    text = text.replace('"base_link"', f'"{base}"')
+    return text if joint is None else text.replace('"crank_joint"', f'"{joint}"')
+
+
+def test_names_that_a_format_reserves():
+    plain = four_bar()
+    text = named(plain.urdf, base='world', joint='crank')
+    robot = pkm_description.loads(text, plain.yaml_text)
+    model, data = loaded(pkm_description.export(robot, 'mjcf'))
+    assert model.nbody == 4 and np.max(gaps(model, data)) < 1e-12
+    exported = pkm_description.build_export(robot, 'sdf')
+    assert exported.losses == (
+        "link 'world' is named 'world_link'", "joint 'crank' is named 'crank_joint'",
+    )  # fmt: skip
+    root = etree.fromstring(exported.text.encode())
+    names = [e.get('name') for e in root.find('world/model') if e.tag in ('link', 'joint')]
+    assert len(set(names)) == len(names) and 'world' not in names
+    assert {e.text for e in root.iter('parent', 'child')} <= {*names, 'world'}
+    assert [e.findtext('parent') for e in root.iter('joint')].count('world') == 1
+
+
+def test_visuals_are_written(palida):
+    model, _ = loaded(pkm_description.export(palida, 'mjcf'))
+    cylinder = model.geom('platform_visual_0')
+    np.testing.assert_allclose(cylinder.size[:2], [0.1, 0.01])
+    np.testing.assert_allclose(cylinder.pos, [0.0, 0.0, 0.105])
+    assert model.ngeom == 14 and not np.any(model.geom_contype)
+    root = etree.fromstring(pkm_description.export(palida, 'sdf').encode())
+    assert len(root.findall('.//visual')) == 14
+    length = root.findtext(".//link[@name='platform']/visual/geometry/cylinder/length")
+    assert float(length) == pytest.approx(0.02)
+
+
+def test_shapes_of_every_kind():
+    plain = four_bar()
+    shapes = (
+        '<visual><origin xyz="0.1 0 0" rpy="0 0 0.3"/><geometry><box size="0.2 0.04 0.06"/>'
+        '</geometry><material name="red"/></visual>'
+        '<visual><geometry><mesh filename="package://parts/a.stl" scale="1 2 3"/></geometry>'
+        '</visual>'
+        '<collision><geometry><sphere radius="0.03"/></geometry></collision>'
+    )
+    text = plain.urdf.replace('<link name="crank">', f'<link name="crank">{shapes}')
+    red = '<material name="red"><color rgba="1 0 0 0.5"/></material></robot>'
+    text = text.replace('</robot>', red)
+    robot = pkm_description.loads(text, plain.yaml_text)
+    model, _ = loaded(pkm_description.export(robot, 'mjcf'))
+    np.testing.assert_allclose(model.geom('crank_visual_0').size, [0.1, 0.02, 0.03])
+    np.testing.assert_allclose(model.geom('crank_visual_0').rgba, [1, 0, 0, 0.5])
+    assert model.ngeom == 2 and model.geom('crank_collision_2').size[0] == 0.03
+    link = etree.fromstring(pkm_description.export(robot, 'sdf').encode()).find(".//link[visual]")
+    assert link.findtext('visual/geometry/box/size') == '0.2 0.04 0.06'
+    assert link.findtext('visual/material/diffuse') == '1.0 0.0 0.0 0.5'
+    assert link.findtext('visual/geometry/mesh/uri') == 'package://parts/a.stl'
+    assert float(link.findtext('collision/geometry/sphere/radius')) == 0.03
+    broken = pkm_description.loads(text.replace('0.2 0.04 0.06', '0.2 0.04'), plain.yaml_text)
+    with pytest.raises(ExportError, match="link 'crank'.*<visual>.*0.2 0.04"):
+        pkm_description.export(broken, 'sdf')
+
+
+def test_losses_are_named(palida):
+    lopsided = Friction(coulomb=2.0, coulomb_negative=4.0, viscous=1.0, model='asymmetric')
+    odd = with_link(with_joint(palida, 'leg3_strut', friction=lopsided), 'leg1_ring', None)
+    actuators = tuple(dataclasses.replace(a, rotor_inertia=0.5) for a in odd.actuators)
+    closure = dataclasses.replace(odd.constraints[0], friction=Friction(0.1, 0.2))
+    odd = dataclasses.replace(
+        odd, actuators=actuators, constraints=(closure, *odd.constraints[1:])
+    )
+    mean = "joint 'leg3_strut': Coulomb friction 2 forwards and 4 backwards is written as its mean"
+    cut = "constraint 'leg1_top': Coulomb friction 0.1 and viscous friction 0.2 is left out"
+    for format, massless, rotors in (('mjcf', '1e-08 kg m^2', 0), ('sdf', '1e-09 kg m^2', 6)):
+        exported = pkm_description.build_export(odd, format)
+        assert mean in exported.losses
+        assert sum(cut in line for line in exported.losses) == 1
+        assert sum('rotor' in line for line in exported.losses) == rotors
+        assert any("'leg1_ring' has no mass" in line and massless in line
+                   for line in exported.losses)
+        assert all(f'<!-- lost: {line} -->' in exported.text for line in exported.losses)
+        with pytest.raises(ExportError, match=f'written as {format} without losses.*leg1_top'):
+            pkm_description.build_export(odd, format, strict=True)
+        pkm_description.build_export(palida, format, strict=True)
+    one_sided = with_joint(
+        palida, 'leg3_strut',
+        limit=dataclasses.replace(palida.joint('leg3_strut').limit, upper=np.inf),
+    )  # fmt: skip
+    losses = pkm_description.build_export(one_sided, 'mjcf').losses
+    assert losses == ("joint 'leg3_strut': limits 0.6 to inf are left out, MJCF needs two that "
+                      'differ',)  # fmt: skip
+
+
+def test_gazebo_form_of_palida(palida):
+    """One tree, platform on the first leg, the other five legs welded by dummies."""
+    root = etree.fromstring(pkm_description.export(palida, 'sdf', 'gazebo').encode())
+    model = root.find('world/model')
+    links = [element.get('name') for element in model.findall('link')]
+    children = [element.findtext('child') for element in model.findall('joint')]
+    assert sorted(children) == sorted(links)  # every link has exactly one parent
+    welds = [p for p in model.findall('plugin') if p.find('child_link') is not None]
+    assert [p.findtext('parent_link') for p in welds] == [f'leg{n}_top_dummy' for n in range(2, 7)]
+    assert {p.findtext('child_link') for p in welds} == {'platform'}
+    assert {p.findtext('child_model') for p in welds} == {'__model__'}
+    assert len({p.findtext('detach_topic') for p in welds}) == 5
+    forced = [p.findtext('joint_name') for p in model.findall('plugin') if p.find('joint_name')
+              is not None]  # fmt: skip
+    assert forced == palida.actuated_joints
+    assert root.findtext('world/physics/dart/solver/solver_type') == 'pgs'
+    masses = [float(element.text) for element in model.iter('mass')]
+    assert sum(masses) == pytest.approx(sum(link.inertial.mass for link in palida.links
+                                            if link.inertial is not None), rel=1e-14)  # fmt: skip
+    joint = model.find("joint[@name='leg2_strut']/axis/limit")
+    span = float(joint.findtext('upper')) - float(joint.findtext('lower'))
+    assert span == pytest.approx(1.02 - 0.6) and float(joint.findtext('effort')) == 230.0
 
 
 def test_errors_name_the_offender(palida):
-    with pytest.raises(ExportError, match="'dxf'.*mjcf, urdf"):
+    with pytest.raises(ExportError, match="'dxf'.*mjcf, sdf, urdf"):
         pkm_description.export(palida, 'dxf')
+    with pytest.raises(ExportError, match="sdf has no form 'tree'.*graph, gazebo"):
+        pkm_description.export(palida, 'sdf', 'tree')
     with pytest.raises(ExportError, match='time step'):
         export_mjcf(palida, timestep=0.0)
     plate = Inertial(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pkm_bringup.arguments import ROBOT
@@ -9,7 +10,14 @@ from pkm_bringup.console import print_note
 
 FORMATS = {
     'mjcf': 'MuJoCo, loops as equality constraints',
-    'urdf': 'the plain tree, loops left open',
+    'sdf': 'a world with joints for all loops, or what Gazebo Harmonic simulates',
+    'urdf': 'a tree for other tools; its constraints and the YAML beside it are kept',
+}
+FORMS = {
+    'closed': 'all constraints (mjcf, urdf; the default there)',
+    'graph': 'every loop a joint (sdf; the default there)',
+    'gazebo': 'a tree that Gazebo Harmonic welds together at the start (sdf)',
+    'tree': 'without the constraints, loops open (urdf)',
 }
 
 
@@ -20,19 +28,47 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
     formats = '; '.join(f'{name}: {meaning}' for name, meaning in FORMATS.items())
     parser.add_argument('--to', required=True, choices=sorted(FORMATS), help=formats)
+    forms = '; '.join(f'{name}: {meaning}' for name, meaning in FORMS.items())
+    parser.add_argument('--form', choices=sorted(FORMS), help=f'form of the format; {forms}')
     parser.add_argument(
-        '--output', required=True, metavar='FILE', help='file to write; must not exist'
-    )
+        '--strict', action='store_true',
+        help='refuse to write what the format cannot say fully; without it that is named',
+    )  # fmt: skip
+    parser.add_argument(
+        '--output', required=True, metavar='FILE',
+        help='file to write; must not exist (SI units; a URDF must end in .urdf, its YAML is '
+        'written beside it)',
+    )  # fmt: skip
     parser.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
-    """Write one file."""
+    """Write one file, and the YAML beside a URDF."""
     import pkm_description
     from pkm_bringup.outputs import check_output, write_output
 
-    output = check_output(arguments.output)
-    text = pkm_description.export(pkm_description.load(arguments.robot), arguments.to)
-    write_output(output, lambda path: path.write_text(text, encoding='utf-8'))
-    print_note(f"wrote '{output}'")
+    output = check_output(arguments.output, ('.urdf',) if arguments.to == 'urdf' else ())
+    description = pkm_description.load(arguments.robot)
+    exported = pkm_description.build_export(
+        description, arguments.to, arguments.form, arguments.strict
+    )
+    files: dict[Path, str] = {output: exported.text}
+    if exported.sidecar:
+        files[check_output(output.with_suffix('.yaml'))] = exported.sidecar
+    done: list[Path] = []
+    try:
+        for path, text in files.items():
+            done.append(write_output(path, _writer(text)))
+    except BaseException:
+        for path in done:  # half a robot is none
+            path.unlink(missing_ok=True)
+        raise
+    for path in done:
+        print_note(f"wrote '{path}'")
+    for line in exported.losses:
+        print_note(f'lost: {line}')
     return 0
+
+
+def _writer(text: str) -> Any:
+    return lambda path: path.write_text(text, encoding='utf-8')

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pkm_description.description import Description
 from pkm_description.errors import ExportError
-from pkm_description.exporters.mjcf import export_mjcf
-from pkm_description.exporters.urdf_tree import export_urdf_tree
+from pkm_description.exporters.exported import Exported, refuse_losses
+from pkm_description.exporters.mjcf import build_mjcf, export_mjcf
+from pkm_description.exporters.sdf import build_sdf
+from pkm_description.exporters.urdf import build_urdf
 
-FORMATS: dict[str, Callable[[Description], str]] = {
-    'mjcf': export_mjcf,
-    'urdf': export_urdf_tree,
+#: Formats and, of each, the forms, the default first.
+FORMATS: Mapping[str, tuple[str, ...]] = {
+    'mjcf': ('closed',),
+    'sdf': ('graph', 'gazebo'),
+    'urdf': ('closed', 'tree'),
+}
+_BUILDERS: dict[str, Callable[[Description, str], Exported]] = {
+    'mjcf': lambda description, form: build_mjcf(description),
+    'sdf': build_sdf,
+    'urdf': build_urdf,
 }
 
 
-def export(description: Description, format: str) -> str:
+def build_export(
+    description: Description, format: str, form: str | None = None, strict: bool = False
+) -> Exported:
     """Write a description in the format of another tool.
 
     Parameters
@@ -23,25 +34,47 @@ def export(description: Description, format: str) -> str:
     description : Description
         The robot.
     format : str
-        ``'mjcf'`` (MuJoCo, closed loops as equality constraints) or ``'urdf'``
-        (the plain tree, without the closing constraints).
+        ``'mjcf'`` (MuJoCo, loops as equality constraints), ``'sdf'`` (forms ``'graph'``,
+        all loops as joints, and ``'gazebo'``, a tree that Gazebo Harmonic welds together)
+        or ``'urdf'`` (forms ``'closed'``, which keeps the constraints that other tools
+        skip, and ``'tree'``, without them).
+    form : str, optional
+        Form of the format; the first of `FORMATS` when absent.
+    strict : bool
+        Refuse to write what the format cannot say fully.
 
     Returns
     -------
-    str
-        The text of the file.
+    Exported
+        The text, what the format could not say, and the sidecar.
 
     Raises
     ------
     ExportError
-        If the format is unknown or cannot hold what the description says.
+        If the format or the form is unknown, or the format cannot hold what the
+        description says.
     """
-    try:
-        exporter = FORMATS[format]
-    except KeyError:
-        valid = ', '.join(sorted(FORMATS))
-        raise ExportError(f"unknown export format '{format}'; valid formats are {valid}") from None
-    return exporter(description)
+    if format not in FORMATS:
+        raise ExportError(
+            f"unknown export format '{format}'; valid formats are {', '.join(sorted(FORMATS))}"
+        )
+    forms = FORMATS[format]
+    if form is not None and form not in forms:
+        raise ExportError(
+            f"{format} has no form '{form}'; its forms are {', '.join(forms)}"
+        )
+    exported = _BUILDERS[format](description, form or forms[0])
+    if strict:
+        refuse_losses(description.name, format, exported.losses)
+    return exported
 
 
-__all__ = ['FORMATS', 'export', 'export_mjcf', 'export_urdf_tree']
+def export(description: Description, format: str, form: str | None = None) -> str:
+    """Write a description as `build_export` does and return the text alone."""
+    return build_export(description, format, form).text
+
+
+__all__ = [
+    'FORMATS', 'Exported', 'build_export', 'build_mjcf', 'build_sdf', 'build_urdf', 'export',
+    'export_mjcf',
+]  # fmt: skip

@@ -9,13 +9,20 @@ from transforms3d.quaternions import mat2quat
 from pkm_description.assembly import Assembly
 from pkm_description.description import Description, Inertial, Joint, Pose
 from pkm_description.errors import ExportError
+from pkm_description.exporters.exported import Exported, add_comments
+from pkm_description.exporters.friction import asymmetry_losses, cut_loss, symmetric
+from pkm_description.exporters.inertias import compose, is_solid, scaled, without
 from pkm_description.exporters.mjcf_closures import MjcfClosure
 from pkm_description.exporters.mjcf_elements import (
+    TINY_INERTIA,
+    TINY_MASS,
+    add_geometry,
     add_inertial,
     number,
     numbers,
     pose_attributes,
 )
+from pkm_description.exporters.shapes import Shape, read_shapes
 
 
 def export_mjcf(
@@ -23,7 +30,19 @@ def export_mjcf(
     timestep: float = 1e-4,
     joint_friction: bool = True,
     joint_limits: bool = True,
+    shapes: bool = True,
 ) -> str:
+    """Write a robot as `build_mjcf` does and return the XML text alone."""
+    return build_mjcf(description, timestep, joint_friction, joint_limits, shapes).text
+
+
+def build_mjcf(
+    description: Description,
+    timestep: float = 1e-4,
+    joint_friction: bool = True,
+    joint_limits: bool = True,
+    shapes: bool = True,
+) -> Exported:
     """Write a robot as MJCF.
 
     Each link is a body, with its inertia in link axes about its centre of mass. A
@@ -39,11 +58,12 @@ def export_mjcf(
     `armature`.
 
     MuJoCo refuses moving bodies without inertia: a massless link, and a universal closure's
-    ring, gets 1e-6 kg and 1e-8 kg m^2, and a principal inertia below 1e-8 kg m^2 is
-    raised by as much. A closure at such a body is soft unless its `body_invweight0` is
-    bounded after loading, as the simulated plant does. MJCF has symmetric friction only:
-    of an asymmetric one the mean of both directions is written. Friction in closing
-    constraints is not written.
+    ring, gets 1e-6 kg and 1e-8 kg m^2 (the ring's mass is taken from the child link), and a
+    principal inertia below 1e-8 kg m^2 is raised by as much. A closure at such a body is
+    soft unless its `body_invweight0` is bounded after loading, as the simulated plant
+    does. MJCF has symmetric friction only: of an asymmetric one the mean of both
+    directions is written. Of friction in closing constraints only that of a prismatic one
+    is written; the others have no joint in MJCF.
 
     Parameters
     ----------
@@ -55,11 +75,13 @@ def export_mjcf(
         Write the joints' viscous and Coulomb friction as `damping` and `frictionloss`.
     joint_limits : bool
         Write the joints' ranges; MuJoCo makes soft end stops of them.
+    shapes : bool
+        Write boxes, cylinders and spheres of the links as geoms without mass or contact.
 
     Returns
     -------
-    str
-        The XML text.
+    Exported
+        The XML text and what it does not say.
 
     Raises
     ------
@@ -68,15 +90,25 @@ def export_mjcf(
     """
     if not timestep > 0.0:
         raise ExportError(f'the MJCF time step must be positive, not {timestep} s')
-    root = _Writer(description, timestep, joint_friction, joint_limits).build()
+    drawn = read_shapes(description) if shapes else []
+    writer = _Writer(description, timestep, joint_friction, joint_limits, drawn)
+    root = writer.build()
+    add_comments(root, [f'lost: {line}' for line in writer.losses])
     text: str = etree.tostring(root, pretty_print=True, encoding='unicode')
-    return text
+    return Exported(text, tuple(writer.losses))
 
 
 class _Writer:
     def __init__(
-        self, description: Description, timestep: float, friction: bool, limits: bool
+        self,
+        description: Description,
+        timestep: float,
+        friction: bool,
+        limits: bool,
+        shapes: list[Shape],
     ) -> None:
+        self.shapes = shapes
+        self.losses = asymmetry_losses(description) if friction else []
         self.description = description
         self.timestep = timestep
         self.friction = friction
@@ -92,8 +124,8 @@ class _Writer:
         self.closures = [
             MjcfClosure(
                 constraint,
-                _compose(self.poses[constraint.parent], constraint.parent_origin),
-                _compose(self.poses[constraint.child], constraint.child_origin),
+                compose(self.poses[constraint.parent], constraint.parent_origin),
+                compose(self.poses[constraint.child], constraint.child_origin),
                 timestep,
             )
             for constraint in description.constraints
@@ -106,14 +138,16 @@ class _Writer:
         etree.SubElement(root, 'compiler', angle='radian', autolimits='true')
         self._add_option(root)
         world = etree.SubElement(root, 'worldbody')
-        base = etree.SubElement(world, 'body', name=self.description.base_link)
-        self._fill(base, self.description.base_link, moving=False)
+        name = self.description.base_link
+        base = world if name == 'world' else etree.SubElement(world, 'body', name=name)
+        self._fill(base, name, moving=False)
         for joint in self.description.joints:
             if joint.type == 'floating':
                 self._add_floating(world, joint)
         equality = etree.SubElement(root, 'equality')
         for closure in self.closures:
             closure.close(equality, self.bodies)
+            self._note_friction(closure)
         self._add_actuators(root)
         keyframe = etree.SubElement(root, 'keyframe')
         etree.SubElement(keyframe, 'key', name='home', qpos=numbers(self.home))
@@ -135,32 +169,56 @@ class _Writer:
         """Add a link's inertia and everything that hangs on the link."""
         self.bodies[link] = body
         inertial = self._share(link)
-        if moving or inertial is not None:
+        if body.tag == 'body' and (moving or inertial is not None):
+            self._note_inertia(link, inertial)
             add_inertial(body, link, inertial)
+        for index, shape in enumerate(self.shapes):
+            if shape.link == link:
+                add_geometry(body, f'{link}_{shape.kind}_{index}', shape)
         for joint in self.description.joints:
             if joint.parent == link and joint.type != 'floating':
                 attributes = pose_attributes(joint.origin)
                 child = etree.SubElement(body, 'body', name=joint.child, **attributes)
                 if joint.is_scalar:
                     self._add_joint(child, joint)
-                self._fill(child, joint.child)
+                self._fill(child, joint.child, joint.is_scalar)
         for closure in self.closures:
             if closure.auxiliary is not None and closure.constraint.parent == link:
                 self.home.append(0.0)
                 share = self._share(closure.constraint.child)
-                self.bodies[closure.auxiliary] = closure.add_auxiliary(body, share)
+                body_of_closure = closure.add_auxiliary(body, share, self.friction)
+                self.bodies[closure.auxiliary] = body_of_closure
 
     def _share(self, link: str) -> Inertial | None:
-        """Return a link's inertia, divided by the bodies that are welded to carry it."""
+        """Return a link's inertia without what auxiliary bodies carry of it."""
         inertial = self.description.link(link).inertial
-        carriers = sum(
-            closure.constraint.type == 'prismatic' and closure.constraint.child == link
-            for closure in self.closures
-        )
-        if inertial is None or carriers == 0:
-            return inertial
-        part = 1.0 / (1 + carriers)
-        return Inertial(part * inertial.mass, inertial.com, part * inertial.inertia)
+        if inertial is None or inertial.mass == 0:
+            return None
+        closing = [c.constraint for c in self.closures if c.constraint.child == link]
+        carriers = sum(constraint.type == 'prismatic' for constraint in closing)
+        if carriers:
+            inertial = scaled(inertial, 1.0 / (1 + carriers))
+        for constraint in closing:
+            if constraint.type == 'universal':
+                centre = np.asarray(constraint.child_origin.position)
+                rest = without(inertial, Inertial(TINY_MASS, centre, np.zeros((3, 3))))
+                inertial = rest if is_solid(rest) else inertial
+        return inertial
+
+    def _note_inertia(self, link: str, inertial: Inertial | None) -> None:
+        if inertial is None:
+            self.losses.append(
+                f"link '{link}' has no mass: {TINY_MASS:g} kg and {TINY_INERTIA:g} kg m^2 are "
+                'written'
+            )
+        elif np.linalg.eigvalsh(inertial.inertia)[0] < TINY_INERTIA:
+            self.losses.append(f"link '{link}': its inertia is raised by {TINY_INERTIA:g} kg m^2")
+
+    def _note_friction(self, closure: MjcfClosure) -> None:
+        written = closure.constraint.type == 'prismatic'
+        lost = cut_loss(closure.constraint, written, written)
+        if lost and self.friction:
+            self.losses.append(lost)
 
     def _add_floating(self, world: etree._Element, joint: Joint) -> None:
         base = self.description.base_link
@@ -182,17 +240,20 @@ class _Writer:
             'axis': numbers(joint.axis),
         }
         limit = joint.limit
-        bounded = bool(np.all(np.isfinite([limit.lower, limit.upper])))
-        if self.limits and bounded and limit.lower < limit.upper:
-            attributes['range'] = numbers([limit.lower, limit.upper])
+        ends = np.isfinite([limit.lower, limit.upper])
+        if self.limits and ends.any():
+            if ends.all() and limit.lower < limit.upper:
+                attributes['range'] = numbers([limit.lower, limit.upper])
+            else:
+                self.losses.append(
+                    f"joint '{joint.name}': limits {limit.lower:g} to {limit.upper:g} are left "
+                    'out, MJCF needs two that differ'
+                )
         if self.rotor.get(joint.name):
             attributes['armature'] = number(self.rotor[joint.name])
         if self.friction and joint.friction is not None:
-            friction = joint.friction
-            coulomb = friction.coulomb
-            if friction.model == 'asymmetric':
-                coulomb = 0.5 * (friction.coulomb + friction.coulomb_negative)
-            attributes['damping'] = number(friction.viscous)
+            coulomb, viscous = symmetric(joint.friction)
+            attributes['damping'] = number(viscous)
             attributes['frictionloss'] = number(coulomb)
         etree.SubElement(body, 'joint', attributes)
         self.home.append(float(self.description.home_joints[joint.name]))
@@ -206,8 +267,3 @@ class _Writer:
                 attributes['forcerange'] = numbers([-effort, effort])
             etree.SubElement(actuators, 'motor', attributes)
 
-
-def _compose(first: Pose, second: Pose) -> Pose:
-    return Pose(
-        first.position + first.rotation @ second.position, first.rotation @ second.rotation
-    )

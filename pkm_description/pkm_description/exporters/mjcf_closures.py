@@ -9,10 +9,13 @@ from lxml import etree
 
 from pkm_description.description import Constraint, Inertial, Pose
 from pkm_description.errors import ExportError
+from pkm_description.exporters.friction import symmetric
+from pkm_description.exporters.inertias import seen_from
 from pkm_description.exporters.mjcf_elements import (
     Array,
     add_inertial,
     add_site,
+    number,
     numbers,
     pose_attributes,
 )
@@ -59,11 +62,14 @@ class MjcfClosure:
         has_body = self.constraint.type in ('universal', 'prismatic')
         return f'{self.constraint.name}_auxiliary' if has_body else None
 
-    def add_auxiliary(self, body: etree._Element, share: Inertial | None) -> etree._Element:
+    def add_auxiliary(
+        self, body: etree._Element, share: Inertial | None, friction: bool
+    ) -> etree._Element:
         """Add the auxiliary body below the element of the parent link.
 
         `share` is the part of the child link's inertia that a prismatic closure's body
         carries; without it the weld between a heavy and a massless body would be soft.
+        With `friction`, that of a prismatic closure acts in the auxiliary joint.
         """
         constraint = self.constraint
         origin, kind = constraint.parent_origin, 'hinge'
@@ -73,10 +79,15 @@ class MjcfClosure:
         name = str(self.auxiliary)
         child = etree.SubElement(body, 'body', name=name, **pose_attributes(origin))
         axis = numbers(constraint.parent_axis)
-        etree.SubElement(child, 'joint', name=name, type=kind, axis=axis)
+        joint = etree.SubElement(child, 'joint', name=name, type=kind, axis=axis)
         carried = None
-        if constraint.type == 'prismatic' and share is not None:
-            carried = _seen_from(constraint.child_origin, share)
+        if constraint.type == 'prismatic':
+            if share is not None:
+                carried = seen_from(constraint.child_origin, share)
+            if friction and constraint.friction is not None:
+                coulomb, viscous = symmetric(constraint.friction)
+                joint.set('damping', number(viscous))
+                joint.set('frictionloss', number(coulomb))
         add_inertial(child, constraint.child, carried)
         return child
 
@@ -122,13 +133,6 @@ class MjcfClosure:
             solref=self.solref,
             solimp=IMPEDANCE,
         )
-
-
-def _seen_from(frame: Pose, inertial: Inertial) -> Inertial:
-    """Return an inertia in the axes and about the origin of a frame of its link."""
-    turn = frame.rotation.T
-    com = turn @ (inertial.com - frame.position)
-    return Inertial(inertial.mass, com, turn @ inertial.inertia @ turn.T)
 
 
 def _along(origin: Pose, axis: Array) -> Pose:

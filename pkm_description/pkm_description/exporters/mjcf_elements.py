@@ -9,6 +9,7 @@ from transforms3d.quaternions import mat2quat
 
 from pkm_description.description import Inertial, Pose
 from pkm_description.errors import ExportError
+from pkm_description.exporters.shapes import Shape
 
 Array = NDArray[np.float64]
 
@@ -36,6 +37,20 @@ def add_site(body: etree._Element, name: str, pose: Pose) -> str:
     """Add a site to a body and return its name."""
     etree.SubElement(body, 'site', name=name, size='0.005', **pose_attributes(pose))
     return name
+
+
+def add_geometry(body: etree._Element, name: str, shape: Shape) -> None:
+    """Add a shape as a geom without mass or contact; meshes are left out."""
+    if shape.geometry == 'mesh':
+        return
+    half = [0.5 * edge for edge in shape.size]
+    size = {'box': half, 'sphere': shape.size, 'cylinder': (shape.size[0], half[-1])}
+    group = '1' if shape.kind == 'visual' else '3'
+    attributes = {'type': shape.geometry, 'size': numbers(size[shape.geometry]), 'group': group}
+    attributes |= {'mass': '0', 'contype': '0', 'conaffinity': '0'}
+    geom = etree.SubElement(body, 'geom', name=name, **attributes, **pose_attributes(shape.pose))
+    if shape.colour:
+        geom.set('rgba', numbers(shape.colour))
 
 
 def add_inertial(body: etree._Element, link: str, inertial: Inertial | None) -> None:

@@ -91,7 +91,9 @@ class SimulatedPlant:
         self.substeps = _whole_ratio(step, substep)
         self._substep = step / self.substeps
         try:
-            text = export_mjcf(description, timestep=self._substep, joint_friction=False)
+            text = export_mjcf(
+                description, timestep=self._substep, joint_friction=False, shapes=False
+            )
             self.mujoco_model = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
             raise ExportError(f"MuJoCo refuses robot '{description.name}': {error}") from error

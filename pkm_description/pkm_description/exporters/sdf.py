@@ -1,0 +1,184 @@
+"""SDF: the joint graph, and the form that Gazebo Harmonic can simulate."""
+
+from __future__ import annotations
+
+import numpy as np
+from lxml import etree
+from transforms3d.quaternions import mat2quat
+
+from pkm_description.description import Description, Pose
+from pkm_description.exporters.exported import Exported, add_comments
+from pkm_description.exporters.mjcf_elements import number, numbers
+from pkm_description.exporters.sdf_gazebo import add_model_plugins, add_scene
+from pkm_description.exporters.sdf_structure import (
+    SdfAxis,
+    SdfJoint,
+    SdfLink,
+    SdfStructure,
+    build_structure,
+    unique,
+)
+from pkm_description.exporters.shapes import Shape, read_shapes
+
+VERSION = '1.9'
+#: Namespace of what SDF has no element for; other readers skip it.
+NAMESPACE = 'urn:pkm-description:sdf'
+#: SDF's own word for no limit.
+UNLIMITED = 1e16
+
+
+def build_sdf(description: Description, form: str = 'graph') -> Exported:
+    """Write a robot as an SDF world with one model.
+
+    All poses are those of home, and SDF counts joint positions from there: the limits
+    are moved accordingly, and `<pkm:home>` of each joint holds the position that the
+    description has at home. The base link is fixed to the world, whose gravity is the
+    description's.
+
+    Parameters
+    ----------
+    description : Description
+        The robot.
+    form : str
+        ``'graph'``: every constraint is a joint between its two links (`spherical` is
+        `ball`), which describes the mechanism fully. ``'gazebo'``: a tree with a dummy
+        link for each closing constraint, which the `DetachableJoint` system welds to its
+        counterpart when the simulation starts; Dart's `pgs` solver, force commands and
+        joint states on topics.
+
+    Returns
+    -------
+    Exported
+        The XML text and what SDF cannot say: rotor inertias, friction that differs
+        between the directions, friction of ball joints, links without mass.
+    """
+    structure = build_structure(description, form)
+    names = _Names(structure, description.base_link)
+    root = etree.Element('sdf', version=VERSION, nsmap={'pkm': NAMESPACE})
+    world = etree.SubElement(root, 'world', name=f'{description.name}_world')
+    if form == 'gazebo':
+        add_scene(world)
+    _text(world, 'gravity', numbers(description.gravity))
+    model = etree.SubElement(world, 'model', name=description.name)
+    shapes = read_shapes(description)
+    for link in structure.links:
+        _add_link(model, link, names, [shape for shape in shapes if shape.link == link.name])
+    anchor = SdfJoint(names.anchor, 'fixed', 'world', description.base_link)
+    for joint in (anchor, *structure.joints):
+        _add_joint(model, joint, names)
+    if form == 'gazebo':
+        welds = [(w.name, names.links[w.parent], names.links[w.child]) for w in structure.welds]
+        add_model_plugins(model, welds, [names.joints[n] for n in description.driven_joints])
+    losses = tuple(structure.losses + names.losses)
+    add_comments(root, [_HEADS[form], *(f'lost: {line}' for line in losses)])
+    text: str = etree.tostring(root, pretty_print=True, encoding='unicode')
+    return Exported(text, losses)
+
+
+_HEADS = {
+    'graph': 'Joint graph at home: links have several parents where loops close.',
+    'gazebo': 'Tree at home; dummy links are welded to their counterparts at the start.',
+}
+
+
+class _Names:
+    """Names that SDF accepts: links and joints share one space, and some are reserved."""
+
+    def __init__(self, structure: SdfStructure, base: str) -> None:
+        taken = {'world'}
+        self.losses: list[str] = []
+        self.links = {
+            link.name: self._new(link.name, 'link', taken) for link in structure.links
+        }
+        self.joints = {
+            joint.name: self._new(joint.name, 'joint', taken) for joint in structure.joints
+        }
+        self.anchor = unique(f'world_to_{base}', taken)
+        self.joints[self.anchor] = self.anchor
+        self.links['world'] = self.links.get('world', 'world')
+
+    def _new(self, name: str, kind: str, taken: set[str]) -> str:
+        plain = name.replace('::', '_')
+        if plain.startswith('__') and plain.endswith('__'):
+            plain = f'{plain}{kind}'
+        new = unique(plain if plain not in taken else f'{plain}_{kind}', taken)
+        if new != name:
+            self.losses.append(f"{kind} '{name}' is named '{new}'")
+        return new
+
+
+def _add_link(
+    model: etree._Element, link: SdfLink, names: _Names, shapes: list[Shape]
+) -> None:
+    element = etree.SubElement(model, 'link', name=names.links[link.name])
+    _add_pose(element, link.pose)
+    if link.inertial is not None:
+        inertial = etree.SubElement(element, 'inertial')
+        _add_pose(inertial, Pose(link.inertial.com))
+        _text(inertial, 'mass', number(link.inertial.mass))
+        inertia = etree.SubElement(inertial, 'inertia')
+        for key, (row, column) in {
+            'ixx': (0, 0), 'ixy': (0, 1), 'ixz': (0, 2), 'iyy': (1, 1), 'iyz': (1, 2),
+            'izz': (2, 2),
+        }.items():  # fmt: skip
+            _text(inertia, key, number(link.inertial.inertia[row, column]))
+    for index, shape in enumerate(shapes):
+        _add_shape(element, shape, f'{shape.kind}_{index + 1}')
+
+
+def _add_shape(link: etree._Element, shape: Shape, name: str) -> None:
+    element = etree.SubElement(link, shape.kind, name=name)
+    _add_pose(element, shape.pose)
+    geometry = etree.SubElement(etree.SubElement(element, 'geometry'), shape.geometry)
+    if shape.geometry == 'box':
+        _text(geometry, 'size', numbers(shape.size))
+    elif shape.geometry == 'mesh':
+        _text(geometry, 'uri', shape.file)
+        _text(geometry, 'scale', numbers(shape.size))
+    else:
+        for key, value in zip(('radius', 'length'), shape.size, strict=False):
+            _text(geometry, key, number(value))
+    if shape.colour and shape.kind == 'visual':
+        material = etree.SubElement(element, 'material')
+        for key in ('ambient', 'diffuse'):
+            _text(material, key, numbers(shape.colour))
+
+
+def _add_joint(model: etree._Element, joint: SdfJoint, names: _Names) -> None:
+    element = etree.SubElement(model, 'joint', name=names.joints[joint.name], type=joint.type)
+    parent = 'world' if joint.name == names.anchor else names.links[joint.parent]
+    _text(element, 'parent', parent)
+    _text(element, 'child', names.links[joint.child])
+    if np.any(joint.frame.position) or np.any(joint.frame.rotation != np.eye(3)):
+        _add_pose(element, joint.frame)
+    for key, axis in zip(('axis', 'axis2'), joint.axes, strict=False):
+        _add_axis(etree.SubElement(element, key), axis)
+    notes = {'home': joint.home, 'rotor_inertia': joint.rotor_inertia}
+    for key, value in notes.items():
+        if value is not None:
+            _text(element, f'{{{NAMESPACE}}}{key}', number(value))
+
+
+def _add_axis(element: etree._Element, axis: SdfAxis) -> None:
+    _text(element, 'xyz', numbers(axis.direction))
+    limit = etree.SubElement(element, 'limit')
+    _text(limit, 'lower', number(max(axis.lower, -UNLIMITED)))
+    _text(limit, 'upper', number(min(axis.upper, UNLIMITED)))
+    for key, value in (('effort', axis.effort), ('velocity', axis.velocity)):
+        if np.isfinite(value) and value > 0:
+            _text(limit, key, number(value))
+    if axis.coulomb or axis.viscous:
+        dynamics = etree.SubElement(element, 'dynamics')
+        _text(dynamics, 'damping', number(axis.viscous))
+        _text(dynamics, 'friction', number(axis.coulomb))
+
+
+def _add_pose(element: etree._Element, pose: Pose) -> None:
+    """Add a pose with a quaternion, which has no singular attitude."""
+    w, x, y, z = mat2quat(pose.rotation)
+    text = numbers([*pose.position, x, y, z, w])
+    etree.SubElement(element, 'pose', rotation_format='quat_xyzw').text = text
+
+
+def _text(parent: etree._Element, tag: str, text: str) -> None:
+    etree.SubElement(parent, tag).text = text

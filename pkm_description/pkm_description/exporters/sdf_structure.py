@@ -1,0 +1,254 @@
+"""The links, joints and welds of an SDF model, as data."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pkm_description.assembly import Assembly
+from pkm_description.description import Constraint, Description, Inertial, Joint, Pose
+from pkm_description.exporters.friction import asymmetry_losses, cut_loss, symmetric
+from pkm_description.exporters.inertias import (
+    Array,
+    compose,
+    is_solid,
+    relative,
+    scaled,
+    seen_from,
+    without,
+)
+from pkm_description.kinematic_tree import tree_order
+
+#: Inertia of a link that has none: SDF would take 1 kg and 1 kg m^2 instead.
+STAND_IN = Inertial(1e-6, np.zeros(3), 1e-9 * np.eye(3))
+SDF_TYPES = {
+    'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'revolute', 'prismatic': 'prismatic',
+    'spherical': 'ball', 'universal': 'universal',
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SdfLink:
+    """A link: its pose in the model at home and its inertia."""
+
+    name: str
+    pose: Pose
+    inertial: Inertial | None
+
+
+@dataclass(frozen=True)
+class SdfAxis:
+    """An axis of a joint, in the joint frame; limits count from home."""
+
+    direction: Array
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+    coulomb: float = 0.0
+    viscous: float = 0.0
+
+
+@dataclass(frozen=True)
+class SdfJoint:
+    """A joint; its frame is given in the child link. SDF counts positions from home."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    frame: Pose = field(default_factory=Pose)
+    axes: tuple[SdfAxis, ...] = ()
+    home: float | None = None
+    rotor_inertia: float | None = None
+
+
+@dataclass(frozen=True)
+class SdfWeld:
+    """Two links that the simulator fixes to each other when it starts."""
+
+    name: str
+    parent: str
+    child: str
+
+
+@dataclass
+class SdfStructure:
+    """A whole model and what it does not say."""
+
+    links: list[SdfLink]
+    joints: list[SdfJoint]
+    welds: list[SdfWeld] = field(default_factory=list)
+    losses: list[str] = field(default_factory=list)
+
+
+def build_structure(description: Description, form: str) -> SdfStructure:
+    """Lay a description out as SDF.
+
+    In the form `graph` each closing constraint is a joint, so some links have two
+    parents. In the form `gazebo` the joints are a tree: a floating platform hangs on its
+    first closing joint, and every other constraint is a joint to a dummy link that lies
+    on the child link and is welded to it. The dummy takes its inertia from the child, so
+    both together are the body described.
+    """
+    assembly = Assembly(description)
+    position, rotation = assembly.body_poses(assembly.home())
+    poses = {description.base_link: Pose()}
+    for name, place, turn in zip(assembly.tree.body_names, position, rotation, strict=True):
+        poses[name] = Pose(place, turn)
+    inertials, losses = _inertials(description, assembly, poses)
+    rotors = {a.joint: a.rotor_inertia or 0.0 for a in description.actuators}
+    joints = [
+        _tree_joint(joint, description.home_joints, rotors)
+        for joint in (description.joints[k] for k in tree_order(description))
+        if joint.type != 'floating'
+    ]
+    losses += [
+        f"joint '{name}': rotor inertia {value:g} is no part of SDF (noted as pkm:rotor_inertia)"
+        for name, value in rotors.items()
+        if value
+    ]
+    losses += asymmetry_losses(description)
+    for constraint in description.constraints:
+        coulomb = constraint.type in ('revolute', 'prismatic')
+        lost = cut_loss(constraint, coulomb, viscous=constraint.type != 'spherical')
+        losses += [lost] if lost else []
+    links = [SdfLink(link.name, poses[link.name], inertials[link.name])
+             for link in description.links]  # fmt: skip
+    structure = SdfStructure(links, joints, losses=losses)
+    if form == 'graph':
+        structure.joints += [_closing_joint(c, poses, c.child) for c in description.constraints]
+    else:
+        _close_by_welds(structure, description, poses)
+    return structure
+
+
+def _tree_joint(
+    joint: Joint, home: Mapping[str, float], rotors: Mapping[str, float]
+) -> SdfJoint:
+    kind = SDF_TYPES[joint.type]
+    if not joint.is_scalar:
+        return SdfJoint(joint.name, kind, joint.parent, joint.child)
+    limit, zero = joint.limit, float(home[joint.name])
+    coulomb, viscous = symmetric(joint.friction)
+    axis = SdfAxis(
+        joint.axis, limit.lower - zero, limit.upper - zero, limit.velocity, limit.effort,
+        coulomb, viscous,
+    )  # fmt: skip
+    return SdfJoint(
+        joint.name, kind, joint.parent, joint.child, axes=(axis,), home=zero,
+        rotor_inertia=rotors.get(joint.name) or None,
+    )  # fmt: skip
+
+
+def _closing_joint(constraint: Constraint, poses: Mapping[str, Pose], child: str) -> SdfJoint:
+    """Return a constraint as a joint whose child is one of its two links."""
+    swapped = child != constraint.child
+    ends = [
+        (compose(poses[constraint.parent], constraint.parent_origin), constraint.parent_axis),
+        (compose(poses[constraint.child], constraint.child_origin), constraint.child_axis),
+    ]
+    if swapped:
+        ends.reverse()
+    (_, first), (frame, second) = ends
+    upstream = frame.rotation.T @ ends[0][0].rotation @ first  # the parent's axis at home
+    sliding = second if swapped else upstream
+    directions = {
+        'revolute': (second,), 'universal': (upstream, second), 'prismatic': (sliding,),
+    }.get(constraint.type, ())  # fmt: skip
+    coulomb, viscous = symmetric(constraint.friction)
+    if constraint.type == 'universal':
+        coulomb = 0.0  # it acts against the magnitude of the rate, not axis by axis
+    return SdfJoint(
+        constraint.name,
+        SDF_TYPES[constraint.type],
+        constraint.child if swapped else constraint.parent,
+        child,
+        constraint.parent_origin if swapped else constraint.child_origin,
+        tuple(SdfAxis(d, coulomb=coulomb, viscous=viscous) for d in directions),
+    )
+
+
+def _close_by_welds(
+    structure: SdfStructure, description: Description, poses: Mapping[str, Pose]
+) -> None:
+    floating = {j.child for j in description.joints if j.type == 'floating'}
+    cut: list[SdfJoint] = []
+    for constraint in description.constraints:
+        ends = (constraint.child, constraint.parent)
+        hanging = next((end for end in ends if end in floating), None)
+        if hanging is not None:
+            structure.joints.append(_closing_joint(constraint, poses, hanging))
+            floating.remove(hanging)
+        else:
+            moving = ends[0] if ends[0] != description.base_link else ends[1]
+            cut.append(_closing_joint(constraint, poses, moving))
+    carried = [joint.child for joint in cut if joint.type != 'fixed']
+    links = {link.name: link for link in structure.links}
+    names = {link.name for link in structure.links}
+    names |= {joint.name for joint in (*structure.joints, *cut)}
+    for joint in cut:
+        if joint.type == 'fixed':
+            structure.welds.append(SdfWeld(joint.name, joint.parent, joint.child))
+            continue
+        dummy = unique(f'{joint.name}_dummy', names)
+        whole = links[joint.child].inertial
+        assert whole is not None
+        share = seen_from(joint.frame, scaled(whole, 1.0 / (1 + carried.count(joint.child))))
+        pose = compose(poses[joint.child], joint.frame)
+        structure.links.append(SdfLink(dummy, pose, share))
+        structure.joints.append(dataclasses.replace(joint, child=dummy, frame=Pose()))
+        structure.welds.append(SdfWeld(joint.name, dummy, joint.child))
+    for index, link in enumerate(structure.links):
+        count = carried.count(link.name)
+        if count and link.inertial is not None:
+            rest = scaled(link.inertial, 1.0 / (1 + count))
+            structure.links[index] = dataclasses.replace(link, inertial=rest)
+
+
+def unique(name: str, taken: set[str]) -> str:
+    """Return the name, or the name with underscores that make it new; it is taken then."""
+    while name in taken:
+        name += '_'
+    taken.add(name)
+    return name
+
+
+def _inertials(
+    description: Description, assembly: Assembly, poses: Mapping[str, Pose]
+) -> tuple[dict[str, Inertial | None], list[str]]:
+    """Inertias of all links: stand-ins where there is none, made up for where possible."""
+    given = {
+        link.name: link.inertial if link.inertial and link.inertial.mass > 0 else None
+        for link in description.links
+    }
+    result = dict(given)
+    losses = []
+    for body, name in enumerate(assembly.tree.body_names):
+        if given[name] is not None:
+            continue
+        result[name] = STAND_IN
+        donors = [
+            other
+            for joint in description.joints
+            if joint.type == 'fixed' and name in (joint.parent, joint.child)
+            for other in (joint.parent, joint.child)
+            if given[other] is not None
+        ]
+        if donors:
+            whole = result[donors[0]]
+            assert whole is not None
+            part = seen_from(relative(poses[name], poses[donors[0]]), STAND_IN)
+            rest = without(whole, part)
+            if is_solid(rest):
+                result[donors[0]] = rest
+                continue
+        if np.any(assembly.tree.ancestors[body]):
+            losses.append(
+                f"link '{name}' has no mass: {STAND_IN.mass:g} kg and "
+                f'{STAND_IN.inertia[0, 0]:g} kg m^2 are written'
+            )
+    return result, losses

@@ -1,0 +1,80 @@
+"""URDF: the whole description in one file, a tree for every other tool."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from pkm_description.description import Description
+from pkm_description.errors import ExportError
+from pkm_description.exporters.exported import Exported
+
+_COMPARED = ('links', 'joints', 'constraints', 'actuators', 'gravity', 'transition_velocity')
+
+
+def build_urdf(description: Description, form: str = 'closed') -> Exported:
+    """Write a robot as one expanded URDF, with its YAML as the sidecar.
+
+    Parameters
+    ----------
+    description : Description
+        The robot.
+    form : str
+        ``'closed'``: the URDF text that was read, xacro expanded. Its `<constraint>`
+        elements stay; tools that do not know them see the tree. Loaded again together
+        with the sidecar it is the same robot, of the same digest. ``'tree'``: without the
+        constraints, the loops are open.
+
+    Raises
+    ------
+    ExportError
+        If the description was changed after it had been read, so that its texts do not
+        say it; names what differs.
+    """
+    changed = _changed(description)
+    if changed:
+        raise ExportError(
+            f"robot '{description.name}': its {changed} were changed after the URDF had been "
+            'read, and the URDF text does not say so; change the text and load it again'
+        )
+    if form == 'closed':
+        return Exported(description.urdf, sidecar=description.yaml_text)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
+    robot = etree.fromstring(description.urdf.encode(), parser)
+    losses = []
+    for constraint in robot.findall('constraint'):
+        robot.remove(constraint)
+        losses.append(f"constraint '{constraint.get('name')}' is left out: its loop is open")
+    etree.indent(robot)
+    text: bytes = etree.tostring(robot, encoding='UTF-8', xml_declaration=True, pretty_print=True)
+    return Exported(text.decode(), tuple(losses))
+
+
+def _changed(description: Description) -> str | None:
+    """Name what the texts of a description do not say, or return None."""
+    from pkm_description.loader import loads
+
+    read = loads(description.urdf, description.yaml_text, f"URDF of robot '{description.name}'")
+    for name in _COMPARED:
+        if not _same(getattr(read, name), getattr(description, name)):
+            return name
+    return None
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Whether two trees of data hold the same values."""
+    if type(first) is not type(second):
+        return False
+    if dataclasses.is_dataclass(first):
+        fields = [field.name for field in dataclasses.fields(first)]
+        return all(_same(getattr(first, name), getattr(second, name)) for name in fields)
+    if isinstance(first, tuple):
+        return len(first) == len(second) and all(map(_same, first, second))
+    if isinstance(first, str):
+        return first == second
+    if first is None or second is None:
+        return first is second
+    return bool(np.array_equal(first, second, equal_nan=True))
