@@ -156,7 +156,7 @@ def test_mistake_gives_the_message_of_the_readme(
     with pytest.raises(pkm_description.DescriptionError) as error:
         pkm_description.load(tmp_path / 'four_bar.urdf')
     expected = row[1].replace('`', '')
-    message = str(error.value).replace(f'{tmp_path}/', '')
+    message = str(error.value).replace(f'{tmp_path}/', '').replace('`', '')
     parts = [part.strip() for part in expected.split('...')]
     if len(parts) > 1:
         assert message.startswith(parts[0])

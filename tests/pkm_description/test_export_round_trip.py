@@ -31,6 +31,14 @@ def rubbing_chain(kind):
     return pkm_description.loads(plain.urdf, plain.yaml_text + extra)
 
 
+def swinging_arm():
+    """The serial arm whose last joint has no drive."""
+    plain = serial_arm()
+    text = plain.urdf.replace('<joint name="joint3"><command_interface name="effort"/>',
+                              '<joint name="joint3">')  # fmt: skip
+    return pkm_description.loads(text, plain.yaml_text + 'free_joints: [joint3]\n')
+
+
 ROBOTS = {
     **{f'chain_{kind}': (lambda kind=kind: rubbing_chain(kind)) for kind in CHAINS},
     'skew_hexapod': skew_hexapod,
@@ -40,6 +48,7 @@ ROBOTS = {
     'four_bar': four_bar,
     'four_bar_universal': lambda: four_bar('universal'),
     'serial_arm': serial_arm,
+    'swinging_arm': swinging_arm,
     **{f'library_{name}': (lambda name=name: pkm_description.load(name))
        for name in pkm_description.library()},
 }  # fmt: skip
@@ -175,6 +184,14 @@ def test_massless_tool_leaves_the_dynamics_as_they_are():
     assert_same(SdfRobot(exported.text, model.actuated_joints), model, motion, None, 1e-12)
     mjcf = build_export(description, 'mjcf', strict=True).text
     assert_same(MjcfRobot(mjcf, model.actuated_joints), model, motion, None, 1e-12)
+
+
+def test_joints_without_a_drive_take_no_force():
+    description = swinging_arm()
+    assert description.free_joints == ['joint3']
+    motors = mujoco.MjModel.from_xml_string(pkm_description.export(description, 'mjcf')).nu
+    systems = pkm_description.export(description, 'sdf', 'gazebo').count('<joint_name>')
+    assert motors == systems == 2
 
 
 @pytest.mark.parametrize('edit', [('<mass>3', '<mass>4'), ('<xyz>0.0 1.0', '<xyz>0.1 1.0')])
