@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,6 @@ from pkm_description.errors import ConvergenceError, DescriptionError
 from pkm_description.kinematic_tree import (
     BASE,
     DIRECTION_ROW,
-    FIXED,
     FLOATING,
     POINT_ROW,
     PRISMATIC,
@@ -32,6 +32,7 @@ CLOSURE_TOLERANCE = 1e-6
 RANK_TOLERANCE = 1e-7
 _MAX_STEP = 0.4
 _MAX_ITERATIONS = 100
+_SLOW, _SLOW_STEPS = 0.98, 5
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class Assembly:
         self._actuated = np.array(
             [self.tree.coordinate_of(name) for name in description.actuated_joints], dtype=int
         )
+        moves = np.vstack([self.tree.ancestors, np.zeros(self.tree.n_v, dtype=bool)]).astype(float)
+        self._row_signs = moves[self.tree.row_child] - moves[self.tree.row_parent]
 
     @property
     def actuated_coordinates(self) -> NDArray[np.int64]:
@@ -112,49 +115,38 @@ class Assembly:
         """Residual (n_r,) [m, 1] of the closing rows and their Jacobian (n_r, n_v)."""
         tree = self.tree
         position, rotation = self.body_poses(configuration)
-        screws = self._screws(position, rotation)
-        n_r = len(tree.row_kind)
-        residual = np.zeros(n_r)
-        jacobian = np.zeros((n_r, tree.n_v))
-        for row in range(n_r):
-            parent, child = tree.row_parent[row], tree.row_child[row]
-            p_pos, p_rot = _pose_of(parent, position, rotation)
-            c_pos, c_rot = _pose_of(child, position, rotation)
-            wrench = np.zeros(6)
-            direction = p_rot @ tree.row_parent_direction[row]
-            if tree.row_kind[row] == POINT_ROW:
-                x_child = c_pos + c_rot @ tree.row_child_point[row]
-                x_parent = p_pos + p_rot @ tree.row_parent_point[row]
-                residual[row] = direction @ (x_child - x_parent)
-                wrench[:3], wrench[3:] = direction, np.cross(x_child, direction)
-            elif tree.row_kind[row] == DIRECTION_ROW:
-                other = c_rot @ tree.row_child_direction[row]
-                residual[row] = direction @ other
-                wrench[3:] = np.cross(other, direction)
-            for body, sign in ((child, 1.0), (parent, -1.0)):
-                if body != BASE:
-                    moving = tree.ancestors[body]
-                    jacobian[row, moving] += sign * screws[moving] @ wrench
+        # The base stands behind the bodies, where its index -1 finds it.
+        place = np.vstack([position, np.zeros(3)])
+        turn = np.concatenate([rotation, np.eye(3)[None]])
+        parent, child, point = tree.row_parent, tree.row_child, tree.row_kind == POINT_ROW
+        direction = _apply(turn[parent], tree.row_parent_direction)
+        other = _apply(turn[child], tree.row_child_direction)
+        x_child = place[child] + _apply(turn[child], tree.row_child_point)
+        x_parent = place[parent] + _apply(turn[parent], tree.row_parent_point)
+        target = np.where(point[:, None], x_child - x_parent, other)
+        residual = np.sum(direction * target, axis=1)
+        wrench = np.zeros((len(point), 6))
+        wrench[point, :3] = direction[point]
+        wrench[:, 3:] = _cross(np.where(point[:, None], x_child, other), direction)
+        jacobian = self._row_signs * (wrench @ self._screws(position, rotation).T)
         return residual, jacobian
 
     def _screws(self, position: Floats, rotation: Floats) -> Floats:
         """Screw axes (n_v, 6) [v0; omega] of the velocity coordinates, about the base origin."""
         tree = self.tree
         screws = np.zeros((tree.n_v, 6))
-        for body in range(tree.n_b):
-            kind, first = tree.joint_kind[body], tree.coordinate[body]
-            if kind == FIXED:
-                continue
-            if kind == FLOATING:
-                screws[first : first + 3, :3] = np.eye(3)
-                screws[first + 3 : first + 6, 3:] = np.eye(3)
-                screws[first + 3 : first + 6, :3] = np.cross(position[body], np.eye(3))
-                continue
-            axis = rotation[body] @ tree.axis[body]
-            if kind == PRISMATIC:
-                screws[first, :3] = axis
-            else:
-                screws[first] = np.concatenate([np.cross(position[body], axis), axis])
+        axis = _apply(rotation, tree.axis)
+        sliding, turning = tree.joint_kind == PRISMATIC, tree.joint_kind == REVOLUTE
+        screws[tree.coordinate[sliding], :3] = axis[sliding]
+        screws[tree.coordinate[turning], :3] = _cross(position[turning], axis[turning])
+        screws[tree.coordinate[turning], 3:] = axis[turning]
+        if tree.floating_body >= 0:
+            first = int(tree.coordinate[tree.floating_body])
+            screws[first : first + 3, :3] = np.eye(3)
+            screws[first + 3 : first + 6, 3:] = np.eye(3)
+            screws[first + 3 : first + 6, :3] = _cross(
+                np.tile(position[tree.floating_body], (3, 1)), np.eye(3)
+            )
         return screws
 
     def moved(self, configuration: Configuration, change: Floats) -> Configuration:
@@ -188,30 +180,60 @@ class Assembly:
         jacobian[3:, moving] = angular.T
         return error, jacobian
 
-    def _rows(self, configuration: Configuration, target: Pose | None) -> tuple[Floats, Floats]:
+    def _rows(
+        self, configuration: Configuration, target: Pose | None, unwound: bool
+    ) -> tuple[Floats, Floats]:
         residual, jacobian = self.closure(configuration)
+        if unwound:
+            self._unwind(configuration, residual, jacobian)
         if target is None:
             return residual, jacobian
         error, rows = self.pose_rows(configuration, target)
         return np.concatenate([residual, error]), np.vstack([jacobian, rows])
+
+    def _unwind(self, configuration: Configuration, residual: Floats, jacobian: Floats) -> None:
+        """Put angles in place of the direction rows, which vanish for turned frames too."""
+        tree = self.tree
+        position, rotation = self.body_poses(configuration)
+        screws = self._screws(position, rotation)
+        turn = np.concatenate([rotation, np.eye(3)[None]])
+        for index, constraint in enumerate(self.description.constraints):
+            rows = np.flatnonzero(
+                (tree.row_constraint == index) & (tree.row_kind == DIRECTION_ROW)
+            )
+            if not len(rows) or constraint.type == 'universal':
+                continue
+            r_p = turn[tree.row_parent[rows[0]]] @ constraint.parent_origin.rotation
+            r_c = turn[tree.row_child[rows[0]]] @ constraint.child_origin.rotation
+            if constraint.type == 'revolute':
+                cosine = float((r_p @ constraint.parent_axis) @ (r_c @ constraint.child_axis))
+                angle = float(np.arccos(np.clip(cosine, -1.0, 1.0)))
+                if angle > 1e-3:
+                    residual[rows] *= angle / max(np.sin(angle), 1e-3)
+                continue
+            residual[rows] = r_p.T @ rotation_vector(r_c @ r_p.T)
+            wrench = np.hstack([np.zeros((3, 3)), r_p.T])
+            jacobian[rows] = self._row_signs[rows] * (wrench @ screws.T)
 
     def close(
         self,
         start: Configuration,
         free: NDArray[np.bool_] | None = None,
         target: Pose | None = None,
+        unwound: bool = False,
     ) -> ClosedConfiguration:
         """Close the loops by Levenberg-Marquardt over the `free` (n_v,) coordinates.
 
         With a `target`, the platform is drawn there as well, as far as the loops let it
-        (in the sense of least squares); the residual is that of the loops alone.
+        (in the sense of least squares); the residual is that of the loops alone. From
+        far away `unwound` angles find frames that are aligned, not turned against each other.
         """
         free = np.ones(self.tree.n_v, dtype=bool) if free is None else free
         configuration = start
-        residual, jacobian = self._rows(configuration, target)
+        residual, jacobian = self._rows(configuration, target, unwound)
         cost = residual @ residual
         damping = 1e-6
-        iteration = 0
+        iteration = slow = 0
         while iteration < _MAX_ITERATIONS and cost > 1e-30:
             iteration += 1
             j = jacobian[:, free]
@@ -221,11 +243,14 @@ class Assembly:
             longest = np.max(np.abs(change), initial=0.0)
             change *= min(1.0, _MAX_STEP / max(longest, 1e-300))
             trial = self.moved(configuration, change)
-            trial_residual, trial_jacobian = self._rows(trial, target)
+            trial_residual, trial_jacobian = self._rows(trial, target, unwound)
             trial_cost = trial_residual @ trial_residual
             if trial_cost < cost:
+                slow = slow + 1 if trial_cost > _SLOW * cost else 0
                 configuration, residual, jacobian = trial, trial_residual, trial_jacobian
                 cost, damping = trial_cost, max(damping / 10, 1e-14)
+                if slow > _SLOW_STEPS and target is None:
+                    break  # a local minimum that does not close
             else:
                 damping *= 10
                 if damping > 1e6:
@@ -234,12 +259,34 @@ class Assembly:
 
     def mobility(self, configuration: Configuration) -> int:
         """Degrees of freedom (numerical rank) at a closed configuration."""
-        _, jacobian = self.closure(configuration)
-        if jacobian.size == 0:
-            return self.tree.n_v
-        singular = np.linalg.svd(jacobian, compute_uv=False)
-        rank = int(np.sum(singular > RANK_TOLERANCE * max(1.0, singular[0])))
-        return self.tree.n_v - rank
+        _, jacobian = self.scaled_closure(configuration)
+        return self.tree.n_v - numerical_rank(jacobian)
+
+    def scaled_closure(self, configuration: Configuration) -> tuple[Floats, Floats]:
+        """`closure` with lengths in units of the mechanism's size, for ranks."""
+        residual, jacobian = self.closure(configuration)
+        rows = np.where(self.tree.row_kind == POINT_ROW, 1.0 / self.size, 1.0)
+        columns = np.where(self.lengths, self.size, 1.0)
+        return rows * residual, rows[:, None] * jacobian * columns
+
+    @cached_property
+    def lengths(self) -> NDArray[np.bool_]:
+        """Which velocity coordinates (n_v,) are lengths."""
+        tree = self.tree
+        lengths = np.zeros(tree.n_v, dtype=bool)
+        lengths[tree.coordinate[tree.joint_kind == PRISMATIC]] = True
+        if tree.floating_body >= 0:
+            first = int(tree.coordinate[tree.floating_body])
+            lengths[first : first + 3] = True
+        return lengths
+
+    @cached_property
+    def size(self) -> float:
+        """Typical length [m]: the largest offset of a joint or a closing point in its link."""
+        tree = self.tree
+        points = np.vstack([tree.origin_position, tree.row_parent_point, tree.row_child_point])
+        largest = float(np.max(np.linalg.norm(points, axis=1), initial=0.0))
+        return largest if largest > 0.0 else 1.0
 
     def solve(
         self, actuated: Mapping[str, float] | ArrayLike, initial: Configuration | None = None
@@ -285,7 +332,20 @@ class Assembly:
         return configuration
 
 
-def _pose_of(body: int, position: Floats, rotation: Floats) -> tuple[Floats, Floats]:
-    if body == BASE:
-        return np.zeros(3), np.eye(3)
-    return position[body], rotation[body]
+def numerical_rank(matrix: Floats) -> int:
+    """Rank to `RANK_TOLERANCE` of the largest singular value."""
+    if matrix.size == 0:
+        return 0
+    singular = np.linalg.svd(matrix, compute_uv=False)
+    return int(np.sum(singular > RANK_TOLERANCE * max(singular[0], 1e-300)))
+
+
+def _apply(rotations: Floats, vectors: Floats) -> Floats:
+    """Turn vectors (n, 3) by rotations (n, 3, 3)."""
+    return np.einsum('nij,nj->ni', rotations, vectors)
+
+
+def _cross(first: Floats, second: Floats) -> Floats:
+    """Cross products (n, 3), without the overhead that `numpy.cross` has for few rows."""
+    following, last = [1, 2, 0], [2, 0, 1]
+    return first[:, following] * second[:, last] - first[:, last] * second[:, following]

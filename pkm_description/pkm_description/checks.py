@@ -1,33 +1,12 @@
-"""The loader's checks: tree, constraints, inertias, limits, closure, mobility."""
+"""The loader's checks of single elements: tree, constraints, inertias, limits."""
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
-from pkm_description.assembly import (
-    CLOSURE_TOLERANCE,
-    Assembly,
-    ClosedConfiguration,
-    Configuration,
-)
-from pkm_description.description import (
-    Constraint,
-    Description,
-    Inertial,
-    Joint,
-    Pose,
-    frozen,
-)
+from pkm_description.description import Constraint, Description, Inertial, Joint
 from pkm_description.errors import DescriptionError
-from pkm_description.kinematic_tree import DIRECTION_ROW, Floats
-from pkm_description.rotations import rotation_vector, rpy_from_rotation
-
-HOME_TOLERANCE = 1e-4  # [m, rad]: rounding of a declared home
-_RESTARTS = 200
-_FEW_RESTARTS = 20
-ROUNDING_HINT = ' (a loop that is rigid in some direction needs its angles to eight digits)'
+from pkm_description.xml_elements import suggestion
 
 
 def check_names(description: Description) -> None:
@@ -51,8 +30,8 @@ def check_names(description: Description) -> None:
                 name = getattr(item, role)
                 if name not in links:
                     raise DescriptionError(
-                        f"{kind} '{item.name}' names the {role} link '{name}', "
-                        f"which does not exist; links are {', '.join(sorted(links))}"
+                        f"{kind} '{item.name}' names the {role} link '{name}', which does not "
+                        f"exist{suggestion(name, links)}; links are {', '.join(sorted(links))}"
                     )
             if item.parent == item.child:
                 raise DescriptionError(
@@ -69,6 +48,22 @@ def check_names(description: Description) -> None:
     if description.platform not in links:
         raise DescriptionError(
             f"no link is named '{description.platform}'; the moving platform must be"
+            f'{suggestion(description.platform, links)}'
+        )
+
+
+def check_base(description: Description, roots: list[str], where: str) -> None:
+    """Exactly one link without a parent joint, which is not the platform."""
+    if len(roots) != 1:
+        found = ', '.join(roots) or 'none'
+        raise DescriptionError(
+            f"'{where}' must have exactly one link without a parent joint (the base); it has "
+            f'{found}: every other link needs a joint that it is the child of'
+        )
+    if description.base_link == description.platform:
+        raise DescriptionError(
+            f"the link '{description.platform}' has no parent joint; hang it on the base by a "
+            'floating joint, or at the end of a leg'
         )
 
 
@@ -122,6 +117,31 @@ def inertial_problem(inertial: Inertial) -> str | None:
     return None
 
 
+def check_constraints(description: Description) -> None:
+    """Axes of prismatic constraints; constraints that say the same twice."""
+    seen: dict[tuple[object, ...], str] = {}
+    for item in description.constraints:
+        if item.type == 'prismatic' and not np.allclose(
+            item.child_axis, item.parent_axis, atol=1e-9
+        ):
+            raise DescriptionError(
+                f"prismatic constraint '{item.name}' has the child_axis "
+                f'{np.round(item.child_axis, 6).tolist()} and the parent_axis '
+                f'{np.round(item.parent_axis, 6).tolist()}: its frames stay parallel, so both must '
+                'be the same (or leave child_axis out, and turn the child by child_origin rpy)'
+            )
+        key = (
+            item.type, item.parent, item.child,
+            *item.parent_origin.position.tolist(), *item.child_origin.position.tolist(),
+        )  # fmt: skip
+        if key in seen:
+            raise DescriptionError(
+                f"constraints '{seen[key]}' and '{item.name}' close the same points of "
+                f"'{item.parent}' and '{item.child}' in the same way: one of them is enough"
+            )
+        seen[key] = item.name
+
+
 def check_limits(description: Description) -> None:
     """Limits in order and positive; joints with a drive scalar and limited in effort."""
     drives = [actuator for actuator in description.actuators if not actuator.free]
@@ -151,6 +171,11 @@ def check_limits(description: Description) -> None:
                 f"actuated joint '{joint.name}' is {joint.type}; it must be revolute, continuous "
                 'or prismatic'
             )
+        if joint.limit.lower == joint.limit.upper:
+            raise DescriptionError(
+                f"actuated joint '{joint.name}' has no stroke: both limits are "
+                f'{joint.limit.lower:g}'
+            )
         if not np.isfinite(joint.limit.effort):
             raise DescriptionError(
                 f"actuated joint '{joint.name}' has no effort limit; commands are clamped to it: "
@@ -165,229 +190,3 @@ def check_limits(description: Description) -> None:
             raise DescriptionError(
                 f"joint '{joint.name}': rotor_inertia {actuator.rotor_inertia:g} is negative"
             )
-
-
-def close_at_home(description: Description, home_given: bool, guess: dict) -> Description:
-    """Find the closed home configuration, check it, and return the completed description.
-
-    With `home_given` the platform stays at the declared pose where it has six degrees
-    of freedom; otherwise any closed configuration inside the limits is taken.
-    """
-    assembly = Assembly(description)
-    _check_guess(guess, assembly)
-    result = _search(assembly, home_given, guess)
-    _check_closed(assembly, result, home_given)
-    configuration = result.configuration
-    mobility = assembly.mobility(configuration)
-    n_a = len(description.actuators)
-    if mobility != n_a:
-        raise DescriptionError(_mobility_message(description, mobility))
-    _check_actuation(assembly, configuration)
-    joints = dict(
-        zip(assembly.tree.joint_names, configuration.joints.tolist(), strict=True)
-    )
-    pose = assembly.platform_pose(configuration)
-    if home_given:
-        _check_home(description, pose)
-    return dataclasses.replace(
-        description,
-        home=Pose(frozen(pose.position), frozen(pose.rotation)),
-        home_joints=joints,
-    )
-
-
-def _mobility_message(description: Description, mobility: int) -> str:
-    free, driven = description.free_joints, description.driven_joints
-    have = f'{len(driven)} actuated joints ({", ".join(driven)})'
-    if free:
-        have += f' and {len(free)} free joints ({", ".join(free)})'
-    return (
-        f"robot '{description.name}' has mobility {mobility} at home but {have}: every degree of "
-        'freedom needs one actuator (or to be listed in `free_joints`), and home must not be '
-        'singular'
-    )
-
-
-def _check_guess(guess: dict, assembly: Assembly) -> None:
-    for name in guess:
-        if name not in assembly.tree.joint_names:
-            raise DescriptionError(
-                f"home names the joint '{name}', which does not exist or is not scalar; "
-                f"joints are {', '.join(assembly.tree.joint_names)}"
-            )
-
-
-def _check_home(description: Description, pose: Pose) -> None:
-    declared = description.home
-    distance = float(np.linalg.norm(pose.position - declared.position))
-    angle = float(np.linalg.norm(rotation_vector(pose.rotation @ declared.rotation.T)))
-    if max(distance, angle) > HOME_TOLERANCE:
-        nearest = np.round(pose.position, 6).tolist()
-        rpy = np.round(rpy_from_rotation(pose.rotation), 6).tolist()
-        raise DescriptionError(
-            f"robot '{description.name}' cannot be at the declared home: the nearest closed pose "
-            f'found is position {nearest}, rpy {rpy} ({distance:.2g} m and {angle:.2g} rad away)'
-        )
-
-
-def _search_bounds(assembly: Assembly) -> tuple[Floats, Floats]:
-    """Finite ranges (n_j,) to draw joints from: the limits, half a turn or 1 m where open."""
-    lower, upper = [], []
-    for name in assembly.tree.joint_names:
-        joint = assembly.description.joint(name)
-        reach = 1.0 if joint.type == 'prismatic' else np.pi
-        low, high = joint.limit.lower, joint.limit.upper
-        if not np.isfinite(low):
-            low = high - 2 * reach if np.isfinite(high) else -reach
-        if not np.isfinite(high):
-            high = low + 2 * reach
-        lower.append(low)
-        upper.append(high)
-    return np.array(lower), np.array(upper)
-
-
-def _search(assembly: Assembly, home_given: bool, guess: dict) -> ClosedConfiguration:
-    """Best configuration found from the middle of the limits and from random starts."""
-    description, tree = assembly.description, assembly.tree
-    lower, upper = _search_bounds(assembly)
-    first = 0.5 * (lower + upper)
-    for index, name in enumerate(tree.joint_names):
-        first[index] = float(guess.get(name, first[index]))
-    rng = np.random.default_rng(0)
-    best: ClosedConfiguration | None = None
-    free_start = len(tree.row_kind) or home_given
-    for attempt in range(_RESTARTS if free_start else 1):
-        joints = first if attempt == 0 else rng.uniform(lower, upper)
-        start = Configuration(joints.copy(), description.home)
-        result = _close_once(assembly, start, home_given)
-        if best is None or _shortfall(assembly, result, home_given) < _shortfall(
-            assembly, best, home_given
-        ):
-            best = result
-        if not any(_shortfall(assembly, best, home_given)):
-            break
-        if attempt == _FEW_RESTARTS and (best.closed or not home_given):
-            break
-    assert best is not None
-    return best
-
-
-def _close_once(
-    assembly: Assembly, start: Configuration, home_given: bool
-) -> ClosedConfiguration:
-    """Close from one start: the platform at home where it is declared and can be there."""
-    tree, home = assembly.tree, assembly.description.home
-    if not home_given:
-        return assembly.close(start)
-    if tree.floating_body >= 0:
-        first = tree.coordinate[tree.floating_body]
-        free = np.ones(tree.n_v, dtype=bool)
-        free[first : first + 6] = False
-        result = assembly.close(start, free)
-        # With all six degrees of freedom the platform is exactly where it was declared.
-        if result.closed or len(assembly.actuated_coordinates) >= 6:
-            return result
-        start = result.configuration
-    return assembly.close(assembly.close(start, target=home).configuration)
-
-
-def _shortfall(
-    assembly: Assembly, result: ClosedConfiguration, home_given: bool
-) -> tuple[bool, bool, bool, float]:
-    """How a configuration falls short, worst first; all false where it is good."""
-    configuration = result.configuration
-    beyond = 0.0
-    for name, value in zip(assembly.tree.joint_names, configuration.joints, strict=True):
-        limit = assembly.description.joint(name).limit
-        beyond += max(0.0, limit.lower - 1e-9 - value, value - limit.upper - 1e-9)
-    away = False
-    if home_given:
-        error, _ = assembly.pose_rows(configuration, assembly.description.home)
-        away = bool(np.max(np.abs(error)) > HOME_TOLERANCE)
-    flipped = _flipped_constraint(assembly, configuration) is not None
-    return not result.closed, flipped, away, beyond
-
-
-def _outside_joint(assembly: Assembly, configuration: Configuration) -> str | None:
-    for name, value in zip(assembly.tree.joint_names, configuration.joints, strict=True):
-        limit = assembly.description.joint(name).limit
-        if not limit.lower - 1e-9 <= value <= limit.upper + 1e-9:
-            return f"joint '{name}' at {value:.6g} (limits {limit.lower:g} to {limit.upper:g})"
-    return None
-
-
-def _flipped_constraint(assembly: Assembly, configuration: Configuration) -> str | None:
-    tree, description = assembly.tree, assembly.description
-    if not np.any(tree.row_kind == DIRECTION_ROW):
-        return None
-    _, rotation = assembly.body_poses(configuration)
-    for index, constraint in enumerate(description.constraints):
-        if constraint.type in ('spherical', 'universal'):
-            continue
-        row = int(np.flatnonzero(tree.row_constraint == index)[0])
-        parent, child = tree.row_parent[row], tree.row_child[row]
-        r_p = (np.eye(3) if parent < 0 else rotation[parent]) @ constraint.parent_origin.rotation
-        r_c = (np.eye(3) if child < 0 else rotation[child]) @ constraint.child_origin.rotation
-        if constraint.type == 'revolute':
-            flipped = (r_p @ constraint.parent_axis) @ (r_c @ constraint.child_axis) < 0
-        else:
-            flipped = np.trace(r_p.T @ r_c) < 2.0
-        if flipped:
-            return constraint.name
-    return None
-
-
-def _check_closed(assembly: Assembly, result: ClosedConfiguration, home_given: bool) -> None:
-    description = assembly.description
-    where = 'at the declared home pose' if home_given else 'in any configuration that was tried'
-    if not result.closed:
-        row = int(np.argmax(np.abs(result.residual)))
-        constraint = description.constraints[assembly.tree.row_constraint[row]]
-        raise DescriptionError(
-            f"constraint '{constraint.name}' ({constraint.parent} to {constraint.child}) stays "
-            f'open by {result.gap:.3g} m {where}; it must close below {CLOSURE_TOLERANCE:g} m'
-            + (ROUNDING_HINT if result.gap < 1e-4 else '')
-        )
-    flipped = _flipped_constraint(assembly, result.configuration)
-    if flipped:
-        raise DescriptionError(
-            f"constraint '{flipped}' closes only with its two frames turned against each other"
-        )
-    outside = _outside_joint(assembly, result.configuration)
-    if outside:
-        raise DescriptionError(
-            f"robot '{description.name}' closes {where} only with {outside}"
-            + _open_inside_limits(assembly, result.configuration)
-        )
-
-
-def _open_inside_limits(assembly: Assembly, configuration: Configuration) -> str:
-    """Say which constraint gapes when the joints are kept inside their limits."""
-    limits = [assembly.description.joint(name).limit for name in assembly.tree.joint_names]
-    clipped = np.clip(
-        configuration.joints,
-        [limit.lower for limit in limits],
-        [limit.upper for limit in limits],
-    )
-    residual, _ = assembly.closure(Configuration(clipped, configuration.platform))
-    if not len(residual):
-        return ''
-    row = int(np.argmax(np.abs(residual)))
-    constraint = assembly.description.constraints[assembly.tree.row_constraint[row]]
-    return (
-        f"; inside the limits constraint '{constraint.name}' ({constraint.parent} to "
-        f'{constraint.child}) stays open by {abs(residual[row]):.3g} m'
-    )
-
-
-def _check_actuation(assembly: Assembly, configuration: Configuration) -> None:
-    """Actuators must hold the mechanism still: the constraints plus locked actuators."""
-    _, jacobian = assembly.closure(configuration)
-    locked = np.zeros((len(assembly.actuated_coordinates), assembly.tree.n_v))
-    locked[np.arange(len(locked)), assembly.actuated_coordinates] = 1.0
-    singular = np.linalg.svd(np.vstack([jacobian, locked]), compute_uv=False)
-    if singular[min(len(singular), assembly.tree.n_v) - 1] < 1e-7 * singular[0]:
-        raise DescriptionError(
-            f"robot '{assembly.description.name}' is singular at home: with all actuators "
-            'locked it still moves'
-        )

@@ -142,7 +142,10 @@ class Actuator:
 
 @dataclass(frozen=True)
 class Description:
-    """A closed-chain robot as read from a URDF and its sidecar YAML."""
+    """A closed-chain robot as read from a URDF and its sidecar YAML.
+
+    `warnings` say what was read in another way than it is written; `remarks` finds more.
+    """
 
     name: str
     links: tuple[Link, ...]
@@ -161,6 +164,7 @@ class Description:
     transition_velocity: float = 0.002
     platform: str = 'platform'
     path: Path | None = None
+    warnings: tuple[str, ...] = ()
 
     def link(self, name: str) -> Link:
         """Return the link of that name."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
-from pkm_description import checks, sidecar
+from pkm_description import checks, gepetto, sidecar
 from pkm_description.description import Description
+from pkm_description.description_files import read_text, read_urdf, split_arguments
 from pkm_description.errors import DescriptionError
-from pkm_description.urdf_reader import parse_urdf, read_text
+from pkm_description.friction import check_constraint_friction, check_friction_names, with_friction
+from pkm_description.home import close_at_home
+from pkm_description.sidecar_sections import check_sections
+from pkm_description.urdf_reader import parse_urdf
+from pkm_description.xml_elements import suggestion
 
 _SUFFIXES = ('.urdf', '.xacro')
+_YAML = ('.yaml', '.yml')
 
 
 def library() -> list[str]:
@@ -20,33 +27,62 @@ def library() -> list[str]:
     return sorted(p.name for p in root.iterdir() if (p / f'{p.name}.urdf.xacro').is_file())
 
 
-def load(name_or_path: str | Path) -> Description:
+def load(name_or_path: str | Path, arguments: Mapping[str, str] | None = None) -> Description:
     """Load a robot by library name or by the path of a .urdf or .xacro file.
 
-    A YAML file of the same stem beside it is read too. Raises DescriptionError.
+    A YAML file of the same stem beside it is read too. A robot of Gepetto's
+    example-parallel-robots is loaded by its folder or its `robot.yaml`.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        `file.urdf.xacro name:=value ...` as a text gives a xacro file its arguments.
+    arguments : mapping, optional
+        Further xacro arguments by name.
+
+    Raises
+    ------
+    DescriptionError
+        Names the element that is wrong and what would be right.
     """
-    text = str(name_or_path)
-    if text in library():
-        root = Path(str(files('pkm_description'))) / 'robots' / text
-        path = root / f'{text}.urdf.xacro'
-    else:
-        path = Path(text)
-        if path.suffix not in _SUFFIXES:
-            raise DescriptionError(
-                f"'{text}' is neither a library robot ({', '.join(library())}) nor the path of "
-                'a .urdf or .xacro file'
-            )
-        if not path.is_file():
-            raise DescriptionError(f"there is no file '{text}'")
+    text, given = split_arguments(str(name_or_path))
+    given = {**given, **(arguments or {})}
+    path = _path_of(text)
     stem = path.name.removesuffix('.xacro').removesuffix('.urdf')
     beside = path.with_name(stem + '.yaml')
-    yaml_text = ''
-    if beside.is_file():
-        try:
-            yaml_text = beside.read_text(encoding='utf-8')
-        except (OSError, UnicodeDecodeError) as error:
-            raise DescriptionError(f"cannot read '{beside}': {error}") from None
-    return _build(read_text(path), yaml_text, str(path), str(beside), path)
+    urdf = read_urdf(path, given)
+    yaml_text = read_text(beside) if beside.is_file() else ''
+    content = sidecar.read_mapping(yaml_text, str(beside))
+    if gepetto.is_gepetto(content):
+        urdf, yaml_text = gepetto.converted(urdf, content, str(beside))
+    return _build(urdf, yaml_text, str(path), str(beside), path)
+
+
+def _path_of(text: str) -> Path:
+    """URDF or xacro file of a library name, a path, a folder or a YAML file."""
+    if text in library():
+        return Path(str(files('pkm_description'))) / 'robots' / text / f'{text}.urdf.xacro'
+    path = Path(text)
+    if path.is_dir():
+        path = path / 'robot.yaml'
+        if not path.is_file():
+            raise DescriptionError(
+                f"the folder '{text}' has no robot.yaml; name the .urdf or .xacro file"
+            )
+    if path.suffix in _YAML and path.is_file():
+        found = [path.with_suffix(end) for end in ('.urdf', '.urdf.xacro', '.xacro')]
+        present = [item for item in found if item.is_file()]
+        if not present:
+            raise DescriptionError(f"'{path}' has no '{found[0].name}' beside it")
+        return present[0]
+    if path.suffix not in _SUFFIXES:
+        raise DescriptionError(
+            f"'{text}' is neither a library robot ({', '.join(library())}) nor the path of "
+            f'a .urdf or .xacro file{suggestion(text, library())}'
+        )
+    if not path.is_file():
+        raise DescriptionError(f"there is no file '{text}'")
+    return path
 
 
 def loads(urdf: str, yaml_text: str = '', where: str = 'URDF') -> Description:
@@ -59,22 +95,20 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
     extra = sidecar.parse_yaml(yaml_text, beside)
     actuated = {actuator.joint for actuator in content.actuators}
     free = sidecar.free_joints_of(extra, content.joints, actuated)
-    joints = sidecar.with_friction(content.joints, extra, actuated)
+    joints = with_friction(content.joints, extra, actuated)
     children = {joint.child for joint in content.joints}
     roots = [link.name for link in content.links if link.name not in children]
     home, home_given, guess = sidecar.home_of(extra)
     scalar = {joint.name for joint in content.joints if joint.is_scalar}
-    sidecar.check_friction_names(extra, scalar | {item.name for item in content.constraints})
+    check_friction_names(extra, scalar | {item.name for item in content.constraints})
     velocity = sidecar.number(extra.get('transition_velocity', 0.002), 'transition_velocity')
     if velocity <= 0:
         raise DescriptionError('transition_velocity must be positive')
-    for key in ('workspace', 'simulation', 'benchmark_circle'):
-        sidecar.mapping(extra.get(key, {}), key)
     description = Description(
         name=content.name,
         links=content.links,
         joints=sidecar.without_effort(joints, free),
-        constraints=sidecar.with_friction(content.constraints, extra, set()),
+        constraints=with_friction(content.constraints, extra, set()),
         actuators=sidecar.with_actuators(content.actuators, extra, free),
         base_link=roots[0] if roots else '',
         urdf=urdf,
@@ -86,22 +120,25 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
         zero_parameters=_patterns(extra.get('zero_parameters', [])),
         transition_velocity=velocity,
         path=path,
+        warnings=content.warnings,
     )
     checks.check_names(description)
-    if len(roots) != 1:
-        found = ', '.join(roots) or 'none'
-        raise DescriptionError(
-            f"'{where}' must have exactly one link without a parent joint (the base); it has "
-            f'{found}'
-        )
+    checks.check_base(description, roots, where)
     checks.check_floating(description)
     checks.check_inertias(description)
     checks.check_limits(description)
+    checks.check_constraints(description)
+    for constraint in description.constraints:
+        check_constraint_friction(constraint)
     description = replace(description, same_design=sidecar.designs_of(extra, description))
-    return checks.close_at_home(description, home_given, guess)
+    description = close_at_home(description, home_given, guess)
+    check_sections(description)
+    return description
 
 
 def _patterns(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise DescriptionError('zero_parameters must be a list of names or patterns')
+        raise DescriptionError(
+            f'zero_parameters must be a list of names or patterns, not {value!r}'
+        )
     return tuple(value)

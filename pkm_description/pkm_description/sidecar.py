@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import yaml
 
-from pkm_description.description import (
-    FRICTION_MODELS,
-    Actuator,
-    Constraint,
-    Description,
-    Friction,
-    Joint,
-    Pose,
-    frozen,
-)
+from pkm_description.description import Actuator, Description, Joint, Pose, frozen
 from pkm_description.errors import DescriptionError
 from pkm_description.rotations import rotation_from_rpy
+from pkm_description.xml_elements import suggestion
 
 MAX_CHARACTERS = 1_000_000
-FRICTION_KEYS: dict[str, tuple[str, ...]] = {
-    'coulomb_viscous': ('coulomb', 'viscous'),
-    'coulomb': ('coulomb',),
-    'viscous': ('viscous',),
-    'asymmetric': ('coulomb', 'coulomb_negative', 'viscous'),
-    'none': (),
-}
 KEYS = (
     'title', 'home', 'gravity', 'free_joints', 'same_design', 'zero_parameters', 'friction',
     'transition_velocity', 'rotor_inertia', 'simulation', 'workspace', 'benchmark_circle',
@@ -37,27 +23,69 @@ KEYS = (
 )  # fmt: skip
 
 
-def parse_yaml(text: str, where: str) -> dict[str, Any]:
-    """Parse a sidecar; tags, unknown keys and huge files are refused."""
+class _StrictLoader(yaml.SafeLoader):
+    """Plain YAML: no tags whoever registered them, no aliases, no key twice."""
+
+
+def _mapping_without_twins(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        line = key_node.start_mark.line + 1
+        if not isinstance(key, str):
+            raise DescriptionError(f'the key {key!r} (line {line}) must be a text')
+        if key in found:
+            raise DescriptionError(f"the key '{key}' stands there twice (line {line})")
+        found[key] = loader.construct_object(value_node, deep=True)
+    return found
+
+
+_StrictLoader.add_constructor('tag:yaml.org,2002:map', _mapping_without_twins)
+# YAML 1.1 takes 1e-3, without a point, for a text.
+_StrictLoader.add_implicit_resolver(
+    'tag:yaml.org,2002:float', re.compile(r'^[-+]?\d+(\.\d*)?[eE][-+]?\d+$'), list('-+0123456789')
+)
+
+
+def read_mapping(text: str, where: str) -> dict[str, Any]:
+    """Read a YAML mapping; tags, aliases, repeated keys and huge files are refused."""
     if len(text) > MAX_CHARACTERS:
         raise DescriptionError(f"'{where}' has {len(text)} characters; at most {MAX_CHARACTERS}")
     try:
-        # A few nested aliases can stand for gigabytes; no sidecar needs one.
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            raise DescriptionError(f"'{where}' uses YAML aliases: refused")
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
+        for token in yaml.scan(text):
+            # A few nested aliases can stand for gigabytes; no sidecar needs one.
+            if isinstance(token, yaml.AliasToken):
+                raise DescriptionError(f"'{where}' uses YAML aliases: refused")
+            if isinstance(token, yaml.TagToken):
+                line = token.start_mark.line + 1
+                raise DescriptionError(
+                    f"'{where}' cannot be read: YAML tags (line {line}) are refused"
+                )
+        try:
+            content = yaml.load(text, Loader=_StrictLoader)
+        except DescriptionError as error:
+            raise DescriptionError(f"'{where}': {error}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = ' '.join(str(error).split())
         raise DescriptionError(f"'{where}' cannot be read: {line}") from None
     if content is None:
         return {}
     if not isinstance(content, dict):
         raise DescriptionError(f"'{where}' must be a mapping, not a {type(content).__name__}")
+    return content
+
+
+def parse_yaml(text: str, where: str) -> dict[str, Any]:
+    """Parse a sidecar: `read_mapping` with the known keys only."""
+    content = read_mapping(text, where)
     unknown = [key for key in content if key not in KEYS]
     if unknown:
         raise DescriptionError(
-            f"'{where}' has the unknown key '{unknown[0]}'; keys are {', '.join(KEYS)}"
+            f"'{where}' has the unknown key '{unknown[0]}'{suggestion(unknown[0], KEYS)}; "
+            f'keys are {", ".join(KEYS)}'
         )
+    if not isinstance(content.get('title', ''), str):
+        raise DescriptionError(f"'{where}': title must be a text, not {content['title']!r}")
     return content
 
 
@@ -79,6 +107,17 @@ def number(value: Any, what: str) -> float:
     return float(value)
 
 
+def known_keys(value: Any, what: str, keys: Collection[str]) -> Mapping[str, Any]:
+    """Return a mapping that has only these keys or raise DescriptionError."""
+    for key in mapping(value, what):
+        if key not in keys:
+            raise DescriptionError(
+                f"{what} has the unknown key '{key}'{suggestion(str(key), keys)}; keys are "
+                f'{", ".join(keys) or "none"}'
+            )
+    return mapping(value, what)
+
+
 def mapping(value: Any, what: str) -> Mapping[str, Any]:
     """Return a mapping or raise DescriptionError naming `what`."""
     if not isinstance(value, Mapping):
@@ -90,12 +129,9 @@ def home_of(sidecar: Mapping[str, Any]) -> tuple[Pose, bool, dict[str, float]]:
     """Home pose, whether it was declared, and first guesses of joints at home."""
     if 'home' not in sidecar:
         return Pose(), False, {}
-    home = mapping(sidecar['home'], 'home')
-    for key in home:
-        if key not in ('position', 'rpy', 'joints'):
-            raise DescriptionError(
-                f"home has the unknown key '{key}'; keys are position, rpy, joints"
-            )
+    home = known_keys(sidecar['home'], 'home', ('position', 'rpy', 'joints'))
+    if 'rpy' in home and 'position' not in home:
+        raise DescriptionError('home has an rpy but no position; both belong to the platform')
     guess = {
         str(name): number(value, f"home of joint '{name}'")
         for name, value in mapping(home.get('joints', {}), 'home joints').items()
@@ -116,7 +152,8 @@ def with_actuators(
     for name in rotors:
         if name not in actuated:
             raise DescriptionError(
-                f"rotor_inertia names '{name}', which is no joint with a drive; "
+                f"rotor_inertia names '{name}', which is no joint with a drive"
+                f'{suggestion(str(name), actuated)}; '
                 f"they are {', '.join(sorted(actuated))}"
             )
     undriven = tuple(Actuator(name, np.nan, free=True) for name in free)
@@ -140,8 +177,8 @@ def free_joints_of(
         if name not in scalar:
             valid = ', '.join(item for item in scalar if item not in driven)
             raise DescriptionError(
-                f"free_joints names '{name}', which is no joint with one degree of freedom; "
-                f'without a drive are {valid}'
+                f"free_joints names '{name}', which is no joint with one degree of freedom"
+                f'{suggestion(name, scalar)}; without a drive are {valid}'
             )
         if name in names[:index]:
             raise DescriptionError(f"free_joints lists '{name}' twice")
@@ -171,75 +208,6 @@ def _with_rotors(
     )
 
 
-def with_friction(
-    items: tuple[Any, ...], sidecar: Mapping[str, Any], actuated: set[str]
-) -> tuple[Any, ...]:
-    """Apply the sidecar's friction to joints or constraints; actuated joints always have some."""
-    declared = mapping(sidecar.get('friction', {}), 'friction')
-    result: list[Joint | Constraint] = []
-    for item in items:
-        friction = item.friction
-        if item.name in declared:
-            friction = _friction(declared[item.name], item.name, friction)
-        elif friction is None and item.name in actuated:
-            friction = Friction()
-        elif item.name in actuated and friction.model in ('coulomb', 'viscous'):
-            friction = dataclasses.replace(friction, model='coulomb_viscous')
-        if friction is not None and friction.model == 'none':
-            friction = None
-        result.append(dataclasses.replace(item, friction=friction))
-    return tuple(result)
-
-
-def check_friction_names(sidecar: Mapping[str, Any], names: set[str]) -> None:
-    """Every name under `friction` must be a scalar joint or a constraint."""
-    for name in mapping(sidecar.get('friction', {}), 'friction'):
-        if name not in names:
-            raise DescriptionError(
-                f"friction names '{name}', which is no joint or constraint; "
-                f"they are {', '.join(sorted(names))}"
-            )
-
-
-def _friction(value: Any, name: str, base: Friction | None) -> Friction:
-    value = mapping(value, f"friction of '{name}'")
-    model = value.get('model', _friction_model(value, base))
-    base = base or Friction()
-    if model not in FRICTION_MODELS:
-        raise DescriptionError(
-            f"friction of '{name}' has the unknown model '{model}'; "
-            f"models are {', '.join(FRICTION_MODELS)}"
-        )
-    known = ('model', 'coulomb', 'viscous', 'coulomb_negative')
-    for key in value:
-        if key not in known:
-            raise DescriptionError(
-                f"friction of '{name}' has the unknown key '{key}'; keys are {', '.join(known)}"
-            )
-    for key in value:
-        if key != 'model' and key not in FRICTION_KEYS[model]:
-            raise DescriptionError(
-                f"friction of '{name}' gives '{key}', which the model '{model}' does not have"
-            )
-    coulomb = number(value.get('coulomb', base.coulomb), f"coulomb friction of '{name}'")
-    viscous = number(value.get('viscous', base.viscous), f"viscous friction of '{name}'")
-    negative = number(value.get('coulomb_negative', coulomb), f"coulomb friction of '{name}'")
-    if min(coulomb, viscous, negative) < 0:
-        raise DescriptionError(f"friction of '{name}' must not be negative")
-    return Friction(coulomb, viscous, negative, model)
-
-
-def _friction_model(value: Mapping[str, Any], base: Friction | None) -> str:
-    """Friction model that the given keys need, beside what the URDF says."""
-    has = set(value) | set(FRICTION_KEYS[base.model] if base else ())
-    if 'coulomb_negative' in value:
-        return 'asymmetric'
-    for model in ('coulomb', 'viscous'):
-        if has == {model}:
-            return model
-    return base.model if base and base.model == 'asymmetric' else 'coulomb_viscous'
-
-
 def designs_of(
     sidecar: Mapping[str, Any], description: Description
 ) -> tuple[tuple[str, ...], ...]:
@@ -258,7 +226,10 @@ def designs_of(
         kinds = {'link' if n in links else 'joint' if n in joints else None for n in group}
         for name in group:
             if name not in links and name not in joints:
-                raise DescriptionError(f"same_design names '{name}', which is no link or joint")
+                raise DescriptionError(
+                    f"same_design names '{name}', which is no link or joint"
+                    f'{suggestion(name, [*links, *joints])}'
+                )
             if name in seen:
                 raise DescriptionError(f"same_design lists '{name}' twice")
             seen.add(name)
@@ -273,7 +244,10 @@ def designs_of(
                 same = same and rotors.get(group[0]) == rotors.get(name)
             if not same:
                 raise DescriptionError(
-                    f"same_design: '{name}' has other nominal parameters than '{group[0]}'"
+                    f"same_design: '{name}' has other nominal parameters than '{group[0]}'; "
+                    + ('masses, centres of mass and inertias' if kinds == {'link'} else
+                       'type, friction and rotor inertia')
+                    + ' must agree'
                 )
     return tuple(tuple(group) for group in groups)
 

@@ -1,4 +1,4 @@
-"""Read a closed-chain URDF (or xacro) into plain description data.
+"""Read a closed-chain URDF into plain description data.
 
 The document stays a valid tree for every other URDF tool; loops are closed by
 `<constraint>` elements (ros/urdfdom#264).
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from lxml import etree
@@ -17,22 +16,42 @@ from pkm_description.description import (
     CONSTRAINT_TYPES,
     JOINT_TYPES,
     Actuator,
+    Array,
     Constraint,
     Friction,
     Inertial,
     Joint,
     Limit,
     Link,
-    Pose,
     frozen,
 )
 from pkm_description.errors import DescriptionError
-from pkm_description.rotations import rotation_from_rpy
+from pkm_description.xml_elements import (
+    check_attributes,
+    check_children,
+    label,
+    name_of,
+    number,
+    only,
+    parse_xml,
+    pose,
+    similar,
+    suggestion,
+    vector,
+)
 
-MAX_BYTES = 5_000_000
+ROBOT_ELEMENTS = ('link', 'joint', 'constraint', 'ros2_control')
+ROBOT_FOREIGN = ('material', 'transmission', 'gazebo', 'sensor', 'group', 'mujoco', 'drake')
+LINK_ELEMENTS = ('inertial', 'visual', 'collision')
+JOINT_ELEMENTS = (
+    'parent', 'child', 'origin', 'axis', 'limit', 'dynamics', 'mimic', 'calibration',
+    'safety_controller',
+)  # fmt: skip
 CONSTRAINT_ELEMENTS = (
     'parent', 'child', 'parent_origin', 'child_origin', 'parent_axis', 'child_axis', 'dynamics',
 )  # fmt: skip
+INTERFACES = ('effort', 'position', 'velocity', 'acceleration')
+UNIT_TOLERANCE = 1e-3  # an axis that is longer or shorter is named in a warning
 
 
 @dataclass(frozen=True)
@@ -44,214 +63,190 @@ class UrdfContent:
     joints: tuple[Joint, ...]
     constraints: tuple[Constraint, ...]
     actuators: tuple[Actuator, ...]
-
-
-def read_text(path: Path) -> str:
-    """Read a description file, refusing entities and huge files; xacro is expanded."""
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise DescriptionError(f"cannot read '{path}': {error.strerror}") from None
-    if size > MAX_BYTES:
-        raise DescriptionError(f"'{path}' has {size} bytes; at most {MAX_BYTES} are read")
-    try:
-        text = path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(f"cannot read '{path}': {error}") from None
-    refuse_entities(text, str(path))
-    return _expand_xacro(path) if path.suffix == '.xacro' else text
-
-
-def refuse_entities(text: str, where: str) -> None:
-    """Raise DescriptionError where a document declares a type or entities."""
-    if '<!DOCTYPE' in text or '<!ENTITY' in text:
-        raise DescriptionError(f"'{where}' declares a document type or entities: refused")
-
-
-def _expand_xacro(path: Path) -> str:
-    try:
-        import xacro
-    except ImportError:
-        raise DescriptionError(
-            f"'{path}' needs xacro, which is not installed; expand it to .urdf first"
-        ) from None
-    try:
-        expanded = xacro.process_file(str(path)).toxml()
-    except Exception as error:  # xacro raises many unrelated types
-        raise DescriptionError(f"xacro cannot expand '{path}': {error}") from None
-    # Without xacro's banner comment, which names the machine's folders.
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, remove_comments=True, remove_blank_text=True
-    )
-    root = etree.fromstring(expanded.encode(), parser)
-    return str(etree.tostring(root, pretty_print=True, encoding='unicode'))
+    warnings: tuple[str, ...] = ()
 
 
 def parse_urdf(text: str, where: str = 'URDF') -> UrdfContent:
     """Parse an expanded URDF document; raises DescriptionError naming the element."""
-    if len(text) > MAX_BYTES:
-        raise DescriptionError(f"'{where}' has {len(text)} characters; at most {MAX_BYTES}")
-    refuse_entities(text, where)
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True
-    )
-    try:
-        root = etree.fromstring(text.encode(), parser)
-    except etree.XMLSyntaxError as error:
-        raise DescriptionError(f"'{where}' is not well-formed XML: {error}") from None
+    root = parse_xml(text, where)
     if root.tag != 'robot':
         raise DescriptionError(f"'{where}' has the root element <{root.tag}>, not <robot>")
-    links = tuple(_link(element) for element in root.findall('link'))
-    if not links:
-        raise DescriptionError(f"'{where}' has no <link>")
-    joints = tuple(_joint(element) for element in root.findall('joint'))
-    constraints = tuple(_constraint(element) for element in root.findall('constraint'))
-    actuators = tuple(
-        actuator
-        for block in root.findall('ros2_control')
-        for element in block.findall('joint')
-        if (actuator := _actuator(element)) is not None
-    )
-    known = {joint.name for joint in joints}
-    for actuator in actuators:
-        if actuator.joint not in known:
+    if any('}' in str(element.tag) and 'xacro' in str(element.tag) for element in root):
+        raise DescriptionError(
+            f"'{where}' has xacro elements: name the file .urdf.xacro, so that it is expanded"
+        )
+    return _Reader(root, where).read()
+
+
+class _Reader:
+    """Reads one document; collects what is strange but harmless in `warnings`."""
+
+    def __init__(self, root: etree._Element, where: str) -> None:
+        self.root = root
+        self.where = where
+        self.warnings: list[str] = []
+
+    def read(self) -> UrdfContent:
+        root = self.root
+        strange = check_children(root, ROBOT_ELEMENTS, ROBOT_FOREIGN)
+        self.warnings += [f'<{tag}> in <robot> is not used' for tag in dict.fromkeys(strange)]
+        links = tuple(self._link(element) for element in root.findall('link'))
+        if not links:
+            raise DescriptionError(f"'{self.where}' has no <link>")
+        joints = tuple(self._joint(element) for element in root.findall('joint'))
+        constraints = tuple(self._constraint(element) for element in root.findall('constraint'))
+        actuators = self._actuators({joint.name: joint for joint in joints})
+        return UrdfContent(
+            name_of(root), links, joints, constraints, actuators, tuple(self.warnings)
+        )
+
+    def _children(self, element: etree._Element, known: tuple[str, ...]) -> None:
+        for tag in check_children(element, known):
+            self.warnings.append(f'<{tag}> in {label(element)} is not used')
+
+    def _link(self, element: etree._Element) -> Link:
+        name = name_of(element)
+        self._children(element, LINK_ELEMENTS)
+        inertial = only(element, 'inertial')
+        if inertial is None:
+            return Link(name)
+        check_children(inertial, ('origin', 'mass', 'inertia'))
+        mass, inertia = only(inertial, 'mass'), only(inertial, 'inertia')
+        if mass is None or inertia is None:
+            raise DescriptionError(f"link '{name}': <inertial> needs <mass> and <inertia>")
+        keys = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+        check_attributes(mass, ('value',))
+        check_attributes(inertia, keys)
+        frame = pose(inertial.find('origin'))
+        values = np.zeros((3, 3))
+        values[np.triu_indices(3)] = [
+            number(inertia, key, None if key in ('ixx', 'iyy', 'izz') else 0.0) for key in keys
+        ]
+        values = values + np.triu(values, 1).T
+        turned = frame.rotation @ values @ frame.rotation.T
+        return Link(name, Inertial(number(mass, 'value'), frame.position, frozen(turned)))
+
+    def _joint(self, element: etree._Element) -> Joint:
+        name = name_of(element)
+        kind = element.get('type', '')
+        if kind not in JOINT_TYPES:
+            hint = ''
+            if kind in ('spherical', 'ball', 'universal', 'planar'):
+                hint = (
+                    ': a universal joint is two revolute joints with a link between them, a '
+                    'spherical one a <constraint> or three revolute joints'
+                )
             raise DescriptionError(
-                f"<ros2_control> actuates the joint '{actuator.joint}', which does not exist"
+                f"joint '{name}' has the unknown type '{kind}'; types are "
+                f'{", ".join(JOINT_TYPES)}{hint}'
             )
-    return UrdfContent(_name(root), links, joints, constraints, actuators)
-
-
-def _name(element: etree._Element) -> str:
-    name = element.get('name')
-    if not name:
-        raise DescriptionError(f'a <{element.tag}> (line {element.sourceline}) has no name')
-    return str(name)
-
-
-def _label(element: etree._Element) -> str:
-    owner = element
-    while owner is not None and owner.get('name') is None:
-        owner = owner.getparent()
-    if owner is None or owner is element:
-        return f"<{element.tag}> '{element.get('name', '')}'"
-    return f"<{element.tag}> of {owner.tag} '{owner.get('name')}'"
-
-
-def _number(element: etree._Element, attribute: str, default: float | None = None) -> float:
-    text = element.get(attribute)
-    if text is None:
-        if default is None:
-            raise DescriptionError(f"{_label(element)} lacks the attribute '{attribute}'")
-        return default
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if math.isnan(value):
-        raise DescriptionError(f"{_label(element)}: {attribute}='{text}' is not a number")
-    return value
-
-
-def _vector(element: etree._Element, attribute: str, default: tuple[float, ...]) -> np.ndarray:
-    text = element.get(attribute)
-    if text is None:
-        return np.array(default, dtype=float)
-    try:
-        values = np.array([float(part) for part in text.split()])
-    except ValueError:
-        values = np.array([])
-    if values.shape != (len(default),) or not np.all(np.isfinite(values)):
-        raise DescriptionError(
-            f"{_label(element)}: {attribute}='{text}' must be {len(default)} finite numbers"
+        if element.find('mimic') is not None:
+            raise DescriptionError(
+                f"joint '{name}' has <mimic>, which closed chains do not need: use a <constraint>"
+            )
+        self._children(element, JOINT_ELEMENTS)
+        moves = kind not in ('fixed', 'floating')
+        return Joint(
+            name=name,
+            type=kind,
+            parent=_end(element, 'parent'),
+            child=_end(element, 'child'),
+            origin=pose(only(element, 'origin')),
+            axis=self._unit(only(element, 'axis') if moves else None, (1.0, 0.0, 0.0)),
+            limit=_limit(only(element, 'limit'), kind),
+            friction=_friction(only(element, 'dynamics')),
         )
-    return values
 
-
-def _pose(element: etree._Element | None) -> Pose:
-    if element is None:
-        return Pose()
-    position = _vector(element, 'xyz', (0.0, 0.0, 0.0))
-    rotation = rotation_from_rpy(_vector(element, 'rpy', (0.0, 0.0, 0.0)))
-    return Pose(frozen(position), frozen(rotation))
-
-
-def _unit(element: etree._Element | None, default: tuple[float, float, float]) -> np.ndarray:
-    axis = np.array(default) if element is None else _vector(element, 'xyz', default)
-    length = float(np.linalg.norm(axis))
-    if length < 1e-9:
-        assert element is not None
-        raise DescriptionError(f'{_label(element)} is the zero vector')
-    return frozen(axis / length)
-
-
-def _link(element: etree._Element) -> Link:
-    name = _name(element)
-    inertial = element.find('inertial')
-    if inertial is None:
-        return Link(name)
-    mass_element, inertia_element = inertial.find('mass'), inertial.find('inertia')
-    if mass_element is None or inertia_element is None:
-        raise DescriptionError(f"link '{name}': <inertial> needs <mass> and <inertia>")
-    pose = _pose(inertial.find('origin'))
-    upper = [
-        _number(inertia_element, key, None if key in ('ixx', 'iyy', 'izz') else 0.0)
-        for key in ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-    ]
-    inertia = np.zeros((3, 3))
-    inertia[np.triu_indices(3)] = upper
-    inertia = inertia + np.triu(inertia, 1).T
-    turned = pose.rotation @ inertia @ pose.rotation.T
-    return Link(name, Inertial(_number(mass_element, 'value'), pose.position, frozen(turned)))
-
-
-def _joint(element: etree._Element) -> Joint:
-    name = _name(element)
-    kind = element.get('type', '')
-    if kind not in JOINT_TYPES:
-        raise DescriptionError(
-            f"joint '{name}' has the unknown type '{kind}'; types are {', '.join(JOINT_TYPES)}"
+    def _constraint(self, element: etree._Element) -> Constraint:
+        name = name_of(element)
+        kind = element.get('type', '')
+        if kind not in CONSTRAINT_TYPES:
+            raise DescriptionError(
+                f"constraint '{name}' has the unknown type '{kind}'; "
+                f"types are {', '.join(CONSTRAINT_TYPES)}"
+            )
+        for child in element:
+            if child.tag not in CONSTRAINT_ELEMENTS:
+                raise DescriptionError(
+                    f"constraint '{name}' has the unknown element <{child.tag}>; "
+                    f'elements are {", ".join(CONSTRAINT_ELEMENTS)}'
+                )
+        parent_axis = self._unit(only(element, 'parent_axis'), (0.0, 0.0, 1.0))
+        child_axis = self._unit(only(element, 'child_axis'), (0.0, 0.0, 1.0))
+        if kind == 'prismatic' and element.find('child_axis') is None:
+            child_axis = parent_axis
+        return Constraint(
+            name=name,
+            type=kind,
+            parent=_end(element, 'parent'),
+            child=_end(element, 'child'),
+            parent_origin=pose(only(element, 'parent_origin')),
+            child_origin=pose(only(element, 'child_origin')),
+            parent_axis=parent_axis,
+            child_axis=child_axis,
+            friction=_friction(only(element, 'dynamics')),
         )
-    if element.find('mimic') is not None:
-        raise DescriptionError(
-            f"joint '{name}' has <mimic>, which closed chains do not need: use a <constraint>"
-        )
-    return Joint(
-        name=name,
-        type=kind,
-        parent=_end(element, 'parent'),
-        child=_end(element, 'child'),
-        origin=_pose(element.find('origin')),
-        axis=_unit(
-            None if kind in ('fixed', 'floating') else element.find('axis'), (1.0, 0.0, 0.0)
-        ),
-        limit=_limit(element.find('limit'), kind),
-        friction=_friction(element.find('dynamics')),
-    )
+
+    def _unit(self, element: etree._Element | None, default: tuple[float, float, float]) -> Array:
+        if element is None:
+            return frozen(default)
+        check_attributes(element, ('xyz',))
+        axis = vector(element, 'xyz', default)
+        length = float(np.linalg.norm(axis))
+        if length < 1e-9:
+            raise DescriptionError(f'{label(element)} is the zero vector; a direction is needed')
+        if abs(length - 1.0) > UNIT_TOLERANCE:
+            self.warnings.append(
+                f'{label(element)} has the length {length:.6g}; only its direction is used'
+            )
+        return frozen(axis / length)
+
+    def _actuators(self, joints: dict[str, Joint]) -> tuple[Actuator, ...]:
+        """Joints of the <ros2_control> blocks that have an effort command interface."""
+        found: dict[str, Actuator] = {}
+        for block in self.root.findall('ros2_control'):
+            for element in block.findall('joint'):
+                name = name_of(element)
+                if name not in joints:
+                    raise DescriptionError(
+                        f"<ros2_control> names the joint '{name}', which does not exist"
+                        f'{suggestion(name, joints)}; joints are '
+                        f'{", ".join(item.name for item in joints.values() if item.is_scalar)}'
+                    )
+                actuator = _actuator(element)
+                if actuator is None:
+                    continue
+                if name in found:
+                    raise DescriptionError(f"<ros2_control> gives the joint '{name}' two drives")
+                found[name] = actuator
+        return tuple(found.values())
 
 
 def _end(element: etree._Element, role: str) -> str:
-    end = element.find(role)
+    end = only(element, role)
     link = None if end is None else end.get('link')
     if not link:
-        raise DescriptionError(f'{_label(element)} lacks <{role} link="..."/>')
+        raise DescriptionError(f'{label(element)} lacks <{role} link="..."/>')
     return str(link)
 
 
 def _limit(element: etree._Element | None, kind: str) -> Limit:
     if element is None or kind in ('fixed', 'floating'):
         return Limit()
+    check_attributes(element, ('lower', 'upper', 'velocity', 'effort'))
     bounded = kind != 'continuous' and (element.get('lower') or element.get('upper'))
     return Limit(
-        lower=_number(element, 'lower', 0.0) if bounded else -math.inf,
-        upper=_number(element, 'upper', 0.0) if bounded else math.inf,
-        velocity=_number(element, 'velocity', math.inf),
-        effort=_number(element, 'effort', math.inf),
+        lower=number(element, 'lower', 0.0) if bounded else -math.inf,
+        upper=number(element, 'upper', 0.0) if bounded else math.inf,
+        velocity=number(element, 'velocity', math.inf),
+        effort=number(element, 'effort', math.inf),
     )
 
 
 def _friction(element: etree._Element | None) -> Friction | None:
     if element is None:
         return None
+    check_attributes(element, ('damping', 'friction'))
     viscous, coulomb = element.get('damping'), element.get('friction')
     if viscous is None and coulomb is None:
         return None
@@ -261,52 +256,38 @@ def _friction(element: etree._Element | None) -> Friction | None:
         else 'coulomb' if viscous is None else 'viscous'
     )
     friction = Friction(
-        coulomb=_number(element, 'friction', 0.0),
-        viscous=_number(element, 'damping', 0.0),
-        coulomb_negative=_number(element, 'friction', 0.0),
+        coulomb=number(element, 'friction', 0.0),
+        viscous=number(element, 'damping', 0.0),
+        coulomb_negative=number(element, 'friction', 0.0),
         model=model,
     )
-    if friction.coulomb < 0 or friction.viscous < 0:
-        raise DescriptionError(f'{_label(element)}: damping and friction must not be negative')
+    if not (0.0 <= friction.coulomb < math.inf and 0.0 <= friction.viscous < math.inf):
+        raise DescriptionError(
+            f'{label(element)}: damping and friction must be finite and not negative'
+        )
     return friction
 
 
-def _constraint(element: etree._Element) -> Constraint:
-    name = _name(element)
-    kind = element.get('type', '')
-    if kind not in CONSTRAINT_TYPES:
-        raise DescriptionError(
-            f"constraint '{name}' has the unknown type '{kind}'; "
-            f"types are {', '.join(CONSTRAINT_TYPES)}"
-        )
-    for child in element:
-        if child.tag not in CONSTRAINT_ELEMENTS:
-            raise DescriptionError(
-                f"constraint '{name}' has the unknown element <{child.tag}>; "
-                f'elements are {", ".join(CONSTRAINT_ELEMENTS)}'
-            )
-    default = (0.0, 0.0, 1.0)
-    return Constraint(
-        name=name,
-        type=kind,
-        parent=_end(element, 'parent'),
-        child=_end(element, 'child'),
-        parent_origin=_pose(element.find('parent_origin')),
-        child_origin=_pose(element.find('child_origin')),
-        parent_axis=_unit(element.find('parent_axis'), default),
-        child_axis=_unit(element.find('child_axis'), default),
-        friction=_friction(element.find('dynamics')),
-    )
-
-
 def _actuator(element: etree._Element) -> Actuator | None:
-    name = _name(element)
-    interfaces = {item.get('name') for item in element.findall('command_interface')}
+    name = name_of(element)
+    interfaces = [str(item.get('name')) for item in element.findall('command_interface')]
+    for interface in interfaces:
+        meant = similar(interface, INTERFACES)
+        if interface not in INTERFACES and meant:
+            raise DescriptionError(
+                f"<ros2_control> gives the joint '{name}' the command interface '{interface}'; "
+                f"'{meant}' is meant?"
+            )
     if 'effort' not in interfaces:
         return None
     constant = math.nan
     for parameter in element.findall('param'):
-        if parameter.get('name') == 'force_constant':
+        key = str(parameter.get('name'))
+        if key != 'force_constant' and similar(key, ('force_constant',)):
+            raise DescriptionError(
+                f"actuated joint '{name}' has the parameter '{key}'; 'force_constant' is meant?"
+            )
+        if key == 'force_constant':
             try:
                 constant = float(parameter.text or '')
             except ValueError:

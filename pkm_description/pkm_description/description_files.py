@@ -1,0 +1,148 @@
+"""Read description files: size and entities checked, xacro expanded with its arguments."""
+
+from __future__ import annotations
+
+import re
+import stat
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.dom import minidom
+from xml.parsers.expat import ExpatError
+
+from lxml import etree
+
+from pkm_description.errors import DescriptionError
+from pkm_description.xml_elements import MAX_BYTES, refuse_entities
+
+MAX_DEPTH = 20  # includes within includes
+MAX_TOTAL = 4 * MAX_BYTES
+_XACRO = 'http://www.ros.org/wiki/xacro'
+_lock = threading.Lock()  # xacro keeps its state in its module
+
+
+def read_text(path: Path) -> str:
+    """Text of a description file, refusing what is no file, huge, or not UTF-8."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise DescriptionError(f"cannot read '{path}': it is not a file")
+        if status.st_size > MAX_BYTES:
+            raise DescriptionError(
+                f"'{path}' has {status.st_size} bytes; at most {MAX_BYTES} are read"
+            )
+        return path.read_text(encoding='utf-8')
+    except OSError as error:
+        raise DescriptionError(f"cannot read '{path}': {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DescriptionError(f"cannot read '{path}': {error}") from None
+
+
+def read_urdf(path: Path, arguments: Mapping[str, str] | None = None) -> str:
+    """URDF of a file; a .xacro file is expanded with `arguments`, which no other file takes."""
+    if path.suffix == '.xacro':
+        return expand_xacro(path, arguments or {})
+    if arguments:
+        raise DescriptionError(
+            f"'{path}' takes no arguments ({', '.join(arguments)}): only .xacro files do"
+        )
+    text = read_text(path)
+    refuse_entities(text, str(path))
+    return text
+
+
+def split_arguments(text: str) -> tuple[str, dict[str, str]]:
+    """Split `file.urdf.xacro name:=value ...` into the file and its arguments."""
+    match = re.fullmatch(r'(.*?\.xacro)((?:\s+\S+?:=\S*)+)\s*', text, re.DOTALL)
+    if match is None:
+        return text, {}
+    pairs = (item.split(':=', 1) for item in match.group(2).split())
+    return match.group(1), {name: value for name, value in pairs}
+
+
+def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
+    """Expand a xacro file and what it includes.
+
+    Every file is read by `read_text` and refused if it declares entities. Raises
+    DescriptionError, also for an argument that no file declares.
+    """
+    try:
+        import xacro
+    except ImportError:
+        raise DescriptionError(
+            f"'{path}' needs xacro, which is not installed; expand it to .urdf first"
+        ) from None
+    mappings = {str(name): str(value) for name, value in arguments.items()}
+    with _guarded(xacro, path) as declared:
+        try:
+            expanded = xacro.process_file(str(path), mappings=dict(mappings)).toxml()
+        except DescriptionError:
+            raise
+        except RecursionError:
+            raise DescriptionError(
+                f"xacro cannot expand '{path}': a macro or property calls itself without end"
+            ) from None
+        except Exception as error:  # xacro raises many unrelated types
+            text = ' '.join(str(error).split()) or type(error).__name__
+            raise DescriptionError(f"xacro cannot expand '{path}': {text}") from None
+        finally:
+            xacro.substitution_args_context['arg'] = {}
+    for name in mappings:
+        if name not in declared:
+            raise DescriptionError(
+                f"'{path}' has no xacro argument '{name}'; arguments are "
+                f'{", ".join(sorted(declared)) or "none"}'
+            )
+    if len(expanded) > MAX_BYTES:
+        raise DescriptionError(
+            f"'{path}' expands to {len(expanded)} characters; at most {MAX_BYTES}"
+        )
+    # Without xacro's banner comment, which names the machine's folders.
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, remove_comments=True, remove_blank_text=True
+    )
+    root = etree.fromstring(expanded.encode(), parser)
+    return str(etree.tostring(root, pretty_print=True, encoding='unicode'))
+
+
+@contextmanager
+def _guarded(xacro: Any, path: Path) -> Iterator[set[str]]:
+    """Let xacro read files through our checks; yields the arguments that they declare."""
+    declared: set[str] = set()
+    total = 0
+    original = xacro.parse
+
+    def parse(text: Any, filename: str | None = None) -> Any:
+        nonlocal total
+        if text is not None or filename is None or not Path(filename).exists():
+            return original(text, filename)  # which knows about optional includes
+        if len(xacro.filestack) > MAX_DEPTH:
+            raise DescriptionError(
+                f"'{path}' includes files more than {MAX_DEPTH} deep: '{filename}' includes "
+                'itself?'
+            )
+        content = read_text(Path(filename))
+        total += len(content)
+        if total > MAX_TOTAL:
+            raise DescriptionError(
+                f"'{path}' includes more than {MAX_TOTAL} characters ('{filename}' is the last)"
+            )
+        refuse_entities(content, filename)
+        try:
+            document = minidom.parseString(content)
+        except ExpatError as error:
+            raise DescriptionError(f"'{filename}' is not well-formed XML: {error}") from None
+        declared.update(
+            element.getAttribute('name')
+            for element in document.getElementsByTagNameNS(_XACRO, 'arg')
+        )
+        return document
+
+    with _lock:
+        xacro.parse = parse
+        try:
+            yield declared
+        finally:
+            xacro.parse = original

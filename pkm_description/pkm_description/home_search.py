@@ -1,0 +1,205 @@
+"""The search for a closed configuration at home: starts, restarts, what counts as good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.assembly import (
+    CLOSURE_TOLERANCE,
+    Assembly,
+    ClosedConfiguration,
+    Configuration,
+)
+from pkm_description.kinematic_tree import DIRECTION_ROW
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+HOME_TOLERANCE = 1e-6  # [m, rad] between a declared home and the closed one
+_STARTS = 60
+_FEW_STARTS = 20  # where the loops close and only limits or the pose are missed
+_ITERATIONS = 1500  # over all starts
+_REPEATS = 6  # starts that end at the smallest gap seen: it does not close
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What home must be: at the declared pose, or with joints where `guess` has them."""
+
+    home_given: bool
+    guess: Mapping[str, float]
+
+
+class HomeSearch:
+    """Closes one mechanism from the middle of its limits and from random starts.
+
+    Where the platform is held, the legs are independent: those that are good keep their
+    joints, only the others start again.
+    """
+
+    def __init__(self, assembly: Assembly, requirements: Requirements) -> None:
+        self.assembly = assembly
+        self.requirements = requirements
+        tree, home_given = assembly.tree, requirements.home_given
+        self._limits = [assembly.description.joint(name).limit for name in tree.joint_names]
+        self._coordinates = np.array([tree.coordinate_of(n) for n in tree.joint_names], dtype=int)
+        self._free = np.ones(tree.n_v, dtype=bool)
+        if home_given and tree.floating_body >= 0:
+            first = int(tree.coordinate[tree.floating_body])
+            self._free[first : first + 6] = False
+        elif not home_given:
+            actuated = set(assembly.description.actuated_joints)
+            held = [name in requirements.guess and name in actuated for name in tree.joint_names]
+            self._free[self._coordinates[held]] = False
+        self._groups = self._independent_groups()
+
+    def run(self) -> ClosedConfiguration:
+        """Return the best configuration found; whether it is good is for the checks to say."""
+        best = self._search()
+        held = not self.requirements.home_given and not np.all(self._free)
+        if held and any(self.shortfall(best)):
+            self._free[:] = True  # the declared actuators are first guesses only
+            self._groups = self._independent_groups()
+            best = self._search()
+        return best
+
+    def _search(self) -> ClosedConfiguration:
+        tree, description = self.assembly.tree, self.assembly.description
+        lower, upper = self._ranges()
+        joints = 0.5 * (lower + upper)
+        for index, name in enumerate(tree.joint_names):
+            joints[index] = float(self.requirements.guess.get(name, joints[index]))
+        rng = np.random.default_rng(0)
+        best: ClosedConfiguration | None = None
+        gaps: list[float] = []
+        self._iterations = 0
+        for attempt in range(_STARTS):
+            result = self._close(Configuration(joints.copy(), description.home))
+            if best is None or self.shortfall(result) < self.shortfall(best):
+                best = result
+            if not any(self.shortfall(best)):
+                break
+            gaps.append(result.gap)
+            hopeless = bool(np.sum(np.array(gaps) < 1.001 * best.gap) >= _REPEATS)
+            hopeless = hopeless or self._iterations > _ITERATIONS
+            if (best.closed and attempt >= _FEW_STARTS) or (not best.closed and hopeless):
+                break
+            joints = self._next_start(result, rng.uniform(lower, upper))
+        assert best is not None
+        return best
+
+    def _next_start(self, result: ClosedConfiguration, drawn: Floats) -> Floats:
+        """Keep the joints of good groups and those that are held, and draw the others."""
+        kept = ~self._free
+        for rows, coordinates in self._groups:
+            residual = np.abs(result.residual[rows])
+            inside = all(
+                limit.lower - 1e-9 <= value <= limit.upper + 1e-9
+                for limit, value, c in zip(
+                    self._limits, result.configuration.joints, self._coordinates, strict=True
+                )
+                if coordinates[c]
+            )
+            if len(self._groups) > 1 and inside and np.max(residual) < CLOSURE_TOLERANCE:
+                kept |= coordinates
+        return np.where(kept[self._coordinates], result.configuration.joints, drawn)
+
+    def _close(self, start: Configuration) -> ClosedConfiguration:
+        """Close from one start: the platform at home where it is declared and can be there."""
+        assembly, home = self.assembly, self.assembly.description.home
+        near = assembly.close(start, self._free, unwound=True)
+        result = assembly.close(near.configuration, self._free)
+        self._iterations += near.iterations + result.iterations
+        if not self.requirements.home_given:
+            return result
+        if assembly.tree.floating_body >= 0:
+            # With all six degrees of freedom the platform is exactly where it was declared.
+            if result.closed or len(assembly.actuated_coordinates) >= 6:
+                return result
+            start = result.configuration
+        return assembly.close(assembly.close(start, target=home).configuration)
+
+    def _ranges(self) -> tuple[Floats, Floats]:
+        """Finite ranges (n_j,) to draw joints from: the limits, half a turn or 1 m where open."""
+        lower, upper = [], []
+        for name, limit in zip(self.assembly.tree.joint_names, self._limits, strict=True):
+            prismatic = self.assembly.description.joint(name).type == 'prismatic'
+            reach = max(1.0, self.assembly.size) if prismatic else np.pi
+            low, high = limit.lower, limit.upper
+            if not np.isfinite(low):
+                low = high - 2 * reach if np.isfinite(high) else -reach
+            if not np.isfinite(high):
+                high = low + 2 * reach
+            lower.append(low)
+            upper.append(high)
+        return np.array(lower), np.array(upper)
+
+    def _independent_groups(self) -> list[tuple[Mask, Mask]]:
+        """Rows (n_r,) and free coordinates (n_v,) of the groups that share no row."""
+        tree = self.assembly.tree
+        moves = np.vstack([tree.ancestors, np.zeros(tree.n_v, dtype=bool)])
+        touches = (moves[tree.row_parent] != moves[tree.row_child]) & self._free
+        groups = []
+        left = np.any(touches, axis=1)
+        while np.any(left):
+            rows = np.zeros(len(left), dtype=bool)
+            rows[int(np.flatnonzero(left)[0])] = True
+            while True:
+                coordinates = np.any(touches[rows], axis=0)
+                grown = np.any(touches[:, coordinates], axis=1)
+                if np.array_equal(grown, rows):
+                    break
+                rows = grown
+            groups.append((rows, coordinates))
+            left &= ~rows
+        return groups
+
+    # -- what counts as good ------------------------------------------------------
+
+    def shortfall(self, result: ClosedConfiguration) -> tuple[bool, bool, bool, float]:
+        """How a configuration falls short, worst first; all false where it is good."""
+        configuration = result.configuration
+        beyond = 0.0
+        for limit, value in zip(self._limits, configuration.joints, strict=True):
+            beyond += max(0.0, limit.lower - 1e-9 - value, value - limit.upper - 1e-9)
+        away = False
+        if self.requirements.home_given:
+            home = self.assembly.description.home
+            error, _ = self.assembly.pose_rows(configuration, home)
+            away = bool(np.max(np.abs(error)) > HOME_TOLERANCE)
+        flipped = self.flipped_constraint(configuration) is not None
+        open_by = 0.0 if result.closed else result.gap
+        return not result.closed, flipped, away, open_by + beyond
+
+    def outside_joint(self, configuration: Configuration) -> str | None:
+        """Say which joint is outside its limits, if any is."""
+        names = self.assembly.tree.joint_names
+        for name, limit, value in zip(names, self._limits, configuration.joints, strict=True):
+            if not limit.lower - 1e-9 <= value <= limit.upper + 1e-9:
+                return f"joint '{name}' at {value:.6g} (limits {limit.lower:g} to {limit.upper:g})"
+        return None
+
+    def flipped_constraint(self, configuration: Configuration) -> str | None:
+        """Name a constraint whose rows hold with its frames turned against each other."""
+        tree, description = self.assembly.tree, self.assembly.description
+        if not np.any(tree.row_kind == DIRECTION_ROW):
+            return None
+        _, rotation = self.assembly.body_poses(configuration)
+        turn = np.concatenate([rotation, np.eye(3)[None]])
+        for index, constraint in enumerate(description.constraints):
+            if constraint.type in ('spherical', 'universal'):
+                continue
+            row = int(np.flatnonzero(tree.row_constraint == index)[0])
+            r_p = turn[tree.row_parent[row]] @ constraint.parent_origin.rotation
+            r_c = turn[tree.row_child[row]] @ constraint.child_origin.rotation
+            if constraint.type == 'revolute':
+                flipped = (r_p @ constraint.parent_axis) @ (r_c @ constraint.child_axis) < 0
+            else:
+                flipped = np.trace(r_p.T @ r_c) < 2.0
+            if flipped:
+                return constraint.name
+        return None
