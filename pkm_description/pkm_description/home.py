@@ -10,6 +10,7 @@ from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly, Configuration
 from pkm_description.description import Description, Pose, frozen
 from pkm_description.errors import DescriptionError
 from pkm_description.home_search import HOME_TOLERANCE, HomeSearch, Requirements
+from pkm_description.kinematic_tree import POINT_ROW
 from pkm_description.mobility import (
     SINGULAR,
     actuation_margin,
@@ -101,10 +102,11 @@ def _check_closed(search: HomeSearch, configuration: Configuration) -> None:
     if gap >= CLOSURE_TOLERANCE:
         row = int(np.argmax(np.abs(residual)))
         constraint = description.constraints[assembly.tree.row_constraint[row]]
+        unit = 'm' if assembly.tree.row_kind[row] == POINT_ROW else 'rad'
         raise DescriptionError(
             f"constraint '{constraint.name}' ({constraint.parent} to {constraint.child}) stays "
-            f'open by {gap:.3g} {"m" if assembly.tree.row_kind[row] == 0 else "rad"} {where}; it '
-            f'must close below {CLOSURE_TOLERANCE:g}' + _rounding_hint(assembly, gap)
+            f'open by {gap:.3g} {unit} {where}; it must close below {CLOSURE_TOLERANCE:g} {unit}'
+            + _rounding_hint(assembly, gap)
         )
     flipped = search.flipped_constraint(configuration)
     if flipped:
@@ -183,14 +185,10 @@ def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
 
 def _overconstrained_hint(assembly: Assembly, configuration: Configuration) -> str:
     """Say which constraints nearly repeat each other where angles or axes are inexact."""
-    rows = constraint_rows(assembly, configuration)
     _, jacobian = assembly.scaled_closure(configuration)
     singular = np.linalg.svd(jacobian, compute_uv=False)
-    small = singular[(singular > 1e-7 * singular[0]) & (singular < 1e-2 * singular[0])]
+    small = singular[(singular > 1e-7 * singular[0]) & (singular < 1e-3 * singular[0])]
     hint = ''
-    if any(item.redundant for item in rows):
-        names = [f"'{item.name}'" for item in rows if item.redundant]
-        hint += f'. Redundant rows are in {_listed(names)}'
     if len(small):
         rounded = rounded_angles(assembly)
         hint += (

@@ -275,8 +275,8 @@ def _actuator(element: etree._Element) -> Actuator | None:
         meant = similar(interface, INTERFACES)
         if interface not in INTERFACES and meant:
             raise DescriptionError(
-                f"<ros2_control> gives the joint '{name}' the command interface '{interface}'; "
-                f"'{meant}' is meant?"
+                f"<ros2_control> gives the joint '{name}' the command interface "
+                f"'{interface}' (is '{meant}' meant?)"
             )
     if 'effort' not in interfaces:
         return None
@@ -285,7 +285,7 @@ def _actuator(element: etree._Element) -> Actuator | None:
         key = str(parameter.get('name'))
         if key != 'force_constant' and similar(key, ('force_constant',)):
             raise DescriptionError(
-                f"actuated joint '{name}' has the parameter '{key}'; 'force_constant' is meant?"
+                f"actuated joint '{name}' has the parameter '{key}' (is 'force_constant' meant?)"
             )
         if key == 'force_constant':
             try:

@@ -136,8 +136,8 @@ def check_children(
         if meant:
             owner = label(element) if element.get('name') is not None else f'<{element.tag}>'
             raise DescriptionError(
-                f'{owner} has the unknown element <{tag}> (line {child.sourceline}); <{meant}> is '
-                f'meant? Elements are {", ".join(known)}'
+                f'{owner} has the unknown element <{tag}> (line {child.sourceline}; is '
+                f'<{meant}> meant?); elements are {", ".join(known)}'
             )
         strange.append(tag)
     return strange
@@ -150,6 +150,6 @@ def similar(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return `; 'x' is meant?` where a known name resembles the unknown one, else nothing."""
+    """Return ` (is 'x' meant?)` where a known name resembles the unknown one, else nothing."""
     meant = similar(name, known)
-    return f"; '{meant}' is meant?" if meant else ''
+    return f" (is '{meant}' meant?)" if meant else ''

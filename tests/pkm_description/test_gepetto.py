@@ -116,14 +116,14 @@ GOOD = "closed_loop: [['tip_A', 'tip_B']]\ntype: ['3d']\nname_mot: ['mot1', 'mot
 @pytest.mark.parametrize('old, new, message', [
     ("'3d'", "'5d'", "tip_A and tip_B has the unknown type '5d'; types are 3d, 6d"),
     ("type: ['3d']", 'type: []', 'type must give 3d or 6d for each of the 1 closed loops'),
-    ("'tip_B'", "'tip_C'", "frame 'tip_C', which is no link or joint.*'tip_B' is meant"),
+    ("'tip_B'", "'tip_C'", "frame 'tip_C', which is no link or joint.*is 'tip_B' meant"),
     ("'mot2'", "'mot3'", "name_mot names the joint 'mot3'.*joints are mot1"),
     ("'mot2'", "'mot1'", "name_mot lists 'mot1' twice"),
-    ('name_mot', 'name_motor', "unknown key 'name_motor'; 'name_mot' is meant"),
+    ('name_mot', 'name_motor', "unknown key 'name_motor' .is 'name_mot' meant"),
     ('type:', 'joint_name: [elbow1]\njoint_type: [BALL]\ntype:',
      "joint 'elbow1' has the unknown joint_type 'BALL'; types are SPHERICAL, FIXED, UJOINT_XY"),
     ('type:', 'joint_name: [mot1]\njoint_type: [SPHERICAL]\ntype:', "names the joint 'mot1'"),
-    ('type:', 'platform: efector\ntype:', "'efector'.*'effector' is meant"),
+    ('type:', 'platform: efector\ntype:', "'efector'.*is 'effector' meant"),
     ("[['tip_A', 'tip_B']]", "['tip_A', 'tip_B']", 'list of pairs of frame names'),
 ])  # fmt: skip
 def test_mistakes_are_named(tmp_path, old, new, message):
