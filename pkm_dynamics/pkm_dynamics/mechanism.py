@@ -18,6 +18,7 @@ from scipy.linalg import qr
 
 from pkm_description import Description, DescriptionError, Friction
 from pkm_description.assembly import Assembly
+from pkm_description.kinematic_tree import POINT_ROW, KinematicTree
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -48,6 +49,8 @@ class Mechanism(NamedTuple):
     row_parent_direction: Floats
     row_child_direction: Floats
     row_sign: NDArray[np.int64]
+    row_is_triple: NDArray[np.bool_]
+    row_base_axis: Integers
     independent: Integers
     actuated: Integers
     actuated_scalar: Integers
@@ -68,6 +71,43 @@ class Mechanism(NamedTuple):
     friction_parameter: Integers
     transition_velocity: float
     n_parameters: int
+
+
+class Layout(NamedTuple):
+    """What the compiled loops need to know of a mechanism: the few arrays that they index."""
+
+    n_r: int  # closing rows
+    n_v: int  # velocity coordinates
+    n_p: int  # parameters
+    inertial_bodies: int
+    other_parameters: Integers  # friction and rotor parameters, in the order of their columns
+    joint_kind: Integers
+    coordinate: Integers
+    scalar_index: Integers
+    floating_body: int
+    independent: Integers
+    actuated: Integers
+    actuated_scalar: Integers
+    independent_is_platform: bool
+    component_start: Integers
+    component_coordinates: Integers
+    component_rows: Integers
+    component_home_sign: Floats
+    actuation_home_sign: float
+    length_scale: float
+
+
+def layout_of(m: Mechanism) -> Layout:
+    """Pick what the compiled loops need."""
+    same = {name: getattr(m, name) for name in Layout._fields if name in Mechanism._fields}
+    return Layout(
+        n_r=len(m.row_kind),
+        n_v=m.row_sign.shape[1],
+        n_p=m.n_parameters,
+        inertial_bodies=len(m.inertial_body),
+        other_parameters=np.concatenate([m.friction_parameter, m.rotor_parameter]),
+        **same,
+    )
 
 
 class ParameterTable(NamedTuple):
@@ -104,6 +144,7 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         mapping[coordinates] = -np.linalg.solve(
             jacobian[np.ix_(rows, coordinates)], jacobian[np.ix_(rows, independent)]
         )
+    triple, base_axis = _base_axes(tree, rows)
     position, _ = assembly.body_poses(home)
     table, terms = _parameters(assembly)
     friction = np.array(terms.friction, dtype=np.int64).reshape(-1, 4)
@@ -125,6 +166,8 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         row_parent_direction=tree.row_parent_direction,
         row_child_direction=tree.row_child_direction,
         row_sign=sign,
+        row_is_triple=triple,
+        row_base_axis=base_axis,
         independent=independent,
         actuated=actuated,
         actuated_scalar=np.array(
@@ -179,6 +222,24 @@ def _row_signs(assembly: Assembly) -> NDArray[np.int64]:
         moves_parent = tree.ancestors[parent] if parent >= 0 else none
         sign[row] = moves_child.astype(np.int64) - moves_parent.astype(np.int64)
     return sign
+
+
+def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[NDArray[np.bool_], Integers]:
+    """Which rows are one of three that close a point, and along which base axis they may count.
+
+    Where all three are chosen, the base's axes serve as well as the parent body's.
+    """
+    triple = np.zeros(len(tree.row_kind), dtype=bool)
+    axis = np.full(len(tree.row_kind), -1, dtype=np.int64)
+    for constraint in np.unique(tree.row_constraint):
+        points = np.flatnonzero(
+            (tree.row_constraint == constraint) & (tree.row_kind == POINT_ROW)
+        )
+        if len(points) == 3:
+            triple[points] = True
+            if np.all(np.isin(points, chosen)):
+                axis[points] = np.arange(3)
+    return triple, axis
 
 
 def _components(

@@ -20,9 +20,10 @@ from pkm_description.assembly import Assembly, Configuration
 from pkm_description.description import Pose
 from pkm_dynamics.base_parameters import BaseParameters, build_base_parameters
 from pkm_dynamics.body_motion import BodyMotion, build_body_motion
+from pkm_dynamics.codegen.program_set import Code, ProgramSet
 from pkm_dynamics.kernels import closure, dynamics
 from pkm_dynamics.kernels import motion as kinematics
-from pkm_dynamics.mechanism import build_mechanism
+from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
 from pkm_dynamics.tree_geometry import TreeLayout
 
@@ -73,6 +74,8 @@ class ClosedChainModel:
         self.description = description
         self._assembly = Assembly(description)
         self._mechanism, table = build_mechanism(self._assembly)
+        self._programs = ProgramSet(self._mechanism)
+        self._layout = layout_of(self._mechanism)
         home = self._assembly.home()
         self.actuated_joints = list(description.actuated_joints)
         self.joint_names = list(self._assembly.tree.joint_names)
@@ -186,8 +189,9 @@ class ClosedChainModel:
         qdd = self._check_actuators(qdd, 'qdd', len(q))
         joints, position, rotation = self._joints_of_actuators(q, initial)
         velocity, acceleration, twist, twist_dot = kinematics.joint_motion(
-            self._mechanism, closure.BY_ACTUATORS, joints, position, rotation, qd, qdd
-        )
+            self._layout, self._motion_code(closure.BY_ACTUATORS), closure.BY_ACTUATORS, joints,
+            position, rotation, qd, qdd,
+        )  # fmt: skip
         return PlatformMotion(
             position, rotation, twist, twist_dot, joints, velocity, acceleration
         )
@@ -201,7 +205,7 @@ class ClosedChainModel:
             )
         mode, joints, p, r, rates, rates_dot = self._state(motion)
         velocity, acceleration, _, _ = kinematics.joint_motion(
-            self._mechanism, mode, joints, p, r, rates, rates_dot
+            self._layout, self._motion_code(mode), mode, joints, p, r, rates, rates_dot
         )
         return JointStates(joints, velocity, acceleration)
 
@@ -229,12 +233,14 @@ class ClosedChainModel:
         p = samples(position, 'position', (3,))
         r = rotations(rotation, 'rotation', len(p))
         joints = self._joints_of_poses(p, r, None)
-        return kinematics.actuator_jacobians(self._mechanism, joints, p.copy(), r.copy())
+        return kinematics.actuator_jacobians(
+            self._layout, self._programs.code('systems'), joints, p.copy(), r.copy()
+        )
 
     def platform_jacobian(self, q: ArrayLike) -> Floats:
         """Platform twist [v; omega] from the actuators' rates (N, 6, n_a)."""
         joints, p, r = self._joints_of_actuators(self._check_actuators(q, 'q'), None)
-        return kinematics.platform_jacobians(self._mechanism, joints, p, r)
+        return self._platform_jacobians(joints, p, r)
 
     def body_motion(self, motion: PlatformMotion) -> BodyMotion:
         """Motion of every body and its Jacobian from the actuators' rates."""
@@ -258,30 +264,26 @@ class ClosedChainModel:
         `parameters` (n_p,) are standard parameters; the description's when absent.
         """
         values = self._check_parameters(parameters)
-        return dynamics.inverse_dynamics(self._mechanism, *self._state(motion), values)
+        mode, *state = self._state(motion)
+        code = self._force_code()
+        return dynamics.inverse_dynamics(self._layout, code, mode, *state, values)
 
     def states_and_forces(
         self, motion: PlatformMotion, parameters: ArrayLike | None = None
     ) -> tuple[JointStates, Floats]:
         """`joint_states` and `inverse_dynamics` of a motion in one pass, for control loops."""
         values = self._check_parameters(parameters)
-        guess = motion.joint_positions
-        if not self.platform_determines_joints or guess is None:
-            states = self.joint_states(motion)
-            known = PlatformMotion(
-                motion.position, motion.rotation, motion.twist, motion.acceleration, *states
-            )
-            return states, self.inverse_dynamics(known, values)
-        joints, velocity, acceleration, forces, residual, status = dynamics.states_and_forces(
-            self._mechanism, motion.position.copy(), motion.rotation.copy(), motion.twist.copy(),
-            motion.acceleration.copy(), self._check_guess(guess).copy(), *self._home, values,
-        )  # fmt: skip
-        self._raise_failures(status, residual, 'platform pose')
+        mode, joints, *state = self._state(motion)
+        velocity, acceleration, forces = dynamics.states_and_forces(
+            self._layout, self._force_code(), mode, joints, *state, values
+        )
         return JointStates(joints, velocity, acceleration), forces
 
     def regressor(self, motion: PlatformMotion) -> Floats:
         """Force per standard parameter (N, n_a, n_p): regressor @ parameters are the forces."""
-        return dynamics.regressor(self._mechanism, *self._state(motion))
+        mode, *state = self._state(motion)
+        code = self._motion_code(mode, 'columns', 'inertial')
+        return dynamics.regressor(self._layout, code, mode, *state)
 
     def base_parameters(self, shared: bool = False, reduced: bool = False) -> BaseParameters:
         """Identifiable combinations of the standard parameters.
@@ -295,6 +297,27 @@ class ClosedChainModel:
         return self._base[key]
 
     # -- internals ----------------------------------------------------------------
+
+    def _position_code(self) -> Code:
+        hanging = ('pose',) if self._mechanism.floating_body < 0 else ()
+        inside = ('approach',) if self._programs.inline else ()
+        return self._programs.code('systems', *hanging, *inside)
+
+    def _motion_code(self, mode: int, *further: str) -> Code:
+        if not self._programs.inline:
+            return self._programs.code('systems', 'bias', 'platform', *further)
+        given = mode == closure.BY_PLATFORM or not self._mechanism.independent_is_platform
+        return self._programs.code('kinematics' if given else 'actuated', *further)
+
+    def _force_code(self) -> Code:
+        inside = ('dynamics',)
+        return self._programs.code(
+            *(inside if self._programs.inline else ('systems', 'bias', 'forces'))
+        )
+
+    def _platform_jacobians(self, joints: Floats, p: Floats, r: Floats) -> Floats:
+        code = self._programs.code('systems', 'twist')
+        return kinematics.platform_jacobians(self._layout, code, joints, p, r)
 
     def _actuated(self, joints: Floats) -> Floats:
         return joints[:, self._mechanism.actuated_scalar]
@@ -354,7 +377,8 @@ class ClosedChainModel:
         return self._state_of_pose_motion(motion)
 
     def _check_closed(self, joints: Floats, p: Floats, r: Floats) -> None:
-        gaps = closure.closure_gaps(self._mechanism, joints, p, r)
+        code = self._programs.code('systems')
+        gaps = closure.closure_gaps(self._layout, code, joints, p, r)
         worst = int(np.argmax(gaps)) if len(gaps) else 0
         if len(gaps) and gaps[worst] > _STATE_TOLERANCE * (1.0 + self.length_scale):
             raise KinematicsError(
@@ -373,12 +397,13 @@ class ClosedChainModel:
             )
         p, r = motion.position.copy(), motion.rotation.copy()
         joints = self._joints_of_poses(p, r, motion.joint_positions)
-        jacobian = kinematics.platform_jacobians(self._mechanism, joints, p, r)
+        jacobian = self._platform_jacobians(joints, p, r)
         rates = _least_squares(jacobian, motion.twist, 'twist')
         zero = np.zeros_like(rates)
         _, _, _, bias = kinematics.joint_motion(
-            self._mechanism, closure.BY_ACTUATORS, joints, p, r, rates, zero
-        )
+            self._layout, self._motion_code(closure.BY_ACTUATORS), closure.BY_ACTUATORS, joints,
+            p, r, rates, zero,
+        )  # fmt: skip
         rates_dot = _least_squares(jacobian, motion.acceleration - bias, 'acceleration')
         return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
 
@@ -388,10 +413,16 @@ class ClosedChainModel:
             return self._joints_of_restricted_poses(p, r, guess)
         per_sample = guess is not None
         start = self._home[0][None] if guess is None else self._check_guess(guess).copy()
-        joints, _, _, residual, status = closure.solve_positions(
-            self._mechanism, closure.BY_PLATFORM, p.copy(), r.copy(),
-            np.zeros((0, self.n_a)), start, per_sample, *self._home,
-        )  # fmt: skip
+        if self._programs.inline:
+            code = self._programs.code('newton', 'branch', 'systems')
+            joints, residual, status = closure.close_poses(
+                self._layout, code, p.copy(), r.copy(), start, per_sample, *self._home
+            )
+        else:
+            joints, _, _, residual, status = closure.solve_positions(
+                self._layout, self._position_code(), closure.BY_PLATFORM, p.copy(), r.copy(),
+                np.zeros((0, self.n_a)), start, per_sample, *self._home,
+            )  # fmt: skip
         self._raise_failures(status, residual, 'platform pose')
         return joints
 
@@ -418,7 +449,7 @@ class ClosedChainModel:
         for _ in range(50):
             joints, position, rotation = self._joints_of_actuators(q[None], joints[0])
             error = np.concatenate([p - position[0], _rotation_error(r, rotation[0])])
-            jacobian = kinematics.platform_jacobians(self._mechanism, joints, position, rotation)[0]
+            jacobian = self._platform_jacobians(joints, position, rotation)[0]
             step = np.linalg.lstsq(jacobian, error, rcond=None)[0]
             if np.max(np.abs(step)) < 1e-11:
                 break
@@ -437,13 +468,13 @@ class ClosedChainModel:
         home_joints, home_p, home_r = self._home
         start = self._initial(initial)
         joints, p, r, residual, status = closure.solve_positions(
-            self._mechanism, closure.BY_ACTUATORS, np.zeros((0, 3)), np.zeros((0, 3, 3)), q,
-            start[0][None], False, *start,
+            self._layout, self._position_code(), closure.BY_ACTUATORS, np.zeros((0, 3)),
+            np.zeros((0, 3, 3)), q, start[0][None], False, *start,
         )  # fmt: skip
         if np.any(status) and initial is not None:
             joints, p, r, residual, status = closure.solve_positions(
-                self._mechanism, closure.BY_ACTUATORS, np.zeros((0, 3)), np.zeros((0, 3, 3)), q,
-                home_joints[None], False, home_joints, home_p, home_r,
+                self._layout, self._position_code(), closure.BY_ACTUATORS, np.zeros((0, 3)),
+                np.zeros((0, 3, 3)), q, home_joints[None], False, home_joints, home_p, home_r,
             )  # fmt: skip
         self._raise_failures(status, residual, 'actuator position')
         return joints, p, r

@@ -1,4 +1,4 @@
-"""Positions: body poses, closing rows, their linear systems, Newton with step control.
+"""Positions: linear systems of the closing rows, Newton with step control.
 
 A Newton step moves the independent coordinates towards their target and the dependent
 ones so that the loops stay closed to first order; steps are bounded, so a distant
@@ -9,178 +9,65 @@ from __future__ import annotations
 
 import numpy as np
 
-from pkm_description.kinematic_tree import (
-    BASE,
-    FIXED,
-    FLOATING,
-    POINT_ROW,
-    PRISMATIC,
-    REVOLUTE,
-)
+from pkm_description.kinematic_tree import FIXED, FLOATING, PRISMATIC
+from pkm_dynamics.codegen.machine_code import LANES
+from pkm_dynamics.codegen.programs import LARGEST_STEP, STEP_TOLERANCE
 from pkm_dynamics.kernels.decorator import compiled
+from pkm_dynamics.kernels.generated import evaluate
 from pkm_dynamics.kernels.vectors import (
-    axis_rotation_into,
     factor,
     multiply_into,
-    rotate_into,
     rotation_vector_into,
     solve,
     vector_rotation_into,
 )
-from pkm_dynamics.kernels.work import make_work
+from pkm_dynamics.kernels.work import block_of, make_work, put, put_configuration
 
 CONVERGED, NOT_CONVERGED, SINGULAR, WRONG_BRANCH = 0, 1, 2, 3
 BY_PLATFORM, BY_ACTUATORS = 0, 1
-STEP_TOLERANCE = 1e-11
 # Of rows that were left out as redundant; the chosen ones close with the last step.
 RESIDUAL_TOLERANCE = 1e-6
-LARGEST_STEP = 0.3
 MAX_ITERATIONS = 60
+_BLOCK_ITERATIONS = 12
 
 
 @compiled
-def place_bodies(m, w, joints, p_platform, r_platform):
-    """Poses of all bodies and screws of all coordinates."""
-    for body in range(len(m.parent)):
-        above, kind = m.parent[body], m.joint_kind[body]
-        position, rotation = w.position[body], w.rotation[body]
-        if kind == FLOATING:
-            position[:] = p_platform
-            rotation[:, :] = r_platform
-        elif above == BASE:
-            position[:] = m.origin_position[body]
-            rotation[:, :] = m.origin_rotation[body]
-        else:
-            rotate_into(w.rotation[above], m.origin_position[body], position)
-            for i in range(3):
-                position[i] += w.position[above, i]
-            multiply_into(w.rotation[above], m.origin_rotation[body], rotation)
-        if kind == REVOLUTE:
-            axis_rotation_into(m.axis[body], joints[m.scalar_index[body]], w.m1)
-            w.m2[:, :] = rotation
-            multiply_into(w.m2, w.m1, rotation)
-        if kind == FIXED:
-            continue
-        first = m.coordinate[body]
-        if kind == FLOATING:
-            for i in range(3):
-                for j in range(6):
-                    w.screws[first + i, j] = 0.0
-                    w.screws[first + 3 + i, j] = 0.0
-                w.screws[first + i, i] = 1.0
-                w.screws[first + 3 + i, 3 + i] = 1.0
-            x, y, z = position[0], position[1], position[2]
-            w.screws[first + 3, 1], w.screws[first + 3, 2] = z, -y
-            w.screws[first + 4, 0], w.screws[first + 4, 2] = -z, x
-            w.screws[first + 5, 0], w.screws[first + 5, 1] = y, -x
-            continue
-        rotate_into(rotation, m.axis[body], w.a)
-        screw = w.screws[first]
-        if kind == PRISMATIC:
-            value = joints[m.scalar_index[body]]
-            for i in range(3):
-                position[i] += value * w.a[i]
-                screw[i] = w.a[i]
-                screw[3 + i] = 0.0
-        else:
-            screw[0] = position[1] * w.a[2] - position[2] * w.a[1]
-            screw[1] = position[2] * w.a[0] - position[0] * w.a[2]
-            screw[2] = position[0] * w.a[1] - position[1] * w.a[0]
-            for i in range(3):
-                screw[3 + i] = w.a[i]
-
-
-@compiled
-def close_rows(m, w):
-    """Directions, points, residuals and wrenches of all closing rows."""
-    for row in range(len(m.row_kind)):
-        parent, child = m.row_parent[row], m.row_child[row]
-        direction, other, point = w.row_direction[row], w.row_other[row], w.row_point[row]
-        wrench = w.row[row]
-        for i in range(3):
-            if parent == BASE:
-                direction[i] = m.row_parent_direction[row, i]
-            else:
-                direction[i] = 0.0
-                for j in range(3):
-                    direction[i] += w.rotation[parent, i, j] * m.row_parent_direction[row, j]
-            if child == BASE:
-                other[i] = m.row_child_direction[row, i]
-                point[i] = m.row_child_point[row, i]
-            else:
-                other[i] = 0.0
-                point[i] = w.position[child, i]
-                for j in range(3):
-                    other[i] += w.rotation[child, i, j] * m.row_child_direction[row, j]
-                    point[i] += w.rotation[child, i, j] * m.row_child_point[row, j]
-        residual = 0.0
-        if m.row_kind[row] == POINT_ROW:
-            for i in range(3):
-                gap = point[i]
-                if parent == BASE:
-                    gap -= m.row_parent_point[row, i]
-                else:
-                    gap -= w.position[parent, i]
-                    for j in range(3):
-                        gap -= w.rotation[parent, i, j] * m.row_parent_point[row, j]
-                residual += direction[i] * gap
-                wrench[i] = direction[i]
-            arm = point
-        else:
-            for i in range(3):
-                residual += direction[i] * other[i]
-                wrench[i] = 0.0
-            arm = other
-        wrench[3] = arm[1] * direction[2] - arm[2] * direction[1]
-        wrench[4] = arm[2] * direction[0] - arm[0] * direction[2]
-        wrench[5] = arm[0] * direction[1] - arm[1] * direction[0]
-        w.residual[row] = residual
-
-
-@compiled
-def row_entry(m, w, row, coordinate):
-    """One entry of the closing rows' Jacobian."""
-    sign = m.row_sign[row, coordinate]
-    if sign == 0:
-        return 0.0
-    total = 0.0
-    for i in range(6):
-        total += w.screws[coordinate, i] * w.row[row, i]
-    return sign * total
-
-
-@compiled
-def linearise(m, w):
-    """Factor the components' systems and fill the mapping; returns a status."""
-    n_i, n_a = len(m.independent), len(m.actuated)
+def linearise(m, w, lane):
+    """Factor one lane's systems and fill its mapping from `systems`' outputs; returns a status."""
+    n_i, n_a, n_r = len(m.independent), len(m.actuated), m.n_r
+    mapping = w.mapping[lane]
     status = CONVERGED
     for i in range(n_i):
         for j in range(n_i):
-            w.mapping[m.independent[i], j] = 1.0 if i == j else 0.0
+            mapping[m.independent[i], j] = 1.0 if i == j else 0.0
+    entry = n_r
+    coupling = n_r
+    for c in range(len(m.component_start) - 1):
+        coupling += (m.component_start[c + 1] - m.component_start[c]) ** 2
     for c in range(len(m.component_start) - 1):
         start, end = m.component_start[c], m.component_start[c + 1]
         n = end - start
-        system = w.systems[c]
+        system = w.systems[lane, c]
         for i in range(n):
             for j in range(n):
-                system[i, j] = row_entry(
-                    m, w, m.component_rows[start + i], m.component_coordinates[start + j]
-                )
-        determinant = factor(system, n, w.pivots[c])
+                system[i, j] = w.outputs[entry, lane]
+                entry += 1
+        determinant = factor(system, n, w.pivots[lane, c])
         if determinant == 0.0:
             return SINGULAR
         if determinant * m.component_home_sign[c] < 0.0:
             status = WRONG_BRANCH
         for k in range(n_i):
             for i in range(n):
-                w.right[i] = -row_entry(m, w, m.component_rows[start + i], m.independent[k])
-            solve(system, n, w.pivots[c], w.right)
+                w.right[i] = -w.outputs[coupling + n_i * (start + i) + k, lane]
+            solve(system, n, w.pivots[lane, c], w.right)
             for i in range(n):
-                w.mapping[m.component_coordinates[start + i], k] = w.right[i]
+                mapping[m.component_coordinates[start + i], k] = w.right[i]
+    actuation = w.actuation[lane]
     for i in range(n_a):
         for j in range(n_i):
-            w.actuation[i, j] = w.mapping[m.actuated[i], j]
-    determinant = factor(w.actuation, n_a, w.actuation_pivots)
+            actuation[i, j] = mapping[m.actuated[i], j]
+    determinant = factor(actuation, n_a, w.actuation_pivots[lane])
     if determinant == 0.0:
         return SINGULAR
     if determinant * m.actuation_home_sign < 0.0:
@@ -189,15 +76,14 @@ def linearise(m, w):
 
 
 @compiled
-def dependent_solution(m, w, rows, out):
-    """Out (n_v,): dependent coordinates that answer `rows` (n_r,); zero elsewhere."""
-    out[:] = 0.0
+def dependent_solution(m, w, lane, chosen, out):
+    """Dependent entries of `out` (n_v,) that answer the chosen rows `chosen` (n_d,)."""
     for c in range(len(m.component_start) - 1):
         start, end = m.component_start[c], m.component_start[c + 1]
         n = end - start
         for i in range(n):
-            w.right[i] = rows[m.component_rows[start + i]]
-        solve(w.systems[c], n, w.pivots[c], w.right)
+            w.right[i] = chosen[start + i]
+        solve(w.systems[lane, c], n, w.pivots[lane, c], w.right)
         for i in range(n):
             out[m.component_coordinates[start + i]] = w.right[i]
 
@@ -222,57 +108,86 @@ def independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r):
         missing = q_target[i] - joints[m.actuated_scalar[i]]
         w.right[i] = missing - w.change[m.actuated[i]]
     if m.independent_is_platform:
-        solve(w.actuation, n_a, w.actuation_pivots, w.right)
+        solve(w.actuation[0], n_a, w.actuation_pivots[0], w.right)
     for i in range(n_i):
         step[i] = w.right[i]
 
 
 @compiled
-def newton(m, w, mode, p_target, r_target, q_target, joints, p, r, largest):
-    """Move `joints`, `p`, `r` in place to the target; leaves `w` at the solution."""
-    n_v, n_i = m.row_sign.shape[1], len(m.independent)
+def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
+    """Full Newton step of lane 0 in `w.change` (n_v,); returns a status, fills `w.gap`."""
+    n_v, n_i, n_d = m.n_v, len(m.independent), len(m.component_rows)
+    row = put_configuration(w, 0, joints, p, r)
+    if code.inline and mode == BY_ACTUATORS:
+        put(w, 0, row, q_target)
+        evaluate(code.approach, w.inputs, w.no_parameters, w.outputs)
+        w.change[:] = w.outputs[:n_v, 0]
+        w.gap[0] = w.outputs[n_v, 0]
+        branch = w.outputs[n_v + 1, 0]
+        if branch == 0.0 or not np.isfinite(branch):
+            return SINGULAR
+        return CONVERGED if branch > 0.0 else WRONG_BRANCH
+    evaluate(code.systems, w.inputs, w.no_parameters, w.outputs)
+    w.gap[0] = 0.0
+    for i in range(m.n_r):
+        w.gap[0] = max(w.gap[0], abs(w.outputs[i, 0]))
+    for i in range(n_d):
+        w.chosen[i] = -w.outputs[m.component_rows[i], 0]
+    status = linearise(m, w, 0)
+    if status == SINGULAR:
+        return SINGULAR
+    w.change[:] = 0.0
+    dependent_solution(m, w, 0, w.chosen, w.change)
+    independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r)
+    for k in range(n_v):
+        for j in range(n_i):
+            w.change[k] += w.mapping[0, k, j] * w.independent[j]
+    return status
+
+
+@compiled
+def newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest):
+    """Move `joints`, `p`, `r` in place to the target; uses lane 0."""
     for _ in range(MAX_ITERATIONS):
-        place_bodies(m, w, joints, p, r)
-        close_rows(m, w)
-        status = linearise(m, w)
+        status = newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r)
         if status == SINGULAR:
             return SINGULAR
-        dependent_solution(m, w, w.residual, w.change)
-        for k in range(n_v):
-            w.change[k] = -w.change[k]
-        independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r)
-        for k in range(n_v):
-            for j in range(n_i):
-                w.change[k] += w.mapping[k, j] * w.independent[j]
-        longest = 0.0
-        for body in range(len(m.parent)):
-            first, kind = m.coordinate[body], m.joint_kind[body]
-            if kind == FIXED:
-                continue
-            if kind == FLOATING:
-                for i in range(3):
-                    longest = max(longest, abs(w.change[first + i]) / m.length_scale)
-                    longest = max(longest, abs(w.change[first + 3 + i]))
-            elif kind == PRISMATIC:
-                longest = max(longest, abs(w.change[first]) / m.length_scale)
-            else:
-                longest = max(longest, abs(w.change[first]))
+        longest = largest_change(m, w.change)
         if not np.isfinite(longest):
             return NOT_CONVERGED
         if longest < STEP_TOLERANCE:
-            for row in range(len(w.residual)):
-                if abs(w.residual[row]) > RESIDUAL_TOLERANCE * (1.0 + m.length_scale):
-                    return NOT_CONVERGED
-            return status
-        scale = min(1.0, largest / longest)
-        move(m, w, scale, joints, p, r)
+            closed = w.gap[0] <= RESIDUAL_TOLERANCE * (1.0 + m.length_scale)
+            return status if closed else NOT_CONVERGED
+        move(m, w, min(1.0, largest / longest), joints, p, r)
     return NOT_CONVERGED
+
+
+@compiled
+def largest_change(m, change):
+    """Largest change of a coordinate: angles [rad], lengths in units of the mechanism's size."""
+    longest = 0.0
+    for value in change:
+        if not np.isfinite(value):
+            return np.inf
+    for body in range(len(m.joint_kind)):
+        first, kind = m.coordinate[body], m.joint_kind[body]
+        if kind == FIXED:
+            continue
+        if kind == FLOATING:
+            for i in range(3):
+                longest = max(longest, abs(change[first + i]) / m.length_scale)
+                longest = max(longest, abs(change[first + 3 + i]))
+        elif kind == PRISMATIC:
+            longest = max(longest, abs(change[first]) / m.length_scale)
+        else:
+            longest = max(longest, abs(change[first]))
+    return longest
 
 
 @compiled
 def move(m, w, scale, joints, p, r):
     """Apply `scale` times the change to the configuration."""
-    for body in range(len(m.parent)):
+    for body in range(len(m.joint_kind)):
         first = m.coordinate[body]
         if m.scalar_index[body] >= 0:
             joints[m.scalar_index[body]] += scale * w.change[first]
@@ -286,7 +201,9 @@ def move(m, w, scale, joints, p, r):
 
 
 @compiled
-def search(m, w, mode, p_target, r_target, q_target, joints, p, r, home_joints, home_p, home_r):
+def search(
+    m, code, w, mode, p_target, r_target, q_target, joints, p, r, home_joints, home_p, home_r
+):
     """Close one sample from where `joints`, `p`, `r` stand, else from home in short steps."""
     result = NOT_CONVERGED
     for attempt in range(2):
@@ -295,38 +212,38 @@ def search(m, w, mode, p_target, r_target, q_target, joints, p, r, home_joints, 
             p[:] = home_p
             r[:, :] = home_r
         largest = LARGEST_STEP if attempt == 0 else 0.2 * LARGEST_STEP
-        result = newton(m, w, mode, p_target, r_target, q_target, joints, p, r, largest)
+        result = newton(
+            m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest
+        )
         if result == CONVERGED:
             break
     return result
 
 
 @compiled
-def largest_residual(w):
-    """Largest residual of the closing rows [m, 1]."""
-    largest = 0.0
-    for row in range(len(w.residual)):
-        largest = max(largest, abs(w.residual[row]))
-    return largest
-
-
-@compiled
-def closure_gaps(m, joints, p, r):
+def closure_gaps(m, code, joints, p, r):
     """Largest residual (N,) [m, 1] of the closing rows of given configurations."""
-    gaps = np.empty(len(joints))
+    n = len(joints)
+    gaps = np.zeros(n)
     w = make_work(m)
-    for k in range(len(joints)):
-        place_bodies(m, w, joints[k], p[k], r[k])
-        close_rows(m, w)
-        gaps[k] = largest_residual(w)
+    for first in range(0, n, LANES):
+        count = block_of(first, n)
+        for lane in range(count):
+            put_configuration(w, lane, joints[first + lane], p[first + lane], r[first + lane])
+        evaluate(code.systems, w.inputs, w.no_parameters, w.outputs)
+        for lane in range(count):
+            for row in range(m.n_r):
+                gap = abs(w.outputs[row, lane])
+                if not gap <= gaps[first + lane]:
+                    gaps[first + lane] = gap
     return gaps
 
 
 @compiled
 def solve_positions(
-    m, mode, p_target, r_target, q_target, guess, per_sample, home_joints, home_p, home_r
+    m, code, mode, p_target, r_target, q_target, guess, per_sample, home_joints, home_p, home_r
 ):
-    """Close every sample of a batch.
+    """Close every sample of a batch, one after another.
 
     `guess` (N, n_j) starts each sample where `per_sample`, else its first row starts the
     first sample and every later one starts at its predecessor. A sample that fails is
@@ -358,11 +275,98 @@ def solve_positions(
         else:
             p[k], r[k] = home_p, home_r
         status[k] = search(
-            m, w, mode, pt, rt, qt, joints[k], p[k], r[k], home_joints, home_p, home_r
+            m, code, w, mode, pt, rt, qt, joints[k], p[k], r[k], home_joints, home_p, home_r
         )
         if status[k] == CONVERGED:
             last = k
-        residual[k] = largest_residual(w)
-        if m.floating_body < 0:
-            p[k], r[k] = w.position[m.platform_body], w.rotation[m.platform_body]
+        residual[k] = w.gap[0]
+    if m.floating_body < 0:
+        platform_poses(m, code, w, joints, p, r)
     return joints, p, r, residual, status
+
+
+@compiled
+def platform_poses(m, code, w, joints, p, r):
+    """Fill positions (N, 3) and rotations (N, 3, 3) of a platform that hangs on joints."""
+    n = len(joints)
+    for first in range(0, n, LANES):
+        count = block_of(first, n)
+        for lane in range(count):
+            put_configuration(w, lane, joints[first + lane], p[first + lane], r[first + lane])
+        evaluate(code.pose, w.inputs, w.no_parameters, w.outputs)
+        for lane in range(count):
+            for i in range(3):
+                p[first + lane, i] = w.outputs[i, lane]
+                for j in range(3):
+                    r[first + lane, i, j] = w.outputs[3 + 3 * i + j, lane]
+
+
+@compiled
+def close_block(m, code, w, first, count, p, r, joints, status):
+    """Newton of a block of samples at given platform poses, from what `joints` hold."""
+    n_j = joints.shape[1]
+    for lane in range(LANES):
+        k = first + min(lane, count - 1)
+        put_configuration(w, lane, joints[k], p[k], r[k])
+    closed = False
+    for _ in range(_BLOCK_ITERATIONS):
+        evaluate(code.newton, w.inputs, w.no_parameters, w.outputs)
+        w.inputs[:n_j] = w.outputs[:n_j]
+        closed = True
+        for lane in range(LANES):
+            if not w.outputs[n_j, lane] < STEP_TOLERANCE:
+                closed = False
+        if closed:
+            break
+    for lane in range(count):
+        ok = w.outputs[n_j, lane] < STEP_TOLERANCE
+        status[first + lane] = CONVERGED if ok else NOT_CONVERGED
+        for i in range(n_j):
+            joints[first + lane, i] = w.inputs[i, lane]
+    evaluate(code.branch, w.inputs, w.no_parameters, w.outputs)
+    for lane in range(count):
+        if not w.outputs[0, lane] > 0.0:
+            status[first + lane] = WRONG_BRANCH
+
+
+@compiled
+def close_poses(m, code, p, r, guess, per_sample, home_joints, home_p, home_r):
+    """Joints (N, n_j), residuals and statuses (N,) at platform poses, a block at a time.
+
+    Started as in `solve_positions`; a block starts at the last closed sample before it,
+    and samples that do not close so are searched for one by one.
+    """
+    n, n_j = len(p), len(home_joints)
+    joints = np.empty((n, n_j))
+    status, residual = np.zeros(n, np.int64), np.zeros(n)
+    w = make_work(m)
+    none_q, pose_p, pose_r = np.zeros(len(m.actuated)), np.empty(3), np.empty((3, 3))
+    last = -1
+    for first in range(0, n, LANES):
+        count = block_of(first, n)
+        for k in range(first, first + count):
+            if per_sample:
+                joints[k] = guess[k]
+            elif last >= 0:
+                joints[k] = joints[last]
+            else:
+                joints[k] = guess[0]
+        close_block(m, code, w, first, count, p, r, joints, status)
+        for k in range(first, first + count):
+            if status[k] != CONVERGED:
+                near = last
+                for other in range(first, first + count):
+                    if status[other] == CONVERGED and (near < first or other < k):
+                        near = other
+                joints[k] = joints[near] if near >= 0 else home_joints
+                pose_p[:] = p[near] if near >= 0 else home_p
+                pose_r[:, :] = r[near] if near >= 0 else home_r
+                status[k] = search(
+                    m, code, w, BY_PLATFORM, p[k], r[k], none_q, joints[k], pose_p, pose_r,
+                    home_joints, home_p, home_r,
+                )  # fmt: skip
+                residual[k] = w.gap[0]
+        for k in range(first, first + count):
+            if status[k] == CONVERGED:
+                last = k
+    return joints, residual, status

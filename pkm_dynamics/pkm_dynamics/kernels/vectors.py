@@ -10,22 +10,6 @@ from pkm_dynamics.kernels.decorator import compiled
 
 
 @compiled
-def rotate_into(rotation, vector, out):
-    """Out (3,) = rotation (3, 3) vector (3,)."""
-    x, y, z = vector[0], vector[1], vector[2]
-    for i in range(3):
-        out[i] = rotation[i, 0] * x + rotation[i, 1] * y + rotation[i, 2] * z
-
-
-@compiled
-def rotate_back_into(rotation, vector, out):
-    """Out (3,) = rotation^T vector (3,)."""
-    x, y, z = vector[0], vector[1], vector[2]
-    for i in range(3):
-        out[i] = rotation[0, i] * x + rotation[1, i] * y + rotation[2, i] * z
-
-
-@compiled
 def multiply_into(a, b, out):
     """Out (3, 3) = a b; `out` must be another array than `a` and `b`."""
     for i in range(3):

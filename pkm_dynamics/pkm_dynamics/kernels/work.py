@@ -1,4 +1,4 @@
-"""Scratch arrays of one sample, allocated once a batch."""
+"""Scratch arrays of one block of samples, allocated once a batch."""
 
 from __future__ import annotations
 
@@ -6,65 +6,97 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pkm_dynamics.codegen.machine_code import LANES
 from pkm_dynamics.kernels.decorator import compiled
 
 
 class Work(NamedTuple):
-    """State of one sample in base axes; twists and wrenches about the base origin."""
+    """Inputs and outputs of the generated functions, and each lane's linear systems."""
 
-    position: np.ndarray  # (n_b, 3) body origins [m]
-    rotation: np.ndarray  # (n_b, 3, 3)
-    screws: np.ndarray  # (n_v, 6) [v0; omega] per unit rate
-    screw_rates: np.ndarray  # (n_b, 6) velocity product of each body's own joint
-    twist: np.ndarray  # (n_b, 6)
-    acceleration: np.ndarray  # (n_b, 6) time derivative of the twist
-    residual: np.ndarray  # (n_r,)
-    row: np.ndarray  # (n_r, 6) wrench of each closing row
-    row_direction: np.ndarray  # (n_r, 3) direction fixed in the parent
-    row_other: np.ndarray  # (n_r, 3) direction fixed in the child
-    row_point: np.ndarray  # (n_r, 3) point fixed in the child [m]
-    mapping: np.ndarray  # (n_v, n_i) rates of all coordinates from the independent ones
-    systems: np.ndarray  # (n_c, k, k) factors of the components' systems
-    pivots: np.ndarray  # (n_c, k)
-    actuation: np.ndarray  # (n_a, n_i) factors of the actuators' rows of the mapping
-    actuation_pivots: np.ndarray  # (n_a,)
-    rates: np.ndarray  # (n_v,)
-    rates_dot: np.ndarray  # (n_v,)
-    bias: np.ndarray  # (n_v,) accelerations at zero independent acceleration
+    inputs: np.ndarray  # (n, LANES)
+    outputs: np.ndarray  # (n, LANES)
+    columns: np.ndarray  # (10 n_a, LANES)
+    no_parameters: np.ndarray  # (1,)
+    systems: np.ndarray  # (LANES, n_c, k, k) factors of the components' systems
+    pivots: np.ndarray  # (LANES, n_c, k)
+    mapping: np.ndarray  # (LANES, n_v, n_i) rates of all coordinates from the independent ones
+    actuation: np.ndarray  # (LANES, n_a, n_i) factors of the actuators' rows of the mapping
+    actuation_pivots: np.ndarray  # (LANES, n_a)
+    gap: np.ndarray  # (1,) largest residual of a Newton step
+    chosen: np.ndarray  # (n_d,)
+    rates: np.ndarray  # (LANES, n_v)
+    rates_dot: np.ndarray  # (LANES, n_v)
     change: np.ndarray  # (n_v,)
     independent: np.ndarray  # (n_i,)
-    right: np.ndarray  # (k,)
-    wrench: np.ndarray  # (n_b, 6)
-    force: np.ndarray  # (n_v,) generalised forces of the spanning tree
-    transfer: np.ndarray  # (n_v, n_a) rates of all coordinates from the actuators
-    jacobian: np.ndarray  # (n_b, 6, n_a) twists of the bodies from the actuators
-    local: np.ndarray  # (6, n_a)
-    unit: np.ndarray  # (6, 10)
-    still: np.ndarray  # (6,) zeros: the base's twist
+    right: np.ndarray  # (max(k, n_a),)
     m1: np.ndarray  # (3, 3)
     m2: np.ndarray  # (3, 3)
     a: np.ndarray  # (3,)
-    b: np.ndarray
-    c: np.ndarray
-    d: np.ndarray
 
 
 @compiled
 def make_work(m):
     """Allocate the scratch arrays of a mechanism."""
-    n_b, n_v, n_r = len(m.parent), m.row_sign.shape[1], len(m.row_kind)
+    n_v, n_r = m.n_v, m.n_r
     n_i, n_a, n_c = len(m.independent), len(m.actuated), len(m.component_start) - 1
-    k = 1
+    n_d = len(m.component_rows)
+    k, entries = 1, 0
     for c in range(n_c):
-        k = max(k, m.component_start[c + 1] - m.component_start[c])
+        size = m.component_start[c + 1] - m.component_start[c]
+        k = max(k, size)
+        entries += size * size
+    n_terms = len(m.other_parameters)
+    most = max(
+        24,
+        n_r + entries + n_d * n_i,
+        2 * n_v + n_a * n_i + 12 + n_i,
+        m.inertial_bodies * (9 + 6 * n_a) + n_terms * n_a,
+    )
     return Work(
-        np.zeros((n_b, 3)), np.zeros((n_b, 3, 3)), np.zeros((n_v, 6)), np.zeros((n_b, 6)),
-        np.zeros((n_b, 6)), np.zeros((n_b, 6)), np.zeros(n_r), np.zeros((n_r, 6)),
-        np.zeros((n_r, 3)), np.zeros((n_r, 3)), np.zeros((n_r, 3)),
-        np.zeros((n_v, n_i)), np.zeros((n_c, k, k)), np.zeros((n_c, k), np.int64),
-        np.zeros((n_a, n_i)), np.zeros(n_a, np.int64), np.zeros(n_v), np.zeros(n_v),
-        np.zeros(n_v), np.zeros(n_v), np.zeros(n_i), np.zeros(max(k, n_a)),
-        np.zeros((n_b, 6)), np.zeros(n_v), np.zeros((n_v, n_a)), np.zeros((n_b, 6, n_a)),
-        np.zeros((6, n_a)), np.zeros((6, 10)), np.zeros(6), np.zeros((3, 3)), np.zeros((3, 3)),
-        np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3),
-    )  # fmt: skip
+        np.zeros((n_v + 12 + 2 * n_v + n_v * max(n_a, 1), LANES)),
+        np.zeros((most, LANES)),
+        np.zeros((10 * n_a, LANES)),
+        np.zeros(1),
+        np.zeros((LANES, n_c, k, k)),
+        np.zeros((LANES, n_c, k), np.int64),
+        np.zeros((LANES, n_v, n_i)),
+        np.zeros((LANES, n_a, n_i)),
+        np.zeros((LANES, n_a), np.int64),
+        np.zeros(1),
+        np.zeros(n_d),
+        np.zeros((LANES, n_v)),
+        np.zeros((LANES, n_v)),
+        np.zeros(n_v),
+        np.zeros(n_i),
+        np.zeros(max(k, n_a)),
+        np.zeros((3, 3)),
+        np.zeros((3, 3)),
+        np.zeros(3),
+    )
+
+
+@compiled
+def put_configuration(w, lane, joints, p, r):
+    """Write a configuration into one lane of the inputs; returns the next free row."""
+    n_j = len(joints)
+    for i in range(n_j):
+        w.inputs[i, lane] = joints[i]
+    for i in range(3):
+        w.inputs[n_j + i, lane] = p[i]
+        for j in range(3):
+            w.inputs[n_j + 3 + 3 * i + j, lane] = r[i, j]
+    return n_j + 12
+
+
+@compiled
+def put(w, lane, first, values):
+    """Write values (n,) into one lane of the inputs from row `first`; returns the next row."""
+    for i in range(len(values)):
+        w.inputs[first + i, lane] = values[i]
+    return first + len(values)
+
+
+@compiled
+def block_of(first, n):
+    """Number of samples in the block that starts at `first`."""
+    return min(LANES, n - first)
