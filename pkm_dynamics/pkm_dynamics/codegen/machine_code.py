@@ -13,6 +13,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from pkm_dynamics.codegen.expression import Expression, Graph, Number, reachable
+from pkm_dynamics.codegen.store import Store
 
 LANES = 8
 _DOUBLE = ir.DoubleType()
@@ -156,11 +157,19 @@ class MachineCode:
         )
         # The engine owns the target machine: one of each, and a module per function.
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), machine)
+        self._engine.finalize_object()  # before the store, which must not see the empty module
+        self._store = Store()
+        self._text = ''
+        self._engine.set_object_cache(
+            lambda _, code: self._store.write(self._text, code),
+            lambda _: self._store.read(self._text),
+        )
 
     def compile(self, name: str, graph: Graph, outputs: Sequence[Number]) -> int:
         """Address of a function (inputs (n, LANES), uniforms (k,), outputs (m, LANES))."""
         name = f'pkm_{name}'
-        module = llvm.parse_assembly(module_text(name, graph, outputs))
+        self._text = module_text(name, graph, outputs)
+        module = llvm.parse_assembly(self._text)
         module.verify()
         self._engine.add_module(module)
         self._engine.finalize_object()
