@@ -19,6 +19,7 @@ from scipy.linalg import qr
 from pkm_description import Description, DescriptionError, Friction
 from pkm_description.assembly import Assembly
 from pkm_description.kinematic_tree import POINT_ROW, KinematicTree
+from pkm_dynamics.layout import Layout
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -71,43 +72,6 @@ class Mechanism(NamedTuple):
     friction_parameter: Integers
     transition_velocity: float
     n_parameters: int
-
-
-class Layout(NamedTuple):
-    """What the compiled loops need to know of a mechanism: the few arrays that they index."""
-
-    n_r: int  # closing rows
-    n_v: int  # velocity coordinates
-    n_p: int  # parameters
-    inertial_bodies: int
-    other_parameters: Integers  # friction and rotor parameters, in the order of their columns
-    joint_kind: Integers
-    coordinate: Integers
-    scalar_index: Integers
-    floating_body: int
-    independent: Integers
-    actuated: Integers
-    actuated_scalar: Integers
-    independent_is_platform: bool
-    component_start: Integers
-    component_coordinates: Integers
-    component_rows: Integers
-    component_home_sign: Floats
-    actuation_home_sign: float
-    length_scale: float
-
-
-def layout_of(m: Mechanism) -> Layout:
-    """Pick what the compiled loops need."""
-    same = {name: getattr(m, name) for name in Layout._fields if name in Mechanism._fields}
-    return Layout(
-        n_r=len(m.row_kind),
-        n_v=m.row_sign.shape[1],
-        n_p=m.n_parameters,
-        inertial_bodies=len(m.inertial_body),
-        other_parameters=np.concatenate([m.friction_parameter, m.rotor_parameter]),
-        **same,
-    )
 
 
 class ParameterTable(NamedTuple):
@@ -369,3 +333,16 @@ def _add_friction(
         unit = damping if kind == VISCOUS else force
         index = add(f'{name}.{label}', unit, values[kind], 'friction')  # type: ignore[operator]
         terms.friction.append((target, where, kind, index))
+
+
+def layout_of(m: Mechanism) -> Layout:
+    """Pick what the compiled loops need."""
+    same = {name: getattr(m, name) for name in Layout._fields if name in Mechanism._fields}
+    return Layout(
+        n_r=len(m.row_kind),
+        n_v=m.row_sign.shape[1],
+        n_p=m.n_parameters,
+        inertial_bodies=len(m.inertial_body),
+        other_parameters=np.concatenate([m.friction_parameter, m.rotor_parameter]),
+        **same,
+    )

@@ -20,9 +20,10 @@ from pkm_description.assembly import Assembly, Configuration
 from pkm_description.description import Pose
 from pkm_dynamics.base_parameters import BaseParameters, build_base_parameters
 from pkm_dynamics.body_motion import BodyMotion, build_body_motion
-from pkm_dynamics.codegen.program_set import Code, ProgramSet
+from pkm_dynamics.codegen.program_set import ProgramSet
 from pkm_dynamics.kernels import closure, dynamics
 from pkm_dynamics.kernels import motion as kinematics
+from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
 from pkm_dynamics.tree_geometry import TreeLayout

@@ -56,7 +56,7 @@ class Chain:
         self.m = m
         self.position: list[Objects] = []
         self.rotation: list[Objects] = []
-        self.axis: list[Objects | None] = []
+        self.axis: list[Objects] = []  # of the joint; zero where it has none
         self.offset: list[Objects] = []  # from the parent's origin
         for body in range(len(m.parent)):
             self._place(body, joints, position, rotation)
@@ -64,12 +64,12 @@ class Chain:
     def _place(self, body: int, joints: Objects, p: Objects, r: Objects) -> None:
         m, kind, above = self.m, self.m.joint_kind[body], self.m.parent[body]
         if kind == FLOATING:
-            self._append(p, r, None, p)
+            self._append(p, r, _zeros(), p)
             return
         offset, rotation = _exact(m.origin_position[body]), _exact(m.origin_rotation[body])
         if above != BASE:
             offset, rotation = self.rotation[above] @ offset, self.rotation[above] @ rotation
-        axis = None if kind == FIXED else rotation @ _exact(m.axis[body])
+        axis = _zeros() if kind == FIXED else rotation @ _exact(m.axis[body])
         if kind == REVOLUTE:
             rotation = rotation @ _about(_exact(m.axis[body]), joints[m.scalar_index[body]])
         elif kind == PRISMATIC:
@@ -77,7 +77,7 @@ class Chain:
         place = offset if above == BASE else self.position[above] + offset
         self._append(place, rotation, axis, offset)
 
-    def _append(self, p: Objects, r: Objects, axis: Objects | None, offset: Objects) -> None:
+    def _append(self, p: Objects, r: Objects, axis: Objects, offset: Objects) -> None:
         self.position.append(p)
         self.rotation.append(r)
         self.axis.append(axis)
@@ -94,7 +94,7 @@ class Chain:
                 out.linear.append(rates[first : first + 3])
                 out.angular.append(rates[first + 3 : first + 6])
                 continue
-            v, w = (_zeros(), _zeros()) if above == BASE else (out.linear[above], out.angular[above])
+            v, w = _at(out.linear, above), _at(out.angular, above)
             v = v + cross(w, self.offset[body])
             if kind == PRISMATIC:
                 v = v + self.axis[body] * rates[first]

@@ -242,22 +242,22 @@ def cut_friction(
     row, where = int(m.friction_target[term]), m.friction_where[term]
     kind = int(m.friction_kind[term])
     parent, child = int(m.row_parent[row]), int(m.row_child[row])
-    zero = np.array([0.0, 0.0, 0.0], dtype=object)
-    spin = zero.copy()
+    zero: Objects = np.array([0.0, 0.0, 0.0], dtype=object)
+    spin: Objects = zero.copy()
     if child != BASE:
         spin = spin + velocities.angular[child]
     if parent != BASE:
         spin = spin - velocities.angular[parent]
     if where in (ON_AXIS_ROTATION, ON_AXIS_SLIDE):
         axis = chain.joint_axis(row)
-        if where == ON_AXIS_ROTATION:
-            return row, zero, axis * friction_factor(kind, axis @ spin, m.transition_velocity)
-        slide = chain.sliding(row, velocities)
-        return row, axis * friction_factor(kind, axis @ slide, m.transition_velocity), zero
+        turning = where == ON_AXIS_ROTATION
+        motion = spin if turning else chain.sliding(row, velocities)
+        load: Objects = axis * friction_factor(kind, axis @ motion, m.transition_velocity)
+        return (row, zero, load) if turning else (row, load, zero)
     if kind != COULOMB:
         return row, zero, spin
-    speed = root(spin @ spin)
-    return row, zero, spin * (1.0 / larger(speed, max(float(m.transition_velocity), 1e-12)))
+    speed = larger(root(spin @ spin), max(float(m.transition_velocity), 1e-12))
+    return row, zero, np.array([x / speed for x in spin], dtype=object)
 
 
 def tree_forces(

@@ -14,8 +14,8 @@ from llvmlite import ir
 
 from pkm_dynamics.codegen.expression import Expression, Graph, Number, reachable
 from pkm_dynamics.codegen.store import Store
+from pkm_dynamics.layout import LANES
 
-LANES = 8
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _INTEGERS = ir.VectorType(ir.IntType(32), LANES)
@@ -116,8 +116,10 @@ class _Emitter:
                 r = self._fma(minus, _splat(part), r)
             z = b.fmul(r, r)
             s = self._fma(b.fmul(r, z), self._polynomial(z, _SINE), r)
-            c = self._fma(b.fmul(z, z), self._polynomial(z, _COSINE), _splat(1.0))
-            c = self._fma(z, _splat(-0.5), c)
+            half = b.fmul(z, _splat(0.5))
+            near = b.fsub(_splat(1.0), half)  # and what its rounding lost:
+            lost = b.fsub(b.fsub(_splat(1.0), near), half)
+            c = b.fadd(near, self._fma(b.fmul(z, z), self._polynomial(z, _COSINE), lost))
             self._turns[index] = (b.fptosi(turns, _INTEGERS), s, c)
         return self._turns[index]
 
@@ -173,7 +175,10 @@ class MachineCode:
         module.verify()
         self._engine.add_module(module)
         self._engine.finalize_object()
-        return int(self._engine.get_function_address(name))
+        address = int(self._engine.get_function_address(name))
+        if address == 0:
+            raise RuntimeError(f'LLVM gave no address for the function {name}')
+        return address
 
 
 def _splat(value: float) -> ir.Constant:

@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple
 
 from pkm_dynamics.codegen import equations
 from pkm_dynamics.codegen.machine_code import MachineCode
 from pkm_dynamics.codegen.programs import BUILDERS
+from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import Mechanism
-
-
-class Code(NamedTuple):
-    """Addresses of the functions of `programs` (0: not compiled) and how they are used."""
-
-    newton: int
-    approach: int
-    branch: int
-    pose: int
-    twist: int
-    systems: int
-    kinematics: int
-    actuated: int
-    dynamics: int
-    bias: int
-    platform: int
-    forces: int
-    columns: int
-    inertial: int
-    inline: bool  # whether all components are solved inside the functions
 
 
 class ProgramSet:
@@ -38,7 +18,7 @@ class ProgramSet:
         self._mechanism = mechanism
         self._machine_code = MachineCode()
         self._lock = threading.Lock()
-        self._code = Code(*(0,) * len(BUILDERS), inline=equations.is_inline(mechanism))
+        self._code = Code(inline=equations.is_inline(mechanism))
 
     @property
     def inline(self) -> bool:
@@ -53,5 +33,5 @@ class ProgramSet:
                 for name in missing:
                     if not getattr(self._code, name):
                         address = self._machine_code.compile(name, *BUILDERS[name](self._mechanism))
-                        self._code = self._code._replace(**{name: address})
+                        self._code = Code(**{**self._code._asdict(), name: address})
         return self._code

@@ -44,10 +44,8 @@ from pkm_description.kinematic_tree import BASE
 from pkm_dynamics.codegen import equations
 from pkm_dynamics.codegen.chain import Accelerations, Chain, Velocities
 from pkm_dynamics.codegen.expression import Graph, Number, Objects, absolute, choose, larger
+from pkm_dynamics.layout import LARGEST_STEP, STEP_TOLERANCE
 from pkm_dynamics.mechanism import ON_COORDINATE, Mechanism
-
-LARGEST_STEP = 0.3
-STEP_TOLERANCE = 1e-11
 
 
 class _Symbols:
@@ -301,7 +299,8 @@ def inertial(n_a: int) -> tuple[Graph, list[Number]]:
     """Columns of one body's inertial parameters."""
     graph = Graph()
     motion, jacobian = graph.inputs(0, 3, 3), graph.inputs(9, 6, n_a)
-    return graph, _flat(equations.inertial_columns(*motion, jacobian))
+    a, omega, omega_dot = motion
+    return graph, _flat(equations.inertial_columns(a, omega, omega_dot, jacobian))
 
 
 BUILDERS: dict[str, Callable[[Mechanism], tuple[Graph, list[Number]]]] = {

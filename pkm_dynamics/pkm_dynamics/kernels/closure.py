@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from pkm_description.kinematic_tree import FIXED, FLOATING, PRISMATIC
-from pkm_dynamics.codegen.machine_code import LANES
-from pkm_dynamics.codegen.programs import LARGEST_STEP, STEP_TOLERANCE
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.kernels.generated import evaluate
 from pkm_dynamics.kernels.vectors import (
@@ -22,6 +20,7 @@ from pkm_dynamics.kernels.vectors import (
     vector_rotation_into,
 )
 from pkm_dynamics.kernels.work import block_of, make_work, put, put_configuration
+from pkm_dynamics.layout import LANES, LARGEST_STEP, STEP_TOLERANCE
 
 CONVERGED, NOT_CONVERGED, SINGULAR, WRONG_BRANCH = 0, 1, 2, 3
 BY_PLATFORM, BY_ACTUATORS = 0, 1

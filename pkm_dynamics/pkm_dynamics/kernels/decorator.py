@@ -19,7 +19,7 @@ _FOLDER = Path(__file__).parent
 def drop_stale_caches(folder: Path = _FOLDER) -> bool:
     """Remove the compiled kernels of other sources; returns whether any source changed."""
     digest = hashlib.sha256()
-    for source in sorted([*folder.glob('*.py'), folder.parent / 'mechanism.py']):
+    for source in sorted([*folder.glob('*.py'), folder.parent / 'layout.py']):
         digest.update(source.read_bytes())
     cache = folder / '__pycache__'
     stamp = cache / 'kernels.sha256'

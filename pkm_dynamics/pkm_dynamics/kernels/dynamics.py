@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from pkm_dynamics.codegen.machine_code import LANES
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.kernels.generated import evaluate, evaluate_part
 from pkm_dynamics.kernels.motion import (
@@ -21,6 +20,7 @@ from pkm_dynamics.kernels.motion import (
 )
 from pkm_dynamics.kernels.vectors import solve_transposed
 from pkm_dynamics.kernels.work import block_of, make_work, put, put_configuration
+from pkm_dynamics.layout import LANES
 
 
 @compiled

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pkm_dynamics.codegen.machine_code import LANES
 from pkm_dynamics.kernels.closure import BY_PLATFORM, dependent_solution, linearise
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.kernels.generated import evaluate
 from pkm_dynamics.kernels.vectors import solve
 from pkm_dynamics.kernels.work import block_of, make_work, put, put_configuration
+from pkm_dynamics.layout import LANES
 
 
 @compiled

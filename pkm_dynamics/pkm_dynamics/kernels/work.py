@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pkm_dynamics.codegen.machine_code import LANES
 from pkm_dynamics.kernels.decorator import compiled
+from pkm_dynamics.layout import LANES
 
 
 class Work(NamedTuple):
