@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_description.errors import DescriptionError
 from pkm_dynamics.body_motion import BodyMotion
 from pkm_dynamics.tree_geometry import cross
 
@@ -61,7 +62,10 @@ class ParameterTerms:
 
     @classmethod
     def of(cls, model: ClosedChainModel) -> ParameterTerms:
-        """Find the parameters of a model by their names."""
+        """Find the parameters of a model by their names.
+
+        Raises DescriptionError where the model has a parameter of another kind.
+        """
         column = {name: k for k, name in enumerate(model.parameter_names)}
         tree, description = model.tree_layout.tree, model.description
         bodies = [b for b, name in enumerate(tree.body_names) if f'{name}.m' in column]
@@ -88,6 +92,11 @@ class ParameterTerms:
                         )
                     )  # fmt: skip
         rotors = [n for n in tree.joint_names if f'{n}.rotor' in column]
+        known = {index for row in columns for index in row}
+        known |= {term.column for term in friction} | {column[f'{n}.rotor'] for n in rotors}
+        unknown = [name for name, index in column.items() if index not in known]
+        if unknown:
+            raise DescriptionError(f"nothing is known of what parameter '{unknown[0]}' does")
         return cls(
             np.array(bodies, dtype=np.int64),
             np.array(columns, dtype=np.int64).reshape(-1, 10),
