@@ -27,11 +27,15 @@ RELATIVE, DIGITS = 0.02, 2.0
 
 @dataclass(frozen=True)
 class Snippet:
-    """A Python block and the output that the README prints after it, if any."""
+    """A Python block and the output that the README prints after it, if any.
+
+    A block that makes no model of its own goes on from the last one (`before`) that does.
+    """
 
     package: str
     code: str
     expected: str | None
+    before: str = ''
 
 
 def blocks(package: str) -> list[re.Match]:
@@ -42,10 +46,15 @@ def snippets() -> list[Snippet]:
     found = []
     for package in README:
         fences = blocks(package)
+        last = ''
         for here, after in zip(fences, [*fences[1:], None], strict=True):
             if here['language'] == 'python':
                 shown = after is not None and after['before'] == 'prints'
-                found.append(Snippet(package, here['text'], after['text'] if shown else None))
+                makes_model = re.search(r'^model = ', here['text'], re.MULTILINE)
+                before = '' if makes_model or 'model' not in here['text'] else last
+                last = here['text'] if makes_model else last
+                expected = after['text'] if shown else None
+                found.append(Snippet(package, here['text'], expected, before))
     return found
 
 
@@ -110,9 +119,11 @@ def test_snippet_prints_what_the_readme_says(
     if snippet.expected is None:
         for long, short in QUICKER:
             code = code.replace(long, short)
-    printed = io.StringIO()
+    printed, names = io.StringIO(), {'__name__': 'readme'}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(snippet.before, f'{snippet.package}/README.md', 'exec'), names)
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, f'{snippet.package}/README.md', 'exec'), {'__name__': 'readme'})
+        exec(compile(code, f'{snippet.package}/README.md', 'exec'), names)
     if snippet.expected is None:
         assert printed.getvalue().strip()
     else:
