@@ -85,6 +85,7 @@ class _Reader:
         self.root = root
         self.where = where
         self.warnings: list[str] = []
+        self.strange: dict[tuple[str, str], list[str]] = {}
 
     def read(self) -> UrdfContent:
         root = self.root
@@ -96,13 +97,16 @@ class _Reader:
         joints = tuple(self._joint(element) for element in root.findall('joint'))
         constraints = tuple(self._constraint(element) for element in root.findall('constraint'))
         actuators = self._actuators({joint.name: joint for joint in joints})
+        for (tag, owner), names in self.strange.items():
+            more = f' and {len(names) - 1} more' if len(names) > 1 else ''
+            self.warnings.append(f"<{tag}> in {owner} '{names[0]}'{more} is not used")
         return UrdfContent(
             name_of(root), links, joints, constraints, actuators, tuple(self.warnings)
         )
 
     def _children(self, element: etree._Element, known: tuple[str, ...]) -> None:
         for tag in check_children(element, known):
-            self.warnings.append(f'<{tag}> in {label(element)} is not used')
+            self.strange.setdefault((tag, element.tag), []).append(str(element.get('name')))
 
     def _link(self, element: etree._Element) -> Link:
         name = name_of(element)

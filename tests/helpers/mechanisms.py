@@ -132,3 +132,21 @@ def four_bar(kind: str = 'revolute') -> Description:
         control(['crank_joint']),
     ]
     return loads(robot('four_bar', parts), 'gravity: [0, -9.81, 0]\n')
+
+
+def stretched_bars(distance: float = 1.0, offset: float = 0.0) -> str:
+    """Two bars stretched between two points: they can bend out of line only if they stretch."""
+    def bar(name):
+        return (f'<link name="{name}"><inertial><mass value="1"/>'
+                '<inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial></link>')
+    limit = '<limit lower="-1" upper="1" effort="9" velocity="9"/>'
+    return f'''<robot name="toggle"><link name="base_link"/>{bar('crank')}{bar('platform')}
+      <joint name="first" type="revolute"><parent link="base_link"/><child link="crank"/>
+        <axis xyz="0 0 1"/>{limit}</joint>
+      <joint name="second" type="revolute"><parent link="crank"/><child link="platform"/>
+        <origin xyz="0.5 0 0"/><axis xyz="0 0 1"/>{limit}</joint>
+      <constraint name="end" type="spherical">
+        <parent link="base_link"/><parent_origin xyz="{distance!r} 0 {offset}"/>
+        <child link="platform"/><child_origin xyz="0.5 0 0"/></constraint>
+      <ros2_control name="d" type="system"><joint name="first">
+        <command_interface name="effort"/></joint></ros2_control></robot>'''

@@ -206,7 +206,10 @@ def test_defect_is_named_without_traceback(monkeypatch, capsys):
 
 def test_describe(prints):
     text = prints('describe', 'palida')
-    assert 'mobility 6, 6 loop closures' in text
+    assert re.search(r'mobility +6: 6 drives', text)
+    assert '6 closing constraints, 18 rows, none redundant' in text
+    assert 'leg1_slider (1 of 6 equal)' in text and 'leg6_slider (' not in text
+    assert max(map(len, text.splitlines())) < 150
     content = json.loads(prints('describe', 'palida', '--base', '--json'))
     model = ClosedChainModel(pkm_description.load('palida'))
     assert content['base_parameters']['rank'] == model.base_parameters(True, True).rank
@@ -218,6 +221,26 @@ def test_describe(prints):
     parameters = {row['name']: row for row in content['base_parameters']['parameters']}
     assert parameters['platform.m']['unit'] == 'kg'
     assert 'leg_slider.m' in parameters['platform.m']['expression']
+    ranks = {(rank['shared'], rank['reduced']): rank['rank'] for rank in content['ranks']}
+    assert ranks[False, False] == model.base_parameters().rank > ranks[True, True]
+    assert content['home']['closure_gap'] < 1e-9 and not content['warnings']
+    assert content['sources']['friction'].startswith('paper')
+
+
+def test_describe_a_planar_loop(prints, tmp_path):
+    import mechanisms
+
+    bar = mechanisms.four_bar()
+    (tmp_path / 'bar.urdf').write_text(bar.urdf)
+    text = prints('describe', str(tmp_path / 'bar.urdf'))
+    assert '1 closing constraint, 5 rows, 3 of them redundant' in text
+    warnings = text.partition('WARNINGS')[2]
+    assert 'no home is given' in warnings and 'last (3 of 5)' in warnings
+    content = json.loads(prints('describe', str(tmp_path / 'bar.urdf'), '--json'))
+    (loop,) = content['constraints']
+    assert (loop['type'], loop['rows'], loop['redundant']) == ('revolute', 5, 3)
+    roles = {joint['name']: joint['role'] for joint in content['joints']}
+    assert roles == {'crank_joint': 'drive', 'coupler_joint': 'passive', 'rocker_joint': 'passive'}
 
 
 def test_unknown_robot(fails):

@@ -56,28 +56,10 @@ def test_tilted_axes_of_a_planar_loop_are_refused_by_the_name_of_the_constraint(
             loads(tilted, bar.yaml_text)
 
 
-def stretched_bars(offset: float = 0.0) -> str:
-    """Two bars stretched between two points: they can bend out of line only if they stretch."""
-    def bar(name):
-        return (f'<link name="{name}"><inertial><mass value="1"/>'
-                '<inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial></link>')
-    limit = '<limit lower="-1" upper="1" effort="9" velocity="9"/>'
-    return f'''<robot name="toggle"><link name="base_link"/>{bar('crank')}{bar('platform')}
-      <joint name="first" type="revolute"><parent link="base_link"/><child link="crank"/>
-        <axis xyz="0 0 1"/>{limit}</joint>
-      <joint name="second" type="revolute"><parent link="crank"/><child link="platform"/>
-        <origin xyz="0.5 0 0"/><axis xyz="0 0 1"/>{limit}</joint>
-      <constraint name="end" type="spherical">
-        <parent link="base_link"/><parent_origin xyz="1 0 {offset}"/>
-        <child link="platform"/><child_origin xyz="0.5 0 0"/></constraint>
-      <ros2_control name="d" type="system"><joint name="first">
-        <command_interface name="effort"/></joint></ros2_control></robot>'''
-
-
 def test_a_stretched_chain_that_cannot_move_is_refused_by_the_name_of_its_constraint():
     # Stretched between two points it has one infinitesimal motion and no finite one.
     with pytest.raises(DescriptionError) as caught:
-        loads(stretched_bars())
+        loads(mechanisms.stretched_bars())
     message = str(caught.value)
     assert "constraint 'end' closes at home but not beside it" in message
     assert "'end' (2 of 3)" in message and "'first'" in message
@@ -88,7 +70,7 @@ def test_an_open_loop_is_refused_quickly_and_by_name():
 
     start = time.perf_counter()
     with pytest.raises(DescriptionError, match="constraint 'end' .base_link to platform. stays op"):
-        loads(stretched_bars(offset=0.01))
+        loads(mechanisms.stretched_bars(offset=0.01))
     assert time.perf_counter() - start < 3.0
 
 

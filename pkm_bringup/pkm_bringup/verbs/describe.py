@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import sys
 from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_json, load_model
-from pkm_bringup.console import print_json, print_table, progress
+from pkm_bringup.console import print_json, progress
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the verb."""
-    text = 'bodies, joints, loops, mobility, limits and base parameters of a robot'
+    text = 'bodies, joints, loops, mobility, limits, base parameters and warnings of a robot'
     parser = subparsers.add_parser('describe', help=text, description=text)
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
+    parser.add_argument(
+        '--all', action='store_true', help='all bodies, not one of each design that is declared'
+    )
+    parser.add_argument(
+        '--sources', action='store_true', help='where the YAML says that its numbers come from'
+    )
     parser.add_argument(
         '--base',
         action='store_true',
@@ -37,12 +41,14 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print tables, or everything as JSON."""
-    from pkm_bringup.overview import base_figures, overview
+    from pkm_bringup.overview import base_figures, overview, ranks
+    from pkm_bringup.overview_text import print_overview
 
     with progress(f"reading '{arguments.robot}'") as update:
         model = load_model(arguments.robot)
         content = overview(model)
         update('base parameters; the first run compiles')
+        content['ranks'] = ranks(model)
         base = model.base_parameters(
             shared=not arguments.no_shared, reduced=not arguments.no_reduced
         )
@@ -50,76 +56,7 @@ def run(arguments: Any) -> int:
     if arguments.json:
         print_json(content)
     else:
-        _print(content)
+        if arguments.sources:
+            content['shown_sources'] = content['sources']
+        print_overview(content, arguments.all)
     return 0
-
-
-def _print(content: dict[str, Any]) -> None:
-    out = sys.stdout.write
-    out(f'{content["name"]}: {content["title"] or "no title"}\n{content["path"]}\n')
-    x, y, z = content['home']['position']
-    out(
-        f'mobility {content["mobility"]}, {content["loops"]} loop closures, mass '
-        f'{content["total_mass"]:.4g} kg, platform at home ({x:.4g}, {y:.4g}, {z:.4g}) m\n\n'
-    )
-    print_table(
-        ('link', 'mass [kg]', 'centre of mass [m]', 'Ixx, Iyy, Izz about it [kg m^2]'),
-        [
-            (link['name'], link['mass'], _triple(link['com']), _triple(_diagonal(link['inertia'])))
-            for link in content['links']
-        ],
-    )
-    out('\n')
-    print_table(
-        ('joint (* actuated)', 'type', 'parent', 'child', 'range [m, rad]',
-         'velocity [m/s, rad/s]', 'effort [N, N m]', 'Coulomb [N, N m]', 'viscous [N s/m, N m s]'),
-        [_joint_row(joint) for joint in content['joints']],
-    )  # fmt: skip
-    if content['constraints']:
-        out('\n')
-        keys = ('name', 'type', 'parent', 'child', 'coulomb', 'viscous')
-        print_table(
-            ('loop closure', *keys[1:4], 'Coulomb [N, N m]', 'viscous [N s/m, N m s]'),
-            [[item[key] for key in keys] for item in content['constraints']],
-        )
-    base = content['base_parameters']
-    out(
-        f'\n{content["standard_parameters"]} standard parameters, {base["rank"]} base parameters '
-        f'({base["rigid_body"]} of rigid bodies, {base["friction_and_rotor"]} of friction and '
-        'rotors)\n'
-    )
-    if 'parameters' in base:
-        header = ('name', 'nominal', 'unit', 'expression')
-        print_table(header, [[item[key] for key in header] for item in base['parameters']])
-    for warning in content['warnings']:
-        out(f'note: {warning}\n')
-
-
-def _joint_row(joint: dict[str, Any]) -> list[Any]:
-    return [
-        f'{joint["name"]}{" *" if joint["actuated"] else ""}',
-        *(joint[key] for key in ('type', 'parent', 'child')),
-        _range(joint['lower'], joint['upper']),
-        _limit(joint['velocity']),
-        _limit(joint['effort']),
-        joint['coulomb'],
-        joint['viscous'],
-    ]
-
-
-def _diagonal(matrix: Any) -> Any:
-    return None if matrix is None else matrix.diagonal()
-
-
-def _triple(values: Any) -> str:
-    return '-' if values is None else ', '.join(f'{value:.4g}' for value in values)
-
-
-def _range(lower: float, upper: float) -> str:
-    if math.isinf(lower) and math.isinf(upper):
-        return '-'
-    return f'{lower:.4g} to {upper:.4g}'
-
-
-def _limit(value: float) -> float | None:
-    return value if math.isfinite(value) else None
