@@ -417,7 +417,8 @@ class ClosedChainModel:
         if self._programs.inline:
             code = self._programs.code('newton', 'branch', 'systems')
             joints, residual, status = closure.close_poses(
-                self._layout, code, p.copy(), r.copy(), start, per_sample, *self._home
+                self._layout, code, closure.BY_PLATFORM, p.copy(), r.copy(), start, per_sample,
+                *self._home,
             )
         else:
             joints, _, _, residual, status = closure.solve_positions(

@@ -132,11 +132,12 @@ def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
         w.gap[0] = max(w.gap[0], abs(w.outputs[i, 0]))
     for i in range(n_d):
         w.chosen[i] = -w.outputs[m.component_rows[i], 0]
-    status = linearise(m, w, 0)
+    lane = np.int64(0)  # a literal would be compiled for itself
+    status = linearise(m, w, lane)
     if status == SINGULAR:
         return SINGULAR
     w.change[:] = 0.0
-    dependent_solution(m, w, 0, w.chosen, w.change)
+    dependent_solution(m, w, lane, w.chosen, w.change)
     independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r)
     for k in range(n_v):
         for j in range(n_i):
@@ -329,7 +330,7 @@ def close_block(m, code, w, first, count, p, r, joints, status):
 
 
 @compiled
-def close_poses(m, code, p, r, guess, per_sample, home_joints, home_p, home_r):
+def close_poses(m, code, mode, p, r, guess, per_sample, home_joints, home_p, home_r):
     """Joints (N, n_j), residuals and statuses (N,) at platform poses, a block at a time.
 
     Started as in `solve_positions`; a block starts at the last closed sample before it,
@@ -361,7 +362,7 @@ def close_poses(m, code, p, r, guess, per_sample, home_joints, home_p, home_r):
                 pose_p[:] = p[near] if near >= 0 else home_p
                 pose_r[:, :] = r[near] if near >= 0 else home_r
                 status[k] = search(
-                    m, code, w, BY_PLATFORM, p[k], r[k], none_q, joints[k], pose_p, pose_r,
+                    m, code, w, mode, p[k], r[k], none_q, joints[k], pose_p, pose_r,
                     home_joints, home_p, home_r,
                 )  # fmt: skip
                 residual[k] = w.gap[0]
