@@ -248,6 +248,13 @@ def test_losses_are_named(palida):
                       'differ',)  # fmt: skip
 
 
+def test_redundant_loops_choose_the_solver(palida):
+    """Gazebo's `dantzig` loses redundant loops, its `pgs` those of a hexapod."""
+    for description, solver in ((palida, 'dantzig'), (four_bar(), 'pgs')):
+        root = etree.fromstring(pkm_description.export(description, 'sdf', 'gazebo').encode())
+        assert root.findtext('world/physics/dart/solver/solver_type') == solver
+
+
 def test_gazebo_form_of_palida(palida):
     """One tree, platform on the first leg, the other five legs welded by dummies."""
     root = etree.fromstring(pkm_description.export(palida, 'sdf', 'gazebo').encode())
@@ -263,7 +270,6 @@ def test_gazebo_form_of_palida(palida):
     forced = [p.findtext('joint_name') for p in model.findall('plugin') if p.find('joint_name')
               is not None]  # fmt: skip
     assert forced == palida.actuated_joints
-    assert root.findtext('world/physics/dart/solver/solver_type') == 'pgs'
     masses = [float(element.text) for element in model.iter('mass')]
     assert sum(masses) == pytest.approx(sum(link.inertial.mass for link in palida.links
                                             if link.inertial is not None), rel=1e-14)  # fmt: skip

@@ -43,8 +43,8 @@ def build_sdf(description: Description, form: str = 'graph') -> Exported:
         ``'graph'``: every constraint is a joint between its two links (`spherical` is
         `ball`), which describes the mechanism fully. ``'gazebo'``: a tree with a dummy
         link for each closing constraint, which the `DetachableJoint` system welds to its
-        counterpart when the simulation starts; Dart's `pgs` solver, force commands and
-        joint states on topics.
+        counterpart when the simulation starts; the solver of Dart that keeps these loops
+        closed, force commands and joint states on topics.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def build_sdf(description: Description, form: str = 'graph') -> Exported:
     root = etree.Element('sdf', version=VERSION, nsmap={'pkm': NAMESPACE})
     world = etree.SubElement(root, 'world', name=f'{description.name}_world')
     if form == 'gazebo':
-        add_scene(world)
+        add_scene(world, structure.redundant > 0)
     _text(world, 'gravity', numbers(description.gravity))
     model = etree.SubElement(world, 'model', name=description.name)
     shapes = read_shapes(description)

@@ -15,17 +15,18 @@ WORLD_SYSTEMS = (
 TIMESTEP = 0.001
 
 
-def add_scene(world: etree._Element) -> None:
+def add_scene(world: etree._Element, redundant: bool) -> None:
     """Add physics, systems and a light to a world.
 
-    Dart's default solver, `dantzig`, loses loops whose axes lie askew; `pgs` keeps them
-    (gazebosim/gz-physics#719).
+    Of Dart's solvers `dantzig` is exact, but it loses loops whose equations are redundant
+    and whose axes lie askew (gazebosim/gz-physics#719). `pgs` keeps those, and loses the
+    many coupled loops of a hexapod. So the closing equations decide.
     """
-    physics = etree.SubElement(world, 'physics', name='dart_pgs', type='dart')
+    physics = etree.SubElement(world, 'physics', name='dart', type='dart')
     _text(physics, 'max_step_size', repr(TIMESTEP))
     _text(physics, 'real_time_factor', '1.0')
     solver = etree.SubElement(etree.SubElement(physics, 'dart'), 'solver')
-    _text(solver, 'solver_type', 'pgs')
+    _text(solver, 'solver_type', 'pgs' if redundant else 'dantzig')
     for filename, name in WORLD_SYSTEMS:
         _plugin(world, filename, name)
     light = etree.SubElement(world, 'light', name='sun', type='directional')

@@ -77,10 +77,15 @@ class SdfWeld:
 
 @dataclass
 class SdfStructure:
-    """A whole model and what it does not say."""
+    """A whole model and what it does not say.
+
+    `redundant` is the number of closing equations that follow from the others, as in a
+    planar loop.
+    """
 
     links: list[SdfLink]
     joints: list[SdfJoint]
+    redundant: int
     welds: list[SdfWeld] = field(default_factory=list)
     losses: list[str] = field(default_factory=list)
 
@@ -118,7 +123,8 @@ def build_structure(description: Description, form: str) -> SdfStructure:
         losses += [lost] if lost else []
     links = [SdfLink(link.name, poses[link.name], inertials[link.name])
              for link in description.links]  # fmt: skip
-    structure = SdfStructure(links, joints, losses=losses)
+    rank = assembly.tree.n_v - assembly.mobility(assembly.home())
+    structure = SdfStructure(links, joints, len(assembly.tree.row_kind) - rank, losses=losses)
     if form == 'graph':
         structure.joints += [_closing_joint(c, poses, c.child) for c in description.constraints]
     else:
