@@ -94,12 +94,13 @@ def parameters_left(model, lost_friction):
     return np.array(list(values.values()))
 
 
-def with_stand_ins(description, mass, inertia):
-    """The description with the inertia that a format gives to massless links."""
-    tiny = Inertial(mass, np.zeros(3), inertia * np.eye(3))
+def with_stand_ins(description, inertia):
+    """The description with the rotational inertia that massless links get on their joints."""
+    tiny = Inertial(0.0, np.zeros(3), inertia * np.eye(3))
+    joints = {joint.child: joint.type for joint in description.joints}
     links = tuple(
         dataclasses.replace(link, inertial=tiny)
-        if link.inertial is None and link.name != description.base_link else link
+        if link.inertial is None and joints.get(link.name, 'fixed') != 'fixed' else link
         for link in description.links
     )  # fmt: skip
     return dataclasses.replace(description, links=links)
@@ -125,7 +126,7 @@ def test_sdf_in_a_reader_of_its_own(robot, form):
     engine = SdfRobot(text, model.actuated_joints, description.transition_velocity)
     lost = {'spherical': BOTH, 'universal': ('coulomb',)}
     assert_same(engine, model, motion, parameters_left(model, lost), 1e-6)
-    solid = ClosedChainModel(with_stand_ins(description, 1e-6, 1e-9))
+    solid = ClosedChainModel(with_stand_ins(description, 1e-9))
     assert_same(engine, solid, motion, parameters_left(solid, lost), 1e-9)
 
 

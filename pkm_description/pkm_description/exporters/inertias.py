@@ -17,12 +17,6 @@ def compose(first: Pose, second: Pose) -> Pose:
     )
 
 
-def relative(frame: Pose, pose: Pose) -> Pose:
-    """Return a pose as it is seen from a frame that is given beside it."""
-    turn = frame.rotation.T
-    return Pose(turn @ (pose.position - frame.position), turn @ pose.rotation)
-
-
 def seen_from(frame: Pose, inertial: Inertial) -> Inertial:
     """Return an inertia in the axes and about the origin of a frame of its link."""
     turn = frame.rotation.T
@@ -35,22 +29,21 @@ def scaled(inertial: Inertial, factor: float) -> Inertial:
     return Inertial(factor * inertial.mass, inertial.com, frozen(factor * inertial.inertia))
 
 
-def without(inertial: Inertial, part: Inertial) -> Inertial:
+def without(inertial: Inertial, part: Inertial) -> Inertial | None:
     """Return what is left of a body when a part of it is taken away, in the same axes.
 
-    Whether any rigid body is left, `is_solid` tells.
+    None where no rigid body is left.
     """
     mass = inertial.mass - part.mass
+    if not mass > 0:
+        return None
     com = (inertial.mass * inertial.com - part.mass * part.com) / mass
     moments = inertial.inertia + inertial.mass * _point(inertial.com - com)
     moments = moments - part.inertia - part.mass * _point(part.com - com)
+    smallest, middle, largest = np.linalg.eigvalsh(moments)
+    if smallest <= 0 or largest > (smallest + middle) * (1 + 1e-9):
+        return None
     return Inertial(mass, frozen(com), frozen(moments))
-
-
-def is_solid(inertial: Inertial) -> bool:
-    """Whether a rigid body can have this inertia: positive mass, moments that fit together."""
-    smallest, middle, largest = np.linalg.eigvalsh(inertial.inertia)
-    return bool(inertial.mass > 0 and smallest > 0 and largest <= (smallest + middle) * (1 + 1e-9))
 
 
 def _point(arm: Array) -> Array:

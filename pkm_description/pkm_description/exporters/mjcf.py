@@ -11,7 +11,7 @@ from pkm_description.description import Description, Inertial, Joint, Pose
 from pkm_description.errors import ExportError
 from pkm_description.exporters.exported import Exported, add_comments
 from pkm_description.exporters.friction import asymmetry_losses, cut_loss, symmetric
-from pkm_description.exporters.inertias import compose, is_solid, scaled, without
+from pkm_description.exporters.inertias import compose, scaled, without
 from pkm_description.exporters.mjcf_closures import MjcfClosure
 from pkm_description.exporters.mjcf_elements import (
     TINY_INERTIA,
@@ -23,6 +23,7 @@ from pkm_description.exporters.mjcf_elements import (
     pose_attributes,
 )
 from pkm_description.exporters.shapes import Shape, read_shapes
+from pkm_description.exporters.stand_ins import StandIns
 
 
 def export_mjcf(
@@ -58,10 +59,10 @@ def build_mjcf(
     `armature`.
 
     MuJoCo refuses moving bodies without inertia: a massless link, and a universal closure's
-    ring, gets 1e-6 kg and 1e-8 kg m^2 (the ring's mass is taken from the child link), and a
-    principal inertia below 1e-8 kg m^2 is raised by as much. A closure at such a body is
-    soft unless its `body_invweight0` is bounded after loading, as the simulated plant
-    does. MJCF has symmetric friction only: of an asymmetric one the mean of both
+    ring, gets 1e-6 kg and 1e-8 kg m^2 (the mass is taken from a neighbour where that is
+    exact), and a principal inertia below 1e-8 kg m^2 is raised by as much. A closure at
+    such a body is soft unless its `body_invweight0` is bounded after loading, as the
+    simulated plant does. MJCF has symmetric friction only: of an asymmetric one the mean of both
     directions is written. Of friction in closing constraints only that of a prismatic one
     is written; the others have no joint in MJCF.
 
@@ -109,6 +110,9 @@ class _Writer:
     ) -> None:
         self.shapes = shapes
         self.losses = asymmetry_losses(description) if friction else []
+        stand_ins = StandIns(description, TINY_MASS, TINY_INERTIA, welded=False)
+        self.inertials = stand_ins.inertials
+        self.losses += stand_ins.losses
         self.description = description
         self.timestep = timestep
         self.friction = friction
@@ -140,7 +144,7 @@ class _Writer:
         world = etree.SubElement(root, 'worldbody')
         name = self.description.base_link
         base = world if name == 'world' else etree.SubElement(world, 'body', name=name)
-        self._fill(base, name, moving=False)
+        self._fill(base, name)
         for joint in self.description.joints:
             if joint.type == 'floating':
                 self._add_floating(world, joint)
@@ -165,11 +169,11 @@ class _Writer:
         )
         etree.SubElement(option, 'flag', contact='disable', autoreset='disable')
 
-    def _fill(self, body: etree._Element, link: str, moving: bool = True) -> None:
+    def _fill(self, body: etree._Element, link: str) -> None:
         """Add a link's inertia and everything that hangs on the link."""
         self.bodies[link] = body
         inertial = self._share(link)
-        if body.tag == 'body' and (moving or inertial is not None):
+        if body.tag == 'body' and inertial is not None:
             self._note_inertia(link, inertial)
             add_inertial(body, link, inertial)
         for index, shape in enumerate(self.shapes):
@@ -181,7 +185,7 @@ class _Writer:
                 child = etree.SubElement(body, 'body', name=joint.child, **attributes)
                 if joint.is_scalar:
                     self._add_joint(child, joint)
-                self._fill(child, joint.child, joint.is_scalar)
+                self._fill(child, joint.child)
         for closure in self.closures:
             if closure.auxiliary is not None and closure.constraint.parent == link:
                 self.home.append(0.0)
@@ -191,8 +195,8 @@ class _Writer:
 
     def _share(self, link: str) -> Inertial | None:
         """Return a link's inertia without what auxiliary bodies carry of it."""
-        inertial = self.description.link(link).inertial
-        if inertial is None or inertial.mass == 0:
+        inertial = self.inertials[link]
+        if inertial is None:
             return None
         closing = [c.constraint for c in self.closures if c.constraint.child == link]
         carriers = sum(constraint.type == 'prismatic' for constraint in closing)
@@ -201,17 +205,12 @@ class _Writer:
         for constraint in closing:
             if constraint.type == 'universal':
                 centre = np.asarray(constraint.child_origin.position)
-                rest = without(inertial, Inertial(TINY_MASS, centre, np.zeros((3, 3))))
-                inertial = rest if is_solid(rest) else inertial
+                part = Inertial(TINY_MASS, centre, np.zeros((3, 3)))
+                inertial = without(inertial, part) or inertial
         return inertial
 
-    def _note_inertia(self, link: str, inertial: Inertial | None) -> None:
-        if inertial is None:
-            self.losses.append(
-                f"link '{link}' has no mass: {TINY_MASS:g} kg and {TINY_INERTIA:g} kg m^2 are "
-                'written'
-            )
-        elif np.linalg.eigvalsh(inertial.inertia)[0] < TINY_INERTIA:
+    def _note_inertia(self, link: str, inertial: Inertial) -> None:
+        if np.linalg.eigvalsh(inertial.inertia)[0] < (1 - 1e-9) * TINY_INERTIA:
             self.losses.append(f"link '{link}': its inertia is raised by {TINY_INERTIA:g} kg m^2")
 
     def _note_friction(self, closure: MjcfClosure) -> None:

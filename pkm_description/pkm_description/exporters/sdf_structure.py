@@ -14,16 +14,15 @@ from pkm_description.exporters.friction import asymmetry_losses, cut_loss, symme
 from pkm_description.exporters.inertias import (
     Array,
     compose,
-    is_solid,
-    relative,
     scaled,
     seen_from,
-    without,
 )
+from pkm_description.exporters.stand_ins import StandIns
 from pkm_description.kinematic_tree import tree_order
 
-#: Inertia of a link that has none: SDF would take 1 kg and 1 kg m^2 instead.
-STAND_IN = Inertial(1e-6, np.zeros(3), 1e-9 * np.eye(3))
+#: Inertia of a link that has none [kg, kg m^2]: SDF would take 1 kg and 1 kg m^2 instead.
+STAND_IN_MASS = 1e-6
+STAND_IN_INERTIA = 1e-9
 SDF_TYPES = {
     'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'revolute', 'prismatic': 'prismatic',
     'spherical': 'ball', 'universal': 'universal',
@@ -104,7 +103,8 @@ def build_structure(description: Description, form: str) -> SdfStructure:
     poses = {description.base_link: Pose()}
     for name, place, turn in zip(assembly.tree.body_names, position, rotation, strict=True):
         poses[name] = Pose(place, turn)
-    inertials, losses = _inertials(description, assembly, poses)
+    stand_ins = StandIns(description, STAND_IN_MASS, STAND_IN_INERTIA, welded=True)
+    losses = stand_ins.losses
     rotors = {a.joint: a.rotor_inertia or 0.0 for a in description.actuators}
     joints = [
         _tree_joint(joint, description.home_joints, rotors)
@@ -121,8 +121,10 @@ def build_structure(description: Description, form: str) -> SdfStructure:
         coulomb = constraint.type in ('revolute', 'prismatic')
         lost = cut_loss(constraint, coulomb, viscous=constraint.type != 'spherical')
         losses += [lost] if lost else []
-    links = [SdfLink(link.name, poses[link.name], inertials[link.name])
-             for link in description.links]  # fmt: skip
+    links = [
+        SdfLink(link.name, poses[link.name], stand_ins.inertials[link.name])
+        for link in description.links
+    ]
     rank = assembly.tree.n_v - assembly.mobility(assembly.home())
     structure = SdfStructure(links, joints, len(assembly.tree.row_kind) - rank, losses=losses)
     if form == 'graph':
@@ -221,40 +223,3 @@ def unique(name: str, taken: set[str]) -> str:
         name += '_'
     taken.add(name)
     return name
-
-
-def _inertials(
-    description: Description, assembly: Assembly, poses: Mapping[str, Pose]
-) -> tuple[dict[str, Inertial | None], list[str]]:
-    """Inertias of all links: stand-ins where there is none, made up for where possible."""
-    given = {
-        link.name: link.inertial if link.inertial and link.inertial.mass > 0 else None
-        for link in description.links
-    }
-    result = dict(given)
-    losses = []
-    for body, name in enumerate(assembly.tree.body_names):
-        if given[name] is not None:
-            continue
-        result[name] = STAND_IN
-        donors = [
-            other
-            for joint in description.joints
-            if joint.type == 'fixed' and name in (joint.parent, joint.child)
-            for other in (joint.parent, joint.child)
-            if given[other] is not None
-        ]
-        if donors:
-            whole = result[donors[0]]
-            assert whole is not None
-            part = seen_from(relative(poses[name], poses[donors[0]]), STAND_IN)
-            rest = without(whole, part)
-            if is_solid(rest):
-                result[donors[0]] = rest
-                continue
-        if np.any(assembly.tree.ancestors[body]):
-            losses.append(
-                f"link '{name}' has no mass: {STAND_IN.mass:g} kg and "
-                f'{STAND_IN.inertia[0, 0]:g} kg m^2 are written'
-            )
-    return result, losses

@@ -1,0 +1,109 @@
+"""Inertias of links that have none, for tools that refuse or replace them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pkm_description.assembly import Assembly
+from pkm_description.description import Description, Inertial, Joint, Pose, frozen
+from pkm_description.exporters.inertias import seen_from, without
+
+_TURNING = ('revolute', 'continuous')
+
+
+class StandIns:
+    """Inertias of all links, none without mass among them that moves by a joint of its own.
+
+    The mass of a stand-in is taken from a neighbour wherever the link's origin is a fixed
+    point of that neighbour, as the centre of a cardan ring is; then only the rotational
+    inertia is new. A massless link that is fixed to a body takes all of its stand-in from
+    that body, which leaves the dynamics as they are.
+
+    Parameters
+    ----------
+    description : Description
+        The robot.
+    mass, inertia : float
+        The stand-in [kg], [kg m^2], about the link's origin.
+    welded : bool
+        Whether links that are fixed to their parent need one too.
+
+    Attributes
+    ----------
+    inertials : dict
+        Inertia of each link by name; None for the base and where none is needed.
+    losses : list of str
+        What differs from the description, one sentence for each link.
+    """
+
+    def __init__(
+        self, description: Description, mass: float, inertia: float, welded: bool
+    ) -> None:
+        self.description = description
+        self.stand_in = Inertial(mass, frozen(np.zeros(3)), frozen(inertia * np.eye(3)))
+        self.inertials: dict[str, Inertial | None] = {
+            link.name: link.inertial if link.inertial and link.inertial.mass > 0 else None
+            for link in description.links
+        }
+        self.losses: list[str] = []
+        self._given = {name for name, value in self.inertials.items() if value is not None}
+        tree = Assembly(description).tree
+        self._moving = {
+            name for body, name in enumerate(tree.body_names) if np.any(tree.ancestors[body])
+        }
+        joints = {joint.child: joint for joint in description.joints}
+        for name in tree.body_names:
+            if name not in self._given and (welded or joints[name].type != 'fixed'):
+                self._fill(name, joints[name])
+
+    def _fill(self, name: str, joint: Joint) -> None:
+        self.inertials[name] = self.stand_in
+        if name not in self._moving or self._taken_whole(name):
+            return
+        point = Inertial(self.stand_in.mass, self.stand_in.com, frozen(np.zeros((3, 3))))
+        made_up = joint.type in _TURNING and joint.parent not in self._moving
+        made_up = made_up or any(
+            self._take(donor, place, point) for donor, place in self._beside(name, joint)
+        )
+        inertia = self.stand_in.inertia[0, 0]
+        added = f'{inertia:g} kg m^2' if made_up else (
+            f'{self.stand_in.mass:g} kg and {inertia:g} kg m^2'
+        )  # fmt: skip
+        self.losses.append(f"link '{name}' has no mass: {added} are added to it")
+
+    def _taken_whole(self, name: str) -> bool:
+        """Take the stand-in of a link from a body that it is fixed to."""
+        for joint in self.description.joints:
+            if joint.type == 'fixed' and joint.child == name:
+                if self._take(joint.parent, joint.origin, self.stand_in):
+                    return True
+            if joint.type == 'fixed' and joint.parent == name:
+                turn = joint.origin.rotation.T
+                place = Pose(-turn @ joint.origin.position, turn)
+                if self._take(joint.child, place, self.stand_in):
+                    return True
+        return False
+
+    def _beside(self, name: str, joint: Joint) -> list[tuple[str, Pose]]:
+        """Return neighbours of which the link's origin is a fixed point, and where it is."""
+        found = [(joint.parent, joint.origin)] if joint.type in _TURNING else []
+        found += [
+            (other.child, Pose())
+            for other in self.description.joints
+            if other.parent == name
+            and other.type in _TURNING
+            and float(np.linalg.norm(other.origin.position)) < 1e-12
+        ]
+        return found
+
+    def _take(self, donor: str, place: Pose, part: Inertial) -> bool:
+        """Take a part, whose frame stands at `place` in the donor, if the donor has it."""
+        whole = self.inertials[donor]
+        if donor not in self._given or whole is None:
+            return False
+        turn = place.rotation.T
+        rest = without(whole, seen_from(Pose(-turn @ place.position, turn), part))
+        if rest is None:
+            return False
+        self.inertials[donor] = rest
+        return True
