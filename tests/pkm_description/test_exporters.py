@@ -121,8 +121,8 @@ def test_closures_leave_the_described_mobility(kind):
 
 def test_massless_link_gets_the_documented_stand_in(palida):
     model, _ = loaded(export_mjcf(with_link(palida, 'leg1_ring', None)))
-    assert model.body('leg1_ring').mass[0] == 1e-6
-    np.testing.assert_allclose(model.body('leg1_ring').inertia, 1e-8)
+    assert model.body('leg1_ring').mass[0] == 1e-8
+    np.testing.assert_allclose(model.body('leg1_ring').inertia, 1e-10)
 
 
 def test_tree_urdf_drops_the_constraints_alone(palida):
@@ -228,7 +228,7 @@ def test_losses_are_named(palida):
     )
     mean = "joint 'leg3_strut': Coulomb friction 2 forwards and 4 backwards is written as its mean"
     cut = "constraint 'leg1_top': Coulomb friction 0.1 and viscous friction 0.2 is left out"
-    for format, massless, rotors in (('mjcf', '1e-08 kg m^2', 0), ('sdf', '1e-09 kg m^2', 6)):
+    for format, massless, rotors in (('mjcf', '1e-10 kg m^2', 0), ('sdf', '1e-09 kg m^2', 6)):
         exported = pkm_description.build_export(odd, format)
         assert mean in exported.losses
         assert sum(cut in line for line in exported.losses) == 1

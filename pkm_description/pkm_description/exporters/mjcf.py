@@ -59,12 +59,12 @@ def build_mjcf(
     `armature`.
 
     MuJoCo refuses moving bodies without inertia: a massless link, and a universal closure's
-    ring, gets 1e-6 kg and 1e-8 kg m^2 (the mass is taken from a neighbour where that is
-    exact), and a principal inertia below 1e-8 kg m^2 is raised by as much. A closure at
+    ring, gets 1e-8 kg and 1e-10 kg m^2 (the mass is taken from a neighbour where that is
+    exact), and a principal inertia below 1e-10 kg m^2 is raised by as much. A closure at
     such a body is soft unless its `body_invweight0` is bounded after loading, as the
-    simulated plant does. MJCF has symmetric friction only: of an asymmetric one the mean of both
-    directions is written. Of friction in closing constraints only that of a prismatic one
-    is written; the others have no joint in MJCF.
+    simulated plant does. MJCF has symmetric friction only: of an asymmetric one the mean of
+    both directions is written. Of friction in closing constraints only that of a prismatic
+    one is written; the others have no joint in MJCF.
 
     Parameters
     ----------

@@ -14,8 +14,8 @@ from pkm_description.exporters.shapes import Shape
 Array = NDArray[np.float64]
 
 #: Stand-in inertia of a moving body without inertia of its own [kg, kg m^2].
-TINY_MASS = 1e-6
-TINY_INERTIA = 1e-8
+TINY_MASS = 1e-8
+TINY_INERTIA = 1e-10
 
 
 def number(value: float) -> str:
