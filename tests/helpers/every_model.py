@@ -13,8 +13,8 @@ from pkm_dynamics import ClosedChainModel
 MAKERS = {
     'skew_hexapod': mechanisms.skew_hexapod,
     'tripod': mechanisms.tripod,
-    'five_bar': mechanisms.five_bar,
-    'serial_arm': mechanisms.serial_arm,
+    'skew_five_bar': mechanisms.five_bar,
+    'skew_arm': mechanisms.serial_arm,
     'four_bar_universal': lambda: mechanisms.four_bar('universal'),
     **{f'chain_{kind}': lambda kind=kind: closed_chains.closed_chain(kind)
        for kind in closed_chains.CHAINS},

@@ -66,7 +66,7 @@ def test_groups_are_what_inverse_dynamics_says_of_parts(name):
 
 def test_split_by_actuators_is_that_of_their_squares():
     """One actuator at a time moves without Coriolis forces; the products need two."""
-    model = model_of('five_bar')
+    model = model_of('skew_five_bar')
     motion = random_motion(model, 10, seed=6)
     q, qd, _ = model.actuator_states(motion)
     rigid = np.where(model.parameter_mask('rigid_body'), model.nominal_parameters, 0.0)

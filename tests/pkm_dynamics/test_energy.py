@@ -83,7 +83,7 @@ def test_work_between_samples_is_the_change_of_energy(name):
 
 def test_energy_rows_identify_what_forces_identify():
     """Least squares on the balance of energy alone finds the forces of another motion."""
-    model = model_of('serial_arm')
+    model = model_of('skew_arm')
     t = np.linspace(0.0, 4.0, 4001)
     motion = wave(model, t, seed=4)
     rows = energy_balance(model, motion, t)

@@ -90,7 +90,7 @@ def test_passivity(name):
     )
 
 
-@pytest.mark.parametrize('name', ['palida', 'skew_hexapod', 'tripod', 'five_bar', 'serial_arm'])
+@pytest.mark.parametrize('name', ['palida', 'skew_hexapod', 'tripod', 'skew_five_bar', 'skew_arm'])
 def test_release_from_rest_agrees_with_mujoco(name):
     """Accelerations right after the brakes open, under random forces."""
     model = model_of(name)

@@ -106,7 +106,7 @@ def test_joints_transmit_what_their_type_lets_them(name):
 
 def test_what_redundant_rows_leave_open_is_marked():
     """A planar five-bar: forces in the plane are known, those across it are not."""
-    model = model_of('five_bar')
+    model = model_of('skew_five_bar')
     motion = random_motion(model, 6, seed=5)
     found = reactions(model, motion)
     assert found.redundant
