@@ -243,6 +243,26 @@ def test_describe_a_planar_loop(prints, tmp_path):
     assert roles == {'crank_joint': 'drive', 'coupler_joint': 'passive', 'rocker_joint': 'passive'}
 
 
+def test_contributions(prints, fails, trajectory):
+    text = prints('describe', 'palida', '--contributions')
+    assert "motion 'circle'" in text
+    assert 'platform_inertia' in text and 'leg1_stator' in text
+    content = json.loads(
+        prints('describe', 'palida', '--contributions', '--motion', trajectory, '--json')
+    )['contributions']
+    model = ClosedChainModel(pkm_description.load('palida'))
+    motion = excitation().motion(np.linspace(0.0, 1.0, 1000), model)
+    total = np.linalg.norm(model.inverse_dynamics(motion), axis=1).mean()
+    friction = np.where(model.parameter_mask('friction'), model.nominal_parameters, 0.0)
+    own = np.linalg.norm(model.inverse_dynamics(motion, friction), axis=1).mean()
+    share = {group['name']: group['percent'] for group in content['groups']}
+    assert share['friction'] == pytest.approx(100.0 * own / total)
+    assert len(content['percent_per_millimetre']['platform']) == 3
+    sines = json.loads(prints('describe', 'palida', '--motion', 'sines', '--json'))
+    assert sines['contributions']['duration'] == 2.0
+    assert "'nowhere'" in fails('describe', 'palida', '--contributions', '--motion', 'nowhere')
+
+
 def test_unknown_robot(fails):
     for arguments in (['describe', 'nobody'], ['export', 'nobody', '--to', 'mjcf', '--output', 'x'],
                       ['excite', 'check', 'circle', '--robot', 'nobody']):  # fmt: skip

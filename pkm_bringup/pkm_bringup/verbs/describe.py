@@ -6,6 +6,7 @@ from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_json, load_model
 from pkm_bringup.console import print_json, progress
+from pkm_bringup.verbs import describe_contributions
 
 
 def add_parser(subparsers: Any) -> None:
@@ -35,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
         action='store_true',
         help='base parameters with those that the description declares zero',
     )
+    describe_contributions.add_options(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -53,10 +55,15 @@ def run(arguments: Any) -> int:
             shared=not arguments.no_shared, reduced=not arguments.no_reduced
         )
         content['base_parameters'] = base_figures(base, arguments.base)
+        if arguments.contributions or arguments.motion:
+            update('forces of the motion')
+            content['contributions'] = describe_contributions.figures(model, arguments.motion)
     if arguments.json:
         print_json(content)
     else:
         if arguments.sources:
             content['shown_sources'] = content['sources']
         print_overview(content, arguments.all)
+        if 'contributions' in content:
+            describe_contributions.print_figures(content, arguments.all)
     return 0
