@@ -39,6 +39,10 @@ def test_offline_parts(capfd):
         assert 10 < step[clock]['p50'] <= step[clock]['p99'] <= step[clock]['max']
     model = result['model']
     assert model['inverse_dynamics']['batch'] < model['inverse_dynamics']['single']
+    # The engines that compute the same forces must find the same.
+    assert 'MuJoCo RNE and projection' in model['agreement']
+    assert all(difference < 1e-9 for difference in model['agreement'].values())
+    assert 0.0 < model['import'] < 60.0
     for name, ratio in model['ratios'].items():
         what, peer = name.split(' / ')
         expected = model['inverse_dynamics'][what] / model['peers'][peer]

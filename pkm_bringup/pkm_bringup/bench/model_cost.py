@@ -2,58 +2,121 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pkm_bringup.bench.peers import mujoco_peer, pinocchio_peer
 from pkm_bringup.bench.timing import cost
-from pkm_description import export
+from pkm_description import export, library, load
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.base_parameters import random_motion
 from pkm_dynamics.simulation import SimulatedPlant
 
 if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel, PlatformMotion
+    from pkm_dynamics import PlatformMotion
 
 REPEATS = 9
 SINGLE = 200
+PEER_SAMPLES = 500
+PEER_REPEATS = 3
+LIBRARY_SAMPLES = 2000
 
 
 def measure_model(model: ClosedChainModel, motion: PlatformMotion) -> dict[str, Any]:
-    """Measure inverse dynamics and regressor of a motion (N samples).
+    """Measure inverse dynamics and regressor of a motion (N samples) in one thread.
 
     Returns
     -------
     dict
-        `samples`; `inverse_dynamics` and `regressor`, each with `batch` [us a sample],
-        `batch_with_joint_states` (positions of all joints known) and `single` [us a call];
-        `peers`: [us a call] by name; `ratios`: ours over theirs.
+        `samples`; `inverse_dynamics` and `regressor` [us], see `measure_functions`;
+        `peers`: [us a sample] by name; `agreement`: largest difference of their forces over
+        the largest force, where they compute the same; `ratios`: ours over theirs.
     """
-    known = model.with_joint_states(motion)
-    count = len(motion)
-    one, one_known = motion[:1], known[:1]
-    ours: dict[str, dict[str, float]] = {}
-    functions: dict[str, Callable[[Any], Any]] = {
-        'inverse_dynamics': model.inverse_dynamics,
-        'regressor': model.regressor,
+    ours = measure_functions(model, motion)
+    rigid = np.where(model.parameter_mask('rigid_body'), model.nominal_parameters, 0.0)
+    few = motion[:PEER_SAMPLES]
+    forces = model.inverse_dynamics(few, rigid)
+    closed = {
+        'Pinocchio RNEA, kinematics and projection in batches': pinocchio_peer(model),
+        'MuJoCo RNE and projection': mujoco_peer(model),
     }
-    for name, function in functions.items():
-        ours[name] = {
-            'batch': _cost(function, motion, REPEATS, count),
-            'batch_with_joint_states': _cost(function, known, REPEATS, count),
-            'single': _cost(function, one, SINGLE, 1),
-            'single_with_joint_states': _cost(function, one_known, SINGLE, 1),
-        }
-    peers = {'MuJoCo step of the closed chain': _mujoco_step(model)}
-    pinocchio = _pinocchio_rnea(model)
-    if pinocchio is not None:
-        peers['Pinocchio RNEA of the open tree'] = pinocchio
+    peers, agreement = {}, {}
+    for name, peer in closed.items():
+        if peer is None:
+            continue
+        peers[name] = _cost(peer, few, PEER_REPEATS, len(few))
+        agreement[name] = float(np.max(np.abs(peer(few) - forces)) / np.max(np.abs(forces)))
+    peers['MuJoCo step of the closed chain'] = _mujoco_step(model)
+    rnea = _pinocchio_rnea(model)
+    if rnea is not None:
+        peers['Pinocchio RNEA of the open tree alone'] = rnea
     figures = ours['inverse_dynamics']
     ratios = {
         f'{what} / {peer}': figures[what] / time
         for peer, time in peers.items()
         for what in ('batch', 'single')
     }
-    return {'samples': count, **ours, 'peers': peers, 'ratios': ratios}
+    return {
+        'samples': len(motion), **ours, 'peers': peers, 'agreement': agreement, 'ratios': ratios
+    }  # fmt: skip
+
+
+def measure_functions(
+    model: ClosedChainModel, motion: PlatformMotion
+) -> dict[str, dict[str, float]]:
+    """Times of inverse dynamics and regressor.
+
+    Each with `batch` [us a sample], `batch_with_joint_states` (positions of all joints
+    known), `single` and `single_with_joint_states` [us a call].
+    """
+    known = model.with_joint_states(motion)
+    count = len(motion)
+    functions: dict[str, Callable[[Any], Any]] = {
+        'inverse_dynamics': model.inverse_dynamics,
+        'regressor': model.regressor,
+    }
+    return {
+        name: {
+            'batch': _cost(function, motion, REPEATS, count),
+            'batch_with_joint_states': _cost(function, known, REPEATS, count),
+            'single': _cost(function, motion[:1], SINGLE, 1),
+            'single_with_joint_states': _cost(function, known[:1], SINGLE, 1),
+        }
+        for name, function in functions.items()
+    }
+
+
+def measure_library(update: Callable[[str, float | None], None]) -> dict[str, dict[str, Any]]:
+    """Inverse dynamics and regressor of every library robot on random motions."""
+    result = {}
+    names = library()
+    for k, name in enumerate(names):
+        update(name, k / len(names))
+        model = ClosedChainModel(load(name))
+        motion = random_motion(model, LIBRARY_SAMPLES, seed=0)
+        result[name] = {
+            'actuators': model.n_a,
+            'parameters': model.n_p,
+            **measure_functions(model, motion),
+        }
+    return result
+
+
+def measure_import() -> float:
+    """Shortest of three times to import `pkm_dynamics` in a fresh process [s]."""
+    script = (
+        'import time; begin = time.perf_counter(); import pkm_dynamics; '
+        'print(time.perf_counter() - begin)'
+    )
+    times = [
+        subprocess.run([sys.executable, '-c', script], capture_output=True, check=True, text=True)
+        for _ in range(3)
+    ]
+    return min(float(done.stdout) for done in times)
 
 
 def _cost(function: Callable[[Any], Any], motion: Any, repeats: int, amount: int) -> float:

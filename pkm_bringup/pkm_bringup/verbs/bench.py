@@ -10,8 +10,8 @@ from typing import Any
 from pkm_bringup.arguments import add_json, count, load_model, positive
 from pkm_bringup.console import Update, print_json, print_table, progress
 
-PARTS = ('step', 'model', 'loop', 'lockstep')
-SAMPLES = 2000  # of the batches
+PARTS = ('step', 'model', 'library', 'loop', 'lockstep')
+SAMPLES = 10_000  # of the batches
 SPEED = 0.3  # [m/s] of the circle: times do not depend on it, lost cycles hurt less
 
 
@@ -26,8 +26,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         '--only', action='append', choices=PARTS, metavar='PART',
         help='repeatable; step: one feedforward + PD step offline; model: inverse dynamics and '
-        'regressor beside other engines; loop: the 1 kHz loop on ROS 2; lockstep: lockstep steps '
-        'through ROS 2; default: all',
+        'regressor beside other engines; library: the same for every library robot; loop: the '
+        '1 kHz loop on ROS 2; lockstep: lockstep steps through ROS 2; default: all',
     )  # fmt: skip
     parser.add_argument(
         '--duration', type=positive, default=10.0,
@@ -69,16 +69,23 @@ def _measure(part: str, arguments: Any, model: Any, trajectory: Any, update: Upd
 
         update('controller steps')
         return measure_control_step(model, trajectory, arguments.steps)
-    if part == 'model':
-        from pkm_bringup.bench.model_cost import measure_model
-
-        update('inverse dynamics and regressor')
-        time = np.arange(SAMPLES) / SAMPLES * trajectory.duration
-        return measure_model(model, trajectory.motion(time, model))
-    from pkm_bringup.nodes.bench_client import measure_free_running, measure_lockstep
 
     def report(phase: str, fraction: float | None) -> None:
         update(f'{part}: {phase}', fraction)
+
+    if part == 'model':
+        from pkm_bringup.bench.model_cost import measure_import, measure_model
+
+        update('inverse dynamics and regressor')
+        time = np.arange(SAMPLES) / SAMPLES * trajectory.duration
+        return {
+            **measure_model(model, trajectory.motion(time, model)), 'import': measure_import()
+        }  # fmt: skip
+    if part == 'library':
+        from pkm_bringup.bench.model_cost import measure_library
+
+        return measure_library(report)
+    from pkm_bringup.nodes.bench_client import measure_free_running, measure_lockstep
 
     measure = measure_free_running if part == 'loop' else measure_lockstep
     duration = arguments.duration if part == 'loop' else arguments.duration / 2
@@ -116,6 +123,8 @@ def _print(result: dict[str, Any]) -> None:
         _spreads({'wall time': step['wall'], 'CPU time': step['cpu']})
     if 'model' in result:
         _print_model(result['model'])
+    if 'library' in result:
+        _print_library(result['library'])
     if 'loop' in result:
         _print_loop(result['loop'])
     if 'lockstep' in result:
@@ -136,11 +145,34 @@ def _print_model(model: dict[str, Any]) -> None:
     ]
     print_table(header, rows)
     rows = [
-        (name, time, *(model['ratios'][f'{what} / {name}'] for what in ('batch', 'single')))
+        (
+            name, time, *(model['ratios'][f'{what} / {name}'] for what in ('batch', 'single')),
+            model['agreement'].get(name),
+        )
         for name, time in model['peers'].items()
-    ]
+    ]  # fmt: skip
     sys.stdout.write('\n')
-    print_table(('other engines', 'a call [us]', 'ours a sample / it', 'ours single / it'), rows)
+    print_table(
+        (
+            'other engines', 'a sample [us]', 'ours a sample / it', 'ours single / it',
+            'difference of the forces',
+        ),
+        rows,
+    )  # fmt: skip
+    sys.stdout.write(f'\nimport of pkm_dynamics, fresh process: {model["import"]:.2f} s\n')
+
+
+def _print_library(robots: dict[str, dict[str, Any]]) -> None:
+    sys.stdout.write('\nlibrary robots, CPU time [us], random motions\n')
+    header = ('robot', 'actuators', 'parameters', 'inverse dynamics', 'regressor', 'single call')
+    rows = [
+        (
+            name, robot['actuators'], robot['parameters'], robot['inverse_dynamics']['batch'],
+            robot['regressor']['batch'], robot['inverse_dynamics']['single'],
+        )
+        for name, robot in robots.items()
+    ]  # fmt: skip
+    print_table(header, rows)
 
 
 def _print_loop(loop: dict[str, Any]) -> None:

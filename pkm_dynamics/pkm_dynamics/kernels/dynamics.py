@@ -93,7 +93,7 @@ def states_and_forces(m, code, mode, joints, p, r, rates, rates_dot, parameters)
 def regressor(m, code, mode, joints, p, r, rates, rates_dot):
     """Actuator forces per standard parameter (N, n_a, n_p)."""
     n, n_a, n_v = len(joints), len(m.actuated), m.n_v
-    out = np.zeros((n, n_a, m.n_p))
+    out = np.empty((n, n_a, m.n_p))
     w = make_work(m)
     transfer = np.empty((n_v, n_a))
     row = joints.shape[1] + 12
