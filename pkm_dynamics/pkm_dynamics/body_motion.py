@@ -47,6 +47,10 @@ class BodyMotion:
         Of all velocity coordinates: scalar joints and a floating platform's [v; omega].
     transfer : (N, n_v, n_a)
         Rates of all velocity coordinates from those of the actuators.
+    spatial_twist : (N, n_b, 6)
+        Twists about the base's origin.
+    screw_rates : (N, n_v, 6)
+        Time derivatives of the screws.
     """
 
     names: tuple[str, ...]
@@ -62,6 +66,8 @@ class BodyMotion:
     rates: Floats
     rates_dot: Floats
     transfer: Floats
+    spatial_twist: Floats
+    screw_rates: Floats
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -72,15 +78,11 @@ class BodyMotion:
         """Velocities (N, n_a) of the actuated joints [m/s, rad/s]."""
         return self.rates[:, self.actuated]
 
-    def spatial_twist(self) -> Floats:
-        """Twists (N, n_b, 6) about the base's origin."""
-        return shifted(self.twist, -self.position)
-
     def rates_dot_of(self, actuator_accelerations: Floats) -> Floats:
         """Accelerations (N, n_v) of all coordinates from those of the actuators (N, n_a)."""
         geometry = self.geometry
-        rates = geometry.row_rates(self.spatial_twist())
-        bias = -rates.jacobian @ self.rates[:, :, None]
+        change = geometry.row_jacobian_rate(self.spatial_twist, self.screw_rates)
+        bias = -change @ self.rates[:, :, None]
         solution = solve_rows(
             geometry.row_jacobian, self.actuated, bias, actuator_accelerations[:, :, None]
         )
@@ -89,7 +91,7 @@ class BodyMotion:
     def accelerated(self, rates_dot: Floats) -> BodyMotion:
         """Return the same state with other accelerations (N, n_v) of all coordinates."""
         acceleration = body_accelerations(
-            self.geometry, self.rates, rates_dot, self.spatial_twist()
+            self.geometry, self.rates, rates_dot, self.spatial_twist, self.screw_rates
         )
         return replace(self, rates_dot=rates_dot, acceleration=acceleration)
 
@@ -114,12 +116,12 @@ class BodyMotion:
         A dT = -dA T, and the actuators' own rows of T do not change.
         """
         geometry = self.geometry
-        rates = geometry.row_rates(self.spatial_twist())
+        change = geometry.row_jacobian_rate(self.spatial_twist, self.screw_rates)
         zero = np.zeros((len(self), len(self.actuated), len(self.actuated)))
         transfer_rate = solve_rows(
-            geometry.row_jacobian, self.actuated, -rates.jacobian @ self.transfer, zero
+            geometry.row_jacobian, self.actuated, -change @ self.transfer, zero
         )
-        columns = rates.screws[..., None] * self.transfer[:, :, None]
+        columns = self.screw_rates[..., None] * self.transfer[:, :, None]
         n, n_v, _, n_a = columns.shape
         turned = geometry.layout.moved @ columns.reshape(n, n_v, 6 * n_a)
         return np.asarray(turned.reshape(n, -1, 6, n_a) + geometry.jacobians(transfer_rate))
@@ -166,7 +168,8 @@ def build_body_motion(
     if transfer is None:
         transfer = actuator_transfer(geometry, actuated)
     spatial = geometry.twists(rates)
-    acceleration = body_accelerations(geometry, rates, rates_dot, spatial)
+    screw_rates = geometry.screw_rates(spatial)
+    acceleration = body_accelerations(geometry, rates, rates_dot, spatial, screw_rates)
     return BodyMotion(
         names=tree.body_names,
         position=geometry.position,
@@ -181,6 +184,8 @@ def build_body_motion(
         rates=rates,
         rates_dot=rates_dot,
         transfer=transfer,
+        spatial_twist=spatial,
+        screw_rates=screw_rates,
     )
 
 
@@ -193,14 +198,19 @@ def actuator_transfer(geometry: TreeGeometry, actuated: Integers) -> Floats:
 
 
 def body_accelerations(
-    geometry: TreeGeometry, rates: Floats, rates_dot: Floats, spatial: Floats
+    geometry: TreeGeometry,
+    rates: Floats,
+    rates_dot: Floats,
+    spatial: Floats,
+    screw_rates: Floats | None = None,
 ) -> Floats:
     """[dv; domega] (N, n_b, 6) of the bodies' origins, classical, without gravity.
 
     `rates`, `rates_dot` (N, n_v) of all coordinates; `spatial` (N, n_b, 6) are the twists
-    that belong to the rates, about the base's origin.
+    that belong to the rates, about the base's origin; `screw_rates` (N, n_v, 6) theirs.
     """
-    screw_rates = geometry.screw_rates(spatial)
+    if screw_rates is None:
+        screw_rates = geometry.screw_rates(spatial)
     terms = geometry.screws * rates_dot[:, :, None] + screw_rates * rates[:, :, None]
     spatial_dot = geometry.layout.moved @ terms
     speed = shifted(spatial, geometry.position)[..., :3]

@@ -28,17 +28,20 @@ Floats = NDArray[np.float64]
 def skew(vector: Floats) -> Floats:
     """Matrices (..., 3, 3) of the cross product with vectors (..., 3)."""
     x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
-    o = np.zeros_like(x)
-    rows = [np.stack(row, axis=-1) for row in ((o, -z, y), (z, o, -x), (-y, x, o))]
-    return np.stack(rows, axis=-2)
+    out = np.zeros((*vector.shape, 3))
+    out[..., 0, 1], out[..., 0, 2], out[..., 1, 2] = -z, y, -x
+    out[..., 1, 0], out[..., 2, 0], out[..., 2, 1] = z, -y, x
+    return out
 
 
 def inertia_columns(vector: Floats) -> Floats:
     """Matrices (..., 3, 6): I v for I given as Ixx, Ixy, Ixz, Iyy, Iyz, Izz."""
     x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
-    o = np.zeros_like(x)
-    rows = ((x, y, z, o, o, o), (o, x, o, y, z, o), (o, o, x, o, y, z))
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    out = np.zeros((*vector.shape, 6))
+    out[..., 0, 0], out[..., 0, 1], out[..., 0, 2] = x, y, z
+    out[..., 1, 1], out[..., 1, 3], out[..., 1, 4] = x, y, z
+    out[..., 2, 2], out[..., 2, 4], out[..., 2, 5] = x, y, z
+    return out
 
 
 def _assembled(mass: Floats, force: Floats, moment: Floats, inertia: Floats) -> Floats:

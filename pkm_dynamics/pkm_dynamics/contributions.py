@@ -189,7 +189,8 @@ class _BodyForces:
 def _velocity_accelerations(bodies: BodyMotion, independent: Integers, rates: Floats) -> Floats:
     """Accelerations (N, n_v) that rates (N, n_v) need at zero independent acceleration."""
     geometry = bodies.geometry
-    change = geometry.row_rates(geometry.twists(rates)).jacobian
+    twists = geometry.twists(rates)
+    change = geometry.row_jacobian_rate(twists, geometry.screw_rates(twists))
     zero = np.zeros((len(rates), len(independent), 1))
     solution = solve_rows(
         geometry.row_jacobian, independent, -change @ rates[:, :, None], zero

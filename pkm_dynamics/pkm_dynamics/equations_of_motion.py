@@ -20,11 +20,11 @@ from scipy.spatial.transform import Rotation
 
 from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
 from pkm_dynamics.body_motion import BodyMotion, build_body_motion
-from pkm_dynamics.body_regressors import local, local_columns, wrench_regressor
+from pkm_dynamics.body_regressors import inertia_matrices, local, local_columns
 from pkm_dynamics.forward_dynamics import body_mass_matrix, checked_parameters, solve_mass
 from pkm_dynamics.motion import JointStates, PlatformMotion
 from pkm_dynamics.parameter_terms import ParameterTerms
-from pkm_dynamics.tree_geometry import TreeGeometry
+from pkm_dynamics.tree_geometry import TreeGeometry, cross
 from pkm_dynamics.wrench import PlatformWrench
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class EquationsOfMotion:
         self.terms = ParameterTerms.of(model)
         self.wrench = wrench
         self.count = 0
+        self._inertia = inertia_matrices(self.values[self.terms.columns])
         self._layout = model.tree_layout
         tree = self._layout.tree
         self._actuated = np.array([tree.coordinate_of(n) for n in model.actuated_joints])
@@ -132,7 +133,7 @@ class EquationsOfMotion:
             first = int(tree.coordinate[tree.floating_body])
             linear, omega = state.rates[first : first + 3], state.rates[first + 3 : first + 6]
             x, w = state.quaternion[:3], state.quaternion[3]
-            spin[:3], spin[3] = 0.5 * (w * omega + np.cross(omega, x)), -0.5 * (omega @ x)
+            spin[:3], spin[3] = 0.5 * (w * omega + cross(omega, x)), -0.5 * (omega @ x)
         return np.concatenate(
             [state.rates[self._layout.scalar], linear, spin, rates_dot, [power, heat]]
         )
@@ -144,8 +145,8 @@ class EquationsOfMotion:
         geometry = self._geometry(state)
         basis, inverse = self._split(geometry.row_jacobian[0])
         bodies = self._bodies(geometry, state, basis[None])
-        rates = geometry.row_rates(bodies.spatial_twist())
-        bias = -inverse @ (rates.jacobian[0] @ state.rates)
+        change = geometry.row_jacobian_rate(bodies.spatial_twist, bodies.screw_rates)
+        bias = -inverse @ (change[0] @ state.rates)
         moving = bodies.accelerated(bias[None])
         q, qd = state.joints[self._scalar], state.rates[self._actuated]
         given = self.forces(t, q, qd)
@@ -160,7 +161,7 @@ class EquationsOfMotion:
             pushed = wrench.at_origin(bodies.rotation[:, platform])[0]
             load = load + bodies.jacobian[0, platform].T @ pushed
             power += float(bodies.twist[0, platform] @ pushed)
-        mass = body_mass_matrix(bodies, self.terms, self.values)
+        mass = body_mass_matrix(bodies, self.terms, self.values, self._inertia)
         independent = solve_mass(mass, load[None])[0]
         rates_dot = bias + basis @ independent
         return bodies, rates_dot, power, float(friction @ state.rates)
@@ -237,10 +238,15 @@ class EquationsOfMotion:
         terms, values = self.terms, self.values
         acceleration = motion.acceleration.copy()
         acceleration[..., :3] -= self.model.description.gravity
-        unit = wrench_regressor(
-            local(motion, terms.bodies, motion.twist), local(motion, terms.bodies, acceleration)
-        )
-        wrench = np.einsum('nkip,kp->nki', unit, values[terms.columns])
+        # In body axes, with A = [a - omega x v; alpha]: wrench = M A + V x* (M V).
+        twist = local(motion, terms.bodies, motion.twist)
+        spatial = local(motion, terms.bodies, acceleration)
+        v, omega = twist[..., :3], twist[..., 3:]
+        spatial[..., :3] -= cross(omega, v)
+        momentum = (self._inertia @ twist[..., None])[..., 0]
+        wrench = (self._inertia @ spatial[..., None])[..., 0]
+        wrench[..., :3] += cross(omega, momentum[..., :3])
+        wrench[..., 3:] += cross(v, momentum[..., :3]) + cross(omega, momentum[..., 3:])
         jacobian = local_columns(motion, terms.bodies, motion.jacobian)
         load = np.einsum('nkia,nki->a', jacobian, wrench)
         rotors = terms.rotor_coordinates

@@ -84,7 +84,8 @@ def forward_dynamics(
     load = given - model.inverse_dynamics(still.platform_motion(), values)
     if wrench is not None:
         load = load + body_wrench_forces(bodies, wrench)
-    qdd = solve_mass(body_mass_matrix(bodies, terms, values), load)
+    inertia = inertia_matrices(values[terms.columns])
+    qdd = solve_mass(body_mass_matrix(bodies, terms, values, inertia), load)
     moving = bodies.accelerated(still.rates_dot + np.einsum('nva,na->nv', bodies.transfer, qdd))
     motion = moving.platform_motion()
     return Accelerations(qdd, motion.acceleration, motion)
@@ -98,14 +99,16 @@ def mass_matrix(
     Positive definite where the parameters are physical. Velocities do not matter.
     """
     values = checked_parameters(model, parameters)
-    bodies = model.body_motion(with_joint_rates(model, state))
-    return body_mass_matrix(bodies, ParameterTerms.of(model), values)
+    bodies, terms = model.body_motion(with_joint_rates(model, state)), ParameterTerms.of(model)
+    return body_mass_matrix(bodies, terms, values, inertia_matrices(values[terms.columns]))
 
 
-def body_mass_matrix(motion: BodyMotion, terms: ParameterTerms, parameters: Floats) -> Floats:
-    """`mass_matrix`, where the bodies' motion and the parameters' places are at hand."""
+def body_mass_matrix(
+    motion: BodyMotion, terms: ParameterTerms, parameters: Floats, inertia: Floats
+) -> Floats:
+    """`mass_matrix`, where the bodies' motion and inertias (k, 6, 6) are at hand."""
     jacobian = local_columns(motion, terms.bodies, motion.jacobian)
-    momentum = inertia_matrices(parameters[terms.columns]) @ jacobian
+    momentum = inertia @ jacobian
     n, k, _, n_a = jacobian.shape
     left = jacobian.reshape(n, 6 * k, n_a)
     matrix = np.swapaxes(left, 1, 2) @ momentum.reshape(n, 6 * k, n_a)
@@ -128,7 +131,7 @@ def coriolis_matrix(
     chosen = terms.bodies
     inertia = _spatial_inertia(bodies, terms, values)
     jacobian = bodies.geometry.jacobians(bodies.transfer)[:, chosen]
-    twist = bodies.spatial_twist()[:, chosen]
+    twist = bodies.spatial_twist[:, chosen]
     momentum = (inertia @ twist[..., None])[..., 0]
     motion_cross = _blocks(
         skew(twist[..., 3:]), skew(twist[..., :3]), None, skew(twist[..., 3:])

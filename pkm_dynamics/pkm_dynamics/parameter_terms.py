@@ -118,7 +118,7 @@ class ParameterTerms:
         """
         tree = motion.geometry.layout.tree
         parent, child = int(tree.row_parent[term.row]), int(tree.row_child[term.row])
-        spatial = np.concatenate([motion.spatial_twist(), np.zeros((len(motion), 1, 6))], axis=1)
+        spatial = np.concatenate([motion.spatial_twist, np.zeros((len(motion), 1, 6))], axis=1)
         twist = spatial[:, child] - spatial[:, parent]
         point = motion.geometry.row_arm[:, term.row]
         if not term.axis.any():

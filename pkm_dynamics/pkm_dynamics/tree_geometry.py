@@ -14,7 +14,6 @@ so that everything quadratic in the rates follows from the rates of s and w.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,13 +85,6 @@ class TreeLayout:
             body_of,
             np.array([tree.coordinate_of(name) for name in tree.joint_names], dtype=np.int64),
         )
-
-
-class RowRates(NamedTuple):
-    """What the closing rows need of a set of rates."""
-
-    screws: Floats  # (N, n_v, 6) time derivative of the screws
-    jacobian: Floats  # (N, n_r, n_v) time derivative of the rows' Jacobian
 
 
 @dataclass(frozen=True)
@@ -180,10 +172,12 @@ class TreeGeometry:
             rates[:, first + 3 : first + 6, :3] = cross(speed[:, None], np.eye(3))
         return rates
 
-    def row_rates(self, twists: Floats) -> RowRates:
-        """Time derivatives of screws and rows when the bodies move at twists (N, n_b, 6)."""
+    def row_jacobian_rate(self, twists: Floats, screw_rates: Floats) -> Floats:
+        """Time derivative (N, n_r, n_v) of `row_jacobian` at twists (N, n_b, 6).
+
+        `screw_rates` (N, n_v, 6) are those of these twists.
+        """
         tree = self.layout.tree
-        screws = self.screw_rates(twists)
         padded = np.concatenate([twists, np.zeros((len(twists), 1, 6))], axis=1)
         parent, child = padded[:, tree.row_parent], padded[:, tree.row_child]
         direction_rate = cross(parent[..., 3:], self.row_direction)
@@ -192,10 +186,9 @@ class TreeGeometry:
         arm_rate += np.where(point, child[..., :3], 0.0)
         moment = cross(arm_rate, self.row_direction) + cross(self.row_arm, direction_rate)
         wrench = np.concatenate([np.where(point, direction_rate, 0.0), moment], axis=-1)
-        jacobian = self.layout.row_sign * (
-            wrench @ self.screws.transpose(0, 2, 1) + self.row_wrench @ screws.transpose(0, 2, 1)
-        )
-        return RowRates(screws, jacobian)
+        change = wrench @ self.screws.transpose(0, 2, 1)
+        change += self.row_wrench @ screw_rates.transpose(0, 2, 1)
+        return np.asarray(self.layout.row_sign * change)
 
 
 def cross(a: Floats, b: Floats) -> Floats:
