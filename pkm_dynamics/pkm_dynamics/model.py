@@ -16,8 +16,7 @@ from pkm_description import (
     KinematicsError,
     TrajectoryError,
 )
-from pkm_description.assembly import Assembly, Configuration
-from pkm_description.description import Pose
+from pkm_description.assembly import Assembly
 from pkm_dynamics.base_parameters import BaseParameters, build_base_parameters
 from pkm_dynamics.body_motion import BodyMotion, build_body_motion
 from pkm_dynamics.codegen.program_set import ProgramSet
@@ -26,17 +25,21 @@ from pkm_dynamics.kernels import motion as kinematics
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
+from pkm_dynamics.platform_placement import place_platform
+from pkm_dynamics.restricted_poses import POSE_TOLERANCE, Configurations, PoseSolver
 from pkm_dynamics.tree_geometry import TreeLayout
 
 Floats = NDArray[np.float64]
 
-# Where a search starts: a platform pose, joint positions (n_j,), a motion's last sample, home.
+# Where a search starts: a platform pose, joint positions (n_j,), a motion's last sample, home;
+# or a start for each sample: poses (N, 3), (N, 3, 3) or joint positions (N, n_j).
 Initial = tuple[ArrayLike, ArrayLike] | PlatformMotion | ArrayLike | None
 
 _REASONS = {
     closure.NOT_CONVERGED: 'the loops do not close',
-    closure.SINGULAR: 'the mechanism is singular there',
-    closure.WRONG_BRANCH: 'only another assembly than that of home closes there',
+    closure.SINGULAR: 'the way there ends at a singularity',
+    closure.WRONG_BRANCH: 'only another assembly than that of home closes there, beyond a '
+    'singularity',
 }
 _STATE_TOLERANCE = 1e-6
 
@@ -97,6 +100,15 @@ class ClosedChainModel:
         self._home = (
             home.joints.copy(), np.array(self.home_position), np.array(self.home_rotation)
         )  # fmt: skip
+        self._home_starts = Configurations(*(array[None].copy() for array in self._home))
+        joints = [description.joint(name) for name in self.joint_names]
+        self._pose_solver = PoseSolver(
+            self._follow,
+            lambda at: self._platform_jacobians(*at),
+            self._mechanism.actuated_scalar,
+            np.array([joint.type != 'prismatic' for joint in joints], dtype=bool),
+            self.length_scale,
+        )
         self._base: dict[tuple[bool, bool], BaseParameters] = {}
         self._check_zero_parameters()
 
@@ -169,10 +181,14 @@ class ClosedChainModel:
     ) -> tuple[Floats, Floats]:
         """Platform position (N, 3) [m] and rotation (N, 3, 3) of actuator positions (N, n_a).
 
-        The search starts at `initial` (a platform pose (position, rotation), all joint
-        positions (n_j,), or the last sample of a motion), at home when absent, and each
-        sample starts the next.
-        Raises ConvergenceError with the samples that do not assemble on home's branch.
+        Without `initial`, the search starts at home and each sample starts the next; a
+        sample that cannot be reached from there is tried from home. `initial` is one start
+        for the batch (a platform pose (position, rotation), all joint positions (n_j,), or
+        the last sample of a motion), or one for each sample: N > 1 poses (N, 3), (N, 3, 3)
+        or joint positions (N, n_j). A solution is always the one that is connected with
+        its start: the loops stay closed and no singularity is met while the actuators go
+        there straight.
+        Raises ConvergenceError with the samples for which there is none.
         """
         _, position, rotation = self._joints_of_actuators(self._check_actuators(q, 'q'), initial)
         return position, rotation
@@ -196,6 +212,34 @@ class ClosedChainModel:
         return PlatformMotion(
             position, rotation, twist, twist_dot, joints, velocity, acceleration
         )
+
+    def configurations_of_poses(
+        self, position: ArrayLike, rotation: ArrayLike, nearest: str | None = None
+    ) -> tuple[Configurations, NDArray[np.bool_]]:
+        """Configurations at poses (N, 3), (N, 3, 3), each searched from home, and which close.
+
+        With `nearest`, a platform with fewer than six degrees of freedom goes to the
+        nearest pose that it can take (`pose`), or to the nearest position with whatever
+        rotation it has there (`position`). The rows that do not close mean nothing.
+        """
+        if nearest not in (None, 'pose', 'position'):
+            raise KinematicsError(f"nearest must be None, 'pose' or 'position', not {nearest!r}")
+        p = samples(position, 'position', (3,))
+        r = rotations(rotation, 'rotation', len(p))
+        if self.platform_determines_joints:
+            joints, _, status = self._close_poses(p, r, np.repeat(self._home[0][None], len(p), 0))
+            return Configurations(joints, p.copy(), r.copy()), status == closure.CONVERGED
+        self._check_pose_tells_joints()
+        found, miss = self._pose_solver.solve_each(p, r, self._home_starts, nearest)
+        return found, (miss < np.inf if nearest else miss <= POSE_TOLERANCE)
+
+    def configurations_of_actuators(
+        self, q: ArrayLike
+    ) -> tuple[Configurations, NDArray[np.bool_]]:
+        """Configurations at actuator positions (N, n_a), each from home, and which close."""
+        q = self._check_actuators(q, 'q')
+        home = Configurations(*(np.repeat(array, len(q), axis=0) for array in self._home_starts))
+        return self._follow(home, q)
 
     def joint_states(self, motion: PlatformMotion) -> JointStates:
         """Positions, velocities and accelerations (N, n_j) of all scalar joints."""
@@ -391,11 +435,6 @@ class ClosedChainModel:
         self, motion: PlatformMotion
     ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
         """State of a mechanism with fewer than six degrees of freedom from its platform alone."""
-        if self.n_a > 6:
-            raise KinematicsError(
-                f"robot '{self.description.name}' has {self.n_a} degrees of freedom: its platform "
-                'alone does not tell its joints; use motion_from_actuators'
-            )
         p, r = motion.position.copy(), motion.rotation.copy()
         joints = self._joints_of_poses(p, r, motion.joint_positions)
         jacobian = self._platform_jacobians(joints, p, r)
@@ -412,113 +451,130 @@ class ClosedChainModel:
         """All joint positions (N, n_j) of platform poses."""
         if not self.platform_determines_joints:
             return self._joints_of_restricted_poses(p, r, guess)
+        joints, residual, status = self._close_poses(p, r, guess)
+        self._raise_failures(status, residual, 'platform pose')
+        return joints
+
+    def _close_poses(
+        self, p: Floats, r: Floats, guess: Floats | None
+    ) -> tuple[Floats, Floats, NDArray[np.int64]]:
+        """Joints (N, n_j), gaps and statuses (N,) at poses of a platform that has them all."""
         per_sample = guess is not None
-        start = self._home[0][None] if guess is None else self._check_guess(guess).copy()
+        start = self._home_starts
+        if guess is not None:
+            start = Configurations(self._check_guess(guess).copy(), p.copy(), r.copy())
         if self._programs.inline:
             code = self._programs.code('newton', 'branch', 'systems')
             joints, residual, status = closure.close_poses(
-                self._layout, code, closure.BY_PLATFORM, p.copy(), r.copy(), start, per_sample,
-                *self._home,
-            )
+                self._layout, code, closure.BY_PLATFORM, p.copy(), r.copy(), start.joints,
+                per_sample, *self._home,
+            )  # fmt: skip
         else:
             joints, _, _, residual, status = closure.solve_positions(
                 self._layout, self._position_code(), closure.BY_PLATFORM, p.copy(), r.copy(),
-                np.zeros((0, self.n_a)), start, per_sample, *self._home,
+                np.zeros((0, self.n_a)), *start, per_sample, True, *self._home,
             )  # fmt: skip
-        self._raise_failures(status, residual, 'platform pose')
-        return joints
+        return joints, residual, status
 
     def _joints_of_restricted_poses(
         self, p: Floats, r: Floats, guess: Floats | None
     ) -> Floats:
-        """Joint positions where the platform cannot take every pose: pose by Gauss-Newton."""
-        joints = np.empty((len(p), len(self.joint_names)))
-        current = self._home[0] if guess is None else guess[0]
-        for k in range(len(p)):
-            start = current if guess is None else guess[k]
-            try:
-                joints[k] = current = self._restricted_pose(p[k], r[k], start)
-            except ConvergenceError as error:
-                raise ConvergenceError(
-                    f"sample {k}: robot '{self.description.name}' cannot take that platform pose: "
-                    f'{error}', [k]
-                ) from error
-        return joints
-
-    def _restricted_pose(self, p: Floats, r: Floats, start: Floats) -> Floats:
-        q = start[self._mechanism.actuated_scalar].copy()
-        joints = start[None]
-        for _ in range(50):
-            joints, position, rotation = self._joints_of_actuators(q[None], joints[0])
-            error = np.concatenate([p - position[0], _rotation_error(r, rotation[0])])
-            jacobian = self._platform_jacobians(joints, position, rotation)[0]
-            step = np.linalg.lstsq(jacobian, error, rcond=None)[0]
-            if np.max(np.abs(step)) < 1e-11:
-                break
-            q += step * min(1.0, 0.2 * self._mechanism.length_scale / np.max(np.abs(step)))
-        if np.max(np.abs(error)) > _STATE_TOLERANCE:
+        """Joint positions where the platform cannot take every pose."""
+        self._check_pose_tells_joints()
+        solver = self._pose_solver
+        if guess is None:
+            found, miss = solver.solve_sequence(p, r, self._home_starts)
+        else:
+            found, miss = solver.solve(p, r, self._starts_at_joints(self._check_guess(guess)))
+        failed = np.flatnonzero(~(miss <= POSE_TOLERANCE))
+        if len(failed):
             raise ConvergenceError(
-                f'it misses it by {np.max(np.abs(error)):.2e}; it has {self.n_a} degrees of '
-                'freedom: give actuator coordinates with motion_from_actuators'
+                f"robot '{self.description.name}' cannot take the platform pose of "
+                f'{_listed(failed, len(p))}; sample {failed[0]}: it misses it by '
+                f'{miss[failed[0]]:.2e}; it has {self.n_a} degrees of freedom: give actuator '
+                'coordinates with motion_from_actuators',
+                failed.tolist(),
             )
-        return joints[0]
+        return found.joints
+
+    def _check_pose_tells_joints(self) -> None:
+        if not self._pose_tells_joints:
+            raise KinematicsError(
+                f"robot '{self.description.name}' has {self.n_a} degrees of freedom: its platform "
+                'alone does not tell its joints; use motion_from_actuators'
+            )
+
+    @cached_property
+    def _pose_tells_joints(self) -> bool:
+        """Whether the platform moves with every actuator at home."""
+        jacobian = self._platform_jacobians(*self._home_starts)[0]
+        return int(np.linalg.matrix_rank(jacobian, tol=1e-9)) == self.n_a
+
+    def _follow(
+        self, start: Configurations, q: Floats
+    ) -> tuple[Configurations, NDArray[np.bool_]]:
+        """Configurations at actuator positions (N, n_a), each from its own start."""
+        joints, p, r, _, status = closure.solve_positions(
+            self._layout, self._position_code(), closure.BY_ACTUATORS, np.zeros((0, 3)),
+            np.zeros((0, 3, 3)), q, *start, True, False, *self._home,
+        )  # fmt: skip
+        return Configurations(joints, p, r), status == closure.CONVERGED
 
     def _joints_of_actuators(
         self, q: Floats, initial: Initial
     ) -> tuple[Floats, Floats, Floats]:
         """All joints (N, n_j), platform positions and rotations from actuator positions."""
-        home_joints, home_p, home_r = self._home
-        start = self._initial(initial)
+        start = self._initial(initial, len(q))
         joints, p, r, residual, status = closure.solve_positions(
             self._layout, self._position_code(), closure.BY_ACTUATORS, np.zeros((0, 3)),
-            np.zeros((0, 3, 3)), q, start[0][None], False, *start,
+            np.zeros((0, 3, 3)), q, *start, len(start.joints) > 1, initial is None, *self._home,
         )  # fmt: skip
-        if np.any(status) and initial is not None:
-            joints, p, r, residual, status = closure.solve_positions(
-                self._layout, self._position_code(), closure.BY_ACTUATORS, np.zeros((0, 3)),
-                np.zeros((0, 3, 3)), q, home_joints[None], False, home_joints, home_p, home_r,
-            )  # fmt: skip
         self._raise_failures(status, residual, 'actuator position')
         return joints, p, r
 
-    def _initial(
-        self, initial: Initial
-    ) -> tuple[Floats, Floats, Floats]:
+    def _initial(self, initial: Initial, count: int) -> Configurations:
+        """One configuration to start from, or one for each of `count` samples."""
         if initial is None:
-            return self._home
+            return self._home_starts
         if isinstance(initial, PlatformMotion):
-            if initial.joint_positions is None:
-                initial = (initial.position[-1:], initial.rotation[-1:])
-            else:
-                return (
-                    initial.joint_positions[-1].copy(),
-                    initial.position[-1].copy(),
-                    initial.rotation[-1].copy(),
+            if initial.joint_positions is not None:
+                return Configurations(
+                    initial.joint_positions[-1:].copy(),
+                    initial.position[-1:].copy(),
+                    initial.rotation[-1:].copy(),
                 )
+            initial = (initial.position[-1:], initial.rotation[-1:])
         if isinstance(initial, tuple) and len(initial) == 2:
-            p = np.array(initial[0], dtype=float).reshape(-1, 3)[:1]
-            r = np.array(initial[1], dtype=float).reshape(-1, 3, 3)[:1]
+            p = samples(np.reshape(np.asarray(initial[0], dtype=float), (-1, 3)), 'initial', (3,))
+            r = np.reshape(np.asarray(initial[1], dtype=float), (-1, 3, 3))
+            r = rotations(r, 'rotation of initial', len(p))
+            self._check_starts(len(p), count)
             joints = self._joints_of_poses(p, r, None)
-            return joints[0], p[0].copy(), r[0].copy()
-        joints = np.array(initial, dtype=float).reshape(-1)
-        if joints.shape != (len(self.joint_names),):
+            return Configurations(joints, p.copy(), r.copy())
+        joints = np.array(initial, dtype=float, ndmin=2)
+        if joints.shape[1:] != (len(self.joint_names),) or not np.all(np.isfinite(joints)):
             raise TrajectoryError(
-                f'initial must be a pose (position, rotation) or {len(self.joint_names)} joint '
-                f'positions, got the shape {joints.shape}'
+                f'initial must be a pose (position, rotation) or {len(self.joint_names)} finite '
+                f'joint positions, got the shape {np.shape(initial)}'
             )
-        if self._mechanism.floating_body < 0:
-            return joints, self._home[1], self._home[2]
-        pose = self._platform_of_joints(joints)
-        return joints, np.array(pose.position), np.array(pose.rotation)
+        self._check_starts(len(joints), count)
+        return self._starts_at_joints(joints)
 
-    def _platform_of_joints(self, joints: Floats) -> Pose:
-        """Pose of a floating platform that closes the loops at given joint positions."""
-        tree = self._assembly.tree
-        first = int(tree.coordinate[tree.floating_body])
-        free = np.zeros(tree.n_v, dtype=bool)
-        free[first : first + 6] = True
-        closed = self._assembly.close(Configuration(joints, self.description.home), free)
-        return closed.configuration.platform
+    def _check_starts(self, starts: int, count: int) -> None:
+        if starts not in (1, count):
+            raise TrajectoryError(
+                f'initial has {starts} samples where there are {count}: give one start, or one '
+                'for each sample'
+            )
+
+    def _starts_at_joints(self, joints: Floats) -> Configurations:
+        """Configurations of joint positions (N, n_j), with the platform where they put it."""
+        n = len(joints)
+        if self._mechanism.floating_body < 0:
+            _, p, r = self._home_starts
+            return Configurations(joints.copy(), np.repeat(p, n, axis=0), np.repeat(r, n, axis=0))
+        home = self._home[1:]
+        return Configurations(joints.copy(), *place_platform(self.tree_layout, joints, *home))
 
     def _raise_failures(
         self, status: NDArray[np.int64], residual: Floats, what: str
@@ -527,10 +583,9 @@ class ClosedChainModel:
         if len(failed) == 0:
             return
         first = int(failed[0])
-        shown = ', '.join(map(str, failed[:8].tolist())) + (', ...' if len(failed) > 8 else '')
         raise ConvergenceError(
-            f"robot '{self.description.name}' cannot take the {what} of {len(failed)} of "
-            f'{len(status)} samples ({shown}); sample {first}: {_REASONS[int(status[first])]} '
+            f"robot '{self.description.name}' cannot take the {what} of "
+            f'{_listed(failed, len(status))}; sample {first}: {_REASONS[int(status[first])]} '
             f'(gap {residual[first]:.2e} m)',
             failed.tolist(),
         )
@@ -542,10 +597,9 @@ def _frozen(values: ArrayLike) -> Floats:
     return array
 
 
-def _rotation_error(target: Floats, current: Floats) -> Floats:
-    out = np.empty(3)
-    closure.rotation_vector_into(np.ascontiguousarray(target @ current.T), out)
-    return out
+def _listed(failed: NDArray[np.int64], count: int) -> str:
+    shown = ', '.join(map(str, failed[:8].tolist())) + (', ...' if len(failed) > 8 else '')
+    return f'{len(failed)} of {count} samples ({shown})'
 
 
 def _least_squares(jacobian: Floats, target: Floats, what: str) -> Floats:

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
 
 Array = NDArray[np.float64]
 
@@ -98,3 +99,9 @@ def _rpy_kernel(rpy, rates, accelerations):  # type: ignore[no-untyped-def]
         )
         domega[i, 2] = ay - ar * sp - dr * dp * cp
     return rotation, omega, domega
+
+
+def rotation_vectors(rotation: ArrayLike) -> Array:
+    """Return rotation vectors (..., 3) [rad] of rotations (..., 3, 3), angles in [0, pi]."""
+    R = np.asarray(rotation, dtype=float)
+    return Rotation.from_matrix(R.reshape(-1, 3, 3)).as_rotvec().reshape(*R.shape[:-1])

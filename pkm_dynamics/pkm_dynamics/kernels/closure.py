@@ -1,7 +1,7 @@
 """Positions: linear systems of the closing rows, Newton with step control.
 
 A Newton step moves the independent coordinates towards their target and the dependent
-ones so that the loops stay closed to first order; steps are bounded, so a distant
+ones so that the loops stay closed to first order; steps are so short that a distant
 target is approached along a path that stays on the branch it started from.
 """
 
@@ -26,8 +26,12 @@ CONVERGED, NOT_CONVERGED, SINGULAR, WRONG_BRANCH = 0, 1, 2, 3
 BY_PLATFORM, BY_ACTUATORS = 0, 1
 # Of rows that were left out as redundant; the chosen ones close with the last step.
 RESIDUAL_TOLERANCE = 1e-6
-MAX_ITERATIONS = 60
+MAX_ITERATIONS = 500
 _BLOCK_ITERATIONS = 12
+# Relative change of the Newton step over one step; below it, changes are rounding errors.
+LARGEST_TURN = 0.1
+TURN_TOLERANCE = 1e-9
+SMALLEST_STEP = 1e-5
 
 
 @compiled
@@ -146,19 +150,70 @@ def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
 
 
 @compiled
+def component_flipped(m, w):
+    """Whether the determinant of any component of lane 0 has another sign than at home."""
+    for c in range(len(m.component_start) - 1):
+        sign = m.component_home_sign[c]
+        for k in range(m.component_start[c + 1] - m.component_start[c]):
+            if w.systems[0, c, k, k] < 0.0:
+                sign = -sign
+            if w.pivots[0, c, k] != k:
+                sign = -sign
+        if sign < 0.0:
+            return True
+    return False
+
+
+@compiled
 def newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest):
-    """Move `joints`, `p`, `r` in place to the target; uses lane 0."""
+    """Move `joints`, `p`, `r` in place to the target; uses lane 0.
+
+    The residuals shrink in proportion along the exact path, which is the straight way of
+    the actuators (or of the platform) to the target. A step is taken back and shortened
+    where the next Newton step turns by more than `LARGEST_TURN` of this one from what a
+    straight path would give, or where a determinant changes its sign: with so small a
+    turn the mapping is one to one around the step (Newton-Kantorovich), so the iterates
+    cannot change to another assembly. A path that ends at a singularity is given up.
+    """
+    last_joints, last_p, last_r = joints.copy(), p.copy(), r.copy()
+    last_change, turned = np.zeros(m.n_v), np.empty(m.n_v)
+    before, scale, stride = 0.0, 0.0, largest
     for _ in range(MAX_ITERATIONS):
         status = newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r)
-        if status == SINGULAR:
-            return SINGULAR
-        longest = largest_change(m, w.change)
-        if not np.isfinite(longest):
-            return NOT_CONVERGED
-        if longest < STEP_TOLERANCE:
-            closed = w.gap[0] <= RESIDUAL_TOLERANCE * (1.0 + m.length_scale)
-            return status if closed else NOT_CONVERGED
-        move(m, w, min(1.0, largest / longest), joints, p, r)
+        flipped = status != CONVERGED
+        if mode == BY_PLATFORM and status == WRONG_BRANCH:
+            # Poses beyond a singularity of the actuators may lie on the way, not at the end.
+            flipped = component_flipped(m, w)
+        longest, turn = np.inf, np.inf
+        if not flipped:
+            longest = largest_change(m, w.change)
+            for k in range(m.n_v):
+                turned[k] = w.change[k] - (1.0 - scale) * last_change[k]
+            turn = largest_change(m, turned)
+        if scale > 0.0 and turn > max(LARGEST_TURN * before, TURN_TOLERANCE):
+            stride = scale * before * max(0.25, min(0.5, 0.7 * LARGEST_TURN * before / turn))
+            if stride < SMALLEST_STEP:
+                return SINGULAR if status == CONVERGED else status
+            joints[:] = last_joints
+            p[:] = last_p
+            r[:, :] = last_r
+            w.change[:] = last_change
+        elif not np.isfinite(longest):
+            return status if status != CONVERGED else NOT_CONVERGED
+        else:
+            if longest < STEP_TOLERANCE:
+                closed = w.gap[0] <= RESIDUAL_TOLERANCE * (1.0 + m.length_scale)
+                return status if closed else NOT_CONVERGED
+            if scale > 0.0:
+                stride *= max(0.5, min(3.0, 0.7 * LARGEST_TURN * before / max(turn, 1e-300)))
+                stride = min(stride, largest)
+            last_joints[:] = joints
+            last_p[:] = p
+            last_r[:, :] = r
+            last_change[:] = w.change
+            before = longest
+        scale = min(1.0, stride / before)
+        move(m, w, scale, joints, p, r)
     return NOT_CONVERGED
 
 
@@ -241,14 +296,16 @@ def closure_gaps(m, code, joints, p, r):
 
 @compiled
 def solve_positions(
-    m, code, mode, p_target, r_target, q_target, guess, per_sample, home_joints, home_p, home_r
-):
+    m, code, mode, p_target, r_target, q_target, guess, guess_p, guess_r, per_sample, from_home,
+    home_joints, home_p, home_r,
+):  # fmt: skip
     """Close every sample of a batch, one after another.
 
-    `guess` (N, n_j) starts each sample where `per_sample`, else its first row starts the
-    first sample and every later one starts at its predecessor. A sample that fails is
-    tried again from home in short steps. Returns joints (N, n_j), positions (N, 3),
-    rotations (N, 3, 3), largest residuals (N,) and statuses (N,).
+    `guess` (N, n_j), `guess_p` (N, 3), `guess_r` (N, 3, 3) start each sample where
+    `per_sample`, else their first row starts the first sample and every later one starts
+    at its predecessor. With `from_home`, a sample that fails is tried again from home in
+    short steps. Returns joints (N, n_j), positions (N, 3), rotations (N, 3, 3), largest
+    residuals (N,) and statuses (N,).
     """
     n = max(len(p_target), len(q_target))
     n_j = len(home_joints)
@@ -263,20 +320,19 @@ def solve_positions(
         rt = r_target[k] if mode == BY_PLATFORM else none33
         qt = q_target[k] if mode == BY_ACTUATORS else none_q
         if per_sample:
-            joints[k] = guess[k]
+            joints[k], p[k], r[k] = guess[k], guess_p[k], guess_r[k]
         elif last >= 0:
-            joints[k] = joints[last]
+            joints[k], p[k], r[k] = joints[last], p[last], r[last]
         else:
-            joints[k] = guess[0]
-        if mode == BY_PLATFORM and per_sample:
-            p[k], r[k] = pt, rt
-        elif last >= 0:
-            p[k], r[k] = p[last], r[last]
+            joints[k], p[k], r[k] = guess[0], guess_p[0], guess_r[0]
+        if from_home:
+            status[k] = search(
+                m, code, w, mode, pt, rt, qt, joints[k], p[k], r[k], home_joints, home_p, home_r
+            )
         else:
-            p[k], r[k] = home_p, home_r
-        status[k] = search(
-            m, code, w, mode, pt, rt, qt, joints[k], p[k], r[k], home_joints, home_p, home_r
-        )
+            status[k] = newton(
+                m, code, w, mode, pt, rt, qt, joints[k], p[k], r[k], LARGEST_STEP
+            )
         if status[k] == CONVERGED:
             last = k
         residual[k] = w.gap[0]
@@ -308,18 +364,23 @@ def close_block(m, code, w, first, count, p, r, joints, status):
     for lane in range(LANES):
         k = first + min(lane, count - 1)
         put_configuration(w, lane, joints[k], p[k], r[k])
-    closed = False
+    # Steps that shrink slowly may lead to another assembly: such samples are searched for.
+    before, straight = np.full(LANES, LARGEST_STEP), np.ones(LANES, np.bool_)
     for _ in range(_BLOCK_ITERATIONS):
         evaluate(code.newton, w.inputs, w.no_parameters, w.outputs)
         w.inputs[:n_j] = w.outputs[:n_j]
         closed = True
         for lane in range(LANES):
-            if not w.outputs[n_j, lane] < STEP_TOLERANCE:
+            longest = w.outputs[n_j, lane]
+            if not longest <= max(before[lane], TURN_TOLERANCE):
+                straight[lane] = False
+            before[lane] = 0.25 * longest
+            if not longest < STEP_TOLERANCE:
                 closed = False
         if closed:
             break
     for lane in range(count):
-        ok = w.outputs[n_j, lane] < STEP_TOLERANCE
+        ok = straight[lane] and w.outputs[n_j, lane] < STEP_TOLERANCE
         status[first + lane] = CONVERGED if ok else NOT_CONVERGED
         for i in range(n_j):
             joints[first + lane, i] = w.inputs[i, lane]
