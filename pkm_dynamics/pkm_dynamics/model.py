@@ -181,13 +181,13 @@ class ClosedChainModel:
     ) -> tuple[Floats, Floats]:
         """Platform position (N, 3) [m] and rotation (N, 3, 3) of actuator positions (N, n_a).
 
-        Without `initial`, the search starts at home and each sample starts the next; a
-        sample that cannot be reached from there is tried from home. `initial` is one start
-        for the batch (a platform pose (position, rotation), all joint positions (n_j,), or
-        the last sample of a motion), or one for each sample: N > 1 poses (N, 3), (N, 3, 3)
-        or joint positions (N, n_j). A solution is always the one that is connected with
-        its start: the loops stay closed and no singularity is met while the actuators go
-        there straight.
+        The search starts at `initial` (a platform pose (position, rotation), all joint
+        positions (n_j,), or the last sample of a motion), at home when absent, and each
+        sample starts the next; one that cannot be reached from there is tried from the
+        start. `initial` may also hold a start for each of N > 1 samples: poses (N, 3),
+        (N, 3, 3) or joint positions (N, n_j). A solution is always the one that is
+        connected with its start: the loops stay closed and no singularity is met while the
+        actuators go there straight.
         Raises ConvergenceError with the samples for which there is none.
         """
         _, position, rotation = self._joints_of_actuators(self._check_actuators(q, 'q'), initial)
@@ -527,7 +527,8 @@ class ClosedChainModel:
         start = self._initial(initial, len(q))
         joints, p, r, residual, status = closure.solve_positions(
             self._layout, self._position_code(), closure.BY_ACTUATORS, np.zeros((0, 3)),
-            np.zeros((0, 3, 3)), q, *start, len(start.joints) > 1, initial is None, *self._home,
+            np.zeros((0, 3, 3)), q, *start, len(start.joints) > 1, len(start.joints) == 1,
+            *(array[0] for array in start),
         )  # fmt: skip
         self._raise_failures(status, residual, 'actuator position')
         return joints, p, r

@@ -44,11 +44,11 @@ def test_groups_are_what_inverse_dynamics_says_of_parts(name):
     q, qd, qdd = model.actuator_states(motion)
     rigid = model.parameter_mask('rigid_body')
     platform = np.array([item.startswith('platform.') for item in model.parameter_names])
-    rest = model.motion_from_actuators(q, 0 * q, 0 * q, motion[:1])
+    rest = model.motion_from_actuators(q, 0 * q, 0 * q, motion.joint_positions)
     close(found['platform_gravity'], model.inverse_dynamics(rest, only(platform & rigid)))
     close(found['strut_gravity'], model.inverse_dynamics(rest, only(~platform & rigid)))
-    pushed = model.motion_from_actuators(q, 0 * q, qdd, motion[:1])
-    still = model.motion_from_actuators(q, qd, 0 * q, motion[:1])
+    pushed = model.motion_from_actuators(q, 0 * q, qdd, motion.joint_positions)
+    still = model.motion_from_actuators(q, qd, 0 * q, motion.joint_positions)
     weight = model.inverse_dynamics(rest, only(rigid))
     if not model.platform_determines_joints:
         products = model.inverse_dynamics(still, only(rigid)) - weight
@@ -72,7 +72,7 @@ def test_split_by_actuators_is_that_of_their_squares():
     rigid = np.where(model.parameter_mask('rigid_body'), model.nominal_parameters, 0.0)
 
     def forces(rates):
-        moving = model.motion_from_actuators(q, rates, 0 * q, motion[:1])
+        moving = model.motion_from_actuators(q, rates, 0 * q, motion.joint_positions)
         return model.inverse_dynamics(moving, rigid)
 
     squares = sum(forces(qd * row) for row in np.eye(2)) - 2 * forces(0 * q)

@@ -44,11 +44,11 @@ def test_mass_matrix_is_the_force_per_acceleration(name):
     model = model_of(name)
     motion = random_motion(model, 6, seed=6)
     q, qd, qdd = model.actuator_states(motion)
-    reference = model.motion_from_actuators(q, qd, qdd, motion[:1])
+    reference = model.motion_from_actuators(q, qd, qdd, motion.joint_positions)
     mass = mass_matrix(model, reference)
     forces = model.inverse_dynamics(reference)
     for j in range(model.n_a):
-        more = model.motion_from_actuators(q, qd, qdd + np.eye(model.n_a)[j], motion[:1])
+        more = model.motion_from_actuators(q, qd, qdd + np.eye(model.n_a)[j], motion.joint_positions)
         np.testing.assert_allclose(
             model.inverse_dynamics(more) - forces, mass[:, :, j],
             atol=1e-9 * (np.abs(mass).max() + np.abs(forces).max()),
@@ -66,7 +66,7 @@ def test_passivity(name):
     model = model_of(name)
     motion = random_motion(model, 5, seed=8, scale=0.5)
     q, qd, _ = model.actuator_states(motion)
-    start = motion[:1]
+    start = motion.joint_positions
     frictionless = np.where(model.parameter_mask('friction'), 0.0, model.nominal_parameters)
     rest = np.zeros_like(q)
 
