@@ -48,7 +48,8 @@ def test_mass_matrix_is_the_force_per_acceleration(name):
     mass = mass_matrix(model, reference)
     forces = model.inverse_dynamics(reference)
     for j in range(model.n_a):
-        more = model.motion_from_actuators(q, qd, qdd + np.eye(model.n_a)[j], motion.joint_positions)
+        start = motion.joint_positions
+        more = model.motion_from_actuators(q, qd, qdd + np.eye(model.n_a)[j], start)
         np.testing.assert_allclose(
             model.inverse_dynamics(more) - forces, mass[:, :, j],
             atol=1e-9 * (np.abs(mass).max() + np.abs(forces).max()),
