@@ -17,9 +17,9 @@ from pkm_description.xml_elements import suggestion
 
 MAX_CHARACTERS = 1_000_000
 KEYS = (
-    'title', 'home', 'gravity', 'free_joints', 'same_design', 'zero_parameters', 'friction',
-    'transition_velocity', 'rotor_inertia', 'simulation', 'workspace', 'benchmark_circle',
-    'sources', 'notes',
+    'title', 'home', 'gravity', 'free_joints', 'same_design', 'zero_parameters', 'equal_parameters',
+    'reduced_models', 'friction', 'transition_velocity', 'rotor_inertia', 'simulation',
+    'workspace', 'benchmark_circle', 'sources', 'notes',
 )  # fmt: skip
 
 

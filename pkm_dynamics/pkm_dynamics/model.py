@@ -25,6 +25,7 @@ from pkm_dynamics.kernels import motion as kinematics
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
+from pkm_dynamics.parameters.null_space import NullSpace, build_null_space
 from pkm_dynamics.platform_placement import place_platform
 from pkm_dynamics.restricted_poses import POSE_TOLERANCE, Configurations, PoseSolver
 from pkm_dynamics.tree_geometry import TreeLayout
@@ -109,7 +110,8 @@ class ClosedChainModel:
             np.array([joint.type != 'prismatic' for joint in joints], dtype=bool),
             self.length_scale,
         )
-        self._base: dict[tuple[bool, bool], BaseParameters] = {}
+        self._base: dict[tuple[bool, bool | str], BaseParameters] = {}
+        self._null_space: NullSpace | None = None
         self._check_zero_parameters()
 
     @property
@@ -330,15 +332,20 @@ class ClosedChainModel:
         code = self._motion_code(mode, 'columns', 'inertial')
         return dynamics.regressor(self._layout, code, mode, *state)
 
-    def base_parameters(self, shared: bool = False, reduced: bool = False) -> BaseParameters:
+    def base_parameters(
+        self, shared: bool = False, reduced: bool | str = False
+    ) -> BaseParameters:
         """Identifiable combinations of the standard parameters.
 
         With `shared`, links and joints of one design share their parameters; with
-        `reduced`, parameters that the description declares zero are left out.
+        `reduced`, those that the description declares zero or equal are so, or those of
+        one of its `reduced_models`, by name.
         """
-        key = (bool(shared), bool(reduced))
+        key = (bool(shared), reduced if isinstance(reduced, str) else bool(reduced))
         if key not in self._base:
-            self._base[key] = build_base_parameters(self, *key)
+            if self._null_space is None:
+                self._null_space = build_null_space(self)
+            self._base[key] = build_base_parameters(self, *key, self._null_space)
         return self._base[key]
 
     # -- internals ----------------------------------------------------------------

@@ -85,8 +85,8 @@ class PinocchioOracle:
             return np.zeros(0), np.zeros((0, self.model.nv)), np.zeros(0)
         return np.concatenate(residual), np.vstack(rows), np.concatenate(drift)
 
-    def forces(self, model: ClosedChainModel, motion: PlatformMotion, k: int) -> np.ndarray:
-        """Frictionless actuator forces (n_a,) of sample k, driven by our actuator rates."""
+    def _driven(self, model: ClosedChainModel, motion: PlatformMotion, k: int):
+        """Configuration, rates and accelerations of sample k, and joint rates per actuator rate."""
         q = self.configuration(model, motion, k)
         states = model.actuator_states(motion)
         index = [self.model.joints[self.model.getJointId(n)].idx_v for n in model.actuated_joints]
@@ -100,12 +100,31 @@ class PinocchioOracle:
         _, _, drift = self._closing_rows(q, v)
         a = np.linalg.lstsq(system, np.concatenate([-drift, states.accelerations[k]]),
                             rcond=1e-10)[0]
-        tau = pin.rnea(self.model, self.data, q, v, a)
         transfer = np.linalg.lstsq(
             system, np.vstack([np.zeros((len(rows), model.n_a)), np.eye(model.n_a)]), rcond=1e-10
         )[0]
+        return q, v, a, transfer
+
+    def forces(self, model: ClosedChainModel, motion: PlatformMotion, k: int) -> np.ndarray:
+        """Frictionless actuator forces (n_a,) of sample k, driven by our actuator rates."""
+        q, v, a, transfer = self._driven(model, motion, k)
+        tau = pin.rnea(self.model, self.data, q, v, a)
         self.platform_twist = self._platform_twist(q, v)
         return transfer.T @ tau
+
+    def regressor(self, model: ClosedChainModel, motion: PlatformMotion, k: int) -> np.ndarray:
+        """Actuator forces per rigid-body parameter (n_a, n_rigid), in our order."""
+        q, v, a, transfer = self._driven(model, motion, k)
+        theirs = transfer.T @ pin.computeJointTorqueRegressor(self.model, self.data, q, v, a)
+        fields = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+        child = {joint.name: joint.child for joint in self.description.joints}
+        columns = {
+            f'{child[name]}.{field}': 10 * i + f
+            for i, name in enumerate(list(self.model.names)[1:])
+            for f, field in enumerate(fields)
+        }
+        rigid = np.flatnonzero(model.parameter_mask('rigid_body'))
+        return theirs[:, [columns[model.parameter_names[i]] for i in rigid]]
 
     def _platform_twist(self, q, v) -> np.ndarray:
         pin.computeJointJacobians(self.model, self.data, q)

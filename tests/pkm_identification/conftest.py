@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
+from pkm_dynamics.parameters.groups import build_parameter_space
 from pkm_identification.datasets import BagWriter, Dataset
 from pkm_identification.datasets.message_types import complete_typestore, jazzy_typestore
 
@@ -43,6 +44,10 @@ class SliderBase:
     @property
     def expressions(self) -> list[str]:
         return self.names
+
+    @property
+    def space(self):
+        return build_parameter_space(self.model, shared=False)
 
     @property
     def is_rigid_body(self) -> np.ndarray:

@@ -99,7 +99,7 @@ def identify(
     covariance, fit = _honest_covariance(problem, estimate)
     report('checking physical feasibility', 0.8)
     feasible = nearest_feasible(
-        estimate.values, covariance, problem.base, model, shared=shared, reduced=reduced
+        estimate.values, covariance, problem.base, model
     )
     residuals = signals.forces - _predicted(problem, estimate.values)
     report('done', 1.0)

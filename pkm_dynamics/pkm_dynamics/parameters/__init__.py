@@ -1,0 +1,1 @@
+"""Which combinations of the standard parameters forces can show, and their names."""

@@ -1,0 +1,162 @@
+"""Which parameter stands for each combination, from the mechanism alone.
+
+A choice must not depend on the motions, the nominal values, the order of legs in the
+file or rounding, so it looks at the exact null space and at how the links are connected.
+Parameters near the hub are kept and what lies further out is folded into them: the hub
+is the platform where loops meet in it, so that its mass carries those of the struts, and
+the base of a serial arm, as in the usual regrouping for such arms [Khalil and Dombre].
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description import Constraint, Description, Joint
+
+if TYPE_CHECKING:
+    from pkm_dynamics.model import ClosedChainModel
+    from pkm_dynamics.parameters.groups import ParameterSpace
+
+Floats = NDArray[np.float64]
+
+# Inertias first: masses are what is folded in.
+_FIELD_ORDER = ('Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz', 'mx', 'my', 'mz', 'm')
+_KIND_ORDER = {'friction': 0, 'rigid_body': 1, 'rotor': 2}
+# Share of a parameter in what is free to fold in, below which another one is folded first;
+# no round number, so that no round geometry lies on the edge.
+_LEAST_SHARE = 0.0317
+DUST = 1e-9  # a coefficient of this size, lengths relative to the robot's, is none
+
+
+def preference(model: ClosedChainModel, space: ParameterSpace, hub: str) -> list[int]:
+    """Order the free parameters, most wanted as a representative first."""
+    distance = distances(model.description, hub)
+    actuated = set(model.actuated_joints)
+
+    def key(index: int) -> tuple:
+        kind = space.kinds[index]
+        owners = [name.rpartition('.')[0] for name in space.members[index]]
+        field = space.labels[index].rpartition('.')[2]
+        if kind == 'rigid_body':
+            near = min(distance.get(owner, len(distance)) for owner in owners)
+            place = _FIELD_ORDER.index(field)
+        else:
+            near, place = int(owners[0] not in actuated), 0
+        return _KIND_ORDER[kind], near, natural_key(min(owners, key=natural_key)), place, field
+
+    return sorted(range(len(space.labels)), key=key)
+
+
+def hubs(description: Description) -> list[str]:
+    """Links that others may be folded into: the platform where loops meet, else the base.
+
+    A platform between two links only (a planar loop) may be either: both are returned,
+    and the shorter combinations win.
+    """
+    rigid = {description.platform}
+    items: list[Joint | Constraint] = [*description.joints, *description.constraints]
+    for _ in description.joints:
+        for item in items:
+            if item.type == 'fixed' and rigid & {item.parent, item.child}:
+                rigid |= {item.parent, item.child} - {description.base_link}
+    connections = sum(
+        item.type not in ('fixed', 'floating') and bool(rigid & {item.parent, item.child})
+        for item in items
+    )
+    choices = {1: [description.base_link], 2: [description.platform, description.base_link]}
+    return choices.get(max(connections, 1), [description.platform])
+
+
+def distances(description: Description, start: str) -> dict[str, int]:
+    """Joints between each link and the one named `start`, loop closures too."""
+    neighbours: dict[str, set[str]] = {}
+    items: list[Joint | Constraint] = [*description.joints, *description.constraints]
+    for item in items:
+        if item.type != 'floating':
+            neighbours.setdefault(item.parent, set()).add(item.child)
+            neighbours.setdefault(item.child, set()).add(item.parent)
+    found = {start: 0}
+    pending = [start]
+    while pending:
+        link = pending.pop(0)
+        for other in neighbours.get(link, ()):
+            if other not in found:
+                found[other] = found[link] + 1
+                pending.append(other)
+    return found
+
+
+def natural_key(name: str) -> tuple:
+    """Sort names with numbers by their value: leg2 before leg10."""
+    parts = re.split(r'(\d+)', name)
+    return tuple((int(part), '') if part.isdigit() else (-1, part) for part in parts)
+
+
+class Folding(NamedTuple):
+    """Representatives, what is folded into them and how.
+
+    The base parameters are p[kept] + coefficients @ p[folded].
+    """
+
+    kept: list[int]
+    folded: list[int]
+    coefficients: Floats
+
+
+def choose(
+    model: ClosedChainModel, space: ParameterSpace, null: Floats, powers: list[int]
+) -> Folding:
+    """Choose representatives; `powers` are those of length in the parameters' units."""
+    foldings = [fold(null, preference(model, space, hub)) for hub in hubs(model.description)]
+    return min(foldings, key=lambda folding: _length(folding, powers))
+
+
+def _length(folding: Folding, powers: list[int]) -> int:
+    """Terms of all combinations; a mass that carries moments divided by lengths counts double."""
+    terms = np.argwhere(np.abs(folding.coefficients) > DUST)
+    divided = [powers[folding.kept[i]] < powers[folding.folded[j]] for i, j in terms]
+    return len(terms) + sum(divided)
+
+
+def fold(null: Floats, order: list[int]) -> Folding:
+    """Split parameters into representatives and those that are folded into them.
+
+    Parameters
+    ----------
+    null : (k, n)
+        Orthonormal null directions.
+    order : list of int
+        The parameters, most wanted as a representative first.
+    """
+    rest = null.copy()
+    folded: list[int] = []
+    least = _LEAST_SHARE
+    while len(rest):
+        for index in reversed(order):
+            if index in folded or len(rest) == 0:
+                continue
+            share = np.linalg.norm(rest[:, index])
+            if share > least:
+                folded.append(index)
+                rest = _without(rest, index)
+        least /= 10.0
+    folded.sort()
+    kept = sorted(set(order) - set(folded))
+    if not folded:
+        return Folding(kept, [], np.zeros((len(kept), 0)))
+    coefficients = -np.linalg.solve(null[:, folded], null[:, kept]).T
+    coefficients[np.abs(coefficients) < DUST] = 0.0
+    return Folding(kept, folded, np.asarray(coefficients, dtype=np.float64))
+
+
+def _without(rows: Floats, index: int) -> Floats:
+    """Orthonormal basis (k - 1, n) of what the rows (k, n) span with a zero at `index`."""
+    mirror = rows[:, index].copy()
+    mirror[0] += np.copysign(np.linalg.norm(mirror), mirror[0])
+    # A reflection that takes the column to its first entry; the other rows have none of it.
+    reflected = rows - np.outer(mirror, mirror @ rows) * (2.0 / (mirror @ mirror))
+    return reflected[1:]
