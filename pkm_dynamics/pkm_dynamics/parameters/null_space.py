@@ -28,13 +28,14 @@ Floats = NDArray[np.float64]
 NO_INFLUENCE = 1e-9  # of the largest column: a parameter without influence
 FLOOR = 1e-9  # of the largest singular value: dropped ones lie below this
 BODY_FLOOR = 1e-9
-CLEAR_GAP = 1e6
+CLEAR_GAP = 1e7
 CONFIRMED = 1e-7  # of the forces of its terms: what a null direction may leave
 SAME = 1e-8  # sine between a direction and a space that counts as inside it
 _SCALES = (1.0, 2.0, 4.0, 8.0)  # of the random motions, widened until the rank is clear
 _LEAST_SAMPLES = 60
 _EQUATIONS = 3  # a parameter
-_CONFIRMING_SAMPLES = 20
+_CONFIRMING_SAMPLES = 21
+_SMALLEST_SHARE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -183,11 +184,15 @@ def _is_confirmed(model: ClosedChainModel, null: NullSpace, seed: int, scale: fl
         motion = random_motion(model, _CONFIRMING_SAMPLES, seed, scale, within_limits=False)
     except ConvergenceError:
         return True
-    stacked = model.regressor(motion).reshape(-1, model.n_p)
+    regressor = model.regressor(motion)
     directions = null.directions * null.sizes
-    size = np.linalg.norm(np.linalg.norm(stacked, axis=0) * directions, axis=1)
-    residual = np.linalg.norm(stacked @ directions.T, axis=0)
-    return bool(np.all(residual <= CONFIRMED * np.maximum(size, size.max(initial=0.0) * SAME)))
+    terms = np.linalg.norm(regressor, axis=1)[:, None, :] * directions
+    size = np.linalg.norm(terms, axis=2)
+    floor = _SMALLEST_SHARE * size.max(axis=1, initial=0.0, keepdims=True)
+    residual = np.linalg.norm(regressor @ directions.T, axis=1)
+    # The median, as forces and rounding have no bounds where a motion passes a singularity.
+    share = np.median(residual / np.maximum(np.maximum(size, floor), 1e-300), axis=0)
+    return bool(np.all(share < CONFIRMED))
 
 
 def parameter_sizes(model: ClosedChainModel) -> Floats:
