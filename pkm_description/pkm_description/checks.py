@@ -70,20 +70,17 @@ def check_base(description: Description, roots: list[str], where: str) -> None:
 def check_floating(description: Description) -> None:
     """Only the platform may float, and only on the base."""
     for joint in description.joints:
-        origin = joint.origin
-        if joint.type == 'floating' and (
-            np.any(origin.position != 0) or np.any(origin.rotation != np.eye(3))
-        ):
+        if joint.type != 'floating':
+            continue
+        if joint.parent != description.base_link or joint.child != description.platform:
+            raise DescriptionError(
+                f"floating joint '{joint.name}' must hang the link '{description.platform}' on "
+                f"'{description.base_link}'; it hangs '{joint.child}' on '{joint.parent}'"
+            )
+        if np.any(joint.origin.position != 0) or np.any(joint.origin.rotation != np.eye(3)):
             raise DescriptionError(
                 f"floating joint '{joint.name}' has an <origin>; say where the platform is with "
                 '`home` in the YAML instead'
-            )
-        if joint.type == 'floating' and (
-            joint.parent != description.base_link or joint.child != description.platform
-        ):
-            raise DescriptionError(
-                f"floating joint '{joint.name}' must hang the link '{description.platform}' on "
-                f"'{description.base_link}'"
             )
 
 

@@ -123,7 +123,7 @@ def _check_closed(search: HomeSearch, configuration: Configuration) -> None:
 
 
 def _rounding_hint(assembly: Assembly, gap: float) -> str:
-    if gap > 1e-2:
+    if gap > 2e-3:
         return ''
     rounded = rounded_angles(assembly)
     if not rounded:
@@ -158,8 +158,8 @@ def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
     if mobility == n_a and actuation_margin(assembly, configuration) >= SINGULAR:
         return
     free = description.free_joints
-    have = f'{n_a - len(free)} actuated joints ({", ".join(description.driven_joints)})'
-    have += f' and {len(free)} free joints ({", ".join(free)})' if free else ''
+    have = _counted(description.driven_joints, 'actuated joint')
+    have += f' and {_counted(free, "free joint")}' if free else ''
     message = f"robot '{description.name}' has mobility {mobility} at home but {have}"
     if mobility == n_a:
         message = f"robot '{description.name}' is singular at home: {have} for mobility {mobility}"
@@ -231,6 +231,10 @@ def _check_home(description: Description, pose: Pose) -> None:
             f'found is position {nearest}, rpy {rpy} ({distance:.2g} m and {angle:.2g} rad away; '
             f'at most {HOME_TOLERANCE:g} is accepted)'
         )
+
+
+def _counted(names: list[str], what: str) -> str:
+    return f'{len(names)} {what}{"" if len(names) == 1 else "s"} ({", ".join(names)})'
 
 
 def _listed(names: list[str]) -> str:

@@ -75,7 +75,7 @@ class HomeSearch:
             joints[index] = float(self.requirements.guess.get(name, joints[index]))
         rng = np.random.default_rng(0)
         best: ClosedConfiguration | None = None
-        gaps: list[float] = []
+        missed: list[float] = []
         self._iterations = 0
         for attempt in range(_STARTS):
             result = self._close(Configuration(joints.copy(), description.home))
@@ -83,14 +83,30 @@ class HomeSearch:
                 best = result
             if not any(self.shortfall(best)):
                 break
-            gaps.append(result.gap)
-            hopeless = bool(np.sum(np.array(gaps) < 1.001 * best.gap) >= _REPEATS)
-            hopeless = hopeless or self._iterations > _ITERATIONS
-            if (best.closed and attempt >= _FEW_STARTS) or (not best.closed and hopeless):
+            # The same smallest shortfall again and again: there is nothing better.
+            missed.append(self._missed(result))
+            repeats = int(np.sum(np.array(missed) < 1.001 * min(missed) + 1e-9))
+            hopeless = repeats >= _REPEATS or self._iterations > _ITERATIONS
+            if (best.closed and attempt >= _FEW_STARTS) or hopeless:
                 break
             joints = self._next_start(result, rng.uniform(lower, upper))
         assert best is not None
         return best
+
+    def _missed(self, result: ClosedConfiguration) -> float:
+        """By how much [m, 1, rad] one start missed closure, the declared pose or a limit."""
+        pose = 0.0
+        if self.requirements.home_given:
+            home = self.assembly.description.home
+            pose = float(np.max(np.abs(self.assembly.pose_rows(result.configuration, home)[0])))
+        return result.gap + pose + self._beyond(result.configuration)
+
+    def _beyond(self, configuration: Configuration) -> float:
+        """How far [m, rad] joints are outside their limits, all added up."""
+        beyond = 0.0
+        for limit, value in zip(self._limits, configuration.joints, strict=True):
+            beyond += max(0.0, limit.lower - 1e-9 - value, value - limit.upper - 1e-9)
+        return beyond
 
     def _next_start(self, result: ClosedConfiguration, drawn: Floats) -> Floats:
         """Keep the joints of good groups and those that are held, and draw the others."""
@@ -163,9 +179,6 @@ class HomeSearch:
     def shortfall(self, result: ClosedConfiguration) -> tuple[bool, bool, bool, float]:
         """How a configuration falls short, worst first; all false where it is good."""
         configuration = result.configuration
-        beyond = 0.0
-        for limit, value in zip(self._limits, configuration.joints, strict=True):
-            beyond += max(0.0, limit.lower - 1e-9 - value, value - limit.upper - 1e-9)
         away = False
         if self.requirements.home_given:
             home = self.assembly.description.home
@@ -173,7 +186,7 @@ class HomeSearch:
             away = bool(np.max(np.abs(error)) > HOME_TOLERANCE)
         flipped = self.flipped_constraint(configuration) is not None
         open_by = 0.0 if result.closed else result.gap
-        return not result.closed, flipped, away, open_by + beyond
+        return not result.closed, flipped, away, open_by + self._beyond(configuration)
 
     def outside_joint(self, configuration: Configuration) -> str | None:
         """Say which joint is outside its limits, if any is."""

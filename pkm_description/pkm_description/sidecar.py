@@ -67,6 +67,7 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
             raise DescriptionError(f"'{where}': {error}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = ' '.join(str(error).split())
+        line += ' (YAML is indented by spaces, not by tabs)' if "'\\t'" in line else ''
         raise DescriptionError(f"'{where}' cannot be read: {line}") from None
     if content is None:
         return {}

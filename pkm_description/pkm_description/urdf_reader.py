@@ -85,6 +85,7 @@ class _Reader:
         self.root = root
         self.where = where
         self.warnings: list[str] = []
+        self.incomplete: list[str] = []
         self.strange: dict[tuple[str, str], list[str]] = {}
 
     def read(self) -> UrdfContent:
@@ -98,8 +99,12 @@ class _Reader:
         constraints = tuple(self._constraint(element) for element in root.findall('constraint'))
         actuators = self._actuators({joint.name: joint for joint in joints})
         for (tag, owner), names in self.strange.items():
-            more = f' and {len(names) - 1} more' if len(names) > 1 else ''
-            self.warnings.append(f"<{tag}> in {owner} '{names[0]}'{more} is not used")
+            self.warnings.append(f"<{tag}> in {owner} '{names[0]}'{_more(names)} is not used")
+        if self.incomplete:
+            self.warnings.append(
+                f"<inertia> of link '{self.incomplete[0]}'{_more(self.incomplete)} lacks products "
+                'of inertia: zero here, but other URDF tools drop the mass of such a link'
+            )
         return UrdfContent(
             name_of(root), links, joints, constraints, actuators, tuple(self.warnings)
         )
@@ -121,7 +126,9 @@ class _Reader:
         keys = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
         check_attributes(mass, ('value',))
         check_attributes(inertia, keys)
-        frame = pose(inertial.find('origin'))
+        if any(inertia.get(key) is None for key in keys):
+            self.incomplete.append(name)
+        frame = pose(only(inertial, 'origin'))
         values = np.zeros((3, 3))
         values[np.triu_indices(3)] = [
             number(inertia, key, None if key in ('ixx', 'iyy', 'izz') else 0.0) for key in keys
@@ -224,6 +231,10 @@ class _Reader:
                     raise DescriptionError(f"<ros2_control> gives the joint '{name}' two drives")
                 found[name] = actuator
         return tuple(found.values())
+
+
+def _more(names: list[str]) -> str:
+    return f' and {len(names) - 1} more' if len(names) > 1 else ''
 
 
 def _end(element: etree._Element, role: str) -> str:

@@ -52,7 +52,7 @@ def label(element: etree._Element) -> str:
     while owner is not None and owner.get('name') is None:
         owner = owner.getparent()
     if owner is None or owner is element:
-        return f"<{element.tag}> '{element.get('name', '')}'"
+        return f"{element.tag} '{element.get('name', '')}'"
     return f"<{element.tag}> of {owner.tag} '{owner.get('name')}'"
 
 

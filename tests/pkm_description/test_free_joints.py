@@ -75,7 +75,7 @@ def test_forces_of_the_cart_are_those_of_the_textbook():
         ('free_joints: [swung]', "'swung', which is no joint with one.*without a drive are swing"),
         ('free_joints: [slide]', "'slide', which has an effort command interface"),
         ('free_joints: swing', 'must be a list of joint names'),
-        ('{}', r'mobility 2 at home but 1 actuated joints \(slide\).*free_joints'),
+        ('{}', r'mobility 2 at home but 1 actuated joint \(slide\).*free_joints'),
         ('{free_joints: [swing], rotor_inertia: {swing: 1}}', "rotor_inertia names 'swing'"),
     ],
 )
