@@ -31,10 +31,10 @@ _CONSTRAINT_AXES = ('parent_axis', 'child_axis')
 
 
 def numbers_of(description: Description) -> list[str]:
-    """Names of all numbers of a robot that are not zero, in the order of its files.
+    """Names of all numbers of a robot, in the order of its files.
 
-    Numbers of drawn shapes count as one `<link>.shape`; those of collision shapes, of
-    which the library has none, do not count.
+    Zeros of the URDF do not count. Drawn shapes count as one `<link>.shape`, collision
+    shapes not at all.
     """
     root = etree.fromstring(description.urdf.encode())
     found = [*_of_urdf(root), *_of_sidecar(description.sidecar)]
@@ -123,7 +123,7 @@ def _of_sidecar(content: Mapping[str, Any], prefix: str = '') -> Iterator[str]:
 def _holds_number(value: Any) -> bool:
     if isinstance(value, list):
         return any(_holds_number(item) for item in value)
-    return isinstance(value, int | float) and not isinstance(value, bool) and value != 0
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _has_number(element: etree._Element) -> bool:

@@ -29,6 +29,7 @@ MASSES = {
     'four_bar': {'platform': 1.2, 'crank': 0.6, 'rocker': 0.8},
     'serial_arm': {'platform': 0.5, 'column': 8.0, 'upper_arm': 6.5, 'forearm': 3.8,
                    'wrist_roll': 1.6, 'wrist_pitch': 0.9},
+    'cart_pendulum': {'platform': 0.5, 'lower_pendulum': 0.75, 'cart': 1.5},
 }  # fmt: skip
 
 #: Degrees of freedom, bodies with mass, loops.
@@ -36,6 +37,7 @@ COUNTS = {
     'palida': (6, 19, 6), 'msi': (6, 13, 6), 'uf_pkm': (6, 13, 6), 'hexel': (6, 13, 6),
     'ford': (6, 13, 6), 'rps_upv': (3, 7, 3), 'h4': (4, 1, 8), 'delta': (3, 10, 6),
     'five_bar': (2, 5, 1), 'four_bar': (1, 3, 1), 'serial_arm': (6, 6, 0),
+    'cart_pendulum': (3, 3, 0),
 }  # fmt: skip
 
 #: Joints A in the base and B in the platform of the first and the fourth strut, home height,
