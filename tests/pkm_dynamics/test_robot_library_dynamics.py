@@ -150,12 +150,19 @@ def test_h4_forces_are_the_papers(models):
 
 
 def test_h4_has_the_papers_fourteen_parameters(models):
-    base = models['h4'].base_parameters(shared=True, reduced=True)
-    rotors = [f'arm{k}_joint.rotor' for k in (1, 2, 3, 4)]
-    assert set(base.names) == {
-        'platform.m', 'platform.Izz', *rotors,
+    """[P eq. 18]: what is not declared zero and moves any motor are the paper's parameters."""
+    model = models['h4']
+    motion = random_motion(model, 80, seed=2, scale=0.5)
+    columns = model.regressor(motion).reshape(-1, model.n_p)
+    columns = columns[:, ~model.zero_parameter_mask]
+    names = np.array(model.parameter_names)[~model.zero_parameter_mask]
+    size = np.linalg.norm(columns, axis=0)
+    felt = size > 1e-8 * size.max()
+    assert set(names[felt]) == {
+        'platform.m', 'platform.Izz', *(f'arm{k}_joint.rotor' for k in (1, 2, 3, 4)),
         *(f'arm{k}_joint.{kind}' for k in (1, 2, 3, 4) for kind in ('coulomb', 'viscous')),
     }  # fmt: skip
+    assert np.linalg.matrix_rank(columns[:, felt] / size[felt], tol=1e-3) == 14
 
 
 def test_delta_platform_only_translates(models):
