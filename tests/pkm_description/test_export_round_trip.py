@@ -125,7 +125,8 @@ def test_sdf_in_a_reader_of_its_own(robot, form):
     text = pkm_description.export(description, 'sdf', form)
     engine = SdfRobot(text, model.actuated_joints, description.transition_velocity)
     lost = {'spherical': BOTH, 'universal': ('coulomb',)}
-    assert_same(engine, model, motion, parameters_left(model, lost), 1e-6)
+    # Inertias of stand-ins are felt in H4, whose arms and rods are all massless.
+    assert_same(engine, model, motion, parameters_left(model, lost), 1e-5)
     solid = ClosedChainModel(with_stand_ins(description, 1e-9))
     assert_same(engine, solid, motion, parameters_left(solid, lost), 1e-9)
 
