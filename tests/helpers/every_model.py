@@ -8,7 +8,20 @@ import closed_chains
 import mechanisms
 
 import pkm_description
+from pkm_description import Description
 from pkm_dynamics import ClosedChainModel
+
+
+def rubbing_chain(kind: str) -> Description:
+    """Close a chain by a constraint that rubs; one of its joints rubs more one way."""
+    chain = closed_chains.closed_chain(kind)
+    cut = '' if kind == 'fixed' else '<dynamics friction="0.3" damping="0.2"/>'
+    lopsided = '{model: asymmetric, coulomb: 0.4, coulomb_negative: 0.2, viscous: 0.1}'
+    return pkm_description.loads(
+        chain.urdf.replace('</constraint>', f'{cut}</constraint>'),
+        f'{chain.yaml_text}friction: {{joint2: {lopsided}}}\n',
+    )
+
 
 MAKERS = {
     'skew_hexapod': mechanisms.skew_hexapod,
@@ -16,7 +29,7 @@ MAKERS = {
     'skew_five_bar': mechanisms.five_bar,
     'skew_arm': mechanisms.serial_arm,
     'four_bar_universal': lambda: mechanisms.four_bar('universal'),
-    **{f'chain_{kind}': lambda kind=kind: closed_chains.closed_chain(kind)
+    **{f'chain_{kind}': lambda kind=kind: rubbing_chain(kind)
        for kind in closed_chains.CHAINS},
 }
 NAMES = (*pkm_description.library(), *MAKERS)
