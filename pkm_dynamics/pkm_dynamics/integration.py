@@ -99,8 +99,8 @@ class IntegratedMotion:
 
     @property
     def relative_drift(self) -> float:
-        """Largest drift by the largest change of an energy, work or heat."""
-        moved = [np.ptp(part) for part in (self.kinetic, self.potential, self.work, self.heat)]
+        """Largest drift by the largest kinetic energy, change of height, work or heat."""
+        moved = [self.kinetic.max(), *map(np.ptp, (self.potential, self.work, self.heat))]
         return float(np.abs(self.drift).max() / max(*moved, 1e-300))
 
 

@@ -34,6 +34,7 @@ def test_energy_of_a_free_fall_is_conserved(name):
     assert np.ptp(fall.kinetic) > 0.0
     moved = max(fall.kinetic.max(), np.ptp(fall.potential))
     np.testing.assert_allclose(fall.energy, fall.energy[0], rtol=0, atol=1e-8 * moved)
+    assert fall.relative_drift < 1e-8
     assert np.all(fall.work == 0.0)
     assert fall.closure_gap < 1e-8
 
