@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import ModelFileError
-from pkm_dynamics.mechanism import INERTIAL_NAMES
+from pkm_dynamics.parameter_table import INERTIAL_NAMES
 from pkm_dynamics.pseudo_inertia import pseudo_inertia
 
 if TYPE_CHECKING:

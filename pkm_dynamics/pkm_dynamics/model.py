@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description import (
-    ConvergenceError,
     Description,
     DescriptionError,
     EstimationError,
@@ -26,23 +24,12 @@ from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
 from pkm_dynamics.parameters.null_space import NullSpace, build_null_space
-from pkm_dynamics.platform_placement import place_platform
-from pkm_dynamics.restricted_poses import POSE_TOLERANCE, Configurations, PoseSolver
+from pkm_dynamics.positions import STATE_TOLERANCE, Initial, Positions
+from pkm_dynamics.restricted_poses import Configurations
 from pkm_dynamics.tree_geometry import TreeLayout
 
 Floats = NDArray[np.float64]
 
-# Where a search starts: a platform pose, joint positions (n_j,), a motion's last sample, home;
-# or a start for each sample: poses (N, 3), (N, 3, 3) or joint positions (N, n_j).
-Initial = tuple[ArrayLike, ArrayLike] | PlatformMotion | ArrayLike | None
-
-_REASONS = {
-    closure.NOT_CONVERGED: 'the loops do not close',
-    closure.SINGULAR: 'the way there ends at a singularity',
-    closure.WRONG_BRANCH: 'only another assembly than that of home closes there, beyond a '
-    'singularity',
-}
-_STATE_TOLERANCE = 1e-6
 
 
 class ClosedChainModel:
@@ -98,21 +85,13 @@ class ClosedChainModel:
         self.velocity_limit = _frozen([limit.velocity for limit in limits])
         self.force_limit = _frozen([limit.effort for limit in limits])
         self.force_constants = _frozen([a.force_constant for a in description.actuators])
-        self._home = (
-            home.joints.copy(), np.array(self.home_position), np.array(self.home_rotation)
-        )  # fmt: skip
-        self._home_starts = Configurations(*(array[None].copy() for array in self._home))
-        joints = [description.joint(name) for name in self.joint_names]
-        self._pose_solver = PoseSolver(
-            self._follow,
-            lambda at: self._platform_jacobians(*at),
-            self._mechanism.actuated_scalar,
-            np.array([joint.type != 'prismatic' for joint in joints], dtype=bool),
-            self.length_scale,
-        )
+        self._positions = Positions(self._assembly, self._mechanism, self._programs)
         self._base: dict[tuple[bool, bool | str], BaseParameters] = {}
         self._null_space: NullSpace | None = None
         self._check_zero_parameters()
+
+    def __reduce__(self) -> tuple[type[ClosedChainModel], tuple[Description]]:
+        return type(self), (self.description,)  # compiled code stays in its process
 
     @property
     def n_a(self) -> int:
@@ -176,7 +155,7 @@ class ClosedChainModel:
         """
         p = samples(position, 'position', (3,))
         r = rotations(rotation, 'rotation', len(p))
-        return self._actuated(self._joints_of_poses(p, r, None))
+        return self._actuated(self._positions.joints_of_poses(p, r, None))
 
     def forward_kinematics(
         self, q: ArrayLike, initial: Initial = None
@@ -192,7 +171,7 @@ class ClosedChainModel:
         actuators go there straight.
         Raises ConvergenceError with the samples for which there is none.
         """
-        _, position, rotation = self._joints_of_actuators(self._check_actuators(q, 'q'), initial)
+        _, position, rotation = self._positions.of_actuators(self._check_actuators(q, 'q'), initial)
         return position, rotation
 
     def motion_from_actuators(
@@ -206,7 +185,7 @@ class ClosedChainModel:
         q = self._check_actuators(q, 'q')
         qd = self._check_actuators(qd, 'qd', len(q))
         qdd = self._check_actuators(qdd, 'qdd', len(q))
-        joints, position, rotation = self._joints_of_actuators(q, initial)
+        joints, position, rotation = self._positions.of_actuators(q, initial)
         velocity, acceleration, twist, twist_dot = kinematics.joint_motion(
             self._layout, self._motion_code(closure.BY_ACTUATORS), closure.BY_ACTUATORS, joints,
             position, rotation, qd, qdd,
@@ -228,20 +207,15 @@ class ClosedChainModel:
             raise KinematicsError(f"nearest must be None, 'pose' or 'position', not {nearest!r}")
         p = samples(position, 'position', (3,))
         r = rotations(rotation, 'rotation', len(p))
-        if self.platform_determines_joints:
-            joints, _, status = self._close_poses(p, r, np.repeat(self._home[0][None], len(p), 0))
-            return Configurations(joints, p.copy(), r.copy()), status == closure.CONVERGED
-        self._check_pose_tells_joints()
-        found, miss = self._pose_solver.solve_each(p, r, self._home_starts, nearest)
-        return found, (miss < np.inf if nearest else miss <= POSE_TOLERANCE)
+        return self._positions.at_poses(p, r, nearest)
 
     def configurations_of_actuators(
         self, q: ArrayLike
     ) -> tuple[Configurations, NDArray[np.bool_]]:
         """Configurations at actuator positions (N, n_a), each from home, and which close."""
         q = self._check_actuators(q, 'q')
-        home = Configurations(*(np.repeat(array, len(q), axis=0) for array in self._home_starts))
-        return self._follow(home, q)
+        starts = (np.repeat(array, len(q), axis=0) for array in self._positions.home_starts)
+        return self._positions.follow(Configurations(*starts), q)
 
     def joint_states(self, motion: PlatformMotion) -> JointStates:
         """Positions, velocities and accelerations (N, n_j) of all scalar joints."""
@@ -279,15 +253,15 @@ class ClosedChainModel:
             )
         p = samples(position, 'position', (3,))
         r = rotations(rotation, 'rotation', len(p))
-        joints = self._joints_of_poses(p, r, None)
+        joints = self._positions.joints_of_poses(p, r, None)
         return kinematics.actuator_jacobians(
             self._layout, self._programs.code('systems'), joints, p.copy(), r.copy()
         )
 
     def platform_jacobian(self, q: ArrayLike) -> Floats:
         """Platform twist [v; omega] from the actuators' rates (N, 6, n_a)."""
-        joints, p, r = self._joints_of_actuators(self._check_actuators(q, 'q'), None)
-        return self._platform_jacobians(joints, p, r)
+        joints, p, r = self._positions.of_actuators(self._check_actuators(q, 'q'), None)
+        return self._positions.platform_jacobians(joints, p, r)
 
     def body_motion(self, motion: PlatformMotion) -> BodyMotion:
         """Motion of every body and its Jacobian from the actuators' rates."""
@@ -296,10 +270,10 @@ class ClosedChainModel:
             self.joint_states(motion),
         )  # fmt: skip
 
-    @cached_property
+    @property
     def tree_layout(self) -> TreeLayout:
         """The spanning tree and its closing rows as arrays."""
-        return TreeLayout.build(self._assembly.tree)
+        return self._positions.tree_layout
 
     # -- dynamics -----------------------------------------------------------------
 
@@ -350,11 +324,6 @@ class ClosedChainModel:
 
     # -- internals ----------------------------------------------------------------
 
-    def _position_code(self) -> Code:
-        hanging = ('pose',) if self._mechanism.floating_body < 0 else ()
-        inside = ('approach',) if self._programs.inline else ()
-        return self._programs.code('systems', *hanging, *inside)
-
     def _motion_code(self, mode: int, *further: str) -> Code:
         if not self._programs.inline:
             return self._programs.code('systems', 'bias', 'platform', *further)
@@ -366,10 +335,6 @@ class ClosedChainModel:
         return self._programs.code(
             *(inside if self._programs.inline else ('systems', 'bias', 'forces'))
         )
-
-    def _platform_jacobians(self, joints: Floats, p: Floats, r: Floats) -> Floats:
-        code = self._programs.code('systems', 'twist')
-        return kinematics.platform_jacobians(self._layout, code, joints, p, r)
 
     def _actuated(self, joints: Floats) -> Floats:
         return joints[:, self._mechanism.actuated_scalar]
@@ -402,49 +367,32 @@ class ClosedChainModel:
             )
         return values
 
-    def _check_guess(self, joints: Floats) -> Floats:
-        if joints.shape[1] != len(self.joint_names):
-            raise TrajectoryError(
-                f'joint_positions must have {len(self.joint_names)} columns, got {joints.shape[1]}'
-            )
-        return joints
-
     def _state(
         self, motion: PlatformMotion
     ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
         """Joint positions and independent rates that the kernels take."""
         p, r = motion.position.copy(), motion.rotation.copy()
         if self.platform_determines_joints:
-            joints = self._joints_of_poses(p, r, motion.joint_positions)
+            joints = self._positions.joints_of_poses(p, r, motion.joint_positions)
             return (
                 closure.BY_PLATFORM, joints, p, r, motion.twist.copy(), motion.acceleration.copy()
             )  # fmt: skip
         if motion.joint_velocities is not None and motion.joint_accelerations is not None:
             assert motion.joint_positions is not None
-            joints = self._check_guess(motion.joint_positions).copy()
+            joints = self._positions.check_guess(motion.joint_positions).copy()
             rates = np.ascontiguousarray(self._actuated(motion.joint_velocities))
             rates_dot = np.ascontiguousarray(self._actuated(motion.joint_accelerations))
-            self._check_closed(joints, p, r)
+            self._positions.check_closed(joints, p, r)
             return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
         return self._state_of_pose_motion(motion)
-
-    def _check_closed(self, joints: Floats, p: Floats, r: Floats) -> None:
-        code = self._programs.code('systems')
-        gaps = closure.closure_gaps(self._layout, code, joints, p, r)
-        worst = int(np.argmax(gaps)) if len(gaps) else 0
-        if len(gaps) and gaps[worst] > _STATE_TOLERANCE * (1.0 + self.length_scale):
-            raise KinematicsError(
-                f'sample {worst}: the joint positions of the motion leave the loops open by '
-                f'{gaps[worst]:.2e} m'
-            )
 
     def _state_of_pose_motion(
         self, motion: PlatformMotion
     ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
         """State of a mechanism with fewer than six degrees of freedom from its platform alone."""
         p, r = motion.position.copy(), motion.rotation.copy()
-        joints = self._joints_of_poses(p, r, motion.joint_positions)
-        jacobian = self._platform_jacobians(joints, p, r)
+        joints = self._positions.joints_of_poses(p, r, motion.joint_positions)
+        jacobian = self._positions.platform_jacobians(joints, p, r)
         rates = _least_squares(jacobian, motion.twist, 'twist')
         zero = np.zeros_like(rates)
         _, _, _, bias = kinematics.joint_motion(
@@ -454,160 +402,11 @@ class ClosedChainModel:
         rates_dot = _least_squares(jacobian, motion.acceleration - bias, 'acceleration')
         return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
 
-    def _joints_of_poses(self, p: Floats, r: Floats, guess: Floats | None) -> Floats:
-        """All joint positions (N, n_j) of platform poses."""
-        if not self.platform_determines_joints:
-            return self._joints_of_restricted_poses(p, r, guess)
-        joints, residual, status = self._close_poses(p, r, guess)
-        self._raise_failures(status, residual, 'platform pose')
-        return joints
-
-    def _close_poses(
-        self, p: Floats, r: Floats, guess: Floats | None
-    ) -> tuple[Floats, Floats, NDArray[np.int64]]:
-        """Joints (N, n_j), gaps and statuses (N,) at poses of a platform that has them all."""
-        per_sample = guess is not None
-        start = self._home_starts
-        if guess is not None:
-            start = Configurations(self._check_guess(guess).copy(), p.copy(), r.copy())
-        if self._programs.inline:
-            code = self._programs.code('newton', 'branch', 'systems')
-            joints, residual, status = closure.close_poses(
-                self._layout, code, closure.BY_PLATFORM, p.copy(), r.copy(), start.joints,
-                per_sample, *self._home,
-            )  # fmt: skip
-        else:
-            joints, _, _, residual, status = closure.solve_positions(
-                self._layout, self._position_code(), closure.BY_PLATFORM, p.copy(), r.copy(),
-                np.zeros((0, self.n_a)), *start, per_sample, True, *self._home,
-            )  # fmt: skip
-        return joints, residual, status
-
-    def _joints_of_restricted_poses(
-        self, p: Floats, r: Floats, guess: Floats | None
-    ) -> Floats:
-        """Joint positions where the platform cannot take every pose."""
-        self._check_pose_tells_joints()
-        solver = self._pose_solver
-        if guess is None:
-            found, miss = solver.solve_sequence(p, r, self._home_starts)
-        else:
-            found, miss = solver.solve(p, r, self._starts_at_joints(self._check_guess(guess)))
-        failed = np.flatnonzero(~(miss <= POSE_TOLERANCE))
-        if len(failed):
-            raise ConvergenceError(
-                f"robot '{self.description.name}' cannot take the platform pose of "
-                f'{_listed(failed, len(p))}; sample {failed[0]}: it misses it by '
-                f'{miss[failed[0]]:.2e}; it has {self.n_a} degrees of freedom: give actuator '
-                'coordinates with motion_from_actuators',
-                failed.tolist(),
-            )
-        return found.joints
-
-    def _check_pose_tells_joints(self) -> None:
-        if not self._pose_tells_joints:
-            raise KinematicsError(
-                f"robot '{self.description.name}' has {self.n_a} degrees of freedom: its platform "
-                'alone does not tell its joints; use motion_from_actuators'
-            )
-
-    @cached_property
-    def _pose_tells_joints(self) -> bool:
-        """Whether the platform moves with every actuator at home."""
-        jacobian = self._platform_jacobians(*self._home_starts)[0]
-        return int(np.linalg.matrix_rank(jacobian, tol=1e-9)) == self.n_a
-
-    def _follow(
-        self, start: Configurations, q: Floats
-    ) -> tuple[Configurations, NDArray[np.bool_]]:
-        """Configurations at actuator positions (N, n_a), each from its own start."""
-        joints, p, r, _, status = closure.solve_positions(
-            self._layout, self._position_code(), closure.BY_ACTUATORS, np.zeros((0, 3)),
-            np.zeros((0, 3, 3)), q, *start, True, False, *self._home,
-        )  # fmt: skip
-        return Configurations(joints, p, r), status == closure.CONVERGED
-
-    def _joints_of_actuators(
-        self, q: Floats, initial: Initial
-    ) -> tuple[Floats, Floats, Floats]:
-        """All joints (N, n_j), platform positions and rotations from actuator positions."""
-        start = self._initial(initial, len(q))
-        joints, p, r, residual, status = closure.solve_positions(
-            self._layout, self._position_code(), closure.BY_ACTUATORS, np.zeros((0, 3)),
-            np.zeros((0, 3, 3)), q, *start, len(start.joints) > 1, len(start.joints) == 1,
-            *(array[0] for array in start),
-        )  # fmt: skip
-        self._raise_failures(status, residual, 'actuator position')
-        return joints, p, r
-
-    def _initial(self, initial: Initial, count: int) -> Configurations:
-        """One configuration to start from, or one for each of `count` samples."""
-        if initial is None:
-            return self._home_starts
-        if isinstance(initial, PlatformMotion):
-            if initial.joint_positions is not None:
-                return Configurations(
-                    initial.joint_positions[-1:].copy(),
-                    initial.position[-1:].copy(),
-                    initial.rotation[-1:].copy(),
-                )
-            initial = (initial.position[-1:], initial.rotation[-1:])
-        if isinstance(initial, tuple) and len(initial) == 2:
-            p = samples(np.reshape(np.asarray(initial[0], dtype=float), (-1, 3)), 'initial', (3,))
-            r = np.reshape(np.asarray(initial[1], dtype=float), (-1, 3, 3))
-            r = rotations(r, 'rotation of initial', len(p))
-            self._check_starts(len(p), count)
-            joints = self._joints_of_poses(p, r, None)
-            return Configurations(joints, p.copy(), r.copy())
-        joints = np.array(initial, dtype=float, ndmin=2)
-        if joints.shape[1:] != (len(self.joint_names),) or not np.all(np.isfinite(joints)):
-            raise TrajectoryError(
-                f'initial must be a pose (position, rotation) or {len(self.joint_names)} finite '
-                f'joint positions, got the shape {np.shape(initial)}'
-            )
-        self._check_starts(len(joints), count)
-        return self._starts_at_joints(joints)
-
-    def _check_starts(self, starts: int, count: int) -> None:
-        if starts not in (1, count):
-            raise TrajectoryError(
-                f'initial has {starts} samples where there are {count}: give one start, or one '
-                'for each sample'
-            )
-
-    def _starts_at_joints(self, joints: Floats) -> Configurations:
-        """Configurations of joint positions (N, n_j), with the platform where they put it."""
-        n = len(joints)
-        if self._mechanism.floating_body < 0:
-            _, p, r = self._home_starts
-            return Configurations(joints.copy(), np.repeat(p, n, axis=0), np.repeat(r, n, axis=0))
-        home = self._home[1:]
-        return Configurations(joints.copy(), *place_platform(self.tree_layout, joints, *home))
-
-    def _raise_failures(
-        self, status: NDArray[np.int64], residual: Floats, what: str
-    ) -> None:
-        failed = np.flatnonzero(status)
-        if len(failed) == 0:
-            return
-        first = int(failed[0])
-        raise ConvergenceError(
-            f"robot '{self.description.name}' cannot take the {what} of "
-            f'{_listed(failed, len(status))}; sample {first}: {_REASONS[int(status[first])]} '
-            f'(gap {residual[first]:.2e} m)',
-            failed.tolist(),
-        )
-
 
 def _frozen(values: ArrayLike) -> Floats:
     array = np.array(values, dtype=np.float64)
     array.setflags(write=False)
     return array
-
-
-def _listed(failed: NDArray[np.int64], count: int) -> str:
-    shown = ', '.join(map(str, failed[:8].tolist())) + (', ...' if len(failed) > 8 else '')
-    return f'{len(failed)} of {count} samples ({shown})'
 
 
 def _least_squares(jacobian: Floats, target: Floats, what: str) -> Floats:
@@ -616,7 +415,7 @@ def _least_squares(jacobian: Floats, target: Floats, what: str) -> Floats:
     missed = np.abs(np.einsum('nij,nj->ni', jacobian, solution) - target)
     size = np.max(np.abs(target), initial=1.0)
     worst = int(np.argmax(missed.max(axis=1))) if len(missed) else 0
-    if len(missed) and missed[worst].max() > _STATE_TOLERANCE * size:
+    if len(missed) and missed[worst].max() > STATE_TOLERANCE * size:
         raise KinematicsError(
             f'sample {worst}: the mechanism cannot follow that platform {what} (it misses it by '
             f'{missed[worst].max():.2e}); give actuator coordinates with motion_from_actuators'

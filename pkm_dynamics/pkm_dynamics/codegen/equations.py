@@ -19,7 +19,8 @@ from pkm_dynamics.codegen.expression import (
     root,
     smaller,
 )
-from pkm_dynamics.mechanism import (
+from pkm_dynamics.mechanism import Mechanism
+from pkm_dynamics.parameter_table import (
     COULOMB,
     COULOMB_NEGATIVE,
     COULOMB_POSITIVE,
@@ -27,7 +28,6 @@ from pkm_dynamics.mechanism import (
     ON_AXIS_SLIDE,
     ON_COORDINATE,
     VISCOUS,
-    Mechanism,
 )
 
 INLINE_SIZE = 3  # systems up to here are solved inside the generated code

@@ -45,7 +45,8 @@ from pkm_dynamics.codegen import equations
 from pkm_dynamics.codegen.chain import Accelerations, Chain, Velocities
 from pkm_dynamics.codegen.expression import Graph, Number, Objects, absolute, choose, larger
 from pkm_dynamics.layout import LARGEST_STEP, STEP_TOLERANCE
-from pkm_dynamics.mechanism import ON_COORDINATE, Mechanism
+from pkm_dynamics.mechanism import Mechanism
+from pkm_dynamics.parameter_table import ON_COORDINATE
 
 
 class _Symbols:
