@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,10 @@ from pkm_dynamics.parameters.null_space import NullSpace, build_null_space
 from pkm_dynamics.positions import STATE_TOLERANCE, Initial, Positions
 from pkm_dynamics.restricted_poses import Configurations
 from pkm_dynamics.tree_geometry import TreeLayout
+
+if TYPE_CHECKING:
+    from pkm_dynamics.forward_dynamics import Accelerations
+    from pkm_dynamics.wrench import PlatformWrench
 
 Floats = NDArray[np.float64]
 
@@ -305,6 +310,26 @@ class ClosedChainModel:
         mode, *state = self._state(motion)
         code = self._motion_code(mode, 'columns', 'inertial')
         return dynamics.regressor(self._layout, code, mode, *state)
+
+    def forward_dynamics(
+        self,
+        state: PlatformMotion,
+        forces: ArrayLike,
+        parameters: ArrayLike | None = None,
+        wrench: PlatformWrench | None = None,
+    ) -> Accelerations:
+        """Accelerations of a state under actuator forces (N, n_a); see `forward_dynamics`."""
+        from pkm_dynamics.forward_dynamics import forward_dynamics
+
+        return forward_dynamics(self, state, forces, parameters, wrench)
+
+    def mass_matrix(
+        self, state: PlatformMotion, parameters: ArrayLike | None = None
+    ) -> Floats:
+        """Inertia that the actuators feel (N, n_a, n_a) [kg, kg m, kg m^2]."""
+        from pkm_dynamics.forward_dynamics import mass_matrix
+
+        return mass_matrix(self, state, parameters)
 
     def base_parameters(
         self, shared: bool = False, reduced: bool | str = False

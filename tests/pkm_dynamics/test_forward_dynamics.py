@@ -27,7 +27,7 @@ def test_forward_dynamics_inverts_inverse_dynamics(name):
     model = model_of(name)
     motion = random_motion(model, 20, seed=4)
     forces = inverse_dynamics_under(model, motion, LOAD)
-    found = forward_dynamics(model, motion, forces, wrench=LOAD)
+    found = model.forward_dynamics(motion, forces, wrench=LOAD)
     expected = model.actuator_states(motion).accelerations
     scale = np.abs(expected).max()
     np.testing.assert_allclose(found.actuators, expected, atol=1e-10 * scale)
@@ -45,7 +45,7 @@ def test_mass_matrix_is_the_force_per_acceleration(name):
     motion = random_motion(model, 6, seed=6)
     q, qd, qdd = model.actuator_states(motion)
     reference = model.motion_from_actuators(q, qd, qdd, motion.joint_positions)
-    mass = mass_matrix(model, reference)
+    mass = model.mass_matrix(reference)
     forces = model.inverse_dynamics(reference)
     for j in range(model.n_a):
         start = motion.joint_positions
