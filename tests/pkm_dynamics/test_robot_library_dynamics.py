@@ -163,6 +163,7 @@ def test_h4_has_the_papers_fourteen_parameters(models):
         *(f'arm{k}_joint.{kind}' for k in (1, 2, 3, 4) for kind in ('coulomb', 'viscous')),
     }  # fmt: skip
     assert np.linalg.matrix_rank(columns[:, felt] / size[felt], tol=1e-3) == 14
+    assert set(model.base_parameters(shared=True, reduced=True).names) == set(names[felt])
 
 
 def test_delta_platform_only_translates(models):

@@ -186,9 +186,10 @@ def _is_confirmed(model: ClosedChainModel, null: NullSpace, seed: int, scale: fl
         return True
     regressor = model.regressor(motion)
     directions = null.directions * null.sizes
-    terms = np.linalg.norm(regressor, axis=1)[:, None, :] * directions
-    size = np.linalg.norm(terms, axis=2)
-    floor = _SMALLEST_SHARE * size.max(axis=1, initial=0.0, keepdims=True)
+    columns = np.linalg.norm(regressor, axis=1)
+    size = np.linalg.norm(columns[:, None, :] * directions, axis=2)
+    # Of all parameters: where a direction has no terms at all, its own are rounding.
+    floor = _SMALLEST_SHARE * (columns * null.sizes).max(axis=1, initial=0.0, keepdims=True)
     residual = np.linalg.norm(regressor @ directions.T, axis=1)
     # The median, as forces and rounding have no bounds where a motion passes a singularity.
     share = np.median(residual / np.maximum(np.maximum(size, floor), 1e-300), axis=0)
