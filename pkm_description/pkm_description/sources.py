@@ -20,7 +20,10 @@ from pkm_description.errors import DescriptionError
 
 STATUSES = ('paper', 'derived', 'published', 'assumed', 'convention')
 _STATUS = re.compile(rf'({"|".join(STATUSES)})\b')
-NOT_NUMBERS = ('title', 'same_design', 'zero_parameters', 'sources')
+NOT_NUMBERS = (
+    'title', 'free_joints', 'same_design', 'zero_parameters', 'equal_parameters',
+    'reduced_models', 'sources',
+)  # fmt: skip
 
 _LINK = {'mass': 'mass', 'origin': 'com', 'inertia': 'inertia'}
 _ATTRIBUTES = {
