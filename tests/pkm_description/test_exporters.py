@@ -228,12 +228,12 @@ def test_losses_are_named(palida):
     )
     mean = "joint 'leg3_strut': Coulomb friction 2 forwards and 4 backwards is written as its mean"
     cut = "constraint 'leg1_top': Coulomb friction 0.1 and viscous friction 0.2 is left out"
-    for format, massless, rotors in (('mjcf', '1e-10 kg m^2', 0), ('sdf', '1e-09 kg m^2', 6)):
+    for format, rotors in (('mjcf', 0), ('sdf', 6)):
         exported = pkm_description.build_export(odd, format)
         assert mean in exported.losses
         assert sum(cut in line for line in exported.losses) == 1
         assert sum('rotor' in line for line in exported.losses) == rotors
-        assert f"link 'leg1_ring' has no mass: {massless} are added to it" in exported.losses
+        assert "link 'leg1_ring' has no mass: 1e-10 kg m^2 are added to it" in exported.losses
         assert all(f'<!-- lost: {line} -->' in exported.text for line in exported.losses)
         with pytest.raises(ExportError, match=f'written as {format} without losses.*leg1_top'):
             pkm_description.build_export(odd, format, strict=True)
@@ -252,6 +252,19 @@ def test_redundant_loops_choose_the_solver(palida):
     for description, solver in ((palida, 'dantzig'), (four_bar(), 'pgs')):
         root = etree.fromstring(pkm_description.export(description, 'sdf', 'gazebo').encode())
         assert root.findtext('world/physics/dart/solver/solver_type') == solver
+
+
+def test_rotor_on_the_base_goes_into_the_driven_link():
+    plain = four_bar()
+    with_rotor = pkm_description.loads(
+        plain.urdf, plain.yaml_text + 'rotor_inertia: {crank_joint: 0.5}\n'
+    )
+    exported = pkm_description.build_export(with_rotor, 'sdf', strict=True)
+    for text, izz in ((exported.text, 0.521), (pkm_description.export(plain, 'sdf'), 0.021)):
+        link = etree.fromstring(text.encode()).find(".//link[@name='crank']/inertial")
+        assert float(link.findtext('inertia/izz')) == pytest.approx(izz, rel=1e-12)
+        assert float(link.findtext('mass')) == 1.0
+    assert 'rotor_inertia' not in exported.text
 
 
 def test_gazebo_form_of_palida(palida):

@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pkm_description.assembly import Assembly
-from pkm_description.description import Constraint, Description, Inertial, Joint, Pose
+from pkm_description.description import (
+    Constraint,
+    Description,
+    Inertial,
+    Joint,
+    Pose,
+    frozen,
+)
 from pkm_description.exporters.friction import asymmetry_losses, cut_loss, symmetric
 from pkm_description.exporters.inertias import (
     Array,
@@ -21,8 +28,8 @@ from pkm_description.exporters.stand_ins import StandIns
 from pkm_description.kinematic_tree import tree_order
 
 #: Inertia of a link that has none [kg, kg m^2]: SDF would take 1 kg and 1 kg m^2 instead.
-STAND_IN_MASS = 1e-6
-STAND_IN_INERTIA = 1e-9
+STAND_IN_MASS = 1e-8
+STAND_IN_INERTIA = 1e-10
 SDF_TYPES = {
     'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'revolute', 'prismatic': 'prismatic',
     'spherical': 'ball', 'universal': 'universal',
@@ -106,6 +113,7 @@ def build_structure(description: Description, form: str) -> SdfStructure:
     stand_ins = StandIns(description, STAND_IN_MASS, STAND_IN_INERTIA, welded=True)
     losses = stand_ins.losses
     rotors = {a.joint: a.rotor_inertia or 0.0 for a in description.actuators}
+    _add_rotors_on_the_base(description, stand_ins, rotors)
     joints = [
         _tree_joint(joint, description.home_joints, rotors)
         for joint in (description.joints[k] for k in tree_order(description))
@@ -132,6 +140,23 @@ def build_structure(description: Description, form: str) -> SdfStructure:
     else:
         _close_by_welds(structure, description, poses)
     return structure
+
+
+def _add_rotors_on_the_base(
+    description: Description, bodies: StandIns, rotors: dict[str, float]
+) -> None:
+    """Move the inertia of rotors whose joint turns on an immobile link into the driven link.
+
+    That link turns about the joint's axis alone, where a rotational inertia J without mass
+    acts as the rotor does.
+    """
+    for name, value in rotors.items():
+        joint = description.joint(name)
+        driven = bodies.inertials[joint.child]
+        if joint.type != 'prismatic' and joint.parent not in bodies.moving and driven:
+            inertia = frozen(driven.inertia + value * np.eye(3))
+            bodies.inertials[joint.child] = dataclasses.replace(driven, inertia=inertia)
+            rotors[name] = 0.0
 
 
 def _tree_joint(

@@ -32,6 +32,8 @@ class StandIns:
     ----------
     inertials : dict
         Inertia of each link by name; None for the base and where none is needed.
+    moving : set of str
+        Links that any joint moves.
     losses : list of str
         What differs from the description, one sentence for each link.
     """
@@ -48,7 +50,7 @@ class StandIns:
         self.losses: list[str] = []
         self._given = {name for name, value in self.inertials.items() if value is not None}
         tree = Assembly(description).tree
-        self._moving = {
+        self.moving = {
             name for body, name in enumerate(tree.body_names) if np.any(tree.ancestors[body])
         }
         joints = {joint.child: joint for joint in description.joints}
@@ -58,10 +60,10 @@ class StandIns:
 
     def _fill(self, name: str, joint: Joint) -> None:
         self.inertials[name] = self.stand_in
-        if name not in self._moving or self._taken_whole(name):
+        if name not in self.moving or self._taken_whole(name):
             return
         point = Inertial(self.stand_in.mass, self.stand_in.com, frozen(np.zeros((3, 3))))
-        made_up = joint.type in _TURNING and joint.parent not in self._moving
+        made_up = joint.type in _TURNING and joint.parent not in self.moving
         made_up = made_up or any(
             self._take(donor, place, point) for donor, place in self._beside(name, joint)
         )
