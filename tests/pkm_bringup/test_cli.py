@@ -224,7 +224,7 @@ def test_describe(prints):
     ranks = {(rank['shared'], rank['reduced']): rank['rank'] for rank in content['ranks']}
     assert ranks[False, False] == model.base_parameters().rank > ranks[True, True]
     assert content['home']['closure_gap'] < 1e-9 and not content['warnings']
-    assert content['sources']['friction'].startswith('paper')
+    assert content['sources']['leg*_alpha.coulomb, leg*_beta.coulomb'].startswith('paper')
 
 
 def test_describe_a_planar_loop(prints, tmp_path):
