@@ -68,16 +68,16 @@ def base_figures(base: BaseParameters, with_expressions: bool) -> dict[str, Any]
         'friction_and_rotor': int((~base.is_rigid_body).sum()),
     }
     if with_expressions:
-        nominal = base.matrix @ base.model.nominal_parameters
-        figures['parameters'] = [
-            {
-                'name': base.names[i],
-                'nominal': float(nominal[i]),
-                'unit': base.units[i],
-                'expression': base.expressions[i],
-            }
-            for i in range(base.rank)
-        ]
+        kept, dropped = base.singular_values_at_gap
+        figures |= {
+            'level': base.level,
+            'parameters': base.rows(),
+            'notes': base.notes(),
+            'members': base.members,
+            'left_out': base.dropped,
+            'without_influence': base.without_influence,
+            'singular_values_at_gap': [kept, dropped],
+        }
     return figures
 
 

@@ -20,7 +20,7 @@ def print_overview(content: dict[str, Any], every: bool = False) -> None:
     _print_links(content, every)
     _print_joints(content)
     _print_constraints(content)
-    _print_base(content.get('base_parameters', {}))
+    _print_base(content.get('base_parameters', {}), 'shown_sources' in content)
     _print_list('sources', [f'{k}: {v}' for k, v in _pairs(content.get('shown_sources'))])
     _print_list('warnings', content['warnings'])
 
@@ -159,7 +159,7 @@ def _print_constraints(content: dict[str, Any]) -> None:
     )
 
 
-def _print_base(base: dict[str, Any]) -> None:
+def _print_base(base: dict[str, Any], sources: bool) -> None:
     if 'parameters' not in base:
         return
     sys.stdout.write('\n')
@@ -168,6 +168,13 @@ def _print_base(base: dict[str, Any]) -> None:
         header, [[item[key] for key in header] for item in base['parameters']],
         title='BASE PARAMETERS',
     )  # fmt: skip
+    origins = [
+        f'{label} in {item["name"]}: {text}'
+        for item in base['parameters']
+        for label, text in item['sources'].items()
+    ]
+    _print_list('coefficients of the base parameters', origins if sources else [])
+    _print_list('notes on the base parameters', base['notes'])
 
 
 def _print_list(title: str, items: list[str]) -> None:

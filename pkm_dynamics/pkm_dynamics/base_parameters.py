@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_description import EstimationError
 from pkm_dynamics.parameters.expressions import expression, recognise
-from pkm_dynamics.parameters.geometry_numbers import length_power
 from pkm_dynamics.parameters.groups import (
     ParameterSpace,
     build_parameter_space,
@@ -27,7 +26,7 @@ from pkm_dynamics.parameters.groups import (
 )
 from pkm_dynamics.parameters.null_space import NullSpace, Rank, parameter_sizes
 from pkm_dynamics.parameters.reductions import find_reduction
-from pkm_dynamics.parameters.representatives import choose
+from pkm_dynamics.parameters.representatives import fold, preference
 from pkm_dynamics.parameters.standard_parameters import nearest_standard_parameters
 from pkm_dynamics.random_motion import random_motion
 
@@ -163,7 +162,11 @@ class BaseParameters:
             )
             for label, text in row['sources'].items() if sources else ():
                 lines.append(f'{"":<{width}}  {"":>12} {"":<9}    {label}: {text}')
-        lines += [f'left out: {expression}' for expression in self.dropped]
+        return lines + self.notes()
+
+    def notes(self) -> list[str]:
+        """Say what is left out, what names stand for, and how clear the rank is."""
+        lines = [f'left out: {expression}' for expression in self.dropped]
         lines += self._meanings()
         kept, dropped = self.singular_values_at_gap
         lines.append(
@@ -224,7 +227,7 @@ def build_base_parameters(
             f'{rank.value} of {len(space.labels)} by singular values, '
             f'{len(space.labels) - len(null)} by elimination'
         )
-    kept, folded, scaled = choose(model, space, null, [length_power(unit) for unit in space.units])
+    kept, folded, scaled = fold(null, preference(model, space, null_space.places))
     coefficients = scaled * sizes[kept][:, None] / sizes[folded]
     sources = recognise(model, shared, coefficients, space, kept, folded)
     matrix = np.zeros((len(kept), len(space.labels)))

@@ -227,6 +227,19 @@ def test_describe(prints):
     assert content['sources']['leg*_alpha.coulomb, leg*_beta.coulomb'].startswith('paper')
 
 
+def test_describe_base_parameters(prints, fails):
+    text = prints('describe', 'rps_upv', '--base', '--reduced', 'model_4', '--sources')
+    assert 'platform.m + 3*leg_slider.m' in text
+    assert 'leg_slider.m in platform.mx: sum of x over leg1_top .. leg3_top' in text
+    assert 'left out: leg_stator.mz' in text and 'singular values fall from' in text
+    content = json.loads(prints('describe', 'rps_upv', '--base', '--json'))['base_parameters']
+    assert content['members']['leg_slider.m'] == [f'leg{k}_slider.m' for k in (1, 2, 3)]
+    assert content['level'] == 'geometry' and 'leg_stator.m' in content['without_influence']
+    kept, dropped = content['singular_values_at_gap']
+    assert kept > 1e6 * dropped
+    assert 'it has full, geometry, model_1' in fails('describe', 'rps_upv', '--reduced', 'model_9')
+
+
 def test_describe_a_planar_loop(prints, tmp_path):
     import mechanisms
 

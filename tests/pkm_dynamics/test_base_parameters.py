@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import closed_chains
 import mechanisms
@@ -19,9 +20,8 @@ from pkm_dynamics.parameters.null_space import build_null_space, numerical_rank
 
 MECHANISMS = {
     'tripod': mechanisms.tripod,
-    'five_bar': mechanisms.five_bar,
-    'four_bar': mechanisms.four_bar,
-    'serial_arm': mechanisms.serial_arm,
+    'bars': mechanisms.five_bar,
+    'arm': mechanisms.serial_arm,
     'parallelogram': lambda: planar.four_bar(0.2, 0.5, 0.2, 0.5),
     'cart': planar.cart,
     'rps': rps.rps,
@@ -29,14 +29,31 @@ MECHANISMS = {
 }
 
 
+# Rigid-body base parameters, each body on its own and as the description reduces them.
+# Hexapods: 130 less 6 (ball joints) and 36 (slides) and 6 (stators on two crossing axes); with
+# rings 88 of 190. 6R arm with a spherical wrist: 36, as the PUMA 560 [Khalil and Dombre].
+LIBRARY = {
+    'cart_pendulum': (7, 5), 'delta': (34, 6), 'five_bar': (7, 4), 'ford': (82, 10),
+    'four_bar': (8, 5), 'h4': (4, 2), 'hexel': (82, 8), 'msi': (82, 10), 'palida': (88, 10),
+    'rps_upv': (25, 9), 'serial_arm': (36, 36), 'uf_pkm': (82, 9),
+}  # fmt: skip
+
+
+@cache
+def model_of(name):
+    if name in MECHANISMS:
+        return ClosedChainModel(MECHANISMS[name]())
+    return ClosedChainModel(pkm_description.load(name))
+
+
 @pytest.fixture(scope='module')
 def palida():
-    return ClosedChainModel(pkm_description.load('palida'))
+    return model_of('palida')
 
 
 @pytest.fixture(scope='module')
 def tripod_of_mata():
-    return ClosedChainModel(rps.rps())
+    return model_of('rps')
 
 
 def combination(model, terms):
@@ -250,7 +267,7 @@ def test_four_bars():
     """
     base = ClosedChainModel(planar.four_bar(0.2, 0.45, 0.3, 0.5)).base_parameters()
     assert int(base.is_rigid_body.sum()) == 8
-    base = ClosedChainModel(planar.four_bar(0.2, 0.5, 0.2, 0.5)).base_parameters()
+    base = model_of('parallelogram').base_parameters()
     assert base.expressions[:3] == [
         'crank.mx + rocker.mx + 0.2*platform.m',
         'crank.my + rocker.my',
@@ -260,27 +277,26 @@ def test_four_bars():
 
 def test_five_bar_and_cart():
     """Five-bar: 3 + 3 + 4 + 4 planar parameters less three point masses on hinges."""
-    base = ClosedChainModel(mechanisms.five_bar()).base_parameters()
+    base = model_of('bars').base_parameters()
     assert int(base.is_rigid_body.sum()) == 11
-    base = ClosedChainModel(planar.cart()).base_parameters()
+    base = model_of('cart').base_parameters()
     assert base.expressions == ['platform.m + rail.rotor', 'rail.coulomb', 'rail.viscous']
 
 
 def test_spatial_arm_follows_the_rule_for_revolute_joints():
     """10 n - 3 (n - 1) less what the first, vertical axis hides (9): 17 of 30."""
-    base = ClosedChainModel(mechanisms.serial_arm()).base_parameters()
+    base = model_of('arm').base_parameters()
     assert int(base.is_rigid_body.sum()) == 1 + 2 * 7 + 2
 
 
-@pytest.mark.parametrize('name', ['tripod', 'five_bar', 'serial_arm', 'revolute', 'universal'])
+@pytest.mark.parametrize('name', ['tripod', 'bars', 'arm', 'revolute', 'universal'])
 def test_pinocchio_sees_the_same_null_space(name):
     pytest.importorskip('pinocchio')
     from pinocchio_oracle import PinocchioOracle
 
-    description = MECHANISMS[name]()
-    model = ClosedChainModel(description)
+    model = model_of(name)
     base = model.base_parameters()
-    oracle = PinocchioOracle(description)
+    oracle = PinocchioOracle(model.description)
     samples = 40 if model.n_a > 1 else 90
     motion = random_motion(model, samples, seed=8, scale=4.0)
     theirs = np.vstack([oracle.regressor(model, motion, k) for k in range(samples)])
@@ -294,12 +310,49 @@ def test_pinocchio_sees_the_same_null_space(name):
     assert numerical_rank(theirs @ columns).value == matrix.shape[0]
 
 
+@pytest.mark.parametrize('name', LIBRARY)
+def test_library(name):
+    model = model_of(name)
+    full = model.base_parameters()
+    reduced = model.base_parameters(shared=True, reduced=True)
+    rigid = tuple(int(base.is_rigid_body.sum()) for base in (full, reduced))
+    assert rigid == LIBRARY[name]
+    assert min(full.gap, reduced.gap) > 1e7
+    motion = random_motion(model, 15, seed=5)
+    parameters = np.random.default_rng(3).normal(size=model.n_p)
+    forces = model.inverse_dynamics(motion, parameters)
+    again = full.regressor(motion) @ (full.matrix @ parameters)
+    np.testing.assert_allclose(again, forces, atol=1e-9 * np.abs(forces).max())
+
+
+def test_library_expressions():
+    """What a reader expects to see, of robots with and without loops."""
+    assert set(pkm_description.library()) == set(LIBRARY)
+    delta = model_of('delta').base_parameters(shared=True, reduced=True)
+    assert delta.expressions[:2] == [
+        'platform.m + 7.5*rod1a.mz', 'arm.mx + 0.7*rod1a.m - 0.875*rod1a.mz'
+    ]  # fmt: skip
+    assert delta.coefficient_sources[1]['rod1a.m'] == '2 * x of rod1a_swing'
+    pendulum = model_of('cart_pendulum').base_parameters()
+    assert pendulum.expressions[:4] == [
+        'cart.m + lower_pendulum.m + platform.m',
+        'lower_pendulum.mx',
+        'lower_pendulum.mz + 0.5*platform.m',
+        'lower_pendulum.Iyy + 0.25*platform.m',
+    ]
+    h4 = model_of('h4').base_parameters(reduced=True)
+    assert h4.names[:2] == ['platform.m', 'platform.Izz'] and h4.rank == 14
+    levels = [f'model_{k}' for k in (1, 2, 3, 4)]
+    rps_upv = [model_of('rps_upv').base_parameters(reduced=level) for level in levels]
+    assert [int(base.is_rigid_body.sum()) for base in rps_upv] == [25, 15, 9, 3]
+
+
 # -- forces --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('name', MECHANISMS)
 def test_forces_of_any_parameters_follow_from_base_parameters(name):
-    model = ClosedChainModel(MECHANISMS[name]())
+    model = model_of(name)
     base = model.base_parameters()
     motion = random_motion(model, 25, seed=21)
     parameters = np.random.default_rng(3).normal(size=model.n_p)
@@ -324,8 +377,8 @@ def test_forces_of_palida_follow_from_base_parameters(palida, level):
 
 
 def test_no_dust_in_expressions():
-    for name in ('fixed', 'revolute', 'spherical', 'serial_arm'):
-        base = ClosedChainModel(MECHANISMS[name]()).base_parameters()
+    for name in ('fixed', 'revolute', 'spherical', 'arm'):
+        base = model_of(name).base_parameters()
         sizes = np.abs(base.matrix[base.matrix != 0.0])
         assert sizes.min() > 1e-5, name
         assert 'e-' not in ' '.join(base.expressions), name
@@ -334,9 +387,9 @@ def test_no_dust_in_expressions():
 # -- stability -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('name', ['rps', 'parallelogram', 'revolute', 'serial_arm'])
+@pytest.mark.parametrize('name', ['rps', 'parallelogram', 'revolute', 'arm'])
 def test_expressions_do_not_depend_on_the_motions(name):
-    model = ClosedChainModel(MECHANISMS[name]())
+    model = model_of(name)
     first = model.base_parameters()
     for seed in (2, 3):
         other = build_base_parameters(model, False, False, build_null_space(model, seed))

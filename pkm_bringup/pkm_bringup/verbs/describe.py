@@ -18,7 +18,8 @@ def add_parser(subparsers: Any) -> None:
         '--all', action='store_true', help='all bodies, not one of each design that is declared'
     )
     parser.add_argument(
-        '--sources', action='store_true', help='where the YAML says that its numbers come from'
+        '--sources', action='store_true', help='where the YAML says that its numbers come from; '
+        'with --base, what the coefficients are in the geometry'
     )
     parser.add_argument(
         '--base',
@@ -34,7 +35,12 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         '--no-reduced',
         action='store_true',
-        help='base parameters with those that the description declares zero',
+        help='base parameters with those that the description declares zero or equal',
+    )
+    parser.add_argument(
+        '--reduced',
+        metavar='LEVEL',
+        help="base parameters of one of the description's reduced_models",
     )
     describe_contributions.add_options(parser)
     add_json(parser)
@@ -52,7 +58,8 @@ def run(arguments: Any) -> int:
         update('base parameters; the first run compiles')
         content['ranks'] = ranks(model)
         base = model.base_parameters(
-            shared=not arguments.no_shared, reduced=not arguments.no_reduced
+            shared=not arguments.no_shared and not arguments.reduced,
+            reduced=arguments.reduced or not arguments.no_reduced,
         )
         content['base_parameters'] = base_figures(base, arguments.base)
         if arguments.contributions or arguments.motion:

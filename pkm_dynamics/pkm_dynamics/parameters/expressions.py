@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_dynamics.parameters.geometry_numbers import GeometryNumbers, length_power
+from pkm_dynamics.parameters.geometry_numbers import GeometryNumbers
+from pkm_dynamics.parameters.representatives import length_power
 
 if TYPE_CHECKING:
     from pkm_dynamics.model import ClosedChainModel

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 TOLERANCE = 1e-9
 _LARGEST_DENOMINATOR = 12
 _LARGEST_INTEGER = 1000
+_MULTIPLES = (*(Fraction(n) for n in range(2, 13)), Fraction(1, 2), Fraction(1, 3))
 _QUANTITIES: tuple[tuple[str, int, Callable[[float, float, float], float]], ...] = (
     ('x', 1, lambda x, y, z: x),
     ('y', 1, lambda x, y, z: y),
@@ -33,7 +34,6 @@ _QUANTITIES: tuple[tuple[str, int, Callable[[float, float, float], float]], ...]
     ('x^2 + y^2', 2, lambda x, y, z: x * x + y * y),
     ('length', 1, lambda x, y, z: math.sqrt(x * x + y * y + z * z)),
 )
-_POWERS = {'kg': 0, 'kg m': 1, 'kg m^2': 2, 'N m': 1, 'N m s/rad': 2}
 
 
 class Number(NamedTuple):
@@ -50,11 +50,6 @@ class Recognised(NamedTuple):
 
     value: float
     text: str
-
-
-def length_power(unit: str) -> int:
-    """Power of length in a parameter's unit."""
-    return _POWERS.get(unit, 0)
 
 
 class GeometryNumbers:
@@ -76,8 +71,8 @@ class GeometryNumbers:
         """Find a number that agrees to 1e-9 of its size; None where there is none.
 
         Integers and simple fractions where the coefficient has no unit; then numbers of
-        joints at the given links, those between two of them first; then products and
-        ratios of two such numbers. `power` is that of length in the coefficient's unit.
+        joints at the given links, those between two of them first; then small multiples,
+        products and ratios of such numbers. `power` is that of length in the coefficient's unit.
         """
         size, sign = abs(coefficient), math.copysign(1.0, coefficient)
         fraction = Fraction(size).limit_denominator(_LARGEST_DENOMINATOR)
@@ -88,7 +83,9 @@ class GeometryNumbers:
         for index in near[close & (self._powers[near] == power)]:
             number = self._numbers[index]
             return Recognised(sign * number.value, number.text)
-        return self._combined(size, sign, power, near[self._powers[near] < 2])
+        return self._multiple(size, sign, near[self._powers[near] == power]) or self._combined(
+            size, sign, power, near[self._powers[near] < 2]
+        )
 
     def _at(self, links: frozenset[str]) -> NDArray[np.int64]:
         """Numbers that touch one of the links, those that belong to them only first."""
@@ -97,6 +94,16 @@ class GeometryNumbers:
             touching.sort(key=lambda i: not self._numbers[i].links <= links)
             self._near[links] = np.array(touching, dtype=np.int64)
         return self._near[links]
+
+    def _multiple(self, size: float, sign: float, near: NDArray[np.int64]) -> Recognised | None:
+        """A small multiple or fraction of a number: parts that are carried twice, or halved."""
+        for factor in _MULTIPLES:
+            values = float(factor) * self._values[near]
+            close = np.flatnonzero(np.abs(values - size) <= TOLERANCE * size)
+            if len(close):
+                text = self._numbers[near[close[0]]].text
+                return Recognised(sign * float(values[close[0]]), f'{factor} * {text}')
+        return None
 
     def _combined(
         self, size: float, sign: float, power: int, simple: NDArray[np.int64]

@@ -10,6 +10,7 @@ an error.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description import ConvergenceError, EstimationError
+from pkm_dynamics.parameters.groups import build_parameter_space
+from pkm_dynamics.parameters.representatives import choose_places
 from pkm_dynamics.parameters.transfers import transfers
 from pkm_dynamics.random_motion import characteristic_length, random_motion
 
@@ -81,11 +84,14 @@ class NullSpace:
         1, a length or its square: what makes masses, moments and inertias comparable.
     factor : (n_p, n_p)
         Triangular factor of the stacked regressor: the same singular values.
+    places : mapping
+        Order of the links in which others are folded into them, least first.
     """
 
     directions: Floats
     sizes: Floats
     factor: Floats
+    places: Mapping[str, int]
 
     def within(self, expand: Floats, sizes: Floats) -> Floats:
         """Null directions (k, n_g) of parameters g with p = expand @ g, divided by `sizes`."""
@@ -175,7 +181,8 @@ def _null_space(model: ClosedChainModel, factor: Floats, rank: Rank) -> NullSpac
         return None
     if missing:
         directions = _completed(directions, factor, scale, sizes, missing)
-    return NullSpace(directions, sizes, factor)
+    places = choose_places(model, build_parameter_space(model, shared=False), directions)
+    return NullSpace(directions, sizes, factor, places)
 
 
 def _is_confirmed(model: ClosedChainModel, null: NullSpace, seed: int, scale: float) -> bool:

@@ -2,14 +2,15 @@
 
 A choice must not depend on the motions, the nominal values, the order of legs in the
 file or rounding, so it looks at the exact null space and at how the links are connected.
-Parameters near the hub are kept and what lies further out is folded into them: the hub
-is the platform where loops meet in it, so that its mass carries those of the struts, and
-the base of a serial arm, as in the usual regrouping for such arms [Khalil and Dombre].
+Links have an order, and what comes later is folded into what comes before: the platform
+first where loops meet in it, so that its mass carries those of the struts, and outwards
+from the base in a serial arm, as in the usual regrouping for such arms [Khalil, Dombre].
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,12 +30,17 @@ _KIND_ORDER = {'friction': 0, 'rigid_body': 1, 'rotor': 2}
 # Share of a parameter in what is free to fold in, below which another one is folded first;
 # no round number, so that no round geometry lies on the edge.
 _LEAST_SHARE = 0.0317
+_POWERS = {'kg': 0, 'kg m': 1, 'kg m^2': 2, 'N m': 1, 'N m s/rad': 2}
 DUST = 1e-9  # a coefficient of this size, lengths relative to the robot's, is none
 
 
-def preference(model: ClosedChainModel, space: ParameterSpace, hub: str) -> list[int]:
-    """Order the free parameters, most wanted as a representative first."""
-    distance = distances(model.description, hub)
+def preference(
+    model: ClosedChainModel, space: ParameterSpace, places: Mapping[str, int]
+) -> list[int]:
+    """Order the free parameters, most wanted as a representative first.
+
+    `places` are those of the links, the least first.
+    """
     actuated = set(model.actuated_joints)
 
     def key(index: int) -> tuple:
@@ -42,7 +48,7 @@ def preference(model: ClosedChainModel, space: ParameterSpace, hub: str) -> list
         owners = [name.rpartition('.')[0] for name in space.members[index]]
         field = space.labels[index].rpartition('.')[2]
         if kind == 'rigid_body':
-            near = min(distance.get(owner, len(distance)) for owner in owners)
+            near = min(places.get(owner, len(places)) for owner in owners)
             place = _FIELD_ORDER.index(field)
         else:
             near, place = int(owners[0] not in actuated), 0
@@ -51,24 +57,53 @@ def preference(model: ClosedChainModel, space: ParameterSpace, hub: str) -> list
     return sorted(range(len(space.labels)), key=key)
 
 
-def hubs(description: Description) -> list[str]:
-    """Links that others may be folded into: the platform where loops meet, else the base.
+def choose_places(model: ClosedChainModel, space: ParameterSpace, null: Floats) -> dict[str, int]:
+    """Order of the links whose combinations are shortest, for standard parameters.
 
-    A platform between two links only (a planar loop) may be either: both are returned,
-    and the shorter combinations win.
+    Parameters
+    ----------
+    model : ClosedChainModel
+    space : ParameterSpace
+        Of the standard parameters, nothing shared.
+    null : (k, n_p)
+        Orthonormal null directions.
     """
+    orders = _orders(model.description)
+    if len(orders) == 1:
+        return orders[0]
+    return min(
+        orders, key=lambda places: _length(fold(null, preference(model, space, places)), space)
+    )
+
+
+def _orders(description: Description) -> list[dict[str, int]]:
+    """Orders of the links in which others are folded into them, the preferred one first.
+
+    Outwards from the platform, or first the platform and then outwards from the base,
+    where loops meet in the platform; outwards from the base where they do not, or where
+    the platform is but a link of a planar loop.
+    """
+    from_base = distances(description, description.base_link)
+    from_platform = distances(description, description.platform)
+    platform_first = {**from_base, description.platform: -1}
+    connections = _connections(description)
+    if connections < 2:
+        return [from_base]
+    return [from_platform, platform_first] + ([from_base] if connections == 2 else [])
+
+
+def _connections(description: Description) -> int:
+    """Joints and loop closures that move at the platform, or at links fixed to it."""
     rigid = {description.platform}
     items: list[Joint | Constraint] = [*description.joints, *description.constraints]
     for _ in description.joints:
         for item in items:
             if item.type == 'fixed' and rigid & {item.parent, item.child}:
                 rigid |= {item.parent, item.child} - {description.base_link}
-    connections = sum(
+    return sum(
         item.type not in ('fixed', 'floating') and bool(rigid & {item.parent, item.child})
         for item in items
     )
-    choices = {1: [description.base_link], 2: [description.platform, description.base_link]}
-    return choices.get(max(connections, 1), [description.platform])
 
 
 def distances(description: Description, start: str) -> dict[str, int]:
@@ -90,6 +125,11 @@ def distances(description: Description, start: str) -> dict[str, int]:
     return found
 
 
+def length_power(unit: str) -> int:
+    """Power of length in a parameter's unit."""
+    return _POWERS.get(unit, 0)
+
+
 def natural_key(name: str) -> tuple:
     """Sort names with numbers by their value: leg2 before leg10."""
     parts = re.split(r'(\d+)', name)
@@ -107,19 +147,21 @@ class Folding(NamedTuple):
     coefficients: Floats
 
 
-def choose(
-    model: ClosedChainModel, space: ParameterSpace, null: Floats, powers: list[int]
-) -> Folding:
-    """Choose representatives; `powers` are those of length in the parameters' units."""
-    foldings = [fold(null, preference(model, space, hub)) for hub in hubs(model.description)]
-    return min(foldings, key=lambda folding: _length(folding, powers))
+def _length(folding: Folding, space: ParameterSpace) -> int:
+    """Terms of all combinations.
 
-
-def _length(folding: Folding, powers: list[int]) -> int:
-    """Terms of all combinations; a mass that carries moments divided by lengths counts double."""
-    terms = np.argwhere(np.abs(folding.coefficients) > DUST)
-    divided = [powers[folding.kept[i]] < powers[folding.folded[j]] for i, j in terms]
-    return len(terms) + sum(divided)
+    Two kinds count double: a moment divided by a length that is added to a mass, and a
+    mass that is subtracted from a mass or a moment of inertia.
+    """
+    powers = [length_power(unit) for unit in space.units]
+    fields = [label.rpartition('.')[2] for label in space.labels]
+    length = 0
+    for row, column in np.argwhere(np.abs(folding.coefficients) > DUST):
+        first, other = folding.kept[row], folding.folded[column]
+        subtracted = folding.coefficients[row, column] < 0.0
+        masses = fields[other] == 'm' and fields[first] in ('m', 'Ixx', 'Iyy', 'Izz')
+        length += 2 if powers[first] < powers[other] or (masses and subtracted) else 1
+    return length
 
 
 def fold(null: Floats, order: list[int]) -> Folding:
