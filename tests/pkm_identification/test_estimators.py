@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import pkm_description
 from pkm_description.errors import DatasetError, EstimationError
+from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
+from pkm_identification.datasets import Dataset
 from pkm_identification.estimators import build_problem, estimators
 from pkm_identification.estimators.instruments import iv
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
@@ -193,3 +196,27 @@ def test_iterated_estimators_say_what_they_need(record, slider_model):
         identify(record(), slider_model, 'irls', method='filter')
     with pytest.raises(EstimationError, match='must be positive'):
         identify(record(), slider_model, 'irls', tuning=-1.0)
+
+
+def test_reduced_models_by_name():
+    """[M] Table 2 on data without noise: what each model keeps is estimated as it is."""
+    model = ClosedChainModel(pkm_description.load('rps_upv'))
+    random = np.random.default_rng(0)
+    time = np.arange(0, 4, 0.004)
+    q = np.tile(model.home_actuators, (len(time), 1))
+    qd, qdd = np.zeros_like(q), np.zeros_like(q)
+    for k in range(1, 5):
+        w = k * np.pi / 2
+        sine, cosine = np.sin(w * time)[:, None], np.cos(w * time)[:, None]
+        a, b = 0.012 * random.normal(size=(2, 3))
+        q += a * sine + b * cosine
+        qd += w * (a * cosine - b * sine)
+        qdd -= w**2 * (a * sine + b * cosine)
+    forces = model.inverse_dynamics(model.motion_from_actuators(q, qd, qdd))
+    dataset = Dataset(time, model.actuated_joints, q, forces, period=4.0)
+    for level, rigid in (('model_2', 15), ('model_3', 9)):
+        result = identify(dataset, model, estimator='wls', shared=False, reduced=level)
+        base = model.base_parameters(reduced=level)
+        assert result.names == base.names and int(base.is_rigid_body.sum()) == rigid
+        index = result.names.index('platform.m')
+        assert result.values[index] == pytest.approx(base.values()[index], rel=1e-2)

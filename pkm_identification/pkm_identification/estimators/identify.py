@@ -42,7 +42,7 @@ def identify(
     estimator: str = 'wls',
     *,
     shared: bool = True,
-    reduced: bool = True,
+    reduced: bool | str = True,
     progress: Progress | None = None,
     **options: Any,
 ) -> IdentificationResult:
@@ -59,7 +59,8 @@ def identify(
     shared
         Links and joints of one design share their parameters.
     reduced
-        Leave parameters out that the description declares zero.
+        Leave parameters out that the description declares zero; a name is one of
+        the description's `reduced_models`.
     progress
         Called with the phase and the fraction done; may raise to stop.
     **options

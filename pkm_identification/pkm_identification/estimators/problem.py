@@ -64,7 +64,7 @@ class Problem:
 
 
 def build_problem(
-    signals: Signals, model: ClosedChainModel, *, shared: bool = True, reduced: bool = True
+    signals: Signals, model: ClosedChainModel, *, shared: bool = True, reduced: bool | str = True
 ) -> Problem:
     """Stack forces and base regressor over the rows of the signals' band.
 
@@ -77,7 +77,8 @@ def build_problem(
     shared
         Links and joints of one design share their parameters.
     reduced
-        Leave parameters out that the description declares zero.
+        Leave parameters out that the description declares zero; a name is one of
+        the description's `reduced_models`.
 
     Raises
     ------

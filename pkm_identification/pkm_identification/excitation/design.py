@@ -37,7 +37,7 @@ def design_excitation(
     noise_covariance: ArrayLike | None = None,
     limits: DesignLimits | None = None,
     shared: bool = True,
-    reduced: bool = True,
+    reduced: bool | str = True,
     initial: FourierTrajectory | ExcitationDesign | None = None,
     starts: int = 2,
     iterations: int = 60,
