@@ -181,12 +181,12 @@ def test_names_that_a_format_reserves():
 
 def test_visuals_are_written(palida):
     model, _ = loaded(pkm_description.export(palida, 'mjcf'))
-    cylinder = model.geom('platform_visual_0')
+    cylinder = model.geom('platform_visual_6')
     np.testing.assert_allclose(cylinder.size[:2], [0.1, 0.01])
     np.testing.assert_allclose(cylinder.pos, [0.0, 0.0, 0.105])
-    assert model.ngeom == 14 and not np.any(model.geom_contype)
+    assert model.ngeom == 20 and not np.any(model.geom_contype)
     root = etree.fromstring(pkm_description.export(palida, 'sdf').encode())
-    assert len(root.findall('.//visual')) == 14
+    assert len(root.findall('.//visual')) == 20
     length = root.findtext(".//link[@name='platform']/visual/geometry/cylinder/length")
     assert float(length) == pytest.approx(0.02)
 

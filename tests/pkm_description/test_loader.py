@@ -145,8 +145,7 @@ def test_unknown_robot_lists_the_library():
 
 def test_two_roots_and_two_parents_are_named(palida):
     with pytest.raises(DescriptionError, match='exactly one link without a parent.*stray'):
-        loads(palida.urdf.replace('<link name="base_link"/>',
-                                  '<link name="base_link"/><link name="stray"/>'), palida.yaml_text)
+        loads(palida.urdf.replace('</robot>', '<link name="stray"/></robot>'), palida.yaml_text)
     double = (
         '<joint name="extra" type="fixed"><parent link="base_link"/>'
         '<child link="leg1_ring"/></joint>'

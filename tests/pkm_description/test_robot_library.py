@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from pkm_description import DescriptionError
 from pkm_description.assembly import Assembly
 from pkm_description.sources import STATUSES, idle_sources, numbers_of, source_of, unsourced
 
+PACKAGE = Path(__file__).resolve().parents[2] / 'pkm_description'
 HEXAPODS = ('palida', 'msi', 'uf_pkm', 'hexel', 'ford')
 
 #: Masses [kg]: the papers' where they print them. Links not named here have none.
@@ -202,3 +205,18 @@ def test_text_alone_rebuilds_a_robot(robots, name):
     assert again.digest == robot.digest
     assert 'xacro' not in robot.urdf
     assert again.home_joints == pytest.approx(robot.home_joints)
+
+
+def test_the_readme_shows_every_robot_with_its_counts():
+    """A row a robot: picture, name, degrees of freedom, bodies with mass, loops."""
+    row = r'^\| <img src="doc/(\w+)\.png"[^|]*\| `(\w+)`:[^|]*\| (\d+) \| (\d+) \| (\d+) \|'
+    text = (PACKAGE / 'README.md').read_text()
+    found = {}
+    for picture, name, *counts in re.findall(row, text, re.MULTILINE):
+        assert picture == name
+        found[name] = tuple(int(count) for count in counts)
+    assert found == COUNTS
+    for name in COUNTS:
+        picture = (PACKAGE / 'doc' / f'{name}.png').read_bytes()
+        assert picture[:8] == b'\x89PNG\r\n\x1a\n'
+        assert 2_000 < len(picture) < 60_000

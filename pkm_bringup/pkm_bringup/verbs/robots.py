@@ -27,7 +27,7 @@ def run(arguments: Any) -> int:
             {
                 'name': name,
                 'title': str(description.sidecar.get('title', '')),
-                'actuators': len(description.actuators),
+                'actuators': len(description.driven_joints),
                 'links': len(description.links),
                 'constraints': len(description.constraints),
                 'path': str(description.path),

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Draw every robot of the library at home, from the shapes of its URDF: doc/<robot>.png.
+
+    python scripts/robot_pictures.py [ROBOT ...] [--output FOLDER]
+
+Orthographic, all robots in one style, colours as in the URDF: base grey, what a drive moves blue,
+other bodies light, the link `platform` orange. Closing constraints are red; the axes of base_link
+stand at its origin (x red, y green, z blue).
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import pkm_description
+from pkm_description.assembly import Assembly
+from pkm_description.exporters.shapes import Shape, read_shapes
+
+FOLDER = Path(__file__).resolve().parents[1] / 'pkm_description' / 'doc'
+PIXELS = np.array([480, 400])
+SAMPLING = 3  # rays a pixel, in either direction
+MARGIN = 0.05
+COLOURS = 96
+SIDES = 40
+RED, LIGHT = (0.85, 0.1, 0.1), (0.76, 0.79, 0.82)
+AXES = ((0.8, 0.25, 0.25), (0.25, 0.6, 0.25), (0.3, 0.35, 0.85))
+SUN = np.array([0.25, -0.45, 0.85]) / np.linalg.norm([0.25, -0.45, 0.85])
+#: Azimuth and elevation of the eye [deg].
+VIEW = (-62.0, 20.0)
+VIEWS = {'five_bar': (-75.0, 48.0), 'four_bar': (-72.0, 14.0), 'cart_pendulum': (-68.0, 14.0),
+         'serial_arm': (-58.0, 16.0), 'h4': (-48.0, 30.0), 'hexel': (-62.0, 26.0),
+         'uf_pkm': (-62.0, 26.0)}  # fmt: skip
+
+
+@dataclass
+class Mesh:
+    """Quadrangles (n, 4, 3) [m] in the base frame and their colours (n, 3)."""
+
+    faces: np.ndarray
+    colours: np.ndarray
+
+
+def cylinder(radius: float, length: float) -> np.ndarray:
+    """Faces (n, 4, 3) of a cylinder along z."""
+    turn = np.linspace(0.0, 2.0 * np.pi, SIDES + 1)
+    low = np.stack([radius * np.cos(turn), radius * np.sin(turn), 0 * turn - length / 2], axis=1)
+    high = low * [1.0, 1.0, -1.0]
+    side = np.stack([low[:-1], low[1:], high[1:], high[:-1]], axis=1)
+    ends = []
+    for rim in (high, low[::-1]):
+        centre = np.broadcast_to(rim.mean(axis=0) * [0, 0, 1], (SIDES, 3))
+        ends.append(np.stack([centre, rim[:-1], rim[1:], rim[1:]], axis=1))
+    return np.concatenate([side, *ends])
+
+
+def sphere(radius: float) -> np.ndarray:
+    """Faces (n, 4, 3) of a sphere."""
+    turn, tilt = np.linspace(0, 2 * np.pi, 25), np.linspace(-np.pi / 2, np.pi / 2, 13)
+    point = radius * np.stack(
+        [np.cos(tilt)[:, None] * np.cos(turn), np.cos(tilt)[:, None] * np.sin(turn),
+         np.sin(tilt)[:, None] * np.ones_like(turn)], axis=-1)  # fmt: skip
+    corners = [point[:-1, :-1], point[:-1, 1:], point[1:, 1:], point[1:, :-1]]
+    return np.stack(corners, axis=2).reshape(-1, 4, 3)
+
+
+def box(size: tuple[float, ...]) -> np.ndarray:
+    """Faces (6, 4, 3) of a box."""
+    faces = []
+    for axis in range(3):
+        u, v = np.roll(np.eye(3), -1 - axis, axis=0)[:2] / 2
+        for end in (np.eye(3)[axis] / 2, -np.eye(3)[axis] / 2):
+            around = [-u - v, u - v, u + v, -u + v]
+            faces.append([end + corner for corner in (around if end.sum() > 0 else around[::-1])])
+    return np.array(faces) * size
+
+
+def faces_of(shape: Shape) -> np.ndarray:
+    """Faces (n, 4, 3) of a shape in its link's frame."""
+    makers = {'cylinder': lambda size: cylinder(*size), 'sphere': lambda size: sphere(*size),
+              'box': box}  # fmt: skip
+    return makers[shape.geometry](shape.size) @ shape.pose.rotation.T + shape.pose.position
+
+
+def along(axis: np.ndarray) -> np.ndarray:
+    """Rotation (3, 3) that turns z into an axis (3,)."""
+    first = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+    first /= np.linalg.norm(first)
+    return np.stack([first, np.cross(axis, first), axis], axis=1)
+
+
+def mesh_of(name: str) -> Mesh:
+    """Mesh of a robot at home, of its closing constraints and of the base's axes."""
+    robot = pkm_description.load(name)
+    assembly = Assembly(robot)
+    position, rotation = assembly.body_poses(assembly.home())
+    poses = {robot.base_link: (np.zeros(3), np.eye(3))}
+    poses |= {
+        body: (position[k], rotation[k]) for k, body in enumerate(assembly.tree.body_names)
+    }
+    faces, colours = [], []
+    for shape in read_shapes(robot):
+        if shape.kind != 'visual' or shape.geometry == 'mesh':
+            continue
+        place, turn = poses[shape.link]
+        part = faces_of(shape) @ turn.T + place
+        faces.append(part)
+        colours.append(np.tile((shape.colour or LIGHT)[:3], (len(part), 1)))
+    mesh = Mesh(np.concatenate(faces), np.concatenate(colours))
+    size = np.linalg.norm(np.ptp(mesh.faces.reshape(-1, 3), axis=0))
+    for constraint in robot.constraints:
+        place, turn = poses[constraint.parent]
+        place = place + turn @ constraint.parent_origin.position
+        turn = turn @ constraint.parent_origin.rotation @ along(constraint.parent_axis)
+        mark = sphere((0.016 if len(robot.constraints) < 7 else 0.011) * size)
+        if constraint.type == 'revolute':
+            mark = cylinder(0.012 * size, 0.16 * size)
+        mesh = added(mesh, mark @ turn.T + place, RED)
+    for axis, colour in zip(np.eye(3), AXES, strict=True):
+        needle = cylinder(0.004 * size, 0.1 * size) + [0.0, 0.0, 0.05 * size]
+        mesh = added(mesh, needle @ along(axis).T, colour)
+    return mesh
+
+
+def added(mesh: Mesh, faces: np.ndarray, colour: tuple[float, ...]) -> Mesh:
+    """Return the mesh with further faces of one colour."""
+    return Mesh(
+        np.concatenate([mesh.faces, faces]),
+        np.concatenate([mesh.colours, np.tile(colour, (len(faces), 1))]),
+    )
+
+
+def eye_axes(view: tuple[float, float]) -> np.ndarray:
+    """Rows: right, up and towards the eye, in base axes."""
+    azimuth, elevation = np.radians(view)
+    towards = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth),
+                        np.sin(elevation)])  # fmt: skip
+    right = np.array([-np.sin(azimuth), np.cos(azimuth), 0.0])
+    return np.stack([right, np.cross(towards, right), towards])
+
+
+def draw(name: str) -> Image.Image:
+    """Picture of a robot."""
+    mesh = mesh_of(name)
+    eye = eye_axes(VIEWS.get(name, VIEW))
+    normal = np.cross(mesh.faces[:, 2] - mesh.faces[:, 0], mesh.faces[:, 3] - mesh.faces[:, 1])
+    length = np.linalg.norm(normal, axis=1, keepdims=True)
+    normal = normal / np.maximum(length, 1e-300)
+    bright = 0.55 + 0.4 * np.clip(normal @ SUN, 0.0, 1.0) + 0.1 * np.clip(normal @ eye[2], 0, 1)
+    colours = np.clip(mesh.colours * bright[:, None], 0.0, 1.0)
+    front = normal @ eye[2] > 0.0
+    return render(mesh.faces[front] @ eye.T, colours[front])
+
+
+def render(faces: np.ndarray, colours: np.ndarray) -> Image.Image:
+    """Paint what is nearest of the faces (n, 4, 3), seen along z, so that they fill the picture."""
+    low, high = faces[..., :2].min(axis=(0, 1)), faces[..., :2].max(axis=(0, 1))
+    scale = np.min(PIXELS * (1.0 - 2.0 * MARGIN) / (high - low)) * SAMPLING
+    width, height = PIXELS * SAMPLING
+    corners = faces.copy()
+    corners[..., :2] = (corners[..., :2] - 0.5 * (low + high)) * scale + 0.5 * PIXELS * SAMPLING
+    depth = np.full((height, width), -np.inf)
+    picture = np.ones((height, width, 3))
+    for quad, colour in zip(corners, colours, strict=True):
+        for triangle in (quad[[0, 1, 2]], quad[[0, 2, 3]]):
+            paint(triangle, colour, depth, picture)
+    picture = outlined(picture, depth, 0.01 * np.ptp(faces[..., 2]))
+    small = picture[::-1].reshape(PIXELS[1], SAMPLING, PIXELS[0], SAMPLING, 3).mean(axis=(1, 3))
+    image = Image.fromarray((255.0 * small + 0.5).astype(np.uint8))
+    return image.quantize(COLOURS, dither=Image.Dither.NONE)
+
+
+def paint(
+    triangle: np.ndarray, colour: np.ndarray, depth: np.ndarray, picture: np.ndarray
+) -> None:
+    """Paint a triangle (3, 3) where it is nearer than what is there."""
+    (ax, ay, _), (bx, by, _), (cx, cy, _) = triangle
+    area = (bx - ax) * (cy - ay) - (cx - ax) * (by - ay)
+    if abs(area) < 1e-9:
+        return
+    x0, y0 = np.maximum(np.floor(triangle[:, :2].min(axis=0)).astype(int), 0)
+    x1, y1 = np.ceil(triangle[:, :2].max(axis=0)).astype(int) + 1
+    x, y = np.meshgrid(np.arange(x0, x1) + 0.5, np.arange(y0, y1) + 0.5)
+    first = ((bx - x) * (cy - y) - (cx - x) * (by - y)) / area
+    second = ((cx - x) * (ay - y) - (ax - x) * (cy - y)) / area
+    third = 1.0 - first - second
+    there = depth[y0:y1, x0:x1]
+    inside = (first >= 0) & (second >= 0) & (third >= 0)
+    inside, first, second, third = (
+        part[: there.shape[0], : there.shape[1]] for part in (inside, first, second, third)
+    )
+    near = first * triangle[0, 2] + second * triangle[1, 2] + third * triangle[2, 2]
+    visible = inside & (near > there)
+    there[visible] = near[visible]
+    picture[y0:y1, x0:x1][visible] = colour
+
+
+def outlined(picture: np.ndarray, depth: np.ndarray, step: float) -> np.ndarray:
+    """Darken the nearer side of steps in depth."""
+    far = np.where(np.isfinite(depth), depth, depth[np.isfinite(depth)].min() - 10.0 * step)
+    edge = np.zeros(depth.shape, dtype=bool)
+    for axis in (0, 1):
+        for turn in (1, -1):
+            edge |= far - np.roll(far, turn, axis=axis) > step
+    return np.where(edge[..., None], 0.45 * picture, picture)
+
+
+def main() -> None:
+    """Write the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('robots', nargs='*', default=pkm_description.library(), metavar='ROBOT',
+                        help='library names; default: all')  # fmt: skip
+    parser.add_argument('--output', type=Path, default=FOLDER, help='folder of the pictures')
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    for name in options.robots:
+        path = options.output / f'{name}.png'
+        draw(name).save(path, optimize=True)
+        print(f'{path}: {path.stat().st_size / 1000:.0f} kB')
+
+
+if __name__ == '__main__':
+    main()
