@@ -12,7 +12,7 @@ from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, number
 from pkm_description.simulation_section import read_simulation
 
-WORKSPACE_KEYS = ('position_lower', 'position_upper', 'tilt')
+WORKSPACE_KEYS = ('position_lower', 'position_upper', 'tilt', 'aperture')
 CIRCLE_KEYS = ('diameter', 'speed', 'tilt', 'tilt_axis')
 
 
@@ -36,11 +36,29 @@ def _check_workspace(value: Any, description: Description) -> None:
         raise DescriptionError(
             f'workspace.tilt must be an angle between 0 and pi [rad], not {table["tilt"]:g}'
         )
+    _check_aperture(table.get('aperture', {}), description)
     home = description.home.position
     for axis, low, value, high in zip('xyz', lower, home, upper, strict=True):
         if not low - 1e-9 <= value <= high + 1e-9:
             raise DescriptionError(
                 f'workspace: home has {axis} = {value:.6g} m, outside {low:g} to {high:g} m'
+            )
+
+
+def _check_aperture(value: Any, description: Description) -> None:
+    """One angle [rad] for all spherical and universal constraints, or one by name."""
+    joints = [c.name for c in description.constraints if c.type in ('spherical', 'universal')]
+    angles = value if isinstance(value, Mapping) else {'all joints': value}
+    for name, angle in angles.items():
+        if isinstance(value, Mapping) and name not in joints:
+            raise DescriptionError(
+                f"workspace.aperture names '{name}', which is no spherical or universal "
+                f'constraint; they are {", ".join(joints) or "none"}'
+            )
+        if not 0.0 < number(angle, f'workspace.aperture of {name}') <= np.pi:
+            raise DescriptionError(
+                f'workspace.aperture of {name} must be an angle between 0 and pi [rad], '
+                f'not {angle:g}'
             )
 
 

@@ -32,6 +32,8 @@ _REASONS = {
     'singularity',
 }
 STATE_TOLERANCE = 1e-6
+_START_TOLERANCE = 0.02  # of a start's loops, relative to the size of the mechanism
+_SEEDS = 200
 
 
 class Positions:
@@ -68,7 +70,11 @@ class Positions:
             mechanism.actuated_scalar,
             np.array([joint.type != 'prismatic' for joint in joints], dtype=bool),
             mechanism.length_scale,
+            self._seeds,
         )
+        limits = [description.joint(name).limit for name in description.actuated_joints]
+        self._lower = np.array([limit.lower for limit in limits])
+        self._upper = np.array([limit.upper for limit in limits])
 
     def joints_of_poses(self, p: Floats, r: Floats, guess: Floats | None) -> Floats:
         """All joint positions (N, n_j) of platform poses."""
@@ -172,6 +178,18 @@ class Positions:
         )  # fmt: skip
         return Configurations(joints, p, r), status == closure.CONVERGED
 
+    def _seeds(self) -> Configurations:
+        """Configurations at random actuator positions within the limits, and home."""
+        home = self._home[0][self._mechanism.actuated_scalar]
+        reach = np.where(self.pose_solver.revolute, np.pi, 0.5 * self._mechanism.length_scale)
+        lower = np.where(np.isfinite(self._lower), self._lower, home - reach)
+        upper = np.where(np.isfinite(self._upper), self._upper, home + reach)
+        q = np.random.default_rng(0).uniform(lower, upper, (_SEEDS, self._n_a))
+        q[0] = home
+        starts = (np.repeat(array, len(q), axis=0) for array in self.home_starts)
+        found, closed = self.follow(Configurations(*starts), q)
+        return found.take(np.flatnonzero(closed))
+
     def platform_jacobians(self, joints: Floats, p: Floats, r: Floats) -> Floats:
         """Twists of the platform from the actuators' rates (N, 6, n_a)."""
         code = self._programs.code('systems', 'twist')
@@ -218,8 +236,14 @@ class Positions:
         if self._mechanism.floating_body < 0:
             _, p, r = self.home_starts
             return Configurations(joints.copy(), np.repeat(p, n, axis=0), np.repeat(r, n, axis=0))
-        home = self._home[1:]
-        return Configurations(joints.copy(), *place_platform(self.tree_layout, joints, *home))
+        p, r, gap = place_platform(self.tree_layout, joints, *self._home[1:])
+        worst = int(np.argmax(gap)) if n else 0
+        if n and gap[worst] > _START_TOLERANCE * self._mechanism.length_scale:
+            raise KinematicsError(
+                f'sample {worst}: the loops stay open by {gap[worst]:.2e} m at the joint positions '
+                'to start from'
+            )
+        return Configurations(joints.copy(), p, r)
 
     def check_guess(self, joints: Floats) -> Floats:
         """Refuse joint positions of another mechanism; return them."""

@@ -29,6 +29,8 @@ _TURN_TOLERANCE = 1e-9
 _MAX_ITERATIONS = 200
 # Weights of a pose error whose rotation hardly counts: it only decides where positions agree.
 _FREE_ROTATION = np.array([1.0] * 3 + [1e-4] * 3)
+_SEEDS_TRIED = 3
+_LEAST_GAIN = 1e-5  # of a step towards the nearest pose, as a fraction of the distance
 _NEIGHBOUR = 0.2  # pose change [length scale, rad] up to which samples are of one motion
 
 
@@ -65,6 +67,9 @@ class PoseSolver:
         Which joints turn.
     length_scale : float
         [m], by which positions are divided where they are weighed against angles.
+    seeds : callable
+        Configurations all over the workspace to start from where home is too far; asked
+        for once, when they are needed.
     """
 
     def __init__(
@@ -74,13 +79,16 @@ class PoseSolver:
         actuated: NDArray[np.int64],
         revolute: Booleans,
         length_scale: float,
+        seeds: Callable[[], Configurations],
     ) -> None:
         self._follow = follow
         self._jacobians = jacobians
         self._actuated = actuated
-        self._revolute = revolute
+        self.revolute = revolute[actuated]
+        self._seeds = seeds
+        self._known: Configurations | None = None
         self._weight = np.array([1.0 / length_scale] * 3 + [1.0] * 3)
-        self._actuator_weight = np.where(revolute[actuated], 1.0, 1.0 / length_scale)
+        self._actuator_weight = np.where(self.revolute, 1.0, 1.0 / length_scale)
 
     def solve(
         self, position: Floats, rotation: Floats, start: Configurations, nearest: str | None = None
@@ -116,11 +124,13 @@ class PoseSolver:
                 position[moved], rotation[moved], trial, weight
             )
             turn = self._size(new_step - (1.0 - scale) * step[moved])
+            stuck = np.zeros(len(moved), dtype=bool)
             room = 0.7 * _LARGEST_TURN * size[moved] / np.maximum(turn, 1e-300)
             good = (turn <= _LARGEST_TURN * size[moved]) | (turn <= _TURN_TOLERANCE)
             if nearest is not None:
                 new_cost = self._cost(position[moved], rotation[moved], trial, weight)
                 good, room = new_cost < cost[moved], np.ones(len(moved))
+                stuck = good & (new_cost > (1.0 - _LEAST_GAIN) * cost[moved])
                 cost[moved[good]] = new_cost[good]
             stride[active[~closed]] *= 0.25
             stride[moved] = np.where(
@@ -128,6 +138,7 @@ class PoseSolver:
                 np.minimum(stride[moved] * np.clip(room, 0.5, 3.0), _LARGEST_STEP),
                 scale[:, 0] * size[moved] * np.clip(room, 0.25, 0.5),
             )
+            stride[moved[stuck]] = 0.0
             kept = moved[good]
             found.put(kept, trial.take(good))
             step[kept], miss[kept] = new_step[good], new_miss[good]
@@ -158,13 +169,36 @@ class PoseSolver:
     def solve_each(
         self, position: Floats, rotation: Floats, home: Configurations, nearest: str | None = None
     ) -> tuple[Configurations, Floats]:
-        """Every pose from home; those that fail from solved ones beside them in the batch."""
+        """Every pose from home; those that fail from the nearest of known configurations.
+
+        What fails then is tried from solved poses beside it in the batch.
+        """
         n = len(position)
         everyone = Configurations(*(np.repeat(array, n, axis=0) for array in home))
         found, miss = self.solve(position, rotation, everyone, nearest)
-        if nearest is None:
-            self._fill_gaps(position, rotation, found, miss)
+        if nearest is not None:
+            return found, miss
+        for rank in range(_SEEDS_TRIED):
+            failed = np.flatnonzero(miss > POSE_TOLERANCE)
+            if len(failed) == 0:
+                break
+            start = self._nearest_seeds(position[failed], rotation[failed], rank)
+            again, missed = self.solve(position[failed], rotation[failed], start)
+            found.put(failed, again)
+            miss[failed] = missed
+        self._fill_gaps(position, rotation, found, miss)
         return found, miss
+
+    def _nearest_seeds(self, position: Floats, rotation: Floats, rank: int) -> Configurations:
+        """Seed of each pose: the nearest (rank 0), the next one (rank 1), ..."""
+        if self._known is None:
+            self._known = self._seeds()
+        known = self._known
+        distance = np.empty((len(position), len(known.joints)))
+        for k in range(len(known.joints)):
+            one = known.take(np.full(len(position), k))
+            distance[:, k] = self._cost(position, rotation, one, self._weight)
+        return known.take(np.argsort(distance, axis=1)[:, min(rank, distance.shape[1] - 1)])
 
     def solve_sequence(
         self, position: Floats, rotation: Floats, home: Configurations
