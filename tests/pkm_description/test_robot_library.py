@@ -220,3 +220,15 @@ def test_the_readme_shows_every_robot_with_its_counts():
         picture = (PACKAGE / 'doc' / f'{name}.png').read_bytes()
         assert picture[:8] == b'\x89PNG\r\n\x1a\n'
         assert 2_000 < len(picture) < 60_000
+
+
+@pytest.mark.parametrize(('robot', 'number', 'status'), [
+    ('palida', 'simulation.position_noise.standard_deviation', 'assumed'),  # [H]: repeatability
+    ('palida', 'simulation.force_noise.standard_deviation', 'derived'),  # [A] prints variances
+    ('palida', 'leg1_strut.effort', 'paper'),
+    ('ford', 'leg1_alpha.origin', 'assumed'),  # the scale is
+    ('ford', 'leg1_top.child_origin', 'assumed'),
+    ('hexel', 'leg1_alpha.origin', 'derived'),
+])  # fmt: skip
+def test_status_is_that_of_the_weakest_part(robots, robot, number, status):
+    assert source_of(robots[robot], number).startswith(status)
