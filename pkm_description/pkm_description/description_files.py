@@ -55,7 +55,7 @@ def read_urdf(path: Path, arguments: Mapping[str, str] | None = None) -> str:
 
 def split_arguments(text: str) -> tuple[str, dict[str, str]]:
     """Split `file.urdf.xacro name:=value ...` into the file and its arguments."""
-    match = re.fullmatch(r'(.*?\.xacro)((?:\s+\S+?:=\S*)+)\s*', text, re.DOTALL)
+    match = re.fullmatch(r'(.+?)((?:\s+[^\s:]+:=\S*)+)\s*', text, re.DOTALL)
     if match is None:
         return text, {}
     pairs = (item.split(':=', 1) for item in match.group(2).split())

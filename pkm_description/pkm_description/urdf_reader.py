@@ -26,6 +26,7 @@ from pkm_description.description import (
     frozen,
 )
 from pkm_description.errors import DescriptionError
+from pkm_description.ros2_control import read_actuators
 from pkm_description.xml_elements import (
     check_attributes,
     check_children,
@@ -35,8 +36,6 @@ from pkm_description.xml_elements import (
     only,
     parse_xml,
     pose,
-    similar,
-    suggestion,
     vector,
 )
 
@@ -50,7 +49,6 @@ JOINT_ELEMENTS = (
 CONSTRAINT_ELEMENTS = (
     'parent', 'child', 'parent_origin', 'child_origin', 'parent_axis', 'child_axis', 'dynamics',
 )  # fmt: skip
-INTERFACES = ('effort', 'position', 'velocity', 'acceleration')
 UNIT_TOLERANCE = 1e-3  # an axis that is longer or shorter is named in a warning
 
 
@@ -97,7 +95,7 @@ class _Reader:
             raise DescriptionError(f"'{self.where}' has no <link>")
         joints = tuple(self._joint(element) for element in root.findall('joint'))
         constraints = tuple(self._constraint(element) for element in root.findall('constraint'))
-        actuators = self._actuators({joint.name: joint for joint in joints})
+        actuators = read_actuators(root, joints)
         for (tag, owner), names in self.strange.items():
             self.warnings.append(f"<{tag}> in {owner} '{names[0]}'{_more(names)} is not used")
         if self.incomplete:
@@ -212,26 +210,6 @@ class _Reader:
             )
         return frozen(axis / length)
 
-    def _actuators(self, joints: dict[str, Joint]) -> tuple[Actuator, ...]:
-        """Joints of the <ros2_control> blocks that have an effort command interface."""
-        found: dict[str, Actuator] = {}
-        for block in self.root.findall('ros2_control'):
-            for element in block.findall('joint'):
-                name = name_of(element)
-                if name not in joints:
-                    raise DescriptionError(
-                        f"<ros2_control> names the joint '{name}', which does not exist"
-                        f'{suggestion(name, joints)}; joints are '
-                        f'{", ".join(item.name for item in joints.values() if item.is_scalar)}'
-                    )
-                actuator = _actuator(element)
-                if actuator is None:
-                    continue
-                if name in found:
-                    raise DescriptionError(f"<ros2_control> gives the joint '{name}' two drives")
-                found[name] = actuator
-        return tuple(found.values())
-
 
 def _more(names: list[str]) -> str:
     return f' and {len(names) - 1} more' if len(names) > 1 else ''
@@ -281,32 +259,3 @@ def _friction(element: etree._Element | None) -> Friction | None:
             f'{label(element)}: damping and friction must be finite and not negative'
         )
     return friction
-
-
-def _actuator(element: etree._Element) -> Actuator | None:
-    name = name_of(element)
-    interfaces = [str(item.get('name')) for item in element.findall('command_interface')]
-    for interface in interfaces:
-        meant = similar(interface, INTERFACES)
-        if interface not in INTERFACES and meant:
-            raise DescriptionError(
-                f"<ros2_control> gives the joint '{name}' the command interface "
-                f"'{interface}' (is '{meant}' meant?)"
-            )
-    if 'effort' not in interfaces:
-        return None
-    constant = math.nan
-    for parameter in element.findall('param'):
-        key = str(parameter.get('name'))
-        if key != 'force_constant' and similar(key, ('force_constant',)):
-            raise DescriptionError(
-                f"actuated joint '{name}' has the parameter '{key}' (is 'force_constant' meant?)"
-            )
-        if key == 'force_constant':
-            try:
-                constant = float(parameter.text or '')
-            except ValueError:
-                raise DescriptionError(
-                    f"actuated joint '{name}': force_constant '{parameter.text}' is not a number"
-                ) from None
-    return Actuator(name, constant)

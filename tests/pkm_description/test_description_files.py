@@ -44,6 +44,15 @@ def test_arguments_behind_a_path_with_spaces():
     assert split_arguments('/a folder/b.urdf') == ('/a folder/b.urdf', {})
 
 
+def test_arguments_of_what_takes_none(tmp_path):
+    plain = tmp_path / 'bar.urdf'
+    plain.write_text('<robot name="bar"/>')
+    with pytest.raises(DescriptionError, match=r"bar.urdf' takes no arguments \(crank\)"):
+        load(f'{plain} crank:=0.2')
+    with pytest.raises(DescriptionError, match="no xacro argument 'crank'; arguments are none"):
+        load('palida crank:=0.2')
+
+
 LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><robot>&b;</robot>'
 
 

@@ -96,6 +96,9 @@ MISTAKES = {
     'one_actuator_less': (
         '<joint name="leg6_strut">\n      <command_interface name="effort"/>',
         '<joint name="leg6_strut">', 'mobility 6.*5 actuated'),
+    'force_constant_not_finite': (
+        'name="force_constant">23.0<', 'name="force_constant">nan<',
+        "leg1_strut.*force_constant 'nan' is not a finite number"),
     'negative_friction': ('friction="11.958"', 'friction="-11.958"', 'leg1_strut.*negative'),
 }  # fmt: skip
 
