@@ -31,7 +31,7 @@ def overview(model: ClosedChainModel) -> dict[str, Any]:
         'gravity': description.gravity,
         'base_link': description.base_link,
         'platform': description.platform,
-        'mobility': model.n_a,
+        'mobility': assembly.mobility(assembly.home()),
         'drives': description.driven_joints,
         'free_joints': description.free_joints,
         'home': _home(model, assembly),

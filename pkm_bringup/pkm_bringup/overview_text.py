@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import textwrap
+from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -116,29 +118,29 @@ def _print_links(content: dict[str, Any], every: bool) -> None:
 
 
 def _print_joints(content: dict[str, Any]) -> None:
+    columns: dict[str, Callable[[dict[str, Any]], Any]] = {
+        'joint': itemgetter('name'),
+        **{key: itemgetter(key) for key in ('role', 'type', 'parent', 'child')},
+        'home': lambda joint: _short(joint['home']),
+        'range': lambda joint: _range(joint['lower'], joint['upper']),
+        'speed': lambda joint: _finite(joint['velocity']),
+        'effort': lambda joint: _finite(joint['effort']),
+        'Coulomb': _coulomb,
+        'viscous': itemgetter('viscous'),
+        'rotor': itemgetter('rotor_inertia'),
+        'N/A': lambda joint: _finite(joint['force_constant']),
+    }
+    units = 'm, rad, s, N, N m; Coulomb: -/+ where they differ; N/A: force constant'
+    if all(joint['rotor_inertia'] is None for joint in content['joints']):
+        del columns['rotor']
+    else:
+        units += '; rotor: kg, kg m^2 at the joint'
     sys.stdout.write('\n')
     print_table(
-        ('joint', 'role', 'type', 'parent', 'child', 'home', 'range', 'speed', 'effort',
-         'Coulomb', 'viscous', 'N/A'),
-        [
-            (
-                joint['name'],
-                joint['role'],
-                joint['type'],
-                joint['parent'],
-                joint['child'],
-                _short(joint['home']),
-                _range(joint['lower'], joint['upper']),
-                _finite(joint['velocity']),
-                _finite(joint['effort']),
-                _coulomb(joint),
-                joint['viscous'],
-                _finite(joint['force_constant']),
-            )
-            for joint in content['joints']
-        ],
-        title='JOINTS (m, rad, s, N, N m; Coulomb: -/+ where they differ; N/A: force constant)',
-    )  # fmt: skip
+        list(columns),
+        [[value(joint) for value in columns.values()] for joint in content['joints']],
+        title=f'JOINTS ({units})',
+    )
 
 
 def _print_constraints(content: dict[str, Any]) -> None:
@@ -208,7 +210,7 @@ def _short(value: float | None) -> str:
 
 def _coulomb(item: dict[str, Any]) -> Any:
     if item['friction_model'] == 'asymmetric':
-        return f'{item["coulomb_negative"]:.4g}/{item["coulomb"]:.4g}'
+        return f'{item["coulomb_negative"]:.6g}/{item["coulomb"]:.6g}'
     return item['coulomb']
 
 

@@ -240,6 +240,14 @@ def test_describe_base_parameters(prints, fails):
     assert 'it has full, geometry, model_1' in fails('describe', 'rps_upv', '--reduced', 'model_9')
 
 
+def test_describe_shows_drives_in_full(prints):
+    text = prints('describe', 'rps_upv')
+    (row,) = (line.split() for line in text.splitlines() if line.startswith('leg2_strut '))
+    assert row[-4:] == ['228.04/227.96', '3272', '483.1', '200']
+    (head,) = (line.split() for line in text.splitlines() if line.startswith('joint '))
+    assert head[-4:] == ['Coulomb', 'viscous', 'rotor', 'N/A']
+
+
 def test_describe_a_planar_loop(prints, tmp_path):
     import mechanisms
 
