@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
+
+from pkm_dynamics.kernels.decorator import compiled
 
 Array = NDArray[np.float64]
 
@@ -66,7 +67,7 @@ def rpy_motion(
     )
 
 
-@njit(cache=True)
+@compiled
 def _rpy_kernel(rpy, rates, accelerations):  # type: ignore[no-untyped-def]
     count = rpy.shape[0]
     rotation = np.empty((count, 3, 3))

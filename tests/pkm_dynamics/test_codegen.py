@@ -171,6 +171,22 @@ def test_code_is_kept_and_read_back(tmp_path):
     assert [path.suffix for path in tmp_path.iterdir()] == ['.object']
 
 
+def test_damaged_code_does_not_count(tmp_path):
+    kept = store.Store(tmp_path)
+    code = bytes(range(200))
+    kept.write('text', code)
+    kept.write('other text', code[::-1])
+    path, other = kept.path('text'), kept.path('other text')
+    sound = path.read_bytes()
+    flipped = bytearray(sound)
+    flipped[100] ^= 1
+    for damaged in (b'', b'code', sound[:100], bytes(len(sound)), flipped, other.read_bytes()):
+        path.write_bytes(damaged)
+        assert kept.read('text') is None
+    path.write_bytes(sound)
+    assert kept.read('text') == code
+
+
 def test_only_the_newest_code_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(store, 'MOST_FILES', 3)
     kept = store.Store(tmp_path)

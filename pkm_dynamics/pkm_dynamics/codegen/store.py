@@ -1,7 +1,8 @@
 """Machine code kept on disk, so that a robot's functions are compiled once a machine.
 
 A file's name is the digest of the text it was compiled from, of the processor and of
-LLVM's version: what is found fits, and nothing has to be invalidated.
+LLVM's version: what is found fits, and nothing has to be invalidated. LLVM ends the
+process over a damaged file, so each carries a checksum and a damaged one does not count.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 MOST_FILES = 400
+_CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 
 def store_folder() -> Path | None:
@@ -41,18 +43,19 @@ class Store:
         """Where the code of a module is kept."""
         if self._folder is None:
             return None
-        digest = hashlib.sha256(f'{self._machine}\0{text}'.encode()).hexdigest()
-        return self._folder / f'{digest[:40]}.object'
+        return self._folder / f'{self._key(text).hex()[:40]}.object'
 
     def read(self, text: str) -> bytes | None:
-        """Code of a module, None where there is none."""
+        """Code of a module, None where there is none or it is damaged."""
         path = self.path(text)
         if path is None:
             return None
         try:
-            return path.read_bytes() or None
+            kept = path.read_bytes()
         except OSError:
             return None
+        checksum, code = kept[:_CHECKSUM_BYTES], kept[_CHECKSUM_BYTES:]
+        return code if checksum == self._checksum(text, code) else None
 
     def write(self, text: str, code: bytes) -> None:
         """Keep the code of a module; what cannot be written is compiled again next time."""
@@ -62,9 +65,15 @@ class Store:
         with contextlib.suppress(OSError):
             handle, temporary = tempfile.mkstemp(dir=path.parent, suffix='.part')
             with os.fdopen(handle, 'wb') as file:
-                file.write(code)
+                file.write(self._checksum(text, code) + code)
             os.replace(temporary, path)
             self._drop_oldest(path.parent)
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.sha256(f'{self._machine}\0{text}'.encode()).digest()
+
+    def _checksum(self, text: str, code: bytes) -> bytes:
+        return hashlib.sha256(self._key(text) + code).digest()
 
     @staticmethod
     def _drop_oldest(folder: Path) -> None:

@@ -1,27 +1,48 @@
-"""How kernels are compiled: cached beside the source, IEEE division without checks.
+"""How kernels are compiled: cached where Numba may write, IEEE division without checks.
 
 Numba drops a cached kernel when its own file changes, but not when a kernel that it
 calls changes in another file. The caches of this folder therefore carry a stamp of all
-its sources and are dropped together.
+sources that the kernels are made of and are dropped together.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from numba import njit
 
+from pkm_description import kinematic_tree
+
 _FOLDER = Path(__file__).parent
+_SOURCES = (
+    *sorted(_FOLDER.glob('*.py')), _FOLDER.parent / 'layout.py', Path(kinematic_tree.__file__),
+)  # fmt: skip
 
 
-def drop_stale_caches(folder: Path = _FOLDER) -> bool:
+def _nothing() -> None:
+    """Only there to be asked where Numba would keep it."""
+
+
+def cache_folder() -> Path | None:
+    """Where Numba keeps the kernels of this folder; None where it may not write anywhere.
+
+    Beside the sources, or else in the user's cache folder or that of `NUMBA_CACHE_DIR`.
+    """
+    try:
+        return Path(njit(cache=True)(_nothing).stats.cache_path)
+    except RuntimeError:
+        return None
+
+
+def drop_stale_caches(cache: Path, sources: Sequence[Path] = _SOURCES) -> bool:
     """Remove the compiled kernels of other sources; returns whether any source changed."""
     digest = hashlib.sha256()
-    for source in sorted([*folder.glob('*.py'), folder.parent / 'layout.py']):
+    for source in sources:
         digest.update(source.read_bytes())
-    cache = folder / '__pycache__'
     stamp = cache / 'kernels.sha256'
     with contextlib.suppress(OSError):
         if stamp.read_text() == digest.hexdigest():
@@ -29,11 +50,19 @@ def drop_stale_caches(folder: Path = _FOLDER) -> bool:
     with contextlib.suppress(OSError):
         for compiled_file in [*cache.glob('*.nbi'), *cache.glob('*.nbc')]:
             compiled_file.unlink(missing_ok=True)
-        cache.mkdir(exist_ok=True)
+        cache.mkdir(parents=True, exist_ok=True)
         stamp.write_text(digest.hexdigest())
     return True
 
 
-drop_stale_caches()
+_cache = cache_folder()
+if _cache is None:
+    warnings.warn(
+        f'neither {_FOLDER} nor the user\'s cache folder can be written: every process compiles '
+        'the loops anew, for about a minute; NUMBA_CACHE_DIR may name a folder for them',
+        stacklevel=2,
+    )
+else:
+    drop_stale_caches(_cache)
 # Without the interpreter lock: a long batch in one thread must not stop a control loop in another.
-compiled = njit(cache=True, error_model='numpy', nogil=True)
+compiled = njit(cache=_cache is not None, error_model='numpy', nogil=True)

@@ -6,10 +6,10 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from pkm_description import Description
+from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import friction_row
 
@@ -75,7 +75,7 @@ class CutFriction:
         return np.array(rates)
 
 
-@njit(cache=True)
+@compiled
 def apply_torques(
     velocities: Array,
     rotations: Array,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from pkm_description import Description, Friction
+from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.simulation.effects import PlantEffects, Stribeck
 
 Array = NDArray[np.float64]
@@ -68,7 +68,7 @@ def friction_row(friction: Friction, stribeck: Stribeck | None = None) -> tuple[
     return (coulomb, negative, viscous, extra, stribeck.velocity, stribeck.exponent)
 
 
-@njit(cache=True)
+@compiled
 def apply_forces(
     positions: Array,
     velocities: Array,
