@@ -13,6 +13,7 @@ Integers = NDArray[np.int64]
 LANES = 8  # samples that a generated function takes at once
 LARGEST_STEP = 0.3  # of Newton: angles [rad], lengths in units of the mechanism's size
 STEP_TOLERANCE = 1e-11
+LEAST_DETERMINANT = 1e-11  # by that at home; what is smaller is rounding errors: singular
 
 
 class Layout(NamedTuple):
@@ -34,8 +35,8 @@ class Layout(NamedTuple):
     component_start: Integers
     component_coordinates: Integers
     component_rows: Integers
-    component_home_sign: Floats
-    actuation_home_sign: float
+    component_determinant: Floats  # at home
+    actuation_determinant: float
     length_scale: float
 
 

@@ -56,8 +56,8 @@ class Mechanism(NamedTuple):
     component_start: Integers
     component_coordinates: Integers
     component_rows: Integers
-    component_home_sign: Floats
-    actuation_home_sign: float
+    component_determinant: Floats
+    actuation_determinant: float
     length_scale: float
     gravity: Floats
     inertial_body: Integers
@@ -80,7 +80,7 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
     independent = _independent_coordinates(assembly, jacobian)
     dependent = np.setdiff1d(np.arange(tree.n_v), independent)
     sign = _row_signs(assembly)
-    starts, coordinates, rows, signs = _components(
+    starts, coordinates, rows, determinants = _components(
         jacobian, sign, dependent, tree.row_constraint, description
     )
     mapping = np.zeros((tree.n_v, len(independent)))
@@ -121,8 +121,8 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         component_start=starts,
         component_coordinates=coordinates,
         component_rows=rows,
-        component_home_sign=signs,
-        actuation_home_sign=float(np.sign(np.linalg.det(mapping[actuated]))),
+        component_determinant=determinants,
+        actuation_determinant=float(np.linalg.det(mapping[actuated])),
         length_scale=_size(assembly),
         gravity=np.array(description.gravity),
         inertial_body=np.array(terms.inertial_body, dtype=np.int64),
@@ -206,7 +206,7 @@ def _components(
 ) -> tuple[Integers, Integers, Integers, Floats]:
     """Split dependent coordinates and rows into components and choose square systems."""
     remaining = set(dependent.tolist())
-    starts, coordinates, rows, signs = [0], [], [], []
+    starts, coordinates, rows, determinants = [0], [], [], []
     while remaining:
         members = {min(remaining)}
         touched: set[int] = set()
@@ -231,13 +231,13 @@ def _components(
         coordinates += columns
         rows += chosen
         starts.append(len(coordinates))
-        signs.append(float(np.sign(np.linalg.det(jacobian[np.ix_(chosen, columns)]))))
+        determinants.append(float(np.linalg.det(jacobian[np.ix_(chosen, columns)])))
         remaining -= members
     return (
         np.array(starts, dtype=np.int64),
         np.array(coordinates, dtype=np.int64),
         np.array(rows, dtype=np.int64),
-        np.array(signs),
+        np.array(determinants),
     )
 
 

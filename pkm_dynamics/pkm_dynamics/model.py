@@ -226,9 +226,10 @@ class ClosedChainModel:
         """Positions, velocities and accelerations (N, n_j) of all scalar joints."""
         if motion.joint_velocities is not None and motion.joint_accelerations is not None:
             assert motion.joint_positions is not None
-            return JointStates(
-                motion.joint_positions, motion.joint_velocities, motion.joint_accelerations
-            )
+            joints = self._positions.check_guess(motion.joint_positions).copy()
+            pose = motion.position.copy(), motion.rotation.copy()
+            self._positions.check_joints(joints, *pose, may_be_singular=True)
+            return JointStates(joints, motion.joint_velocities, motion.joint_accelerations)
         mode, joints, p, r, rates, rates_dot = self._state(motion)
         velocity, acceleration, _, _ = kinematics.joint_motion(
             self._layout, self._motion_code(mode), mode, joints, p, r, rates, rates_dot
@@ -407,7 +408,7 @@ class ClosedChainModel:
             joints = self._positions.check_guess(motion.joint_positions).copy()
             rates = np.ascontiguousarray(self._actuated(motion.joint_velocities))
             rates_dot = np.ascontiguousarray(self._actuated(motion.joint_accelerations))
-            self._positions.check_closed(joints, p, r)
+            self._positions.check_joints(joints, p, r)
             return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
         return self._state_of_pose_motion(motion)
 

@@ -57,6 +57,7 @@ class Positions:
         self._layout = layout_of(mechanism)
         self._joint_names = list(assembly.tree.joint_names)
         self._n_a = len(description.actuated_joints)
+        self._hanging = ('pose',) if mechanism.floating_body < 0 else ()  # further functions
         home = assembly.home()
         self._home = (
             home.joints.copy(), np.array(description.home.position),
@@ -253,15 +254,23 @@ class Positions:
             )
         return joints
 
-    def check_closed(self, joints: Floats, p: Floats, r: Floats) -> None:
-        """Refuse configurations that leave the loops open."""
-        code = self._programs.code('systems')
-        gaps = closure.closure_gaps(self._layout, code, joints, p, r)
-        worst = int(np.argmax(gaps)) if len(gaps) else 0
-        if len(gaps) and gaps[worst] > STATE_TOLERANCE * (1.0 + self._mechanism.length_scale):
+    def check_joints(
+        self, joints: Floats, p: Floats, r: Floats, may_be_singular: bool = False
+    ) -> None:
+        """Refuse joints that leave the loops open or the platform elsewhere, or singular ones."""
+        code = self._programs.code('systems', *self._hanging)
+        gaps, away, singular = closure.check_configurations(self._layout, code, joints, p, r)
+        for miss, what in ((gaps, 'leave the loops open'), (away, 'put the platform elsewhere')):
+            worst = int(np.argmax(miss)) if len(miss) else 0
+            if len(miss) and miss[worst] > STATE_TOLERANCE * (1.0 + self._mechanism.length_scale):
+                raise KinematicsError(
+                    f'sample {worst}: the joint positions of the motion {what} by '
+                    f'{miss[worst]:.2e} m'
+                )
+        if not may_be_singular and singular.any():
             raise KinematicsError(
-                f'sample {worst}: the joint positions of the motion leave the loops open by '
-                f'{gaps[worst]:.2e} m'
+                f"robot '{self._robot}' is singular at the joint positions of sample "
+                f'{int(np.argmax(singular))}: its actuators do not determine its motion there'
             )
 
     def _raise_failures(
@@ -279,9 +288,8 @@ class Positions:
         )
 
     def _position_code(self) -> Code:
-        hanging = ('pose',) if self._mechanism.floating_body < 0 else ()
         inside = ('approach',) if self._programs.inline else ()
-        return self._programs.code('systems', *hanging, *inside)
+        return self._programs.code('systems', *self._hanging, *inside)
 
 
 def _listed(failed: NDArray[np.int64], count: int) -> str:

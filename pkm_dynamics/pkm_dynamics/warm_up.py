@@ -25,6 +25,7 @@ def warm_up(robot: str = 'palida') -> float:
     model.inverse_dynamics(motion)
     model.regressor(motion)
     model.states_and_forces(model.with_joint_states(motion))
+    model.joint_states(model.with_joint_states(motion))
     model.jacobian(motion.position, motion.rotation)
     model.platform_jacobian(model.home_actuators[None])
     return time.perf_counter() - start

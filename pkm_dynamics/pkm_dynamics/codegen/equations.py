@@ -183,15 +183,15 @@ class Inline:
         return np.array(columns, dtype=object).reshape(n_a, m.row_sign.shape[1]).T
 
     def branch(self) -> Number:
-        """Smallest of the determinants, each by its sign at home: negative on other branches."""
+        """Smallest of the determinants, each by its value at home: negative on other branches."""
         m = self.chain.m
         smallest: Number = 1.0
-        for determinant, sign in zip(self.determinants, m.component_home_sign, strict=True):
-            smallest = smaller(smallest, determinant * float(sign))
+        for determinant, home in zip(self.determinants, m.component_determinant, strict=True):
+            smallest = smaller(smallest, determinant * (1.0 / float(home)))
         if m.independent_is_platform:
             none = np.empty((len(m.actuated), 0), dtype=object)
             determinant = eliminate(self.actuation(), none)[1]
-            smallest = smaller(smallest, determinant * float(m.actuation_home_sign))
+            smallest = smaller(smallest, determinant * (1.0 / float(m.actuation_determinant)))
         return smallest
 
     def actuation(self) -> Objects:

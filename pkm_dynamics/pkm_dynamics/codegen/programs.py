@@ -11,8 +11,9 @@ newton       -                                            joints after one step 
                                                           of the step
 approach     actuator positions (n_a)                     change of all coordinates (n_v),
                                                           largest residual, branch
-branch       -                                            negative on another branch than
-                                                          home's, 0 where singular (1)
+branch       -                                            smallest determinant, by its value
+                                                          at home: negative on another branch
+                                                          than home's, 0 where singular (1)
 pose         -                                            platform position (3),
                                                           rotation (9)
 twist        rates (n_v)                                  platform twist (6)

@@ -20,7 +20,7 @@ from pkm_dynamics.kernels.vectors import (
     vector_rotation_into,
 )
 from pkm_dynamics.kernels.work import block_of, make_work, put, put_configuration
-from pkm_dynamics.layout import LANES, LARGEST_STEP, STEP_TOLERANCE
+from pkm_dynamics.layout import LANES, LARGEST_STEP, LEAST_DETERMINANT, STEP_TOLERANCE
 
 CONVERGED, NOT_CONVERGED, SINGULAR, WRONG_BRANCH = 0, 1, 2, 3
 BY_PLATFORM, BY_ACTUATORS = 0, 1
@@ -56,10 +56,10 @@ def linearise(m, w, lane):
                 system[i, j] = w.outputs[entry, lane]
                 entry += 1
         determinant = factor(system, n, w.pivots[lane, c])
-        if determinant == 0.0:
+        found = branch_status(determinant / m.component_determinant[c])
+        if found == SINGULAR:
             return SINGULAR
-        if determinant * m.component_home_sign[c] < 0.0:
-            status = WRONG_BRANCH
+        status = max(status, found)
         for k in range(n_i):
             for i in range(n):
                 w.right[i] = -w.outputs[coupling + n_i * (start + i) + k, lane]
@@ -71,11 +71,16 @@ def linearise(m, w, lane):
         for j in range(n_i):
             actuation[i, j] = mapping[m.actuated[i], j]
     determinant = factor(actuation, n_a, w.actuation_pivots[lane])
-    if determinant == 0.0:
+    found = branch_status(determinant / m.actuation_determinant)
+    return SINGULAR if found == SINGULAR else max(status, found)
+
+
+@compiled
+def branch_status(determinant):
+    """Status of a determinant that is given by its value at home."""
+    if not abs(determinant) > LEAST_DETERMINANT:
         return SINGULAR
-    if determinant * m.actuation_home_sign < 0.0:
-        status = WRONG_BRANCH
-    return status
+    return CONVERGED if determinant > 0.0 else WRONG_BRANCH
 
 
 @compiled
@@ -126,10 +131,7 @@ def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
         evaluate(code.approach, w.inputs, w.no_parameters, w.outputs)
         w.change[:] = w.outputs[:n_v, 0]
         w.gap[0] = w.outputs[n_v, 0]
-        branch = w.outputs[n_v + 1, 0]
-        if branch == 0.0 or not np.isfinite(branch):
-            return SINGULAR
-        return CONVERGED if branch > 0.0 else WRONG_BRANCH
+        return branch_status(w.outputs[n_v + 1, 0])
     evaluate(code.systems, w.inputs, w.no_parameters, w.outputs)
     w.gap[0] = 0.0
     for i in range(m.n_r):
@@ -153,7 +155,7 @@ def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
 def component_flipped(m, w):
     """Whether the determinant of any component of lane 0 has another sign than at home."""
     for c in range(len(m.component_start) - 1):
-        sign = m.component_home_sign[c]
+        sign = m.component_determinant[c]
         for k in range(m.component_start[c + 1] - m.component_start[c]):
             if w.systems[0, c, k, k] < 0.0:
                 sign = -sign
@@ -276,10 +278,14 @@ def search(
 
 
 @compiled
-def closure_gaps(m, code, joints, p, r):
-    """Largest residual (N,) [m, 1] of the closing rows of given configurations."""
+def check_configurations(m, code, joints, p, r):
+    """Check given configurations: closing rows, pose of a platform on joints, determinants.
+
+    Returns the largest residuals (N,) [m, 1] of the rows, how far (N,) [m, 1] the joints put
+    a platform that hangs on them from its pose, and which configurations are singular.
+    """
     n = len(joints)
-    gaps = np.zeros(n)
+    gaps, away, singular = np.zeros(n), np.zeros(n), np.zeros(n, np.bool_)
     w = make_work(m)
     for first in range(0, n, LANES):
         count = block_of(first, n)
@@ -291,7 +297,15 @@ def closure_gaps(m, code, joints, p, r):
                 gap = abs(w.outputs[row, lane])
                 if not gap <= gaps[first + lane]:
                     gaps[first + lane] = gap
-    return gaps
+            singular[first + lane] = linearise(m, w, lane) == SINGULAR
+        if m.floating_body < 0:
+            evaluate(code.pose, w.inputs, w.no_parameters, w.outputs)
+            start = joints.shape[1]
+            for lane in range(count):
+                for i in range(12):
+                    miss = abs(w.outputs[i, lane] - w.inputs[start + i, lane])
+                    away[first + lane] = max(away[first + lane], miss)
+    return gaps, away, singular
 
 
 @compiled
@@ -386,8 +400,9 @@ def close_block(m, code, w, first, count, p, r, joints, status):
             joints[first + lane, i] = w.inputs[i, lane]
     evaluate(code.branch, w.inputs, w.no_parameters, w.outputs)
     for lane in range(count):
-        if not w.outputs[0, lane] > 0.0:
-            status[first + lane] = WRONG_BRANCH
+        branch = branch_status(w.outputs[0, lane])
+        if branch != CONVERGED:
+            status[first + lane] = branch
 
 
 @compiled

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pkm_dynamics.kernels.closure import BY_PLATFORM, dependent_solution, linearise
+from pkm_dynamics.kernels.closure import (
+    BY_PLATFORM,
+    SINGULAR,
+    dependent_solution,
+    linearise,
+)
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.kernels.generated import evaluate
 from pkm_dynamics.kernels.vectors import solve
@@ -14,10 +19,15 @@ from pkm_dynamics.layout import LANES
 
 @compiled
 def linear_systems(m, code, w, count):
-    """Factor the linear systems of a block whose configurations are in the inputs."""
+    """Factor the linear systems of a block whose configurations are in the inputs.
+
+    What is computed of a singular configuration is nan.
+    """
     evaluate(code.systems, w.inputs, w.no_parameters, w.outputs)
     for lane in range(count):
-        linearise(m, w, lane)
+        if linearise(m, w, lane) == SINGULAR:
+            w.mapping[lane] = np.nan
+            w.actuation[lane] = np.nan
 
 
 @compiled
