@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 # In the order in which they are reported.
-CRITERIA = ('assembly', 'workspace', 'stroke', 'joint', 'aperture', 'singularity')
+CRITERIA = ('assembly', 'stroke', 'joint', 'aperture', 'singularity', 'workspace')
 SINGULARITY_LIMIT = 0.02
 _TOLERANCE = 1e-9
 
@@ -34,11 +34,11 @@ class Reachability:
         Whether all criteria hold.
     failed : dict of (N,)
         By criterion, where it does not hold. `assembly`: the loops do not close on the
-        assembly of home, or the platform has not the freedom; `workspace`: outside the
-        box or tilt that the YAML declares; `stroke`: an actuator beyond its limits;
-        `joint`: a passive joint beyond them; `aperture`: a spherical or universal joint
-        bends too far; `singularity`: a measure of `singularities` below the limit. The
-        later ones are not judged where the loops do not close.
+        assembly of home, or the platform has not the freedom; `stroke`: an actuator
+        beyond its limits; `joint`: a passive joint beyond them; `aperture`: a spherical or
+        universal joint bends too far; `singularity`: a measure of `singularities` below
+        the limit; `workspace`: outside the box or tilt that the YAML declares. Where the
+        loops do not close, nothing else is judged.
     margins : dict of (N,)
         By criterion: smallest distance to its limits, negative beyond them, nan where
         not judged [m or rad, of the joint that is closest in relation to its range;

@@ -264,6 +264,28 @@ def test_describe_a_planar_loop(prints, tmp_path):
     assert roles == {'crank_joint': 'drive', 'coupler_joint': 'passive', 'rocker_joint': 'passive'}
 
 
+def test_describe_workspace(prints, fails, tmp_path):
+    picture = tmp_path / 'palida.png'
+    few = ('--workspace', '--samples', '200')
+    text = prints('describe', 'palida', *few, '--plot', str(picture))
+    reached = text.partition('WORKSPACE')[2]
+    assert '% of 200 random samples' in reached and 'm^3' in reached
+    assert re.search(r'stroke +\d+ +an actuator beyond its limits', reached)
+    assert re.search(r'parallel +0\.\d+ +the platform moves while the actuators', reached)
+    assert picture.read_bytes().startswith(b'\x89PNG')
+    content = json.loads(prints('describe', 'palida', *few, '--json'))['reach']
+    share = 1.0 - content['failed']['stroke'] / 200
+    assert content['share'] == pytest.approx(share, abs=0.01)
+    assert np.all(np.array(content['box_lower']) < content['box_upper'])
+    drawn = tmp_path / 'bar.svg'
+    bar = json.loads(prints('describe', 'five_bar', *few, '--json', '--plot', str(drawn)))['reach']
+    assert bar['coordinates'] == 'actuators' and bar['volume'] is None
+    assert '<svg' in drawn.read_text()
+    assert 'exists already' in fails('describe', 'palida', '--plot', str(picture))
+    assert '.png or .svg' in fails('describe', 'palida', '--plot', str(tmp_path / 'a.pdf'))
+    assert 'at least 1' in fails('describe', 'palida', '--workspace', '--samples', '0')
+
+
 def test_contributions(prints, fails, trajectory):
     text = prints('describe', 'palida', '--contributions')
     assert "motion 'circle'" in text

@@ -6,7 +6,7 @@ from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_json, load_model
 from pkm_bringup.console import print_json, progress
-from pkm_bringup.verbs import describe_contributions
+from pkm_bringup.verbs import describe_contributions, describe_workspace
 
 
 def add_parser(subparsers: Any) -> None:
@@ -43,6 +43,7 @@ def add_parser(subparsers: Any) -> None:
         help="base parameters of one of the description's reduced_models",
     )
     describe_contributions.add_options(parser)
+    describe_workspace.add_options(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -52,6 +53,7 @@ def run(arguments: Any) -> int:
     from pkm_bringup.overview import base_figures, overview, ranks
     from pkm_bringup.overview_text import print_overview
 
+    describe_workspace.check_options(arguments)
     with progress(f"reading '{arguments.robot}'") as update:
         model = load_model(arguments.robot)
         content = overview(model)
@@ -65,6 +67,12 @@ def run(arguments: Any) -> int:
         if arguments.contributions or arguments.motion:
             update('forces of the motion')
             content['contributions'] = describe_contributions.figures(model, arguments.motion)
+        if arguments.workspace or arguments.plot:
+            update('workspace')
+            content['reach'] = describe_workspace.figures(model, arguments.samples)
+        if arguments.plot:
+            update('picture of the workspace')
+            describe_workspace.write_plot(model, arguments.samples, arguments.plot)
     if arguments.json:
         print_json(content)
     else:
@@ -73,4 +81,6 @@ def run(arguments: Any) -> int:
         print_overview(content, arguments.all)
         if 'contributions' in content:
             describe_contributions.print_figures(content, arguments.all)
+        if 'reach' in content:
+            describe_workspace.print_figures(content['reach'])
     return 0
