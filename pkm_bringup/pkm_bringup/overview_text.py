@@ -31,6 +31,7 @@ def _print_head(content: dict[str, Any]) -> None:
     home = content['home']
     scalar = [joint for joint in content['joints'] if joint['role'] in ('drive', 'free', 'passive')]
     passive = sum(joint['role'] == 'passive' for joint in scalar)
+    free = f'{len(content["free_joints"])} free, ' if content['free_joints'] else ''
     loops, redundant = len(content['constraints']), content['redundant_rows']
     closing = f'{loops} closing constraint{"s" if loops > 1 else ""}, '
     closing += f'{content["closing_rows"]} rows'
@@ -41,7 +42,7 @@ def _print_head(content: dict[str, Any]) -> None:
     lines = [
         ('mobility', f'{content["mobility"]}: {_counted(content)}'),
         ('tree', f'{len(content["links"])} links, {len(content["joints"])} joints '
-                 f'({len(content["drives"])} with a drive, {passive} passive)'),
+                 f'({len(content["drives"])} with a drive, {free}{passive} passive)'),
         ('loops', closing if loops else 'none'),
         ('mass', f'{content["total_mass"]:.5g} kg, {moving} of it moves'),
         ('gravity', f'({_triple(content["gravity"])}) m/s^2'),

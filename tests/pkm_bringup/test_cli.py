@@ -248,6 +248,11 @@ def test_describe_shows_drives_in_full(prints):
     assert head[-4:] == ['Coulomb', 'viscous', 'rotor', 'N/A']
 
 
+def test_describe_counts_every_joint(prints):
+    text = prints('describe', 'cart_pendulum')
+    assert '3 joints (1 with a drive, 2 free, 0 passive)' in text
+
+
 def test_describe_a_planar_loop(prints, tmp_path):
     import mechanisms
 
