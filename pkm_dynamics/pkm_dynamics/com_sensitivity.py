@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.forward_dynamics import checked_parameters
+from pkm_dynamics.parameter_table import checked_parameters
 from pkm_dynamics.parameter_terms import ParameterTerms
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def com_sensitivity(
     `parameters` (n_p,) are standard parameters; the description's when absent. A body
     whose mass there is not positive has no centre and is left out.
     """
-    values = checked_parameters(model, parameters)
+    values = checked_parameters(parameters, model.nominal_parameters)
     terms = ParameterTerms.of(model)
     regressor = model.regressor(motion)
     names, found = [], []

@@ -28,7 +28,7 @@ from pkm_description.errors import TrajectoryError
 from pkm_description.kinematic_tree import FLOATING, PRISMATIC
 from pkm_dynamics.body_motion import BodyMotion, body_accelerations, shifted
 from pkm_dynamics.body_regressors import local, local_columns, wrench_regressor
-from pkm_dynamics.forward_dynamics import checked_parameters
+from pkm_dynamics.parameter_table import checked_parameters
 from pkm_dynamics.parameter_terms import ParameterTerms
 from pkm_dynamics.tree_geometry import solve_rows
 
@@ -111,7 +111,7 @@ def contributions(
     """
     if split not in SPLITS:
         raise TrajectoryError(f"unknown split '{split}'; splits are {', '.join(SPLITS)}")
-    values = checked_parameters(model, parameters)
+    values = checked_parameters(parameters, model.nominal_parameters)
     terms, bodies = ParameterTerms.of(model), model.body_motion(motion)
     forces_of = _BodyForces(bodies, terms, values)
     platform = bodies.geometry.layout.tree.platform_body

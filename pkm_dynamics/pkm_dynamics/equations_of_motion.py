@@ -21,8 +21,9 @@ from scipy.spatial.transform import Rotation
 from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
 from pkm_dynamics.body_motion import BodyMotion, build_body_motion
 from pkm_dynamics.body_regressors import inertia_matrices, local, local_columns
-from pkm_dynamics.forward_dynamics import body_mass_matrix, checked_parameters, solve_mass
+from pkm_dynamics.forward_dynamics import body_mass_matrix, solve_mass
 from pkm_dynamics.motion import JointStates, PlatformMotion
+from pkm_dynamics.parameter_table import checked_parameters
 from pkm_dynamics.parameter_terms import ParameterTerms
 from pkm_dynamics.tree_geometry import TreeGeometry, cross
 from pkm_dynamics.wrench import PlatformWrench
@@ -67,7 +68,7 @@ class EquationsOfMotion:
         parameters: ArrayLike | None,
     ) -> None:
         self.model = model
-        self.values = checked_parameters(model, parameters)
+        self.values = checked_parameters(parameters, model.nominal_parameters)
         self.terms = ParameterTerms.of(model)
         self.wrench = wrench
         self.count = 0

@@ -19,6 +19,7 @@ from pkm_description.errors import KinematicsError, SimulationError, TrajectoryE
 from pkm_dynamics.body_motion import BodyMotion
 from pkm_dynamics.body_regressors import inertia_matrices, local_columns, skew
 from pkm_dynamics.motion import PlatformMotion
+from pkm_dynamics.parameter_table import checked_parameters
 from pkm_dynamics.parameter_terms import ParameterTerms
 from pkm_dynamics.wrench import PlatformWrench, body_wrench_forces
 
@@ -76,7 +77,7 @@ def forward_dynamics(
     SimulationError
         The mass matrix of a sample is not positive definite.
     """
-    values = checked_parameters(model, parameters)
+    values = checked_parameters(parameters, model.nominal_parameters)
     given = checked_forces(model, forces, len(state))
     terms = ParameterTerms.of(model)
     bodies = model.body_motion(with_joint_rates(model, state))
@@ -98,7 +99,7 @@ def mass_matrix(
 
     Positive definite where the parameters are physical. Velocities do not matter.
     """
-    values = checked_parameters(model, parameters)
+    values = checked_parameters(parameters, model.nominal_parameters)
     bodies, terms = model.body_motion(with_joint_rates(model, state)), ParameterTerms.of(model)
     return body_mass_matrix(bodies, terms, values, inertia_matrices(values[terms.columns]))
 
@@ -125,7 +126,7 @@ def coriolis_matrix(
     C = sum of J^T (I dJ + N J) over the bodies, with the spatial inertia I about the
     base's origin and N = (V x* I - I V x + B) / 2, where B X = X x* (I V).
     """
-    values = checked_parameters(model, parameters)
+    values = checked_parameters(parameters, model.nominal_parameters)
     terms = ParameterTerms.of(model)
     bodies = model.body_motion(with_joint_rates(model, state))
     chosen = terms.bodies
@@ -216,18 +217,6 @@ def _restricted_state(model: ClosedChainModel, state: PlatformMotion) -> Platfor
             f'{missed[worst]:.2e}); give actuator coordinates with actuator_state'
         )
     return actuator_state(model, q, rates)
-
-
-def checked_parameters(model: ClosedChainModel, parameters: ArrayLike | None) -> Floats:
-    """Standard parameters (n_p,), the description's when absent."""
-    chosen = model.nominal_parameters if parameters is None else parameters
-    values = np.array(chosen, dtype=np.float64)
-    if values.shape != (model.n_p,) or not np.all(np.isfinite(values)):
-        raise TrajectoryError(
-            f'parameters must be {model.n_p} finite numbers in the order of parameter_names, got '
-            f'the shape {values.shape}'
-        )
-    return values
 
 
 def checked_forces(model: ClosedChainModel, forces: ArrayLike, count: int) -> Floats:

@@ -24,6 +24,7 @@ from pkm_dynamics.kernels import motion as kinematics
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
+from pkm_dynamics.parameter_table import checked_parameters
 from pkm_dynamics.parameters.null_space import NullSpace, build_null_space
 from pkm_dynamics.positions import STATE_TOLERANCE, Initial, Positions
 from pkm_dynamics.restricted_poses import Configurations
@@ -228,7 +229,7 @@ class ClosedChainModel:
             assert motion.joint_positions is not None
             joints = self._positions.check_guess(motion.joint_positions).copy()
             pose = motion.position.copy(), motion.rotation.copy()
-            self._positions.check_joints(joints, *pose, may_be_singular=True)
+            self._positions.check_joints(joints, *pose)
             return JointStates(joints, motion.joint_velocities, motion.joint_accelerations)
         mode, joints, p, r, rates, rates_dot = self._state(motion)
         velocity, acceleration, _, _ = kinematics.joint_motion(
@@ -290,27 +291,32 @@ class ClosedChainModel:
 
         `parameters` (n_p,) are standard parameters; the description's when absent.
         """
-        values = self._check_parameters(parameters)
+        values = checked_parameters(parameters, self.nominal_parameters)
         mode, *state = self._state(motion)
         code = self._force_code()
-        return dynamics.inverse_dynamics(self._layout, code, mode, *state, values)
+        forces = dynamics.inverse_dynamics(self._layout, code, mode, *state, values)
+        self._refuse_singular(forces)
+        return forces
 
     def states_and_forces(
         self, motion: PlatformMotion, parameters: ArrayLike | None = None
     ) -> tuple[JointStates, Floats]:
         """`joint_states` and `inverse_dynamics` of a motion in one pass, for control loops."""
-        values = self._check_parameters(parameters)
+        values = checked_parameters(parameters, self.nominal_parameters)
         mode, joints, *state = self._state(motion)
         velocity, acceleration, forces = dynamics.states_and_forces(
             self._layout, self._force_code(), mode, joints, *state, values
         )
+        self._refuse_singular(forces)
         return JointStates(joints, velocity, acceleration), forces
 
     def regressor(self, motion: PlatformMotion) -> Floats:
         """Force per standard parameter (N, n_a, n_p): regressor @ parameters are the forces."""
         mode, *state = self._state(motion)
         code = self._motion_code(mode, 'columns', 'inertial')
-        return dynamics.regressor(self._layout, code, mode, *state)
+        regressor = dynamics.regressor(self._layout, code, mode, *state)
+        self._refuse_singular(regressor[:, 0])
+        return regressor
 
     def forward_dynamics(
         self,
@@ -362,6 +368,11 @@ class ClosedChainModel:
             *(inside if self._programs.inline else ('systems', 'bias', 'forces'))
         )
 
+    def _refuse_singular(self, forces: Floats) -> None:
+        """Refuse forces (N, k) that are nan, as loops solved outside the code leave them."""
+        if not (self._programs.inline or np.isfinite(forces.sum())):
+            self._positions.refuse_singular(np.asarray(np.isnan(forces).any(axis=1)))
+
     def _actuated(self, joints: Floats) -> Floats:
         return joints[:, self._mechanism.actuated_scalar]
 
@@ -382,17 +393,6 @@ class ClosedChainModel:
             )
         return array
 
-    def _check_parameters(self, parameters: ArrayLike | None) -> Floats:
-        values = np.array(
-            self.nominal_parameters if parameters is None else parameters, dtype=np.float64
-        )
-        if values.shape != (self.n_p,) or not np.all(np.isfinite(values)):
-            raise TrajectoryError(
-                f'parameters must be {self.n_p} finite numbers in the order of parameter_names, '
-                f'got the shape {values.shape}'
-            )
-        return values
-
     def _state(
         self, motion: PlatformMotion
     ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
@@ -408,7 +408,7 @@ class ClosedChainModel:
             joints = self._positions.check_guess(motion.joint_positions).copy()
             rates = np.ascontiguousarray(self._actuated(motion.joint_velocities))
             rates_dot = np.ascontiguousarray(self._actuated(motion.joint_accelerations))
-            self._positions.check_joints(joints, p, r)
+            self._positions.check_joints(joints, p, r, determinants=self._programs.inline)
             return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
         return self._state_of_pose_motion(motion)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from pkm_description import DescriptionError, Friction
+from pkm_description import DescriptionError, Friction, TrajectoryError
 from pkm_description.assembly import Assembly
 
 Floats = NDArray[np.float64]
@@ -89,6 +89,17 @@ def parameter_table(assembly: Assembly) -> tuple[ParameterTable, Terms]:
             terms.rotor_coordinate.append(tree.coordinate_of(actuator.joint))
             terms.rotor_parameter.append(index)
     return table._replace(nominal=np.array(nominal)), terms
+
+
+def checked_parameters(parameters: ArrayLike | None, nominal: Floats) -> Floats:
+    """Standard parameters (n_p,) as a new array, the nominal ones when absent."""
+    values = np.array(nominal if parameters is None else parameters, dtype=np.float64)
+    if values.shape != nominal.shape or not np.all(np.isfinite(values)):
+        raise TrajectoryError(
+            f'parameters must be {len(nominal)} finite numbers in the order of parameter_names, '
+            f'got the shape {values.shape}'
+        )
+    return values
 
 
 def _moves(assembly: Assembly, body: int) -> bool:

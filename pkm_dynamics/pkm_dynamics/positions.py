@@ -112,6 +112,7 @@ class Positions:
         """Joint positions where the platform cannot take every pose."""
         self.check_pose_tells_joints()
         solver = self.pose_solver
+        start = 'home' if guess is None else 'the joint positions given'
         if guess is None:
             found, miss = solver.solve_sequence(p, r, self.home_starts)
         else:
@@ -120,7 +121,7 @@ class Positions:
         if len(failed):
             raise ConvergenceError(
                 f"robot '{self._robot}' cannot take the platform pose of "
-                f'{_listed(failed, len(p))}; sample {failed[0]}: it misses it by '
+                f'{_listed(failed, len(p))} from {start}; sample {failed[0]}: it misses it by '
                 f'{miss[failed[0]]:.2e}; it has {self._n_a} degrees of freedom: give actuator '
                 'coordinates with motion_from_actuators',
                 failed.tolist(),
@@ -255,11 +256,16 @@ class Positions:
         return joints
 
     def check_joints(
-        self, joints: Floats, p: Floats, r: Floats, may_be_singular: bool = False
+        self, joints: Floats, p: Floats, r: Floats, determinants: bool = False
     ) -> None:
-        """Refuse joints that leave the loops open or the platform elsewhere, or singular ones."""
+        """Refuse joints that leave the loops open or put the platform elsewhere.
+
+        With `determinants`, also those at which the mechanism is singular.
+        """
         code = self._programs.code('systems', *self._hanging)
-        gaps, away, singular = closure.check_configurations(self._layout, code, joints, p, r)
+        gaps, away, singular = closure.check_configurations(
+            self._layout, code, joints, p, r, determinants
+        )
         for miss, what in ((gaps, 'leave the loops open'), (away, 'put the platform elsewhere')):
             worst = int(np.argmax(miss)) if len(miss) else 0
             if len(miss) and miss[worst] > STATE_TOLERANCE * (1.0 + self._mechanism.length_scale):
@@ -267,7 +273,11 @@ class Positions:
                     f'sample {worst}: the joint positions of the motion {what} by '
                     f'{miss[worst]:.2e} m'
                 )
-        if not may_be_singular and singular.any():
+        self.refuse_singular(singular)
+
+    def refuse_singular(self, singular: NDArray[np.bool_]) -> None:
+        """Refuse samples (N,) where the mechanism is singular."""
+        if singular.any():
             raise KinematicsError(
                 f"robot '{self._robot}' is singular at the joint positions of sample "
                 f'{int(np.argmax(singular))}: its actuators do not determine its motion there'

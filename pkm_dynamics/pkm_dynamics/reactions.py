@@ -28,8 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description.description import Constraint, Joint
 from pkm_description.kinematic_tree import BASE, POINT_ROW
 from pkm_dynamics.body_motion import BodyMotion
-from pkm_dynamics.forward_dynamics import checked_parameters
 from pkm_dynamics.joint_loads import JointLoads, subtree_sums
+from pkm_dynamics.parameter_table import checked_parameters
 from pkm_dynamics.tree_geometry import cross
 from pkm_dynamics.wrench import PlatformWrench
 
@@ -135,7 +135,7 @@ def reactions(
     wrench : PlatformWrench, optional
         Acts on the platform.
     """
-    values = checked_parameters(model, parameters)
+    values = checked_parameters(parameters, model.nominal_parameters)
     bodies = model.body_motion(motion)
     geometry, tree = bodies.geometry, bodies.geometry.layout.tree
     loads = JointLoads(model, bodies, values, wrench)

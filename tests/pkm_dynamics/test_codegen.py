@@ -201,3 +201,12 @@ def test_without_a_folder_nothing_is_kept(tmp_path):
     kept = store.Store(file)
     kept.write('text', b'code')
     assert kept.read('text') is None
+
+
+def test_a_user_without_a_home_gets_no_folder_in_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(store, '__file__', '/proc/nowhere/store.py')  # where nothing can be made
+    monkeypatch.delenv('XDG_CACHE_HOME', raising=False)
+    monkeypatch.setattr(store.os.path, 'expanduser', lambda path: path)
+    assert store.store_folder() is None
+    assert not list(tmp_path.iterdir())

@@ -67,6 +67,14 @@ class _Symbols:
         self.joints = self.take(int(np.max(self.m.scalar_index, initial=-1)) + 1)
         return Chain(self.m, self.joints, self.take(3), self.take(3, 3))
 
+    def moving(self) -> tuple[Chain, tuple[Objects, Objects], Velocities, Accelerations]:
+        """Chain, rates and derivatives (n_v,) of all its coordinates, motion of its bodies."""
+        chain, n_v = self.chain(), self.m.row_sign.shape[1]
+        rates, rates_dot = self.take(n_v), self.take(n_v)
+        velocities = chain.velocities(rates)
+        accelerations = chain.accelerations(rates, rates_dot, velocities)
+        return chain, (rates, rates_dot), velocities, accelerations
+
     def parameters(self) -> Objects:
         return self.graph.uniforms(0, self.m.n_parameters)
 
@@ -218,11 +226,7 @@ class _Motion:
 def bias(m: Mechanism) -> tuple[Graph, list[Number]]:
     """Second derivatives of the chosen closing rows."""
     s = _Symbols(m)
-    chain = s.chain()
-    n_v = m.row_sign.shape[1]
-    rates, rates_dot = s.take(n_v), s.take(n_v)
-    velocities = chain.velocities(rates)
-    start = chain.accelerations(rates, rates_dot, velocities)
+    chain, _, velocities, start = s.moving()
     rows = [row for _, rows in equations.components(m) for row in rows]
     return s.graph, _flat([chain.row_accelerations(row, velocities, start) for row in rows])
 
@@ -230,22 +234,14 @@ def bias(m: Mechanism) -> tuple[Graph, list[Number]]:
 def platform(m: Mechanism) -> tuple[Graph, list[Number]]:
     """Platform motion from the rates of all coordinates."""
     s = _Symbols(m)
-    chain = s.chain()
-    n_v = m.row_sign.shape[1]
-    rates, rates_dot = s.take(n_v), s.take(n_v)
-    velocities = chain.velocities(rates)
-    accelerations = chain.accelerations(rates, rates_dot, velocities)
+    chain, _, velocities, accelerations = s.moving()
     return s.graph, _flat(*_platform(chain, velocities, accelerations))
 
 
 def forces(m: Mechanism) -> tuple[Graph, list[Number]]:
     """Platform motion and generalised forces of the spanning tree."""
     s = _Symbols(m)
-    chain = s.chain()
-    n_v = m.row_sign.shape[1]
-    rates, rates_dot = s.take(n_v), s.take(n_v)
-    velocities = chain.velocities(rates)
-    accelerations = chain.accelerations(rates, rates_dot, velocities)
+    chain, (rates, rates_dot), velocities, accelerations = s.moving()
     force = equations.tree_forces(
         chain, rates, rates_dot, velocities, accelerations, s.parameters()
     )

@@ -24,6 +24,8 @@ def store_folder() -> Path | None:
     """Folder of the compiled functions: beside this module, else the user's cache folder."""
     user = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
     for folder in (Path(__file__).parent / '__pycache__', Path(user) / 'pkm_dynamics'):
+        if not folder.is_absolute():
+            continue  # a user without a home
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):

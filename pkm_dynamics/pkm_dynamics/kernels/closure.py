@@ -278,11 +278,12 @@ def search(
 
 
 @compiled
-def check_configurations(m, code, joints, p, r):
+def check_configurations(m, code, joints, p, r, determinants):
     """Check given configurations: closing rows, pose of a platform on joints, determinants.
 
     Returns the largest residuals (N,) [m, 1] of the rows, how far (N,) [m, 1] the joints put
-    a platform that hangs on them from its pose, and which configurations are singular.
+    a platform that hangs on them from its pose, and, with `determinants`, which
+    configurations are singular.
     """
     n = len(joints)
     gaps, away, singular = np.zeros(n), np.zeros(n), np.zeros(n, np.bool_)
@@ -297,7 +298,8 @@ def check_configurations(m, code, joints, p, r):
                 gap = abs(w.outputs[row, lane])
                 if not gap <= gaps[first + lane]:
                     gaps[first + lane] = gap
-            singular[first + lane] = linearise(m, w, lane) == SINGULAR
+            if determinants:
+                singular[first + lane] = linearise(m, w, lane) == SINGULAR
         if m.floating_body < 0:
             evaluate(code.pose, w.inputs, w.no_parameters, w.outputs)
             start = joints.shape[1]
