@@ -180,7 +180,10 @@ warm_up() {
   say "compiling the numerical kernels"
   (
     pkm_runtime_environment
+    # Byte code of what is imported is kept too: pip was told not to compile all of it.
+    unset PYTHONDONTWRITEBYTECODE
     quietly "$VENV/bin/python" -m pkm_dynamics.warm_up
+    quietly "$VENV/bin/python" -c 'import pkm_bringup.cli, pkm_control, pkm_identification'
   )
   stamp kernels "$key"
   say "kernels compiled in $((SECONDS - started)) s"
