@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
+import threading
+import time
 
 import mechanisms
 import numpy as np
@@ -160,6 +163,31 @@ def test_a_batch_gives_what_its_samples_give(name):
     for k in (0, LANES - 1, LANES, 2 * LANES + 2):
         np.testing.assert_array_equal(model.inverse_dynamics(motion[k : k + 1])[0], together[k])
         np.testing.assert_array_equal(model.regressor(motion[k : k + 1])[0], regressor[k])
+
+
+def test_a_fork_waits_for_a_thread_that_compiles(tmp_path, monkeypatch):
+    """A child that inherits LLVM in the middle of a compilation can never compile itself."""
+    monkeypatch.setattr(store, 'store_folder', lambda: tmp_path)
+    description = mechanisms.tripod()
+    compiling, done = threading.Event(), threading.Event()
+    build = programs.systems
+
+    def slow(mechanism):
+        compiling.set()
+        time.sleep(0.3)
+        done.set()
+        return build(mechanism)
+
+    monkeypatch.setitem(programs.BUILDERS, 'systems', slow)
+    model = ClosedChainModel(description)
+    thread = threading.Thread(target=model.platform_jacobian, args=(model.home_actuators[None],))
+    thread.start()
+    assert compiling.wait(30.0)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if done.is_set() else 1)
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_code_is_kept_and_read_back(tmp_path):

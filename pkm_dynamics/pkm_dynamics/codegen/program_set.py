@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 from pkm_dynamics.codegen import equations
@@ -10,14 +11,23 @@ from pkm_dynamics.codegen.programs import BUILDERS
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import Mechanism
 
+# LLVM compiles one function at a time, of whatever mechanism. A process that forks while a
+# thread of it compiles would leave LLVM locked in the child for ever: it waits for the thread.
+_COMPILING = threading.Lock()
+os.register_at_fork(
+    before=_COMPILING.acquire,
+    after_in_parent=_COMPILING.release,
+    after_in_child=_COMPILING.release,
+)
+
 
 class ProgramSet:
     """Compiles the functions of a mechanism on demand; safe to use from several threads."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._mechanism = mechanism
-        self._machine_code = MachineCode()
-        self._lock = threading.Lock()
+        with _COMPILING:
+            self._machine_code = MachineCode()
         self._code = Code(inline=equations.is_inline(mechanism))
 
     @property
@@ -29,7 +39,7 @@ class ProgramSet:
         """Return the code with at least these functions compiled."""
         missing = [name for name in names if not getattr(self._code, name)]
         if missing:
-            with self._lock:
+            with _COMPILING:
                 for name in missing:
                     if not getattr(self._code, name):
                         address = self._machine_code.compile(name, *BUILDERS[name](self._mechanism))
