@@ -63,7 +63,7 @@ def run(arguments: Any) -> int:
             iterations=arguments.iterations,
             candidates=arguments.candidates,
             seed=arguments.seed,
-            progress=update,
+            progress=lambda text, fraction, left: update(text, fraction),
         )
     design.save(output)
     figures = {
