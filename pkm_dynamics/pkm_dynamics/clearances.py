@@ -125,11 +125,11 @@ def _separate(description: Description, links: list[str]) -> tuple[NDArray[np.in
     """Pairs of capsules (indices) whose links no joint or closure connects."""
     shaped = set(links)
     joined: dict[str, set[str]] = {}
-    for item in (*description.joints, *description.constraints):
-        if getattr(item, 'type', '') == 'floating':
-            continue
-        joined.setdefault(item.parent, set()).add(item.child)
-        joined.setdefault(item.child, set()).add(item.parent)
+    touching = [(j.parent, j.child) for j in description.joints if j.type != 'floating']
+    touching += [(c.parent, c.child) for c in description.constraints]
+    for parent, child in touching:
+        joined.setdefault(parent, set()).add(child)
+        joined.setdefault(child, set()).add(parent)
     near: dict[str, set[str]] = {}
     for link in shaped:
         seen, open_ends = {link}, [link]
