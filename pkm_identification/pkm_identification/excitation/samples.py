@@ -90,11 +90,12 @@ class Evaluator:
     def motion(self, states: Array, guess: Array | None = None) -> PlatformMotion:
         """Return the motion of states (M, 3, n_c) with all joint states.
 
-        `guess` (M, n_j) are joint positions close to those of the samples.
+        `guess` (M, n_j) are joint positions close to those of the samples; forward
+        kinematics follow the samples before instead.
         """
         x, xd, xdd = states[:, 0], states[:, 1], states[:, 2]
         if self.coordinates == 'actuators':
-            found: PlatformMotion = self.model.motion_from_actuators(x, xd, xdd, guess)
+            found: PlatformMotion = self.model.motion_from_actuators(x, xd, xdd)
             return found
         rotation, omega, domega = rpy_motion(x[:, 3:], xd[:, 3:], xdd[:, 3:])
         motion = PlatformMotion(
