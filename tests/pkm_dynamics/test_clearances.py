@@ -118,7 +118,7 @@ def test_aperture_is_the_angle_from_home(model):
         ('clearance', {'clearance': 0.01}, {'yaw': 0.6}),
         ('aperture', {'aperture': 0.2}, {'roll': 0.3}),
         ('acceleration', {'acceleration': 0.05}, {'z': 0.05}),
-        ('force', {'force_uncertainty': 3.0}, {'z': 0.05}),
+        ('force', {'force_uncertainty': 9.0}, {'z': 0.05}),
     ],
 )
 def test_each_limit_is_found_and_named(model, constraint, options, motion):
