@@ -1,4 +1,4 @@
-"""Clearances and apertures against distances that are found another way."""
+"""Clearances against distances that are found another way, and limits of feasibility."""
 
 from pathlib import Path
 
@@ -87,29 +87,6 @@ def test_clearances_of_struts_and_platform(model):
             ends += [body.position[:, i], body.position[:, i] - 0.8 * axis]
         expected = [sampled_distance(*(e[k] for e in ends)) - 0.04 for k in range(3)]
         assert values == pytest.approx(expected, abs=4e-3)
-
-
-def test_aperture_is_the_angle_from_home(model):
-    distances = BodyDistances(model)
-    assert distances.joints == [f'leg{k}_top' for k in range(1, 7)]
-    home = model.home_position[None], model.home_rotation[None]
-    assert distances.apertures(model.home_joints[None], *home) == pytest.approx(0.0, abs=1e-7)
-    motion = wave(model, roll=0.3).motion(np.array([0.5]), model)
-    joints = model.joint_states(motion).positions
-    found = distances.apertures(joints, motion.position, motion.rotation)[0]
-    base = np.array([model.description.joint(f'leg{k}_alpha').origin.position for k in range(1, 7)])
-    top = np.array([c.child_origin.position for c in model.description.constraints])
-
-    def struts(position, rotation):
-        """Unit vectors from base joint to platform joint, in the platform's frame."""
-        along = position + top @ rotation.T - base
-        return (along / np.linalg.norm(along, axis=1)[:, None]) @ rotation
-
-    now, before = (
-        struts(motion.position[0], motion.rotation[0]),
-        struts(model.home_position, model.home_rotation),
-    )
-    assert found == pytest.approx(np.arccos(np.sum(now * before, axis=1)), abs=1e-6)
 
 
 @pytest.mark.parametrize(
