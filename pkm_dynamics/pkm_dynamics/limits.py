@@ -36,8 +36,8 @@ class LimitOptions:
     acceleration : float or (n_a,), optional
         Largest accelerations of the actuators [m/s^2, rad/s^2].
     aperture : float, optional
-        Largest aperture of spherical and universal closures [rad]; by default `workspace.aperture` of
-        the description, margin included.
+        Largest aperture of spherical and universal closures [rad]; by default
+        `workspace.aperture` of the description, margin included.
     clearance : float, optional
         Least distance between the bodies' collision shapes [m]; None: unchecked.
     force_uncertainty : float or (n_p, n_p)

@@ -77,8 +77,8 @@ def measure_design(model: ClosedChainModel, seconds: float, update: Update) -> d
     dict
         `unknowns`, `parameters`; `search`: time [s], criterion -ln det F, starts;
         `random`: best and median of feasible random motions; `same_start`: criterion and CPU
-        time [s] of ours and SLSQP from one start, `ratio` of the times to the value that
-        SLSQP reaches; `slsqp_reaches_ours`: whether it ever does.
+        time [s] of ours and SLSQP from one start, `slsqp_reaches_ours`: whether it finds as
+        good a motion at all, `ratio` of the times until then or until it was given up.
     """
     base = model.base_parameters(shared=True, reduced=True)
     problem = build_design_problem(
@@ -144,19 +144,15 @@ def _same_start(problem: DesignProblem, update: Update) -> dict[str, Any]:
             )  # fmt: skip
         except _Enough:
             pass
-    wanted = max(theirs.best(), ours.best())
+    wanted = ours.best()
+    reaches = bool(theirs.best() <= wanted)
+    after = theirs.reached(wanted) if reaches else theirs.notes[-1][0]
     return {
         'same_start': {
-            'ours': {'criterion': ours.best(), 'cpu_time': spent},
-            'slsqp': {
-                'criterion': theirs.best(),
-                'cpu_time': theirs.notes[-1][0],
-            },
-            'value': wanted,
-            'ours_after': ours.reached(wanted),
-            'slsqp_after': theirs.reached(wanted),
-            'ratio': theirs.reached(wanted) / ours.reached(wanted),
-            'slsqp_reaches_ours': bool(theirs.best() <= ours.best()),
+            'ours': {'criterion': wanted, 'cpu_time': ours.reached(wanted)},
+            'slsqp': {'criterion': theirs.best(), 'cpu_time': after},
+            'slsqp_reaches_ours': reaches,
+            'ratio': after / ours.reached(wanted),
         }
     }
 

@@ -28,6 +28,7 @@ __all__ = ['DesignSolution', 'solve_design_problem']
 Array = NDArray[np.float64]
 
 RANDOM_SHARE = 0.3  # of the starts; the others begin near the best that were found
+MOST_RANDOM = 8
 ROUND = 4  # starts at once, after the random ones
 BEST = 2  # results that a round begins near
 PERTURBATIONS = (0.3, 0.15)  # relative sizes, in turn
@@ -145,7 +146,7 @@ def _rounds(
     results: list[Improved],
 ) -> Iterator[list[Start]]:
     """Yield the starts of each round; `results` grows between them."""
-    first = max(int(np.ceil(RANDOM_SHARE * starts)), min(starts, 2))
+    first = min(max(int(np.ceil(RANDOM_SHARE * starts)), min(starts, 2)), MOST_RANDOM)
     batch = [Start(index) for index in range(first)]
     if initial is not None:
         batch.append(Start(starts, problem.unknowns(initial)))
