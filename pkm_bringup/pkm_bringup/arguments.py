@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from pkm_dynamics.trajectories import Trajectory
 
 ROBOT = 'library name (see `pkm robots`) or path of a .urdf or .xacro file'
-NAMED_TRAJECTORIES = ('circle', 'mirrored_circle', 'shipped')
+SHIPPED = 'shipped'
+DEFAULT_RAMP = 1.0  # [s]
 TRAJECTORY = (
-    'trajectory or excitation design file (.yaml), or one of circle (the inclined benchmark '
-    'circle), mirrored_circle, shipped (the excitation shipped for the robot)'
+    'trajectory or excitation design file (.yaml), samples (.csv: time [s] and x, y, z [m], '
+    'roll, pitch, yaw [rad] or the actuated joints [m, rad]), shipped (the excitation shipped for '
+    'the robot), or a preset such as circle or sine_x (see `pkm excite preset`)'
 )
 DATA = 'rosbag2 folder, .mcap, .db3, .csv or .npz file; positions [m, rad], efforts [N, N m], '
 DATA += 'currents [A]'
@@ -91,32 +93,50 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-def load_trajectory(text: str, model: ClosedChainModel) -> Trajectory:
-    """Return a named trajectory, or that of a file; it must be made for this robot.
+def load_trajectory(text: str, model: ClosedChainModel, any_robot: bool = False) -> Trajectory:
+    """Return a named trajectory, or that of a file.
+
+    Parameters
+    ----------
+    any_robot : bool
+        Whether a file that was made for another robot may be taken.
 
     Raises
     ------
     TrajectoryError
         The file is no trajectory, or belongs to another robot; or the name is unknown.
+    FeasibilityError
+        The preset of this name does not fit the robot.
     """
     from pkm_description.errors import TrajectoryError
-    from pkm_dynamics.trajectories import benchmark_circle
     from pkm_identification.excitation import load_excitation
 
     robot = model.description.name
-    if text in ('circle', 'mirrored_circle'):
-        if not model.platform_determines_joints:
-            raise TrajectoryError(
-                f"'{text}' needs a platform with six degrees of freedom; robot '{robot}' has "
-                f'{model.n_a}'
-            )
-        return benchmark_circle(model, mirrored=text == 'mirrored_circle')
-    trajectory = load_excitation(robot) if text == 'shipped' else read_trajectory(text)
-    if trajectory.robot and trajectory.robot != robot:
+    if text == SHIPPED:
+        return load_excitation(robot).ordered(model.actuated_joints)
+    path = Path(text)
+    if not path.is_file() and not path.suffix:
+        return named_preset(text, model)
+    trajectory = read_trajectory(text)
+    if trajectory.robot and trajectory.robot != robot and not any_robot:
         raise TrajectoryError(
             f"'{text}' was made for robot '{trajectory.robot}', not for '{robot}'"
         )
     return trajectory.ordered(model.actuated_joints)
+
+
+def named_preset(name: str, model: ClosedChainModel) -> Trajectory:
+    """Return a preset of the robot by its name; other names are errors with the valid ones."""
+    from pkm_description.errors import TrajectoryError
+    from pkm_dynamics.presets import preset, preset_names
+
+    names = preset_names(model)
+    if name not in names:
+        raise TrajectoryError(
+            f"there is no trajectory file '{name}' and no preset of that name; valid are a .yaml "
+            f'or .csv file, {SHIPPED}, {", ".join(names)}'
+        )
+    return preset(model, name)
 
 
 def read_trajectory(text: str) -> Trajectory:
@@ -128,10 +148,30 @@ def read_trajectory(text: str) -> Trajectory:
     path = Path(text)
     if not path.is_file():
         raise TrajectoryError(
-            f"there is no trajectory file '{text}'; valid are a .yaml file or "
-            f'{", ".join(NAMED_TRAJECTORIES)}'
+            f"there is no trajectory file '{text}'; valid are a .yaml or .csv file, {SHIPPED} or "
+            'the name of a preset'
         )
     return ExcitationDesign.load(path).trajectory if is_design(path) else load_file(path)
+
+
+def ramp_time_of(given: float | None, text: str, model: ClosedChainModel) -> float:
+    """Return the ramp [s] that was given, else that of the design, else one second."""
+    from pkm_identification.excitation import ExcitationDesign, excitation_path
+
+    if given is not None:
+        return given
+    path = excitation_path(model.description.name) if text == SHIPPED else Path(text)
+    if path.is_file() and is_design(path):
+        return float(ExcitationDesign.load(path).ramp_time)
+    return DEFAULT_RAMP
+
+
+def add_ramp_time(parser: argparse.ArgumentParser) -> None:
+    """Add the option --ramp-time."""
+    parser.add_argument(
+        '--ramp-time', type=positive,
+        help=f'from rest to full speed and back [s]; default: of the design, else {DEFAULT_RAMP:g}',
+    )  # fmt: skip
 
 
 def is_design(path: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_dynamics.tree_geometry import TreeGeometry
+from pkm_dynamics.tree_geometry import body_poses
 
 if TYPE_CHECKING:
     from pkm_dynamics.model import ClosedChainModel
@@ -98,9 +98,9 @@ def _rotations(
     model: ClosedChainModel, joints: Floats, position: Floats, rotation: Floats
 ) -> Floats:
     """Rotations (N, n_b + 1, 3, 3) of all bodies, the base last."""
-    geometry = TreeGeometry.build(model.tree_layout, joints, position, rotation)
+    _, turns = body_poses(model.tree_layout, joints, position, rotation)
     base = np.broadcast_to(np.eye(3), (len(joints), 1, 3, 3))
-    return np.concatenate([geometry.rotation, base], axis=1)
+    return np.concatenate([turns, base], axis=1)
 
 
 def _limits(model: ClosedChainModel, names: list[str]) -> Floats:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import KinematicsError, TrajectoryError
-from pkm_dynamics.limits import Limits
+from pkm_dynamics.limits import LimitOptions, Limits
 from pkm_dynamics.margins import FeasibilityReport, Margin
 from pkm_dynamics.trajectories import Execution
 
@@ -32,6 +32,10 @@ def check_feasibility(
     velocity_margin: float = 0.0,
     stroke_margin: float = 0.0,
     condition_limit: float | None = 1e3,
+    acceleration: ArrayLike | None = None,
+    aperture: float | None = None,
+    clearance: float | None = 0.0,
+    force_uncertainty: ArrayLike = 0.0,
     rate: float = 1000.0,
     time: Array | None = None,
 ) -> FeasibilityReport:
@@ -46,14 +50,9 @@ def check_feasibility(
         with `.duration` [s] and `.motion(t, model)`, which is sampled at `rate`.
     parameters : (n_p,), optional
         Parameters for the actuator forces; the nominal ones by default.
-    force_margin, velocity_margin : float
-        Fractions of the force and velocity limits that stay free.
-    stroke_margin : float
-        Fraction of each stroke, each passive joint's range and the workspace box that
-        stays free at either end, and of the largest tilt.
-    condition_limit : float, optional
-        Largest condition number of the scaled actuator Jacobian (see `conditioning`);
-        None leaves it unchecked.
+    force_margin, velocity_margin, stroke_margin, condition_limit, acceleration, aperture, \
+clearance, force_uncertainty
+        What stays free of the limits, and further limits; see `limits.LimitOptions`.
     rate : float
         Sampling rate [Hz].
     time : (N,), optional
@@ -69,16 +68,19 @@ def check_feasibility(
     TrajectoryError
         When the motion is empty or not finite, or an option makes no sense.
     """
-    for name, fraction, top in (
-        ('force_margin', force_margin, 1.0),
-        ('velocity_margin', velocity_margin, 1.0),
-        ('stroke_margin', stroke_margin, 0.5),
-    ):
-        if not 0.0 <= fraction < top:
-            raise TrajectoryError(f'{name} must lie in [0, {top}), not {fraction}')
+    options = LimitOptions(
+        force_margin,
+        velocity_margin,
+        stroke_margin,
+        condition_limit,
+        acceleration,
+        aperture,
+        clearance,
+        force_uncertainty,
+    )
     if not (np.isfinite(rate) and rate > 0.0):
         raise TrajectoryError(f'rate must be a positive number of Hz, not {rate}')
-    limits = Limits(model, force_margin, velocity_margin, stroke_margin, condition_limit)
+    limits = Limits(model, options)
     worst: dict[str, Margin] = {}
     samples, duration = 0, 0.0
     for instants, evaluate in _blocks(motion, model, rate, time):

@@ -2,38 +2,131 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from pkm_description.errors import TrajectoryError
+from pkm_dynamics.apertures import apertures_of_joints
+from pkm_dynamics.clearances import BodyDistances
 from pkm_dynamics.conditioning import jacobian_condition
 from pkm_dynamics.extrema import Extremum, largest, smallest
 from pkm_dynamics.margins import Margin
 
 Array = NDArray[np.float64]
-CONDITION_SAMPLES = 512  # per block: the conditioning changes slowly
+POSE_SAMPLES = 512  # per block for conditioning and distances: they change slowly
+DEVIATIONS = 3.0  # standard deviations of the forces that an uncertain model leaves free
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """How much of each limit stays free, and limits that no description holds.
+
+    Attributes
+    ----------
+    force_margin, velocity_margin : float
+        Fractions of the force and velocity limits that stay free.
+    stroke_margin : float
+        Fraction of each range that stays free at either end (strokes, passive joints,
+        workspace), of the largest tilt and of the largest aperture.
+    condition_limit : float, optional
+        Largest condition number of the scaled actuator Jacobian; None: unchecked.
+    acceleration : float or (n_a,), optional
+        Largest accelerations of the actuators [m/s^2, rad/s^2].
+    aperture : float, optional
+        Largest aperture of spherical and universal closures [rad]; by default
+        `workspace.aperture` of the description, margin included.
+    clearance : float, optional
+        Least distance between the bodies' collision shapes [m]; None: unchecked.
+    force_uncertainty : float or (n_p, n_p)
+        Relative error of the model's forces, or covariance of its standard parameters,
+        of which three standard deviations count.
+    """
+
+    force_margin: float = 0.0
+    velocity_margin: float = 0.0
+    stroke_margin: float = 0.0
+    condition_limit: float | None = 1e3
+    acceleration: ArrayLike | None = None
+    aperture: float | None = None
+    clearance: float | None = 0.0
+    force_uncertainty: ArrayLike = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name, fraction, top in (
+            ('force_margin', self.force_margin, 1.0),
+            ('velocity_margin', self.velocity_margin, 1.0),
+            ('stroke_margin', self.stroke_margin, 0.5),
+        ):
+            if not 0.0 <= fraction < top:
+                raise TrajectoryError(f'{name} must lie in [0, {top}), not {fraction}')
+        if self.acceleration is not None and not np.all(np.asarray(self.acceleration) > 0.0):
+            raise TrajectoryError(f'acceleration must be positive, not {self.acceleration}')
+        if self.aperture is not None and not 0.0 < self.aperture <= np.pi:
+            raise TrajectoryError(f'aperture must lie in (0, pi] rad, not {self.aperture}')
+        if self.clearance is not None and not np.isfinite(self.clearance):
+            raise TrajectoryError(f'clearance must be a distance in m, not {self.clearance}')
+        if not np.all(np.isfinite(np.asarray(self.force_uncertainty, dtype=float))):
+            raise TrajectoryError('force_uncertainty must be finite')
+
+
+def acceleration_limit(model: Any, options: LimitOptions) -> Array:
+    """Return the acceleration limits (n_a,) of the actuators, infinite without any."""
+    value = np.inf if options.acceleration is None else options.acceleration
+    try:
+        return np.array(np.broadcast_to(np.asarray(value, dtype=float), (model.n_a,)))
+    except ValueError:
+        raise TrajectoryError(
+            f'acceleration must be one number or {model.n_a}, got {np.shape(value)}'
+        ) from None
+
+
+def aperture_limits(model: Any, options: LimitOptions) -> tuple[list[str], Array]:
+    """Return the joints that have an aperture and their limits (n,) [rad], infinite without."""
+    home = model.home_joints[None], model.home_position[None], model.home_rotation[None]
+    found = apertures_of_joints(model, *home)
+    if options.aperture is not None:
+        return list(found.names), np.full(len(found.names), float(options.aperture))
+    return list(found.names), found.limits * (1.0 - options.stroke_margin)
+
+
+def force_allowance(model: Any, options: LimitOptions, regressor: Any, forces: Array) -> Array:
+    """Return what an uncertain model may be wrong by (N, n_a) [N, N m].
+
+    `regressor` is a function without arguments that gives the regressor (N, n_a, n_p).
+    """
+    uncertainty = np.asarray(options.force_uncertainty, dtype=float)
+    if uncertainty.ndim == 0:
+        return np.asarray(float(uncertainty) * np.abs(forces))
+    if uncertainty.shape != (model.n_p, model.n_p):
+        raise TrajectoryError(
+            f'force_uncertainty must be a fraction or a covariance ({model.n_p}, {model.n_p}) of '
+            f'the standard parameters, got {uncertainty.shape}'
+        )
+    rows = regressor()
+    variance = np.einsum('tap,pq,taq->ta', rows, uncertainty, rows, optimize=True)
+    return np.asarray(DEVIATIONS * np.sqrt(np.maximum(variance, 0.0)))
 
 
 class Limits:
     """The limits of one robot, safety margins included."""
 
-    def __init__(
-        self,
-        model: Any,
-        force_margin: float,
-        velocity_margin: float,
-        stroke_margin: float,
-        condition_limit: float | None,
-    ) -> None:
-        self.model = model
-        self.condition_limit = condition_limit
+    def __init__(self, model: Any, options: LimitOptions) -> None:
+        self.model, self.options = model, options
+        self.condition_limit = options.condition_limit
+        stroke_margin, velocity_margin = options.stroke_margin, options.velocity_margin
+        self.acceleration = acceleration_limit(model, options)
+        self.joints, self.apertures = aperture_limits(model, options)
+        self.distances = BodyDistances(model)
         actuated = set(model.actuated_joints)
         span = np.asarray(model.upper) - np.asarray(model.lower)
         inset = stroke_margin * np.where(np.isfinite(span), span, 0.0)
         self.lower, self.upper = model.lower + inset, model.upper - inset
         self.velocity = np.asarray(model.velocity_limit) * (1.0 - velocity_margin)
-        self.force = np.asarray(model.force_limit) * (1.0 - force_margin)
+        self.force = np.asarray(model.force_limit) * (1.0 - options.force_margin)
         joints = [model.description.joint(name) for name in model.joint_names]
         self.units = {j.name: 'm' if j.type == 'prismatic' else 'rad' for j in joints}
         self.passive = [i for i, j in enumerate(joints) if j.name not in actuated]
@@ -64,8 +157,14 @@ class Limits:
         found = self.stroke_margins(actuators.positions, time)
         speed = [f'{unit}/s' for unit in units]
         found += _magnitude('velocity', actuators.velocities, self.velocity, names, speed, time)
+        speed = [f'{unit}/s^2' for unit in units]
+        pushed = actuators.accelerations
+        found += _magnitude('acceleration', pushed, self.acceleration, names, speed, time)
         effort = ['N' if unit == 'm' else 'N m' for unit in units]
-        found += _magnitude('force', forces, self.force, names, effort, time)
+        allowance = force_allowance(model, self.options, lambda: model.regressor(motion), forces)
+        high, low = forces + allowance, forces - allowance
+        extrema = largest(high, self.force, time), smallest(low, -self.force, time)
+        found += _keep('force', extrema, names, effort)
         passive, units = self.passive_names, [self.units[name] for name in self.passive_names]
         found += _range(
             'joint',
@@ -78,7 +177,7 @@ class Limits:
         speed = [f'{unit}/s' for unit in units]
         rates = joints.velocities[:, self.passive]
         found += _magnitude('joint_velocity', rates, self.passive_velocity, passive, speed, time)
-        return found + self._conditioning(motion, time)
+        return found + self._conditioning(motion, time) + self._distances(motion, joints, time)
 
     def stroke_margins(self, positions: Array, time: Array) -> list[Margin]:
         """Return the worst margins of actuator positions (N, n_a)."""
@@ -94,7 +193,7 @@ class Limits:
         return found + _keep('tilt', (upper,), ['platform'], ['rad'])
 
     def _conditioning(self, motion: Any, time: Array) -> list[Margin]:
-        every = max(len(time) // CONDITION_SAMPLES, 1)
+        every = max(len(time) // POSE_SAMPLES, 1)
         condition = None
         if self.condition_limit is not None:
             condition = jacobian_condition(self.model, motion[::every])
@@ -103,6 +202,22 @@ class Limits:
         limit = np.array([self.condition_limit])
         closest = largest(condition[:, None], limit, time[::every])
         return _keep('conditioning', (closest,), ['platform'], [''])
+
+    def _distances(self, motion: Any, joints: Any, time: Array) -> list[Margin]:
+        every = max(len(time) // POSE_SAMPLES, 1)
+        state = joints.positions[::every], motion.position[::every], motion.rotation[::every]
+        found: list[Margin] = []
+        if np.any(np.isfinite(self.apertures)):
+            angles = apertures_of_joints(self.model, *state).angles
+            widest = largest(angles, self.apertures, time[::every])
+            found += _keep('aperture', (widest,), self.joints, ['rad'] * len(self.joints))
+        names = self.distances.pairs
+        if names and self.options.clearance is not None:
+            gaps = self.distances.clearances(*state)
+            limit = np.full(len(names), self.options.clearance)
+            closest = smallest(gaps, limit, time[::every])
+            found += _keep('clearance', (closest,), names, ['m'] * len(names))
+        return found
 
 
 def _range(

@@ -16,8 +16,8 @@ class Margin:
     Attributes
     ----------
     constraint : str
-        `stroke`, `velocity`, `force`, `joint`, `joint_velocity`, `workspace`, `tilt`,
-        `conditioning` or `kinematics`.
+        `stroke`, `velocity`, `acceleration`, `force`, `joint`, `joint_velocity`,
+        `workspace`, `tilt`, `aperture`, `clearance`, `conditioning` or `kinematics`.
     margin : float
         Distance to the limit in `unit`, negative beyond it.
     value, limit : float

@@ -127,7 +127,7 @@ class TreeGeometry:
         position : (N, 3) [m], rotation : (N, 3, 3)
             Of the platform; used where it floats.
         """
-        places, turns = _poses(layout, joints, position, rotation)
+        places, turns = body_poses(layout, joints, position, rotation)
         screws = _screws(layout, places, turns)
         direction, arm, wrench = _rows(layout.tree, places, turns)
         jacobian = layout.row_sign * (wrench @ screws.transpose(0, 2, 1))
@@ -224,10 +224,13 @@ def solve_rows(jacobian: Floats, chosen: Integers, right: Floats, free: Floats) 
         ) from error
 
 
-def _poses(
+def body_poses(
     layout: TreeLayout, joints: Floats, position: Floats, rotation: Floats
 ) -> tuple[Floats, Floats]:
-    """Positions (N, n_b, 3) and rotations (N, n_b, 3, 3), level by level."""
+    """Positions (N, n_b, 3) and rotations (N, n_b, 3, 3) of the bodies, level by level.
+
+    Parameters as those of `TreeGeometry.build`.
+    """
     tree, n = layout.tree, len(joints)
     places, turns = np.empty((n, tree.n_b, 3)), np.empty((n, tree.n_b, 3, 3))
     values = np.zeros((n, tree.n_b))

@@ -11,6 +11,7 @@ from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
+from pkm_bringup.console import print_note
 from pkm_bringup.processes import ProcessError
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import Trajectory
@@ -76,23 +77,36 @@ def excite(
         goal = Excite.Goal(
             trajectory=to_message(trajectory), periods=periods, ramp_time=ramp_time, bag=bag
         )
-        sent = client.send_goal_async(goal, feedback_callback=lambda message: update(
-            message.feedback.phase, float(message.feedback.fraction)))  # fmt: skip
+        sent = client.send_goal_async(
+            goal, feedback_callback=lambda message: update(*_shown(message.feedback))
+        )
         if not wait(sent.done, timeout) or not sent.result().accepted:
             raise ExciteError(f"'{server}' did not accept the goal")
         ended = sent.result().get_result_async()
         try:
             wait(ended.done)
         except KeyboardInterrupt:
-            update('canceling', None)
+            update('canceling: the robot comes to rest on its path', None)
             sent.result().cancel_goal_async()
-            wait(ended.done, timeout)
+            if wait(ended.done, timeout):
+                result = ended.result().result
+                print_note(f"'{server}' has stopped: {result.error_msg or 'canceled'}")
+            else:
+                print_note(f"'{server}' has not confirmed the stop within {timeout:g} s")
             raise
         return _outcome(ended.result().result)
     finally:
         executor.shutdown(timeout_sec=1.0)
         node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _shown(feedback: Any) -> tuple[str, float]:
+    """Return phase, detail and time left as one text, and the fraction done."""
+    text = ': '.join(part for part in (feedback.phase, feedback.detail) if part)
+    if feedback.time_left > 0.0:
+        text += f', {feedback.time_left:.0f} s left'
+    return text, float(feedback.fraction)
 
 
 def _outcome(result: Any) -> dict[str, Any]:

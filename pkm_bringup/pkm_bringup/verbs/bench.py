@@ -10,7 +10,8 @@ from typing import Any
 from pkm_bringup.arguments import add_json, count, load_model, positive
 from pkm_bringup.console import Update, print_json, print_table, progress
 
-PARTS = ('step', 'model', 'library', 'loop', 'lockstep')
+PARTS = ('step', 'model', 'library', 'loop', 'lockstep', 'design')
+ON_REQUEST = ('design',)  # takes minutes
 SAMPLES = 10_000  # of the batches
 SPEED = 0.3  # [m/s] of the circle: times do not depend on it, lost cycles hurt less
 
@@ -27,7 +28,8 @@ def add_parser(subparsers: Any) -> None:
         '--only', action='append', choices=PARTS, metavar='PART',
         help='repeatable; step: one feedforward + PD step offline; model: inverse dynamics and '
         'regressor beside other engines; library: the same for every library robot; loop: the '
-        '1 kHz loop on ROS 2; lockstep: lockstep steps through ROS 2; default: all',
+        '1 kHz loop on ROS 2; lockstep: lockstep steps through ROS 2; design: search of an '
+        'excitation beside SLSQP (minutes); default: all but design',
     )  # fmt: skip
     parser.add_argument(
         '--duration', type=positive, default=10.0,
@@ -36,6 +38,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         '--steps', type=count, default=5000, help='offline controller steps [1]; default: 5000'
     )
+    parser.add_argument(
+        '--search-time', type=positive, default=60.0,
+        help='search of the excitation [s]; default: 60',
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -44,7 +50,7 @@ def run(arguments: Any) -> int:
     """Measure and print."""
     from pkm_bringup.bench.machine import load_average, machine_facts
 
-    parts = arguments.only or PARTS
+    parts = arguments.only or [part for part in PARTS if part not in ON_REQUEST]
     result: dict[str, Any] = {'robot': arguments.robot, 'machine': machine_facts()}
     with progress('benchmark') as update:
         update('reading the robot; the first run compiles')
@@ -85,6 +91,10 @@ def _measure(part: str, arguments: Any, model: Any, trajectory: Any, update: Upd
         from pkm_bringup.bench.model_cost import measure_library
 
         return measure_library(report)
+    if part == 'design':
+        from pkm_bringup.bench.design_search import measure_design
+
+        return measure_design(model, arguments.search_time, report)
     from pkm_bringup.nodes.bench_client import measure_free_running, measure_lockstep
 
     measure = measure_free_running if part == 'loop' else measure_lockstep
@@ -127,6 +137,8 @@ def _print(result: dict[str, Any]) -> None:
         _print_library(result['library'])
     if 'loop' in result:
         _print_loop(result['loop'])
+    if 'design' in result:
+        _print_design(result['design'])
     if 'lockstep' in result:
         lockstep = result['lockstep']
         out(
@@ -160,6 +172,23 @@ def _print_model(model: dict[str, Any]) -> None:
         rows,
     )  # fmt: skip
     sys.stdout.write(f'\nimport of pkm_dynamics, fresh process: {model["import"]:.2f} s\n')
+
+
+def _print_design(design: dict[str, Any]) -> None:
+    search, same = design['search'], design['same_start']
+    sys.stdout.write(
+        f'\nd-optimal excitation, {design["unknowns"]} unknowns, {design["parameters"]} '
+        f'parameters, one second at 1 kHz: -ln det F\n'
+        f'search of {search["duration"]:.1f} s, {search["starts"]} starts: '
+        f'{search["criterion"]:.2f} (period {search["period"]:.3f} s)\n'
+        f'random feasible motions: best {design["random"]["best"]:.2f}, median '
+        f'{design["random"]["median"]:.2f}\n'
+        f'from one start, CPU time: ours {same["ours"]["criterion"]:.2f} in '
+        f'{same["ours"]["cpu_time"]:.2f} s; SLSQP with finite differences '
+        f'{same["slsqp"]["criterion"]:.2f} in {same["slsqp"]["cpu_time"]:.2f} s: '
+        f'{"" if same["slsqp_reaches_ours"] else "not there after "}{same["ratio"]:.0f} times as '
+        f'long\n'
+    )
 
 
 def _print_library(robots: dict[str, dict[str, Any]]) -> None:

@@ -1,17 +1,23 @@
-"""`pkm excite`: show, check, design and run excitation trajectories."""
+"""`pkm excite`: presets, design, figures, check and run of excitation trajectories."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pkm_bringup.verbs import excite_check, excite_design, excite_run, excite_show
+from pkm_bringup.verbs import (
+    excite_check,
+    excite_design,
+    excite_preset,
+    excite_run,
+    excite_show,
+)
 
-SUBVERBS = (excite_show, excite_check, excite_design, excite_run)
+SUBVERBS = (excite_preset, excite_design, excite_show, excite_check, excite_run)
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the verb and its subverbs."""
-    text = 'show, check, design or run an excitation trajectory'
+    text = 'make, design, show, check or run an excitation trajectory'
     parser = subparsers.add_parser('excite', help=text, description=text)
     actions = parser.add_subparsers(title='verbs', metavar='VERB', required=True, dest='action')
     for subverb in SUBVERBS:

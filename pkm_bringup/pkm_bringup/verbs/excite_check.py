@@ -8,27 +8,25 @@ from typing import Any
 from pkm_bringup.arguments import (
     TRAJECTORY,
     add_json,
+    add_ramp_time,
     add_robot,
     load_model,
     load_trajectory,
-    positive,
+    ramp_time_of,
 )
-from pkm_bringup.console import print_json, progress
+from pkm_bringup.console import print_json, print_note, progress
 from pkm_bringup.verbs.excite_show import print_margins
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the subverb."""
-    text = 'check a motion, with approach and ramps, against every limit of a robot'
+    text = 'check any motion, with approach and ramps, against every limit of any robot'
     parser = subparsers.add_parser(
         'check', help=text, description=f'{text}; exit status 1 where it breaks one'
     )
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
-    parser.add_argument(
-        '--ramp-time', type=positive, default=1.0,
-        help='from rest to full speed and back [s]; default: 1',
-    )  # fmt: skip
+    add_ramp_time(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -40,12 +38,17 @@ def run(arguments: Any) -> int:
     with progress('checking') as update:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
-        trajectory = load_trajectory(arguments.file, model)
+        trajectory = load_trajectory(arguments.file, model, any_robot=True)
         update('the motion')
-        report = check_run(model, trajectory, arguments.ramp_time, start=True)
+        ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
+        report = check_run(model, trajectory, ramp, start=True)
+    robot = model.description.name
+    if trajectory.robot not in ('', robot):
+        print_note(f"'{arguments.file}' was made for robot '{trajectory.robot}', not for '{robot}'")
     rows = margin_rows(report)
     if arguments.json:
-        print_json({'feasible': report.feasible, 'message': report.message, 'margins': rows})
+        content = {'robot': robot, 'feasible': report.feasible, 'message': report.message}
+        print_json(content | {'margins': rows})
     else:
         print_margins(rows)
         sys.stdout.flush()

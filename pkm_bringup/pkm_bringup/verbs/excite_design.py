@@ -2,73 +2,156 @@
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
+from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import add_json, add_robot, count, load_model, positive
-from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.arguments import (
+    add_json,
+    add_robot,
+    count,
+    is_design,
+    load_model,
+    positive,
+)
+from pkm_bringup.console import print_json, print_note, print_table
 
-CRITERIA = ('d_optimal', 'a_optimal', 'e_optimal', 'condition_number')
+CRITERIA = (
+    'd_optimal', 'a_optimal', 'e_optimal', 'condition_number', 'condition_number_scaled',
+)  # fmt: skip
+NOISES = ('unit', 'simulated')
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the subverb."""
     text = 'design a Fourier trajectory that identifies a robot well within its limits'
-    parser = subparsers.add_parser('design', help=text, description=text)
+    parser = subparsers.add_parser(
+        'design',
+        help=text,
+        description=f'{text}. A terminal shows the best criterion while it falls. The first Ctrl-C '
+        'ends the search and keeps the best that was found (exit status 130).',
+    )
     add_robot(parser)
     parser.add_argument(
         '--output', required=True, metavar='FILE', help='design to write (.yaml), SI units; '
         'must not exist',
     )  # fmt: skip
     parser.add_argument(
-        '--criterion', choices=CRITERIA, default='d_optimal',
-        help='what is minimised, in SI units; default: d_optimal',
+        '--criterion', type=_criterion, default='d_optimal', metavar='NAME[=WEIGHT,...]',
+        help=f'what is minimised, in SI units: {", ".join(CRITERIA)}, or a mix such as '
+        'd_optimal=1,condition_number=0.5 of their logarithms [1]; default: d_optimal',
     )  # fmt: skip
     parser.add_argument(
         '--harmonics', type=count, default=5, help='of each coordinate [1]; default: 5'
     )
+    parser.add_argument('--period', type=positive, help='[s]; default: free, found by the search')
     parser.add_argument(
-        '--period', type=positive, help='[s]; default: what strokes, speeds and forces suggest'
-    )
+        '--noise', choices=NOISES, default='unit',
+        help='of the forces: unit variance, or the covariance of the simulated robot [N^2]',
+    )  # fmt: skip
     parser.add_argument(
-        '--starts', type=count, default=2, help='optimised starts [1]; default: 2'
-    )
+        '--prior', metavar='FILE',
+        help='design (.yaml) or identified model of earlier runs, to whose information this one '
+        'adds',
+    )  # fmt: skip
+    parser.add_argument('--initial', metavar='FILE', help='trajectory or design to start from')
+    _add_limits(parser)
+    parser.add_argument('--starts', type=_whole, default=8, help='optimised starts [1]; default: 8')
     parser.add_argument(
         '--iterations', type=count, default=60, help='steps of each start [1]; default: 60'
     )
     parser.add_argument(
-        '--candidates', type=count, default=40,
-        help='random trajectories that starts are taken from [1]; default: 40',
+        '--candidates', type=count, default=5,
+        help='random trajectories that a start is the best of [1]; default: 5',
     )  # fmt: skip
     parser.add_argument('--seed', type=int, default=0, help='of the search [1]; default: 0')
+    parser.add_argument(
+        '--workers', type=count, help='processes [1]; default: one a core; no effect on the result'
+    )
+    parser.add_argument(
+        '--plot', metavar='PICTURE',
+        help='picture to write (.png, .svg, .pdf): motion, margins, expected standard deviations; '
+        'must not exist',
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run)
 
 
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    for name, text in (
+        ('force-margin', 'fraction of the force limits left free [1]; default: 0.25'),
+        ('velocity-margin', 'fraction of the velocity limits left free [1]; default: 0.05'),
+        ('stroke-margin', 'fraction of each range left free at either end [1]; default: 0.04'),
+        ('force-uncertainty', 'relative error of the nominal forces [1]; default: 0'),
+        ('acceleration', 'largest of any actuator [m/s^2, rad/s^2]; default: no limit'),
+        ('aperture', "largest of spherical joints [rad]; default: the description's"),
+        ('clearance', 'least distance of struts and platform [m]; default: 0.005'),
+    ):
+        parser.add_argument(f'--{name}', type=_not_negative, help=text)
+
+
 def run(arguments: Any) -> int:
     """Design, save, print the figures."""
-    from pkm_bringup.outputs import check_output
-    from pkm_identification.excitation import design_excitation
+    from pkm_bringup.design_view import design_view, stop_on_interrupt
+    from pkm_bringup.excitation_figures import plot_excitation
+    from pkm_bringup.outputs import check_output, write_output
+    from pkm_dynamics.simulation import PlantEffects
+    from pkm_identification.excitation import DesignLimits, design_excitation, load_excitation
 
     output = check_output(arguments.output, ('.yaml', '.yml'))
-    with progress('designing') as update:
-        update('reading the robot; the first run compiles')
+    plot = arguments.plot and check_output(Path(arguments.plot), ('.png', '.svg', '.pdf'))
+    given = {
+        item.name: getattr(arguments, item.name)
+        for item in dataclasses.fields(DesignLimits)
+        if getattr(arguments, item.name, None) is not None
+    }
+    with (
+        stop_on_interrupt('the best design so far is kept') as interrupted,
+        design_view('designing') as tell,
+    ):
+        tell('reading the robot; the first run compiles', None, float('nan'))
         model = load_model(arguments.robot)
-        update('base parameters')
+        noise = None
+        if arguments.noise == 'simulated':
+            noise = PlantEffects.from_description(model.description).force_covariance
+        tell('base parameters', None, float('nan'))
         design = design_excitation(
             model,
             arguments.criterion,
             arguments.harmonics,
             arguments.period,
+            noise_covariance=noise,
+            limits=DesignLimits(**given),
+            prior=_prior(arguments.prior, model),
+            initial=load_excitation(Path(arguments.initial)) if arguments.initial else None,
             starts=arguments.starts,
             iterations=arguments.iterations,
             candidates=arguments.candidates,
             seed=arguments.seed,
-            progress=update,
+            workers=arguments.workers,
+            progress=tell,
+            cancel=interrupted,
         )
-    design.save(output)
-    figures = {
-        name: value for name, value in design.figures.items() if isinstance(value, int | float)
-    }
+        design.save(output)
+        if plot:
+            tell('drawing', None, float('nan'))
+            write_output(
+                plot,
+                lambda path: plot_excitation(
+                    model, design.trajectory, path, design.figures['standard_deviation']
+                ),
+            )
+    _print(arguments, design, output)
+    if plot:
+        print_note(f"wrote '{plot}'")
+    cancelled = bool(design.origin.get('cancelled'))
+    if cancelled:
+        print_note('interrupted: this is the best that was found until then')
+    return 130 if cancelled else 0
+
+
+def _print(arguments: Any, design: Any, output: Path) -> None:
     if arguments.json:
         print_json(
             {
@@ -76,11 +159,56 @@ def run(arguments: Any) -> int:
                 'ramp_time': design.ramp_time,
                 'figures': design.figures,
                 'margins': design.margins,
+                'cancelled': bool(design.origin.get('cancelled')),
                 'output': str(output),
             }
         )
-        return 0
+        return
+    figures = {
+        name: value for name, value in design.figures.items() if isinstance(value, int | float)
+    }
     rows = [('period [s]', design.period), ('ramp time [s]', design.ramp_time)]
     print_table(('figure', 'value'), [*rows, *figures.items()])
     print_note(f"wrote '{output}'")
-    return 0
+
+
+def _prior(path: str | None, model: Any) -> Any:
+    """Return the design or the identified model of a file."""
+    from pkm_identification import load_result
+    from pkm_identification.excitation import ExcitationDesign
+
+    if path is None:
+        return None
+    if Path(path).is_file() and is_design(Path(path)):
+        return ExcitationDesign.load(path)
+    return load_result(path, model)
+
+
+def _criterion(text: str) -> str | dict[str, float]:
+    """Return a name, or a mix NAME=WEIGHT,NAME=WEIGHT; as argparse's `type`."""
+    parts = [part.partition('=') for part in text.split(',')]
+    for name, _, _ in parts:
+        if name not in CRITERIA:
+            raise argparse.ArgumentTypeError(
+                f"criterion '{name}' is unknown; valid are {', '.join(CRITERIA)}"
+            )
+    if len(parts) == 1 and not parts[0][1]:
+        return text
+    weights = {name: positive(weight or '1') for name, _, weight in parts}
+    if len(weights) < len(parts):
+        raise argparse.ArgumentTypeError(f"'{text}' names a criterion twice")
+    return weights
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f'{text} is not a whole number >= 0')
+    return value
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not 0.0 <= value < float('inf'):
+        raise argparse.ArgumentTypeError(f'{text} is not a number >= 0')
+    return value

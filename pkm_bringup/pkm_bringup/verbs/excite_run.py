@@ -9,11 +9,13 @@ from typing import Any
 from pkm_bringup.arguments import (
     TRAJECTORY,
     add_json,
+    add_ramp_time,
     add_robot,
     count,
     load_model,
     load_trajectory,
     positive,
+    ramp_time_of,
 )
 from pkm_bringup.console import print_json, print_note, print_table, progress
 
@@ -21,7 +23,9 @@ from pkm_bringup.console import print_json, print_note, print_table, progress
 def add_parser(subparsers: Any) -> None:
     """Add the subverb."""
     text = 'run and record a trajectory: a goal of the excitation server'
-    parser = subparsers.add_parser('run', help=text, description=text)
+    parser = subparsers.add_parser(
+        'run', help=text, description=f'{text}. Ctrl-C cancels it: the robot stops on its path.'
+    )
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
     parser.add_argument(
@@ -30,10 +34,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         '--periods', type=count, default=10, help='periods at full speed [1]; default: 10'
     )
-    parser.add_argument(
-        '--ramp-time', type=positive, default=1.0,
-        help='from rest to full speed and back [s]; default: 1',
-    )  # fmt: skip
+    add_ramp_time(parser)
     parser.add_argument(
         '--server', default='excitation_server', metavar='NODE',
         help='node that serves the action; default: excitation_server',
@@ -62,7 +63,7 @@ def run(arguments: Any) -> int:
         outcome = excite(
             trajectory,
             arguments.periods,
-            arguments.ramp_time,
+            ramp_time_of(arguments.ramp_time, arguments.file, model),
             str(bag),
             arguments.server,
             arguments.timeout,

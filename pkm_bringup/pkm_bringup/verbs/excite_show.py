@@ -10,6 +10,7 @@ from pkm_bringup.arguments import (
     TRAJECTORY,
     add_json,
     add_robot,
+    count,
     load_model,
     load_trajectory,
 )
@@ -32,9 +33,12 @@ def add_parser(subparsers: Any) -> None:
     add_robot(parser)
     parser.add_argument(
         '--plot', metavar='PICTURE',
-        help='picture to write (.png, .svg, .pdf): positions [m, rad], velocities [m/s, rad/s], '
-        'forces [N, N m]; must not exist',
+        help='picture to write (.png, .svg, .pdf): motion, margins, expected standard deviations; '
+        'must not exist',
     )  # fmt: skip
+    parser.add_argument(
+        '--periods', type=count, default=1, help='that are recorded [1]; default: 1'
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -62,11 +66,12 @@ def run(arguments: Any) -> int:
             'coordinates': trajectory.coordinates,
             'duration': trajectory.duration,
             'harmonics': getattr(trajectory, 'harmonics', None),
+            'periods': arguments.periods,
             'figures': None,
             'reason': '',
         }
         try:
-            content['figures'] = excitation_figures(model, trajectory)
+            content['figures'] = excitation_figures(model, trajectory, arguments.periods)
         except EstimationError as error:
             content['reason'] = str(error)
         update('margins')
@@ -74,7 +79,8 @@ def run(arguments: Any) -> int:
         content |= {'feasible': report.feasible, 'margins': margin_rows(report)}
         if plot:
             update('drawing')
-            write_output(plot, lambda path: plot_excitation(model, trajectory, path))
+            deviations = (content['figures'] or {}).get('standard_deviation')
+            write_output(plot, lambda path: plot_excitation(model, trajectory, path, deviations))
     if arguments.json:
         print_json(content)
     else:
@@ -95,12 +101,16 @@ def _print(content: dict[str, Any]) -> None:
         out(f'no figures: {content["reason"]}\n\n')
     else:
         rows = [(label, figures[key]) for key, label in CRITERIA.items()]
-        print_table((f'{figures["parameters"]} parameters, SI units', 'one run at 1 kHz'), rows)
+        runs = 'one run' if content['periods'] == 1 else f'{content["periods"]} runs'
+        print_table((f'{figures["parameters"]} parameters, SI units', f'{runs} at 1 kHz'), rows)
         out('\n')
         deviations = figures['standard_deviation'].items()
         print_table(
-            ('parameter', 'standard deviation for 1 N of noise', 'unit'),
-            [(name, value, figures['units'][name]) for name, value in deviations],
+            ('parameter', 'standard deviation for 1 N of noise', 'nominal', 'unit'),
+            [
+                (name, value, figures['nominal'][name], figures['units'][name])
+                for name, value in deviations
+            ],
         )
         out('\n')
     print_margins(content['margins'])

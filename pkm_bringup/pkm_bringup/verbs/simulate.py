@@ -9,10 +9,11 @@ from pkm_bringup.arguments import (
     ROBOT,
     TRAJECTORY,
     add_json,
+    add_ramp_time,
     count,
     load_model,
     load_trajectory,
-    positive,
+    ramp_time_of,
 )
 from pkm_bringup.console import print_json, print_note, print_table, progress
 
@@ -37,10 +38,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         '--periods', type=count, default=10, help='periods at full speed [1]; default: 10'
     )
-    parser.add_argument(
-        '--ramp-time', type=positive, default=1.0,
-        help='from rest to full speed and back [s]; default: 1',
-    )  # fmt: skip
+    add_ramp_time(parser)
     parser.add_argument('--seed', type=int, default=0, help='seed of the noise [1]; default: 0')
     parser.add_argument(
         '--effects', choices=EFFECTS, default='all',
@@ -71,7 +69,7 @@ def run(arguments: Any) -> int:
             model,
             trajectory,
             arguments.periods,
-            ramp_time=arguments.ramp_time,
+            ramp_time=ramp_time_of(arguments.ramp_time, arguments.trajectory, model),
             effects=effects_of(model.description, arguments.effects),
             feedforward=feedforward_of(model, arguments.feedforward),
             seed=arguments.seed,

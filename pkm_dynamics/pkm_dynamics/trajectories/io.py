@@ -13,6 +13,7 @@ from pkm_description.errors import TrajectoryError
 from pkm_dynamics.new_file import write_new_text
 from pkm_dynamics.trajectories.base import Trajectory
 from pkm_dynamics.trajectories.circle import CircleTrajectory
+from pkm_dynamics.trajectories.csv_samples import read_csv
 from pkm_dynamics.trajectories.fourier import FourierTrajectory
 from pkm_dynamics.trajectories.point_to_point import PointToPoint
 from pkm_dynamics.trajectories.sampled import SampledTrajectory
@@ -75,7 +76,7 @@ def dump_trajectory(trajectory: Trajectory) -> str:
 
 
 def load_trajectory(path: str | Path) -> Trajectory:
-    """Read a trajectory from a YAML file.
+    """Read a trajectory from a YAML file, or samples from a CSV file (see `read_csv`).
 
     Raises
     ------
@@ -86,6 +87,8 @@ def load_trajectory(path: str | Path) -> Trajectory:
     try:
         if path.stat().st_size > MAX_FILE_SIZE:
             raise TrajectoryError(f'{path}: larger than {MAX_FILE_SIZE} bytes')
+        if path.suffix.lower() == '.csv':
+            return read_csv(path)
         data = yaml.safe_load(path.read_text(encoding='utf-8'))
     except OSError as error:
         raise TrajectoryError(f'{path}: cannot be read ({error.strerror})') from None

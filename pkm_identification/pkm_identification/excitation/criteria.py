@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
-from pkm_description.errors import EstimationError
+from pkm_description.errors import EstimationError, TrajectoryError
 
 Array = NDArray[np.float64]
 Criterion = Callable[[Array], tuple[float, Array]]
@@ -62,6 +62,16 @@ def condition_number(W: Array) -> tuple[float, Array]:
     return top + bottom, (U * ((top_slope - bottom_slope) / s)) @ Vt
 
 
+def condition_number_scaled(W: Array) -> tuple[float, Array]:
+    """Return the same for columns of unit length, and the gradient."""
+    lengths = np.linalg.norm(W, axis=0)
+    if lengths.min() <= 0.0:
+        return np.inf, np.zeros_like(W)
+    unit = W / lengths
+    value, slope = condition_number(unit)
+    return value, (slope - unit * np.sum(slope * unit, axis=0)) / lengths
+
+
 def _smooth_largest(values: Array) -> tuple[float, Array]:
     """Smooth upper bound of the largest entry, and its gradient."""
     top = values.max()
@@ -74,7 +84,32 @@ CRITERIA: Mapping[str, Criterion] = {
     'a_optimal': a_optimal,
     'e_optimal': e_optimal,
     'condition_number': condition_number,
+    'condition_number_scaled': condition_number_scaled,
 }
+
+
+def normalised_weights(criterion: str | Mapping[str, float]) -> dict[str, float]:
+    """Return {criterion: weight} of a name or a mix; refuses what is unknown or not positive."""
+    mix = {criterion: 1.0} if isinstance(criterion, str) else dict(criterion)
+    if not mix:
+        raise TrajectoryError('an empty mix of criteria optimises nothing')
+    for name, weight in mix.items():
+        if name not in CRITERIA:
+            raise TrajectoryError(
+                f"criterion '{name}' is unknown; valid are {', '.join(sorted(CRITERIA))}"
+            )
+        if not (np.isfinite(weight) and weight > 0.0):
+            raise TrajectoryError(f"the weight of criterion '{name}' must be positive")
+    return {name: float(weight) for name, weight in mix.items()}
+
+
+def mixed(weights: Mapping[str, float], W: Array) -> tuple[float, Array]:
+    """Return the weighted sum of criteria, each a logarithm, and its gradient."""
+    value, gradient = 0.0, np.zeros_like(W)
+    for name, weight in weights.items():
+        part, slope = CRITERIA[name](W)
+        value, gradient = value + weight * part, gradient + weight * slope
+    return value, gradient
 
 
 def figures(W: Array) -> dict[str, float]:

@@ -8,28 +8,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_description.errors import EstimationError, TrajectoryError
+from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.limits import LimitOptions
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
 from pkm_identification.excitation.constraints import DesignLimits
-from pkm_identification.excitation.criteria import figures, standard_deviations
-from pkm_identification.excitation.excitation_design import RAMP_TIME, ExcitationDesign
-from pkm_identification.excitation.problem import DesignProblem, check_names
-from pkm_identification.excitation.search import (
-    DesignSolution,
-    Progress,
-    repair_dense,
-    solve_design_problem,
+from pkm_identification.excitation.criteria import (
+    figures,
+    normalised_weights,
+    standard_deviations,
 )
+from pkm_identification.excitation.excitation_design import RAMP_TIME, ExcitationDesign
+from pkm_identification.excitation.information import prior_information, whitening_of
+from pkm_identification.excitation.monitor import Cancel, Progress
+from pkm_identification.excitation.preflight import (
+    require_home,
+    require_information,
+    require_period,
+    require_samples,
+    shortest_period,
+)
+from pkm_identification.excitation.problem import DesignProblem, DesignTask
+from pkm_identification.excitation.search import DesignSolution, solve_design_problem
+from pkm_identification.result import IdentificationResult
 
 Array = NDArray[np.float64]
 LONGEST_RAMP = 16.0  # [s]
+PERIOD_FACTOR = 4.0  # of the suggested period, either way, where the period is free
+SAMPLES_PER_OSCILLATION = 4.0  # of the highest harmonic, at least
 
 
 def design_excitation(
     model: Any,
-    criterion: str = 'd_optimal',
+    criterion: str | Mapping[str, float] = 'd_optimal',
     harmonics: int = 5,
     period: float | None = None,
     *,
@@ -38,102 +50,149 @@ def design_excitation(
     limits: DesignLimits | None = None,
     shared: bool = True,
     reduced: bool | str = True,
+    prior: ArrayLike | ExcitationDesign | IdentificationResult | None = None,
+    measuring_time: float | None = None,
     initial: FourierTrajectory | ExcitationDesign | None = None,
-    starts: int = 2,
+    starts: int = 8,
     iterations: int = 60,
-    candidates: int = 40,
+    candidates: int = 5,
     seed: int = 0,
+    workers: int | None = None,
     progress: Progress | None = None,
+    cancel: Cancel | None = None,
 ) -> ExcitationDesign:
     """Design a periodic trajectory that identifies the base parameters well.
 
     Parameters
     ----------
     model : ClosedChainModel
-    criterion : str
-        `d_optimal`, `a_optimal`, `e_optimal` or `condition_number` (SI units).
+    criterion : str or {str: weight}
+        `d_optimal`, `a_optimal`, `e_optimal`, `condition_number` (SI units),
+        `condition_number_scaled` (columns of unit length), or a weighted sum of their
+        logarithms.
     harmonics : int
         Of each coordinate. Platform coordinates where the platform has six degrees of
         freedom, actuator coordinates elsewhere.
     period : float, optional
-        [s]; by default what strokes, speeds and forces of the robot suggest.
+        [s]; one more unknown by default. The criterion is then that of a fixed
+        `measuring_time`, so that a longer period is no gain in itself.
     sampling_rate : float
         Of the figures [Hz].
     noise_covariance : (n_a, n_a), optional
         Covariance of the force noise of one sample [N^2]; unit variance by default.
     limits : DesignLimits, optional
-        Margins to the robot's limits.
-    shared, reduced : bool
+        Margins to the robot's limits, and further limits.
+    shared, reduced : bool, bool or str
         Which base parameters; see `ClosedChainModel.base_parameters`.
+    prior : (n, n), ExcitationDesign or IdentificationResult, optional
+        Information of earlier runs, to which this design adds (sequential design).
+    measuring_time : float, optional
+        Planned length of the record [s], which weighs the motion against the prior; one
+        period by default (the suggested one where it is free).
     initial : FourierTrajectory or ExcitationDesign, optional
-        A further start; with `starts` 0 the only one.
+        A further start, also with fewer harmonics; with `starts` 0 the only one.
     starts, iterations, candidates : int
-        Optimised starts, steps of each, random trajectories that starts are taken from.
+        Optimised starts, steps of each, random motions that a start is the best of.
     seed : int
-        Of the random trajectories; the result depends on nothing else.
+        Of everything random; the result depends on nothing else, in particular not on
+        `workers`.
+    workers : int, optional
+        Parallel processes; one a core by default, none with a single start.
     progress : callable, optional
-        Gets (what, fraction).
+        Gets (what, fraction, seconds left).
+    cancel : callable or threading.Event, optional
+        When it is set (or returns true), the search ends; the best so far is returned and
+        `origin['cancelled']` is true.
 
     Raises
     ------
     TrajectoryError
         For an unknown criterion or options that make no sense.
     FeasibilityError
-        When no informative motion keeps the limits.
+        When limits, harmonics or period cannot be met, with the nearest that can; when no
+        informative motion keeps the limits; when cancelled before one was found.
     UnderactuatedError
         When a degree of freedom of the robot has no drive.
     """
     require_drives(model, 'an excitation')
-    _check_options(
-        criterion, harmonics, period, sampling_rate, starts, iterations, candidates,
-        initial is not None,
+    weights = normalised_weights(criterion)
+    _check_counts(
+        harmonics=(harmonics, 1), starts=(starts, 0 if initial is not None else 1),
+        iterations=(iterations, 1), candidates=(candidates, 1), workers=(workers or 1, 1),
     )  # fmt: skip
+    _check_positive(period=period, sampling_rate=sampling_rate, measuring_time=measuring_time)
     base = model.base_parameters(shared=shared, reduced=reduced)
-    coordinates = 'platform' if model.platform_determines_joints else 'actuators'
-    period = suggested_period(model, harmonics) if period is None else float(period)
     problem = build_design_problem(
         model,
         base,
-        criterion,
+        weights,
         harmonics,
         period,
         limits or DesignLimits(),
-        whitening_of(noise_covariance, model.n_a),
-        coordinates,
+        noise_covariance=noise_covariance,
+        sampling_rate=sampling_rate,
+        measuring_time=measuring_time,
+        prior=prior_information(prior, base.names),
     )
-    if isinstance(initial, ExcitationDesign):
-        initial = initial.trajectory
     solution = solve_design_problem(
         problem,
         starts=starts,
         candidates=candidates,
         iterations=iterations,
         seed=seed,
-        initial=initial,
+        initial=initial.trajectory if isinstance(initial, ExcitationDesign) else initial,
+        workers=workers,
         progress=progress,
+        cancel=cancel,
     )
-    return finished_design(problem, solution, sampling_rate, {'seed': int(seed)})
+    options = {'seed': int(seed), 'starts': int(starts), 'candidates': int(candidates)}
+    design = finished_design(problem, solution, sampling_rate, options)
+    if progress is not None:
+        progress('done', 1.0, 0.0)
+    return design
 
 
 def build_design_problem(
     model: Any,
     base: Any,
-    criterion: str,
+    weights: Mapping[str, float],
     harmonics: int,
-    period: float,
+    period: float | None,
     limits: DesignLimits,
-    whitening: Array,
-    coordinates: str,
+    *,
+    noise_covariance: ArrayLike | None = None,
+    sampling_rate: float = 1000.0,
+    measuring_time: float | None = None,
+    prior: Array | None = None,
 ) -> DesignProblem:
-    """Return the problem, refusing what cannot be identified with so few samples."""
-    problem = DesignProblem(
-        model, base, criterion, harmonics, period, limits, whitening, coordinates
+    """Return the problem, refusing what no search can fulfil; see `design_excitation`."""
+    suggested = suggested_period(model, harmonics)
+    shortest = SAMPLES_PER_OSCILLATION * harmonics / sampling_rate
+    free = (
+        max(suggested / PERIOD_FACTOR, shortest),
+        max(suggested * PERIOD_FACTOR, shortest),
     )
-    if problem.samples * model.n_a < base.rank:
-        needed = int(np.ceil(base.rank * harmonics / (problem.samples * model.n_a)))
+    if period is not None and period < shortest:
         raise TrajectoryError(
-            f'{base.rank} parameters need more than {harmonics} harmonics; at least {needed}'
+            f'{harmonics} harmonics of {period:g} s are too fast for {sampling_rate:g} Hz: the '
+            f'period must be at least {shortest:g} s, or the rate {shortest / period:.3g} times'
         )
+    first = max(suggested, shortest) if period is None else float(period)
+    task = DesignTask(
+        weights,
+        harmonics,
+        first,
+        free if period is None else None,
+        limits,
+        whitening_of(noise_covariance, model.n_a),
+        sampling_rate * (measuring_time or first),
+        prior,
+    )
+    require_samples(model, base.rank, task, sampling_rate)
+    problem = DesignProblem(model, base, task)
+    require_home(model, problem.options)
+    require_period(model, task, problem.options)
+    require_information(problem)
     return problem
 
 
@@ -141,47 +200,68 @@ def finished_design(
     problem: DesignProblem,
     solution: DesignSolution,
     sampling_rate: float,
-    origin: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> ExcitationDesign:
-    """Check a solution densely with its ramps, shrink it if need be, and add its figures."""
-    model = problem.model
-    trajectory = problem.trajectory(repair_dense(problem, solution.z))
+    """Add ramps, margins and figures to a solution that was checked densely."""
+    model, trajectory = problem.model, solution.trajectory
     ramp = RAMP_TIME
-    while not problem.check(Execution(trajectory, 1, ramp)).feasible:
+    while not (report := problem.check(Execution(trajectory, 1, ramp))).feasible:
         ramp *= 2.0
         if ramp > LONGEST_RAMP:
-            report = problem.check(Execution(trajectory, 1, ramp))
-            raise EstimationError(f'no feasible ramp was found: {report.message}')
-    report = check_feasibility(model, trajectory, condition_limit=problem.condition_limit)
+            raise FeasibilityError(f'no feasible ramp was found: {report.message}')
+    limits = problem.limits
+    report = check_feasibility(
+        model,
+        trajectory,
+        condition_limit=problem.options.condition_limit,
+        acceleration=limits.acceleration,
+        aperture=limits.aperture,
+    )
+    W = whitened_regressor(problem, trajectory, sampling_rate)
     return ExcitationDesign(
         trajectory,
-        problem.criterion,
-        design_figures(problem, trajectory, sampling_rate),
+        next(iter(problem.task.weights)) if len(problem.task.weights) == 1
+        else dict(problem.task.weights),
+        design_figures(problem, W, trajectory.period, sampling_rate),
         {name: margin.to_dict() for name, margin in report.margins.items()},
         ramp,
         {
-            **origin,
+            **options,
             'iterations': int(solution.iterations),
             'start_objectives': [float(v) for v in solution.start_objectives],
-            'limits': {name: float(value) for name, value in vars(problem.limits).items()},
+            'random_objectives': [float(v) for v in solution.random_objectives],
+            'cancelled': solution.cancelled,
+            'limits': limits.to_dict(),
         },
         model,
-    )
+        W.T @ W,
+        problem.task.prior,
+    )  # fmt: skip
+
+
+def whitened_regressor(
+    problem: DesignProblem, trajectory: FourierTrajectory, sampling_rate: float
+) -> Array:
+    """Return W (m, n) of one period of the robot as described."""
+    samples = max(int(round(trajectory.period * sampling_rate)), 1)
+    motion = trajectory.motion(np.arange(samples) / sampling_rate, problem.model)
+    W = np.einsum('ab,tbn->tan', problem.task.whitening, problem.base.regressor(motion))
+    return np.asarray(W.reshape(-1, W.shape[2]))
 
 
 def design_figures(
-    problem: DesignProblem, trajectory: FourierTrajectory, sampling_rate: float
+    problem: DesignProblem, W: Array, period: float, sampling_rate: float
 ) -> dict[str, Any]:
-    """Return all criteria of one period of the robot as described."""
-    samples = max(int(round(problem.period * sampling_rate)), 1)
-    motion = trajectory.motion(np.arange(samples) / sampling_rate, problem.model)
-    W = np.einsum('ab,tbn->tan', problem.whitening, problem.base.regressor(motion))
-    W = W.reshape(-1, W.shape[2])
-    deviations = standard_deviations(W)
+    """Return all criteria of one period of the robot as described, the prior included."""
+    rows = W if problem.prior_rows is None else np.concatenate([W, problem.prior_rows])
+    deviations = standard_deviations(rows)
+    values = figures(rows)
+    own = values['d_optimal'] if problem.prior_rows is None else -np.linalg.slogdet(W.T @ W)[1]
     return {
-        **figures(W),
+        **values,
+        'd_optimal_per_second': float(own + problem.base.rank * np.log(period)),
         'parameters': int(problem.base.rank),
-        'samples': samples,
+        'samples': len(W) // problem.model.n_a,
         'sampling_rate': float(sampling_rate),
         'standard_deviation': {
             name: float(value) for name, value in zip(problem.base.names, deviations, strict=True)
@@ -189,56 +269,19 @@ def design_figures(
     }
 
 
-def whitening_of(noise_covariance: ArrayLike | None, n_a: int) -> Array:
-    """Return W (n_a, n_a) with W^T W the inverse of the covariance (by triangular solve)."""
-    if noise_covariance is None:
-        return np.eye(n_a)
-    covariance = np.asarray(noise_covariance, dtype=float)
-    if covariance.shape != (n_a, n_a) or not np.all(np.isfinite(covariance)):
-        raise TrajectoryError(f'noise_covariance must be ({n_a}, {n_a}) and finite')
-    try:
-        factor = np.linalg.cholesky(0.5 * (covariance + covariance.T))
-    except np.linalg.LinAlgError:
-        raise TrajectoryError('noise_covariance is not positive definite') from None
-    return np.asarray(np.linalg.solve(factor, np.eye(n_a)))
-
-
 def suggested_period(model: Any, harmonics: int) -> float:
     """Return a period [s] at which strokes, speeds and forces are used to similar degrees."""
-    span = np.asarray(model.upper) - np.asarray(model.lower)
-    amplitude = 0.25 * np.where(np.isfinite(span), span, 0.5)
-    times = [2.0 * np.pi * amplitude / np.asarray(model.velocity_limit)]
-    rest = np.zeros((1, model.n_a))
-    home = np.asarray(model.home_actuators)[None]
-    still = model.inverse_dynamics(model.motion_from_actuators(home, rest, rest))[0]
-    pushed = model.inverse_dynamics(model.motion_from_actuators(home, rest, rest + 1.0))[0]
-    left = np.maximum(np.asarray(model.force_limit) - np.abs(still), 1e-9)
-    inertia = np.maximum(np.abs(pushed - still), 1e-9)
-    times.append(2.0 * np.pi * np.sqrt(amplitude * inertia / left))
-    longest = max(float(np.max(t)) for t in times)
+    longest, _ = shortest_period(model, LimitOptions(), 0.25)
     return float(np.clip(np.ceil(14.0 * harmonics * longest) / 10.0, 0.5, 60.0))
 
 
-def _check_options(
-    criterion: str,
-    harmonics: int,
-    period: float | None,
-    sampling_rate: float,
-    starts: int,
-    iterations: int,
-    candidates: int,
-    has_initial: bool,
-) -> None:
-    check_names(criterion)
-    for name, value in (
-        ('harmonics', harmonics),
-        ('starts', starts),
-        ('iterations', iterations),
-        ('candidates', candidates),
-    ):
-        least = 0 if name == 'starts' and has_initial else 1
-        if int(value) != value or value < least:
+def _check_counts(**counts: tuple[int, int]) -> None:
+    for name, (value, least) in counts.items():
+        if isinstance(value, bool) or int(value) != value or value < least:
             raise TrajectoryError(f'{name} must be a whole number >= {least}, not {value!r}')
-    for name, number in (('period', period), ('sampling_rate', sampling_rate)):
+
+
+def _check_positive(**numbers: float | None) -> None:
+    for name, number in numbers.items():
         if number is not None and not (np.isfinite(number) and number > 0.0):
             raise TrajectoryError(f'{name} must be positive, not {number!r}')

@@ -1,10 +1,10 @@
-"""The design problem: criterion and limits as functions of Fourier coefficients."""
+"""The design problem: criterion and limits as functions of Fourier coefficients and period."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,21 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import KinematicsError, TrajectoryError
+from pkm_dynamics.clearances import BodyDistances
 from pkm_dynamics.conditioning import has_singularities, reciprocal_condition
 from pkm_dynamics.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.rotations import rotation_to_rpy
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation.constraints import ConstraintTable, DesignLimits
-from pkm_identification.excitation.criteria import CRITERIA
-from pkm_identification.excitation.sensitivities import Samples, evaluate, linearise, motion_of
+from pkm_identification.excitation.criteria import mixed
+from pkm_identification.excitation.samples import Evaluator, Samples
+from pkm_identification.excitation.sensitivities import linearise
 
 Array = NDArray[np.float64]
 
 ROTATION_SCALE = 0.25  # [rad]
+PERIOD_SCALE = 0.3  # of the logarithm of the period
 NEAR = 0.5  # constraints closer than this to their limits enter the linearised problem
 SAMPLES_PER_HARMONIC = 12
 FEWEST_SAMPLES = 48
 SMOOTHING = 5.0  # samples over which Coulomb friction changes sign
+RIDGE = 1e-10  # of the information that is typical of a parameter, in place of none
 
 
 @dataclass(frozen=True)
@@ -49,177 +53,309 @@ class Linearisation:
     jacobian: Array
 
 
-class DesignProblem:
-    """Criterion and aggregated limits of a Fourier trajectory of one robot.
+@dataclass(frozen=True)
+class DesignTask:
+    """What is asked for.
 
-    The unknowns z (n_c * (1 + 2 harmonics)) are offsets from home and amplitudes,
-    each divided by a typical size; z = 0 is rest at home.
+    Attributes
+    ----------
+    weights : mapping
+        {criterion: weight}.
+    harmonics : int
+    period : float
+        [s]; of the first guess where it is free.
+    period_range : (float, float) or None
+        Least and largest period [s]; None: fixed.
+    limits : DesignLimits
+    whitening : (n_a, n_a)
+        Multiplies the rows of each sample, W^T W the inverse noise covariance.
+    samples : float
+        Measured samples that the criterion is for, however long the period.
+    prior : (n, n) or None
+        Information that is there already.
+    """
+
+    weights: Mapping[str, float]
+    harmonics: int
+    period: float
+    period_range: tuple[float, float] | None
+    limits: DesignLimits
+    whitening: Array
+    samples: float
+    prior: Array | None = None
+
+
+class DesignProblem:
+    """Criterion and limits of a Fourier trajectory of one robot.
+
+    The unknowns z are offsets from home and amplitudes (n_c * (1 + 2 harmonics)), each
+    divided by a typical size, and the logarithm of the period where it is free; z = 0 is
+    rest at home.
 
     Parameters
     ----------
     model, base
         The robot and the base parameters to be identified.
-    criterion : str
-        Key of `CRITERIA`.
-    harmonics, period
-        Of the series.
-    limits : DesignLimits
-    whitening : (n_a, n_a)
-        Multiplies the rows of each sample, W^T W the inverse noise covariance.
-    coordinates : 'platform' or 'actuators'
+    task : DesignTask
     """
 
-    def __init__(
-        self,
-        model: Any,
-        base: Any,
-        criterion: str,
-        harmonics: int,
-        period: float,
-        limits: DesignLimits,
-        whitening: Array,
-        coordinates: str,
-    ) -> None:
-        self.model, self.base, self.criterion = model, base, criterion
-        self.harmonics, self.period, self.limits = harmonics, period, limits
-        self.whitening, self.coordinates = whitening, coordinates
-        if coordinates == 'platform':
+    def __init__(self, model: Any, base: Any, task: DesignTask) -> None:
+        self.model, self.base, self.task = model, base, task
+        self.harmonics, self.limits = task.harmonics, task.limits
+        self.coordinates = 'platform' if model.platform_determines_joints else 'actuators'
+        span = np.asarray(model.upper) - np.asarray(model.lower)
+        if self.coordinates == 'platform':
             self.home = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
-            stroke = _typical(np.asarray(model.upper) - np.asarray(model.lower), 0.4)
-            self.scale = np.array([0.25 * stroke] * 3 + [ROTATION_SCALE] * 3)
+            self.scale = np.array([0.25 * _typical(span, 0.4)] * 3 + [ROTATION_SCALE] * 3)
         else:
             self.home = np.asarray(model.home_actuators, dtype=float)
-            span = np.asarray(model.upper) - np.asarray(model.lower)
             self.scale = 0.25 * np.where(np.isfinite(span), span, _typical(span, 1.0))
         self.n_c = len(self.home)
-        self.size = self.n_c * (1 + 2 * harmonics)
-        self.samples = max(SAMPLES_PER_HARMONIC * harmonics, FEWEST_SAMPLES)
-        self.basis = self._basis(np.arange(self.samples) * period / self.samples)
-        self.condition_limit = limits.condition_factor * _home_condition(model)
-        self._table = ConstraintTable(model, limits, self.condition_limit)
-        self.tightening: Array = np.zeros(self._table.count)
-        self.smooth = self._smoothed()
+        self.shape = (self.n_c, 1 + 2 * task.harmonics)
+        self.free = task.period_range is not None
+        self.size = self.shape[0] * self.shape[1] + self.free
+        self.options = task.limits.options(_home_condition(model))
+        self._distances = BodyDistances(model)
+        self._table = ConstraintTable(model, self.options, self._distances)
+        self.tightening: Array = np.zeros(self.constraint_count)
+        self.ridge = np.zeros(base.rank)
+        self.prior_rows = _factor(task.prior, base.rank)
+        self._set_grid(max(SAMPLES_PER_HARMONIC * task.harmonics, FEWEST_SAMPLES))
+        self._evaluator = self._evaluator_of(self._smoothed())
 
-    def _basis(self, time: Array) -> Array:
-        """Value and two derivatives of offset, sines and cosines: (M, 3, 1 + 2h)."""
+    @property
+    def constraint_count(self) -> int:
+        """Number of limits, each of which holds at all samples."""
+        return self._table.count + 2 * self.free
+
+    def _set_grid(self, samples: int) -> None:
+        """Value and two derivatives of offset, sines and cosines by phase: (M, 3, 1 + 2h)."""
+        self.samples = samples
         order = np.arange(1, self.harmonics + 1)
-        w = 2.0 * np.pi * order / self.period
-        sine, cosine = np.sin(np.outer(time, w)) / order, np.cos(np.outer(time, w)) / order
-        zero, one = np.zeros((len(time), 1)), np.ones((len(time), 1))
-        return np.stack(
-            [
-                np.concatenate([one, sine, cosine], axis=1),
-                np.concatenate([zero, w * cosine, -w * sine], axis=1),
-                np.concatenate([zero, -(w**2) * sine, -(w**2) * cosine], axis=1),
-            ],
-            axis=1,
+        angle = np.outer(np.arange(samples) * 2.0 * np.pi / samples, order)
+        sine, cosine = np.sin(angle) / order, np.cos(angle) / order
+        zero, one = np.zeros((samples, 1)), np.ones((samples, 1))
+        rows = (
+            [one, sine, cosine],
+            [zero, order * cosine, -order * sine],
+            [zero, -(order**2) * sine, -(order**2) * cosine],
+        )
+        self.basis = np.stack([np.concatenate(row, axis=1) for row in rows], axis=1)
+
+    def _evaluator_of(self, model: Any) -> Evaluator:
+        return Evaluator(
+            model, self.base, self.coordinates, self.options, self._distances, self._table.fields
         )
 
     def unsmoothed(self) -> DesignProblem:
         """Return the problem of the robot as described, on the same grid."""
-        exact = copy.copy(self)
-        exact.smooth = self.model
-        exact.tightening = self.tightening.copy()
-        return exact
+        return self.refined(1)
 
     def refined(self, factor: int) -> DesignProblem:
         """Return the problem of the robot as described on a finer grid, not tightened."""
         fine = copy.copy(self)
-        fine.smooth = self.model
-        fine.samples = self.samples * factor
-        fine.basis = self._basis(np.arange(fine.samples) * self.period / fine.samples)
+        fine._evaluator = self._evaluator_of(self.model)
+        fine._set_grid(self.samples * factor)
         fine.tightening = np.zeros_like(self.tightening)
         return fine
 
-    def states(self, z: Array) -> Array:
-        """Return (M, 3, n_c) states along one period."""
-        coefficients = z.reshape(self.n_c, -1) * self.scale[:, None]
-        states = np.einsum('tob,ib->toi', self.basis, coefficients)
-        states[:, 0] += self.home
-        return states
+    def tightened(self, by: Array) -> DesignProblem:
+        """Return the problem with limits (C,) moved inwards."""
+        tight = copy.copy(self)
+        tight.tightening = by
+        return tight
+
+    def regularised(self, reference: Array) -> DesignProblem:
+        """Return the problem whose singular information is made up for by a little of each.
+
+        `reference` (n_z,) is a motion that shows what size of information is typical.
+        """
+        rows = self._rows(self.evaluate(reference))
+        lengths = np.linalg.norm(rows, axis=0)
+        typical = np.median(lengths[lengths > 0.0]) if np.any(lengths > 0.0) else 1.0
+        regular = copy.copy(self)
+        regular.ridge = np.sqrt(RIDGE) * np.maximum(lengths, 1e-3 * typical)
+        return regular
+
+    # -- unknowns ------------------------------------------------------------------
+
+    def split(self, z: Array) -> tuple[Array, float]:
+        """Return amplitudes (n_c, 1 + 2h) [m, rad] and period [s] of the unknowns."""
+        count = self.shape[0] * self.shape[1]
+        period = self.task.period
+        if self.free:
+            period *= float(np.exp(PERIOD_SCALE * z[count]))
+        return z[:count].reshape(self.shape) * self.scale[:, None], period
+
+    def joined(self, amplitudes: Array, period: float) -> Array:
+        """Return the unknowns of amplitudes (n_c, 1 + 2h) and, where it is free, a period."""
+        z = (amplitudes / self.scale[:, None]).ravel()
+        return np.append(z, np.log(period / self.task.period) / PERIOD_SCALE) if self.free else z
+
+    def shrunk(self, z: Array, factor: float) -> Array:
+        """Return the same motion with smaller amplitudes about home."""
+        amplitudes, period = self.split(z)
+        return self.joined(factor * amplitudes, period)
+
+    def slowed(self, z: Array, factor: float) -> Array:
+        """Return the same path in a longer period, where it is free and its bound allows."""
+        if self.task.period_range is None:
+            return z
+        amplitudes, period = self.split(z)
+        return self.joined(amplitudes, min(factor * period, self.task.period_range[1]))
 
     def trajectory(self, z: Array) -> FourierTrajectory:
         """Return the trajectory of the unknowns."""
-        amplitude = z.reshape(self.n_c, -1) * self.scale[:, None]
-        order = np.arange(1, self.harmonics + 1)
-        h = self.harmonics
+        amplitudes, period = self.split(z)
+        order, h = np.arange(1, self.harmonics + 1), self.harmonics
+        actuators = list(self.model.actuated_joints) if self.coordinates == 'actuators' else None
         return FourierTrajectory(
-            self.period,
-            self.home + amplitude[:, 0],
-            amplitude[:, 1 : 1 + h] / order,
-            amplitude[:, 1 + h :] / order,
+            period,
+            self.home + amplitudes[:, 0],
+            amplitudes[:, 1 : 1 + h] / order,
+            amplitudes[:, 1 + h :] / order,
             coordinates=self.coordinates,
-            coordinate_names=(
-                None if self.coordinates == 'platform' else list(self.model.actuated_joints)
-            ),
+            coordinate_names=actuators,
             robot=self.model.description.name,
         )
 
     def unknowns(self, trajectory: FourierTrajectory) -> Array:
-        """Return z of a trajectory with the same harmonics, for a warm start."""
-        if trajectory.sine.shape != (self.n_c, self.harmonics):
+        """Return z of a trajectory of at most as many harmonics, for a warm start."""
+        given = trajectory.sine.shape
+        if given[0] != self.n_c or given[1] > self.harmonics:
             raise TrajectoryError(
-                f'a start needs {self.n_c} coordinates and {self.harmonics} harmonics, '
-                f'got {trajectory.sine.shape}'
+                f'a start needs {self.n_c} coordinates and at most {self.harmonics} harmonics, '
+                f'got {given}'
             )
-        order = np.arange(1, self.harmonics + 1)
+        if trajectory.coordinates != self.coordinates:
+            raise TrajectoryError(
+                f"a start needs '{self.coordinates}' coordinates, not '{trajectory.coordinates}'"
+            )
+        order, missing = np.arange(1, given[1] + 1), ((0, 0), (0, self.harmonics - given[1]))
         parts = [
             (trajectory.offset - self.home)[:, None],
-            trajectory.sine * order,
-            trajectory.cosine * order,
+            np.pad(trajectory.sine * order, missing),
+            np.pad(trajectory.cosine * order, missing),
         ]
-        return np.asarray((np.concatenate(parts, axis=1) / self.scale[:, None]).ravel())
+        period = trajectory.period
+        if self.task.period_range is not None:
+            period = float(np.clip(period, *self.task.period_range))
+        return self.joined(np.concatenate(parts, axis=1), period)
+
+    def states(self, z: Array) -> Array:
+        """Return (M, 3, n_c) states along one period."""
+        amplitudes, period = self.split(z)
+        w = 2.0 * np.pi / period
+        states = np.einsum('tob,ib->toi', self.basis, amplitudes)
+        states *= np.array([1.0, w, w * w])[:, None]
+        states[:, 0] += self.home
+        return states
+
+    # -- criterion and limits ------------------------------------------------------
+
+    def evaluate(self, z: Array) -> Samples:
+        """Return what the model says along the motion; raises KinematicsError."""
+        return self._evaluator.evaluate(self.states(z))
 
     def value(self, z: Array) -> tuple[float, float]:
         """Return the criterion and the worst constraint value over all samples."""
         try:
-            samples = evaluate(self.smooth, self.base, self.coordinates, self.states(z))
+            samples = self.evaluate(z)
         except KinematicsError:
             return np.inf, np.inf
-        values = self._table.values(samples) + self.tightening
-        return CRITERIA[self.criterion](self._stack(samples))[0], float(values.max())
+        return self._criterion(samples)[0], float(self._worst(samples, z).max())
 
     def constraints(self, z: Array) -> Array:
         """Return the worst value of each constraint over the samples (C,)."""
         try:
-            samples = evaluate(self.smooth, self.base, self.coordinates, self.states(z))
+            return self._worst(self.evaluate(z), z)
         except KinematicsError:
-            return np.full(self._table.count, np.inf)
-        return np.asarray(self._table.values(samples).max(axis=0) + self.tightening)
+            return np.full(self.constraint_count, np.inf)
+
+    def geometric_excess(self, z: Array) -> float:
+        """Return the worst value of the limits that no longer period can help."""
+        worst = self.constraints(z)[: self._table.count]
+        return float(worst[self._table.geometric].max(initial=-np.inf))
 
     def linearise(self, z: Array) -> Linearisation:
         """Return criterion and near constraints at z with their derivatives."""
-        samples, local = linearise(self.smooth, self.base, self.coordinates, self.states(z))
-        value, slope = CRITERIA[self.criterion](self._stack(samples))
-        slope = slope.reshape(samples.regressor.shape)
-        slope = np.einsum('ab,tan->tbn', self.whitening, slope)
-        values = self._table.values(samples) + self.tightening
-        rows, columns = np.nonzero(values > -NEAR)
-        gradient = np.zeros((self.n_c, self.basis.shape[2]))
-        jacobian = np.zeros((len(rows), *gradient.shape))
-        for order, i, derivative in local:
-            basis = self.basis[:, order] * self.scale[i]
-            gradient[i] += np.einsum('tan,tan->t', slope, derivative.regressor) @ basis
-            slopes = self._table.slopes(derivative)[rows, columns]
-            jacobian[:, i] += slopes[:, None] * basis[rows]
-        return Linearisation(
-            value, gradient.ravel(), values[rows, columns], jacobian.reshape(len(rows), -1)
-        )
+        states = self.states(z)
+        found: list[tuple[float, Array]] = []
 
-    def _stack(self, samples: Samples) -> Array:
-        W = np.einsum('ab,tbn->tan', self.whitening, samples.regressor)
+        def slope_of(samples: Samples) -> Array:
+            found[:] = found or [self._criterion(samples)]
+            return found[0][1]
+
+        samples, local = linearise(self._evaluator, states, slope_of)
+        value = found[0][0]
+        values = self._table.values(samples) + self.tightening[: self._table.count]
+        rows, columns = np.nonzero(values > -NEAR)
+        w = 2.0 * np.pi / self.split(z)[1]
+        count = self.shape[0] * self.shape[1]
+        gradient = np.zeros(self.shape)
+        jacobian = np.zeros((len(rows), self.size))
+        by_amplitude = jacobian[:, :count].reshape(len(rows), *self.shape)
+        by_period, time_slopes = 0.0, np.zeros(len(rows))
+        for order, i, derivative in local:
+            basis = self.basis[:, order] * (self.scale[i] * w**order)
+            along = derivative.regressor
+            gradient[i] += along @ basis
+            slopes = self._table.slopes(derivative)[rows, columns]
+            by_amplitude[:, i] += slopes[:, None] * basis[rows]
+            if self.free and order:  # d/dlog w of (x, xd, xdd) is (0, xd, 2 xdd)
+                speed = -PERIOD_SCALE * order * states[:, order, i]
+                by_period += float(along @ speed)
+                time_slopes += slopes * speed[rows]
+        total = gradient.ravel()
+        jacobian[:, :count] = by_amplitude.reshape(len(rows), count)
+        near = values[rows, columns]
+        if self.free:
+            total = np.append(total, by_period)
+            jacobian[:, count] = time_slopes
+            bounds = np.zeros((2, self.size))
+            bounds[:, count] = 1.0, -1.0
+            near = np.concatenate([near, self._period_excess(z)])
+            jacobian = np.concatenate([jacobian, bounds])
+        return Linearisation(value, total, near, jacobian)
+
+    def _worst(self, samples: Samples, z: Array) -> Array:
+        worst = self._table.values(samples).max(axis=0) + self.tightening[: self._table.count]
+        return np.concatenate([worst, self._period_excess(z)]) if self.free else worst
+
+    def _period_excess(self, z: Array) -> Array:
+        """Values (2,) of the bounds on the logarithm of the period, in units of the unknown."""
+        assert self.task.period_range is not None
+        low, high = np.log(np.array(self.task.period_range) / self.task.period) / PERIOD_SCALE
+        return np.array([z[-1] - high, low - z[-1]])
+
+    def _rows(self, samples: Samples) -> Array:
+        """Whitened regressor (M n_a, n) for the number of samples that the criterion is for."""
+        size = np.sqrt(self.task.samples / self.samples)
+        W = np.einsum('ab,tbn->tan', size * self.task.whitening, samples.regressor)
         return np.asarray(W.reshape(-1, W.shape[2]))
+
+    def information_rows(self, z: Array) -> Array:
+        """Return W (m, n) whose W^T W is the information along z and that of the prior."""
+        rows = self._rows(self.evaluate(z))
+        return rows if self.prior_rows is None else np.concatenate([rows, self.prior_rows])
+
+    def _criterion(self, samples: Samples) -> tuple[float, Array]:
+        """Value, and gradient with respect to the regressor (M, n_a, n)."""
+        rows = self._rows(samples)
+        parts = [rows]
+        if self.prior_rows is not None:
+            parts.append(self.prior_rows)
+        if np.any(self.ridge):
+            parts.append(np.diag(self.ridge))
+        value, slope = mixed(self.task.weights, np.concatenate(parts))
+        slope = slope[: len(rows)].reshape(samples.regressor.shape)
+        size = np.sqrt(self.task.samples / self.samples)
+        return value, np.einsum('ab,tan->tbn', size * self.task.whitening, slope)
 
     def check(self, trajectory: Any, rate: float = 1000.0) -> FeasibilityReport:
         """Return the dense feasibility report within the design limits."""
         return check_feasibility(
-            self.model,
-            trajectory,
-            rate=rate,
-            force_margin=self.limits.force_margin,
-            velocity_margin=self.limits.velocity_margin,
-            stroke_margin=self.limits.stroke_margin,
-            condition_limit=self.condition_limit,
+            self.model, trajectory, rate=rate, **dataclasses.asdict(self.options)
         )
 
     def _smoothed(self) -> Any:
@@ -228,21 +364,25 @@ class DesignProblem:
         The forces of the description's narrow transition jump from sample to sample,
         which no derivative can see; figures and checks use the robot as described.
         """
-        speed = np.linalg.norm(self.scale[:1]) * 2.0 * np.pi * self.harmonics / self.period
+        speed = self.scale[0] * 2.0 * np.pi * self.harmonics / self.task.period
         width = SMOOTHING * speed / self.samples
         if width <= self.model.description.transition_velocity:
             return self.model
         description = dataclasses.replace(self.model.description, transition_velocity=width)
         return type(self.model)(description)
 
-    def motion(self, trajectory: FourierTrajectory, time: Array) -> Any:
-        """Return the platform motion at `time` (N,) [s]."""
-        return motion_of(self.model, self.coordinates, np.stack(trajectory.evaluate(time), axis=1))
-
 
 def _typical(span: Array, fallback: float) -> float:
     finite = np.asarray(span)[np.isfinite(span)]
     return float(finite.min()) if finite.size else fallback
+
+
+def _factor(information: Array | None, rank: int) -> Array | None:
+    """Return R (n, n) with R^T R the information, which may be singular."""
+    if information is None:
+        return None
+    values, vectors = np.linalg.eigh(information)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
 
 
 def _home_condition(model: Any) -> float:
@@ -256,11 +396,3 @@ def _home_condition(model: Any) -> float:
         np.asarray(model.home_actuators)[None],
     )
     return float(1.0 / home[0])
-
-
-def check_names(criterion: str, choices: Sequence[str] = tuple(CRITERIA)) -> None:
-    """Refuse an unknown criterion."""
-    if criterion not in choices:
-        raise TrajectoryError(
-            f"criterion '{criterion}' is unknown; valid are {', '.join(sorted(choices))}"
-        )

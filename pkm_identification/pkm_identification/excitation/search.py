@@ -1,25 +1,37 @@
-"""Multi-start search for a feasible Fourier trajectory."""
+"""Multi-start search for a feasible Fourier trajectory, in parallel processes.
+
+First random starts, then starts around the best that were found, in rounds of fixed size:
+what a start is depends on the results of the rounds before and on the seed, not on how
+many processes share the work.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from pkm_description.errors import FeasibilityError
 from pkm_dynamics.trajectories import FourierTrajectory
+from pkm_identification.excitation.improve import Improved, Start, improve
+from pkm_identification.excitation.monitor import Cancel, Monitor, Progress
 from pkm_identification.excitation.problem import DesignProblem
-from pkm_identification.excitation.sequential_convex import minimise
+from pkm_identification.excitation.starts import repair
+from pkm_identification.excitation.workers import improve_in_processes
+
+__all__ = ['DesignSolution', 'solve_design_problem']
 
 Array = NDArray[np.float64]
-Progress = Callable[[str, float], None]
 
-REPAIR_STEPS = 14
-REFINEMENT = 8
-SHRINKING = (1.0, *(1.0 - 0.0025 * 2.0**k for k in range(9)), 0.1, 0.01)
-TOLERATED_EXCESS = 2e-3
+RANDOM_SHARE = 0.3  # of the starts; the others begin near the best that were found
+MOST_RANDOM = 8
+ROUND = 4  # starts at once, after the random ones
+BEST = 2  # results that a round begins near
+PERTURBATIONS = (0.3, 0.15)  # relative sizes, in turn
 
 
 @dataclass(frozen=True)
@@ -37,9 +49,11 @@ class DesignSolution:
         Criterion of each start after its optimisation and repair.
     random_objectives : list of float
         Criterion of every random feasible candidate, before optimisation, at the problem's
-        own samples with smoothed friction: not comparable with `objective`.
+        own samples with smoothed friction.
     iterations : int
         In total.
+    cancelled : bool
+        Whether the search was ended before its time.
     """
 
     z: Array
@@ -48,134 +62,132 @@ class DesignSolution:
     start_objectives: list[float]
     random_objectives: list[float]
     iterations: int
+    cancelled: bool
 
 
 def solve_design_problem(
     problem: DesignProblem,
     *,
-    starts: int = 2,
-    candidates: int = 40,
-    iterations: int = 120,
+    starts: int = 8,
+    candidates: int = 5,
+    iterations: int = 60,
     seed: int = 0,
     initial: FourierTrajectory | None = None,
+    workers: int | None = None,
     progress: Progress | None = None,
+    cancel: Cancel | None = None,
 ) -> DesignSolution:
     """Return the best feasible trajectory of a multi-start search.
 
-    Random candidates are shrunk towards home until they keep all limits; the best
-    `starts` of them (and `initial`) are improved by sequential quadratic programming
-    and checked densely. The result depends on `seed` and the options only.
+    Parameters
+    ----------
+    problem : DesignProblem
+    starts : int
+        Beside `initial`; each is the best of `candidates` random motions or begins near
+        the best that was found.
+    candidates, iterations : int
+        Random motions and optimisation steps of one start.
+    seed : int
+        With the options it decides the result; the number of processes does not.
+    initial : FourierTrajectory, optional
+        A further start.
+    workers : int, optional
+        Processes; as many as there are cores by default.
+    progress, cancel
+        See `design_excitation`.
 
     Raises
     ------
     FeasibilityError
-        When rest at home already breaks a limit, or nothing informative is feasible.
+        When nothing informative is feasible, or the search was cancelled before anything
+        was found.
     """
-    report = progress or (lambda text, fraction: None)
-    _require_home(problem)
-    rng = np.random.default_rng(seed)
-    pool = []
-    for index in range(candidates if starts else 0):
-        z = repair(problem, random_unknowns(problem, rng))
-        pool.append((problem.value(z)[0], index, z))
-        report('random candidates', 0.1 * (index + 1) / candidates)
-    random_objectives = [value for value, _, _ in pool]
-    chosen = [z for _, _, z in sorted(pool, key=lambda entry: entry[:2])[:starts]]
-    if initial is not None:
-        chosen.insert(0, repair(problem, problem.unknowns(initial)))
-    best: tuple[float, Array] | None = None
-    objectives, total = [], 0
-    for index, z in enumerate(chosen):
-        label = f'start {index + 1} of {len(chosen)}'
-        span = 0.9 / len(chosen)
-
-        def step(fraction: float, label: str = label, low: float = 0.1 + span * index) -> None:
-            report(label, low + span * fraction)  # noqa: B023
-
-        z, used = _improve(problem, z, iterations, step)
-        value, _ = problem.refined(REFINEMENT).value(z)
-        total += used
-        objectives.append(value)
-        if best is None or value < best[0]:
-            best = value, z
-    if best is None or not np.isfinite(best[0]):
-        raise FeasibilityError(
-            f'no feasible motion with {problem.harmonics} harmonics in {problem.period:g} s '
-            f'excites all {problem.base.rank} parameters; more harmonics are needed'
-        )
-    return DesignSolution(
-        best[1], problem.trajectory(best[1]), best[0], objectives, random_objectives, total
-    )
-
-
-def random_unknowns(problem: DesignProblem, rng: np.random.Generator) -> Array:
-    """Return random unknowns, larger than what is feasible; `repair` shrinks them."""
-    h = problem.harmonics
-    decay = np.concatenate(
-        [[0.5], 1.0 / np.arange(1, h + 1) ** 0.5, 1.0 / np.arange(1, h + 1) ** 0.5]
-    )
-    return (2.0 * rng.standard_normal((problem.n_c, 1 + 2 * h)) * decay).ravel()
-
-
-def repair(problem: DesignProblem, z: Array, slack: float = 0.0) -> Array:
-    """Shrink z towards rest at home until the sampled limits hold."""
-    if np.all(problem.constraints(z) <= -slack):
-        return z
-    low, high = 0.0, 1.0
-    for _ in range(REPAIR_STEPS):
-        middle = 0.5 * (low + high)
-        if np.all(problem.constraints(middle * z) <= -slack):
-            low = middle
-        else:
-            high = middle
-    return low * z
-
-
-def repair_dense(problem: DesignProblem, z: Array) -> Array:
-    """Shrink z towards rest at home, in growing steps, until the dense check passes."""
-    for factor in SHRINKING:
-        if problem.check(problem.trajectory(factor * z)).feasible:
-            return np.asarray(factor * z)
-    message = problem.check(problem.trajectory(z)).message
-    raise FeasibilityError(f'no motion about the home pose is feasible: {message}')
-
-
-def _require_home(problem: DesignProblem) -> None:
-    rest = np.zeros(problem.size)
-    worst = problem.constraints(rest)
-    if np.any(worst > 0.0):
-        message = problem.check(problem.trajectory(rest)).message
-        raise FeasibilityError(f'rest at home breaks the limits left by the margins: {message}')
-
-
-def _improve(
-    problem: DesignProblem, z: Array, iterations: int, step: Callable[[float], None]
-) -> tuple[Array, int]:
-    """Optimise from z; tighten limits by what the dense check finds; repair."""
-    total = 0
-    problem.tightening = np.zeros_like(problem.tightening)
-    start = z
-    if not np.isfinite(problem.value(z)[0]):  # so slow that Coulomb friction looks viscous
-        problem = problem.unsmoothed()
-    budgets = [iterations, *[max(iterations // 5, 2)] * 2]
-    for budget in budgets:
-        done = total
-
-        def advance(k: int, done: int = done) -> None:
-            step(min((done + k) / sum(budgets), 1.0))
-
-        z, used = minimise(problem, z, budget, advance)
-        total += used
-        excess = dense_excess(problem, z)
-        if excess.max() <= TOLERATED_EXCESS:
+    count = starts + (initial is not None)
+    monitor = Monitor(count, problem.task.weights, progress, cancel)
+    rng = np.random.default_rng([seed, 2**31])
+    reference = repair(problem, _reference(problem, rng))
+    problem = problem.regularised(reference)
+    results: list[Improved] = []
+    for batch in _rounds(problem, starts, initial, results):
+        monitor.begin([start.index for start in batch])
+        results += _run(problem, batch, seed, candidates, iterations, workers, monitor)
+        results.sort(key=lambda result: result.index)
+        if monitor.cancelled:
             break
-        problem.tightening = problem.tightening + np.maximum(1.1 * excess, 0.0)
-    problem.tightening = np.zeros_like(problem.tightening)
-    fine = problem.refined(REFINEMENT)
-    ends = [repair_dense(problem, end) for end in (z, start)]
-    return min(ends, key=lambda end: fine.value(end)[0]), total
+    found = [result for result in results if np.isfinite(result.objective)]
+    if not found:
+        raise FeasibilityError(
+            'the design was cancelled before a feasible motion was found'
+            if monitor.cancelled
+            else f'no feasible motion with {problem.harmonics} harmonics was found from '
+            f'{len(results)} starts; more starts, harmonics or a longer period may help'
+        )
+    best = min(found, key=lambda result: result.objective)
+    return DesignSolution(
+        best.z,
+        problem.trajectory(best.z),
+        best.objective,
+        [result.objective for result in results],
+        [value for result in results for value in result.random_objectives],
+        sum(result.iterations for result in results),
+        monitor.cancelled,
+    )
 
 
-def dense_excess(problem: DesignProblem, z: Array) -> Array:
-    """Return the constraint values (C,) of the robot as described, on a finer grid."""
-    return problem.refined(REFINEMENT).constraints(z)
+def _reference(problem: DesignProblem, rng: np.random.Generator) -> Array:
+    amplitudes = rng.standard_normal(problem.shape) * problem.scale[:, None]
+    return problem.joined(amplitudes, problem.task.period)
+
+
+def _rounds(
+    problem: DesignProblem,
+    starts: int,
+    initial: FourierTrajectory | None,
+    results: list[Improved],
+) -> Iterator[list[Start]]:
+    """Yield the starts of each round; `results` grows between them."""
+    first = min(max(int(np.ceil(RANDOM_SHARE * starts)), min(starts, 2)), MOST_RANDOM)
+    batch = [Start(index) for index in range(first)]
+    if initial is not None:
+        batch.append(Start(starts, problem.unknowns(initial)))
+    yield batch
+    for begin in range(first, starts, ROUND):
+        best = sorted(results, key=lambda result: result.objective)[:BEST]
+        yield [
+            Start(
+                index,
+                best[index % len(best)].z,
+                PERTURBATIONS[index // 2 % len(PERTURBATIONS)],
+            )
+            for index in range(begin, min(begin + ROUND, starts))
+        ]
+
+
+def _run(
+    problem: DesignProblem,
+    batch: list[Start],
+    seed: int,
+    candidates: int,
+    iterations: int,
+    workers: int | None,
+    monitor: Monitor,
+) -> Iterable[Improved]:
+    """Improve some starts, here or in processes."""
+    options = {'seed': seed, 'candidates': candidates, 'iterations': iterations}
+    processes = min(workers or _cores(), len(batch))
+    if processes > 1:
+        return improve_in_processes(problem, batch, options, processes, monitor)
+    found = []
+    with threadpool_limits(1):  # sums in another order are other sums
+        for start in batch:
+            found.append(improve(problem, start, watch=monitor.watch(start.index), **options))
+            monitor.done(start.index, found[-1].objective)
+            if monitor.cancelled:
+                break
+    return found
+
+
+def _cores() -> int:
+    if hasattr(os, 'sched_getaffinity'):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,6 +1,6 @@
 """Sequential convex programming with a trust region, for sampled constraints.
 
-Each step solves a quadratic program (Clarabel) in which criterion and constraints are
+Each step solves a quadratic program (PIQP) in which criterion and constraints are
 linearised and the criterion's curvature is a damped BFGS estimate. Violations are
 allowed at a price, so that any start works.
 """
@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-import clarabel
 import numpy as np
+import piqp
 from numpy.typing import NDArray
-from scipy import sparse
 
 Array = NDArray[np.float64]
 
@@ -56,17 +55,19 @@ ACCEPTED = 0.05  # of the predicted decrease
 GOOD, POOR = 0.6, 0.3
 STALLED = 1e-3  # relative decrease of the merit over STALL_STEPS accepted steps
 STALL_STEPS = 6
+USABLE = (piqp.PIQP_SOLVED, piqp.PIQP_MAX_ITER_REACHED)
 
 
 def minimise(
     problem: Problem,
     z: Array,
     iterations: int,
-    step: Callable[[int], None] = lambda _: None,
+    step: Callable[[int, float], bool] = lambda count, value: False,
 ) -> tuple[Array, int]:
     """Return a local minimiser from the start z, and the iterations used.
 
-    The result may exceed constraints by a small amount; repair it afterwards.
+    The result may exceed constraints by a small amount; repair it afterwards. `step` gets
+    the number of the iteration and the criterion, and ends the search where it returns true.
     """
     radius = FIRST_RADIUS
     model = problem.linearise(z)
@@ -76,7 +77,8 @@ def minimise(
     history = [_merit(model.value, _worst(model.constraints))]
     count = 0
     for count in range(1, iterations + 1):
-        step(count)
+        if step(count, model.value):
+            break
         direction, slack = _solve(curvature, model, radius)
         predicted = history[-1] - (
             model.value
@@ -131,21 +133,20 @@ def _updated(curvature: Array, direction: Array, change: Array, count: int) -> A
 
 def _solve(curvature: Array, model: Linearised, radius: float) -> tuple[Array, float]:
     """Solve min g d + d B d / 2 + penalty s, c + J d <= s, |d_i| <= radius, s >= 0."""
-    n = len(model.gradient)
-    quadratic = sparse.block_diag([np.triu(curvature), [[0.0]]], format='csc')
+    n, rows = len(model.gradient), len(model.constraints)
+    quadratic = np.zeros((n + 1, n + 1))
+    quadratic[:n, :n] = 0.5 * (curvature + curvature.T)
     linear = np.append(model.gradient, PENALTY)
-    rows = np.hstack([model.jacobian, -np.ones((len(model.constraints), 1))])
-    box = sparse.hstack([sparse.eye(n), sparse.csc_matrix((n, 1))])
-    positive = sparse.csc_matrix(([-1.0], ([0], [n])), shape=(1, n + 1))
-    matrix = sparse.vstack([sparse.csc_matrix(rows), box, -box, positive], format='csc')
-    right = np.concatenate([-model.constraints, np.full(2 * n, radius), [0.0]])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_threads = 1
-    cones = [clarabel.NonnegativeConeT(len(right))]
-    solution = clarabel.DefaultSolver(quadratic, linear, matrix, right, cones, settings).solve()
-    x = np.asarray(solution.x)
-    if not np.all(np.isfinite(x)):
+    matrix = np.hstack([model.jacobian, -np.ones((rows, 1))])
+    low = np.append(np.full(n, -radius), 0.0)
+    high = np.append(np.full(n, radius), np.inf)
+    solver = piqp.DenseSolver()
+    solver.settings.verbose = False
+    unbounded = np.full(rows, -np.inf)
+    solver.setup(quadratic, linear, None, None, matrix, unbounded, -model.constraints, low, high)
+    status = solver.solve()
+    x = np.asarray(solver.result.x)
+    if status not in USABLE or not np.all(np.isfinite(x)):
         return np.zeros(n), _worst(model.constraints)
     direction = np.clip(x[:n], -radius, radius)
     return direction, max(_worst(model.constraints + model.jacobian @ direction), 0.0)

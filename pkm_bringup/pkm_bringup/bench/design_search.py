@@ -1,0 +1,161 @@
+"""How soon a good excitation is found: the search, random motions, and SciPy's SLSQP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
+
+from pkm_identification.excitation.constraints import DesignLimits
+from pkm_identification.excitation.design import build_design_problem
+from pkm_identification.excitation.improve import REFINEMENT
+from pkm_identification.excitation.problem import DesignProblem, Linearisation
+from pkm_identification.excitation.search import solve_design_problem
+from pkm_identification.excitation.sequential_convex import minimise
+from pkm_identification.excitation.starts import random_start, random_unknowns, repair, repair_dense
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+Array = NDArray[np.float64]
+Update = Callable[[str, float | None], None]
+
+HARMONICS = 5
+STARTS = 400  # more than fit into the time
+RANDOM_MOTIONS = 60
+STEPS = 100  # of one start
+PATIENCE = 30.0  # times as long as our method takes from the same start, for SLSQP
+FEASIBLE = 0.01  # constraint value up to which a trajectory under way counts as feasible
+
+
+class Traced:
+    """A problem that notes (CPU time, criterion, worst constraint) of what it evaluates."""
+
+    def __init__(self, problem: DesignProblem) -> None:
+        self.problem = problem
+        self.begin = time.process_time()
+        self.notes: list[tuple[float, float, float]] = []
+
+    def value(self, z: Array) -> tuple[float, float]:
+        """Criterion and worst constraint."""
+        value, worst = self.problem.value(z)
+        self.notes.append((time.process_time() - self.begin, value, worst))
+        return value, worst
+
+    def linearise(self, z: Array) -> Linearisation:
+        """First-order model."""
+        return self.problem.linearise(z)
+
+    def reached(self, wanted: float) -> float:
+        """CPU time [s] until a feasible motion was as good as wanted; infinite if never."""
+        times = [t for t, value, worst in self.notes if worst <= FEASIBLE and value <= wanted]
+        return min(times, default=np.inf)
+
+    def best(self) -> float:
+        """Best criterion of a feasible motion."""
+        return min((v for _, v, worst in self.notes if worst <= FEASIBLE), default=np.inf)
+
+
+def measure_design(model: ClosedChainModel, seconds: float, update: Update) -> dict[str, Any]:
+    """Measure d-optimal designs of `HARMONICS` harmonics with a free period.
+
+    Parameters
+    ----------
+    model : ClosedChainModel
+    seconds : float
+        Time of the multi-start search on all cores.
+    update : callable
+        Gets what is being done and the fraction.
+
+    Returns
+    -------
+    dict
+        `unknowns`, `parameters`; `search`: time [s], criterion -ln det F, starts;
+        `random`: best and median of feasible random motions; `same_start`: criterion and CPU
+        time [s] of ours and SLSQP from one start, `slsqp_reaches_ours`: whether it finds as
+        good a motion at all, `ratio` of the times until then or until it was given up.
+    """
+    base = model.base_parameters(shared=True, reduced=True)
+    problem = build_design_problem(
+        model, base, {'d_optimal': 1.0}, HARMONICS, None, DesignLimits(), measuring_time=1.0
+    )
+    fine = problem.refined(REFINEMENT)
+    rng = np.random.default_rng(0)
+    update('random motions', None)
+    random = []
+    for _ in range(RANDOM_MOTIONS):
+        z = repair_dense(problem, repair(problem, random_unknowns(problem, rng)))
+        random.append(fine.value(z)[0])
+    begin = time.monotonic()
+
+    def late() -> bool:
+        elapsed = time.monotonic() - begin
+        update('search', elapsed / seconds)
+        return elapsed > seconds
+
+    solution = solve_design_problem(problem, starts=_starts(seconds), seed=0, cancel=late)
+    duration = time.monotonic() - begin
+    return {
+        'unknowns': problem.size,
+        'parameters': base.rank,
+        'search': {
+            'duration': duration,
+            'criterion': solution.objective,
+            'starts': len(solution.start_objectives),
+            'period': solution.trajectory.period,
+        },
+        'random': {'best': min(random), 'median': float(np.median(random))},
+        **_same_start(problem, update),
+    }
+
+
+def _starts(seconds: float) -> int:
+    """Starts for a search of this length: the random ones are a share of them."""
+    return int(np.clip(seconds, 8, STARTS))
+
+
+def _same_start(problem: DesignProblem, update: Update) -> dict[str, Any]:
+    z, _ = random_start(problem, 5, np.random.default_rng(1))
+    update('one start', None)
+    with threadpool_limits(1):
+        ours = Traced(problem)
+        minimise(ours, z, STEPS)
+        spent = time.process_time() - ours.begin
+        theirs = Traced(problem)
+        limit = PATIENCE * spent
+
+        def criterion(x: Array) -> float:
+            value, _ = theirs.value(x)
+            elapsed = time.process_time() - theirs.begin
+            update('SLSQP with finite differences', elapsed / limit)
+            if elapsed > limit or theirs.best() <= ours.best():
+                raise _Enough
+            return value if np.isfinite(value) else 1e3
+
+        try:
+            minimize(
+                criterion, z, method='SLSQP', options={'maxiter': 10_000, 'ftol': 1e-9},
+                constraints={'type': 'ineq', 'fun': lambda x: -problem.constraints(x)},
+            )  # fmt: skip
+        except _Enough:
+            pass
+    wanted = ours.best()
+    reaches = bool(theirs.best() <= wanted)
+    after = theirs.reached(wanted) if reaches else theirs.notes[-1][0]
+    return {
+        'same_start': {
+            'ours': {'criterion': wanted, 'cpu_time': ours.reached(wanted)},
+            'slsqp': {'criterion': theirs.best(), 'cpu_time': after},
+            'slsqp_reaches_ours': reaches,
+            'ratio': after / ours.reached(wanted),
+        }
+    }
+
+
+class _Enough(Exception):
+    """Ends an optimiser that has no other way to be stopped."""

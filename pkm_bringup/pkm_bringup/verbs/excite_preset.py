@@ -1,0 +1,97 @@
+"""`pkm excite preset`: a motion of the papers, fitted into the limits of a robot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pkm_bringup.arguments import add_json, add_robot, load_model, positive
+from pkm_bringup.console import print_json, print_note, print_table, progress
+
+OPTIONS = ('amplitude', 'frequency', 'diameter', 'reach', 'move_time', 'dwell', 'speeds')
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subverb."""
+    text = 'write a preset motion (sine, circle, free fall, steps, friction strokes), or list them'
+    parser = subparsers.add_parser(
+        'preset',
+        help=text,
+        description=f'{text}. A size that is given is taken as it is; without one the motion is '
+        'made to fit into the limits of the robot. The name alone also serves wherever a '
+        'trajectory FILE is asked for.',
+    )
+    parser.add_argument(
+        'name', nargs='?', metavar='NAME', help='preset; none: list those there are'
+    )
+    add_robot(parser)
+    parser.add_argument(
+        '--output', metavar='FILE', help='trajectory to write (.yaml), SI units; must not exist'
+    )
+    sizes = (
+        ('--amplitude', 'of sines [m, rad]; default: 0.0254 m, 5 degrees, or what fits'),
+        ('--frequency', 'of sines [Hz]; default: 2'),
+        ('--diameter', 'of circles [m]; default: of the benchmark circle, or what fits'),
+        ('--reach', 'of steps and strokes: fraction used of what fits [1]; default: 0.8'),
+        ('--move-time', 'of each step [s]; default: 1'),
+        ('--dwell', 'rest between steps [s]; default: 0.5'),
+    )
+    for name, text in sizes:
+        parser.add_argument(name, type=positive, help=text)
+    parser.add_argument(
+        '--speeds', type=positive, nargs='+',
+        help='of friction strokes [m/s, rad/s]; default: 2, 5 and 10 %% of the velocity limits',
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: Any) -> int:
+    """Write the preset and print what it is, or list the robot's presets."""
+    from pkm_bringup.outputs import check_output
+    from pkm_dynamics.presets import preset, preset_names
+    from pkm_dynamics.presets.fitting import check_from_home
+
+    output = arguments.output and check_output(Path(arguments.output), ('.yaml', '.yml'))
+    with progress('preset') as update:
+        update('reading the robot; the first run compiles')
+        model = load_model(arguments.robot)
+        names = preset_names(model)
+        if arguments.name is not None:
+            update(f'fitting {arguments.name} into the limits')
+            options = {name: getattr(arguments, name) for name in OPTIONS}
+            trajectory = preset(model, arguments.name, **options)
+            report = check_from_home(model, trajectory)
+    if arguments.name is None:
+        if arguments.json:
+            print_json(names)
+        else:
+            print_table(('preset', 'motion'), list(names.items()))
+        return 0
+    if output:
+        trajectory.save(output)
+    if arguments.json:
+        print_json(
+            {
+                'robot': model.description.name,
+                'name': arguments.name,
+                'type': trajectory.kind,
+                'coordinates': trajectory.coordinates,
+                'duration': trajectory.duration,
+                'periodic': trajectory.period is not None,
+                'message': report.message,
+                'output': str(output) if output else None,
+            }
+        )
+        return 0
+    repeated = 'one period' if trajectory.period is not None else 'from rest to rest'
+    rows = [
+        ('motion', names[arguments.name]),
+        ('type', f'{trajectory.kind}, in {trajectory.coordinates} coordinates'),
+        ('duration', f'{trajectory.duration:.5g} s, {repeated}'),
+        ('limits, design margins left free', report.message),
+    ]
+    print_table(('preset', arguments.name), rows)
+    if output:
+        print_note(f"wrote '{output}'")
+    return 0

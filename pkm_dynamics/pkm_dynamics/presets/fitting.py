@@ -1,0 +1,94 @@
+"""The largest size at which a motion keeps every limit of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import ConvergenceError, FeasibilityError, KinematicsError
+from pkm_dynamics.feasibility import FeasibilityReport, check_feasibility
+from pkm_dynamics.rotations import rotation_to_rpy
+from pkm_dynamics.trajectories import Execution, Trajectory
+
+FORCE_MARGIN = 0.25  # of each limit, left to feedback, noise and model errors
+VELOCITY_MARGIN = 0.05
+STROKE_MARGIN = 0.04
+RAMP_TIME = 1.0  # [s]
+RATES = (200.0, 1000.0)  # [Hz] of the search and of the check of what it finds
+COUNTS = (4000, 40000)  # samples at most; no preset that lasts longer is fast
+STEPS = 8
+SMALLEST = 0.01  # of the size that was asked for
+SHRINKING = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7)
+
+Build = Callable[[float], Trajectory]
+
+
+def home_coordinates(model: Any, coordinates: str) -> NDArray[np.float64]:
+    """Return home as x, y, z, roll, pitch, yaw (6,) or as actuator positions (n_a,) [m, rad]."""
+    if coordinates == 'actuators':
+        return np.array(model.home_actuators, dtype=float)
+    return np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
+
+
+def check_from_home(model: Any, trajectory: Trajectory, fine: bool = True) -> FeasibilityReport:
+    """Check approach from home, ramps and one run, with the margins of a preset."""
+    home = home_coordinates(model, trajectory.coordinates)
+    execution = Execution(trajectory, 1, RAMP_TIME if trajectory.period is not None else 0.0, home)
+    return check_feasibility(
+        model,
+        execution,
+        force_margin=FORCE_MARGIN,
+        velocity_margin=VELOCITY_MARGIN,
+        stroke_margin=STROKE_MARGIN,
+        rate=min(RATES[fine], COUNTS[fine] / execution.duration),
+    )
+
+
+def largest_feasible(model: Any, build: Build, what: str) -> Trajectory:
+    """Return `build(size)` at the largest size in (0, 1] that keeps every limit.
+
+    Parameters
+    ----------
+    build : callable
+        Makes the motion of a size; 0 is rest at home.
+    what : str
+        Name of the motion in messages.
+
+    Raises
+    ------
+    FeasibilityError
+        Not even a hundredth of the full size is feasible; says which limit it breaks.
+    """
+    size = feasible_size(model, build)
+    for factor in SHRINKING:
+        if size * factor >= SMALLEST and _fits(model, build, size * factor, True):
+            return build(size * factor)
+    report = check_from_home(model, build(SMALLEST))
+    raise FeasibilityError(
+        f"'{what}' does not fit robot '{model.description.name}': a hundredth of it is "
+        f'{report.message}'
+    )
+
+
+def feasible_size(model: Any, build: Build) -> float:
+    """Return the largest size in [0, 1] that keeps every limit, to one part in 256."""
+    if _fits(model, build, 1.0, False):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        if _fits(model, build, middle, False):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _fits(model: Any, build: Build, size: float, fine: bool) -> bool:
+    try:
+        return check_from_home(model, build(size), fine).feasible
+    except (ConvergenceError, KinematicsError):
+        return False

@@ -1,0 +1,152 @@
+"""Sines about home and circles, periodic and band-limited."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pkm_description.errors import TrajectoryError
+from pkm_dynamics.presets.fitting import home_coordinates, largest_feasible
+from pkm_dynamics.trajectories import (
+    PLATFORM_COORDINATES,
+    CircleTrajectory,
+    FourierTrajectory,
+    Trajectory,
+    benchmark_circle,
+)
+
+SINE_AMPLITUDE = 0.0254  # [m] [O Tables 2.2, 4.3]
+SINE_ANGLE = math.radians(5.0)  # [rad] [O Table 2.2]
+SINE_FREQUENCY = 2.0  # [Hz]; [O Table 4.3] prints 4 pi Hz and means rad/s
+CIRCLE_SAMPLES = 256
+CIRCLE_RESIDUE = 1e-10  # [m, rad] of the harmonics that are left out
+
+
+def coordinates_of(model: Any) -> tuple[str, tuple[str, ...]]:
+    """Return the coordinates that a robot's presets move in, and their names."""
+    if model.platform_determines_joints:
+        return 'platform', PLATFORM_COORDINATES
+    return 'actuators', tuple(model.actuated_joints)
+
+
+def is_angle(model: Any, name: str) -> bool:
+    """Whether a coordinate is an angle."""
+    if name in PLATFORM_COORDINATES:
+        return name in PLATFORM_COORDINATES[3:]
+    return bool(model.description.joint(name).type != 'prismatic')
+
+
+def sine(
+    model: Any,
+    axes: Sequence[str],
+    amplitude: float | None = None,
+    frequency: float = SINE_FREQUENCY,
+) -> Trajectory:
+    """Return equal sines of some coordinates about home, in phase [O 4.3, Table 4.3].
+
+    Parameters
+    ----------
+    axes : sequence of str
+        Coordinates that move.
+    amplitude : float, optional
+        Of each [m, rad]; 0.0254 m, 5 degrees, or what the limits allow of that.
+    frequency : float [Hz]
+
+    Raises
+    ------
+    FeasibilityError
+        Even a hundredth of the default amplitude breaks a limit.
+    """
+    coordinates, names = coordinates_of(model)
+    unknown = [axis for axis in axes if axis not in names]
+    if unknown:
+        raise TrajectoryError(f"coordinate '{unknown[0]}' is unknown; valid are {', '.join(names)}")
+    home = home_coordinates(model, coordinates)
+    full = np.zeros((len(names), 1))
+    for axis in axes:
+        full[names.index(axis)] = SINE_ANGLE if is_angle(model, axis) else SINE_AMPLITUDE
+    if amplitude is not None:
+        full = np.where(full > 0.0, float(amplitude), 0.0)
+
+    def build(size: float) -> FourierTrajectory:
+        return FourierTrajectory(
+            1.0 / frequency,
+            home,
+            size * full,
+            np.zeros_like(full),
+            coordinates,
+            None if coordinates == 'platform' else list(names),
+            model.description.name,
+        )
+
+    if amplitude is not None:
+        return build(1.0)
+    return largest_feasible(model, build, f'sine of {", ".join(axes)}')
+
+
+def circle(model: Any, mirrored: bool = False, diameter: float | None = None) -> Trajectory:
+    """Return the benchmark circle, smaller where the limits need it [A V, H].
+
+    Its period stays as it is. Where the platform has fewer than six degrees of freedom
+    the circle is horizontal and given by the Fourier series of the actuators.
+
+    Raises
+    ------
+    FeasibilityError, KinematicsError
+        The platform cannot move along a circle.
+    """
+    nominal = benchmark_circle(model, mirrored)
+    if diameter is not None:
+        nominal = _resized(nominal, 0.5 * diameter / nominal.radius)
+
+    def build(size: float) -> Trajectory:
+        resized = nominal if size == 1.0 else _resized(nominal, max(size, 1e-6))
+        return resized if model.platform_determines_joints else _of_actuators(model, resized)
+
+    if diameter is not None:
+        return build(1.0)
+    if not model.platform_determines_joints:
+        build(0.01)  # says why, where no circle is possible
+    return largest_feasible(model, build, 'mirrored circle' if mirrored else 'circle')
+
+
+def _resized(circle: CircleTrajectory, factor: float) -> CircleTrajectory:
+    return CircleTrajectory(
+        circle.centre,
+        circle.plane,
+        circle.radius * factor,
+        circle.speed * factor,
+        circle.start_angle,
+        circle.mirrored,
+        robot=circle.robot,
+    )
+
+
+def _of_actuators(model: Any, circle: CircleTrajectory) -> FourierTrajectory:
+    """Return the actuators' motion along the circle, laid flat, as its Fourier series."""
+    flat = CircleTrajectory(
+        circle.centre, np.zeros(3), circle.radius, circle.speed, 0.0, circle.mirrored
+    )
+    phase = np.arange(CIRCLE_SAMPLES) / CIRCLE_SAMPLES
+    position = flat.evaluate(phase * flat.period)[0][:, :3]
+    rotation = np.repeat(np.asarray(model.home_rotation)[None], CIRCLE_SAMPLES, axis=0)
+    spectrum = np.fft.rfft(model.inverse_kinematics(position, rotation), axis=0) / CIRCLE_SAMPLES
+    sizes = np.abs(spectrum).max(axis=1)
+    last = max(int(np.flatnonzero(sizes > CIRCLE_RESIDUE)[-1]), 1)
+    if last > CIRCLE_SAMPLES // 4:
+        raise TrajectoryError(
+            f"robot '{model.description.name}' cannot turn smoothly along this circle"
+        )
+    used = 2.0 * spectrum[1 : last + 1].T
+    return FourierTrajectory(
+        flat.period,
+        spectrum[0].real,
+        -used.imag,
+        used.real,
+        'actuators',
+        list(model.actuated_joints),
+        model.description.name,
+    )

@@ -1,0 +1,90 @@
+"""Random starts of the search and the repair of what leaves a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import FeasibilityError
+from pkm_identification.excitation.problem import DesignProblem
+
+Array = NDArray[np.float64]
+
+BISECTIONS = 14
+SLOWER = 1.25  # steps in which a period grows
+SHRINKING = (1.0, *(1.0 - 0.0025 * 2.0**k for k in range(9)), 0.1, 0.01)
+
+
+def random_unknowns(problem: DesignProblem, rng: np.random.Generator) -> Array:
+    """Return random unknowns, larger than what is feasible; `repair` shrinks them."""
+    decay = 1.0 / np.sqrt(np.arange(1, problem.harmonics + 1))
+    sizes = np.concatenate([[0.5], decay, decay])
+    z = (2.0 * rng.standard_normal(problem.shape) * sizes).ravel()
+    return np.append(z, rng.standard_normal()) if problem.free else z
+
+
+def perturbed_unknowns(
+    problem: DesignProblem, z: Array, size: float, rng: np.random.Generator
+) -> Array:
+    """Return the unknowns z, each moved at random by `size` of their root mean square."""
+    spread = size * max(float(np.sqrt(np.mean(z**2))), 1e-3)
+    return np.asarray(z + spread * rng.standard_normal(z.shape))
+
+
+def repair(problem: DesignProblem, z: Array) -> Array:
+    """Make z keep the sampled limits: a smaller path, a longer period where it is free.
+
+    The path shrinks towards home until strokes, joints, workspace, clearances and
+    singularity distance hold; speeds and forces are then met by a longer period, and by
+    shrinking further where that does not suffice.
+    """
+    if problem.free:
+        low, high = problem.task.period_range or (0.0, np.inf)
+        amplitudes, period = problem.split(z)
+        z = problem.joined(amplitudes, float(np.clip(period, low, high)))
+        z = _shrink(problem, z, lambda trial: problem.geometric_excess(trial) <= 0.0)
+        for _ in range(BISECTIONS):
+            slower = problem.slowed(z, SLOWER)
+            if np.all(problem.constraints(z) <= 0.0) or np.array_equal(slower, z):
+                break
+            z = slower
+    return _shrink(problem, z, lambda trial: bool(np.all(problem.constraints(trial) <= 0.0)))
+
+
+def _shrink(problem: DesignProblem, z: Array, holds: Callable[[Array], bool]) -> Array:
+    if holds(z):
+        return z
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if holds(problem.shrunk(z, middle)):
+            low = middle
+        else:
+            high = middle
+    return problem.shrunk(z, low)
+
+
+def repair_dense(problem: DesignProblem, z: Array) -> Array:
+    """Shrink z towards rest at home, in growing steps, until the dense check passes."""
+    for factor in SHRINKING:
+        trial = problem.shrunk(z, factor)
+        if problem.check(problem.trajectory(trial)).feasible:
+            return trial
+    message = problem.check(problem.trajectory(z)).message
+    raise FeasibilityError(f'no motion about the home pose is feasible: {message}')
+
+
+def random_start(
+    problem: DesignProblem, candidates: int, rng: np.random.Generator
+) -> tuple[Array, list[float]]:
+    """Return the best of some random repaired motions, and the criterion of each."""
+    best, values = None, []
+    for _ in range(candidates):
+        z = repair(problem, random_unknowns(problem, rng))
+        values.append(problem.value(z)[0])
+        if best is None or values[-1] < best[0]:
+            best = values[-1], z
+    assert best is not None
+    return best[1], values
