@@ -35,7 +35,7 @@ from pkm_identification.result import IdentificationResult
 
 Array = NDArray[np.float64]
 LONGEST_RAMP = 16.0  # [s]
-PERIOD_FACTOR = 4.0  # of the suggested period, either way, where the period is free
+PERIOD_FACTORS = 0.08, 4.0  # of the suggested period, between which a free one lies
 SAMPLES_PER_OSCILLATION = 4.0  # of the highest harmonic, at least
 
 
@@ -169,8 +169,8 @@ def build_design_problem(
     suggested = suggested_period(model, harmonics)
     shortest = SAMPLES_PER_OSCILLATION * harmonics / sampling_rate
     free = (
-        max(suggested / PERIOD_FACTOR, shortest),
-        max(suggested * PERIOD_FACTOR, shortest),
+        max(suggested * PERIOD_FACTORS[0], shortest),
+        max(suggested * PERIOD_FACTORS[1], shortest),
     )
     if period is not None and period < shortest:
         raise TrajectoryError(

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 LEAST_STROKE = 0.005  # of the stroke, below which nothing is excited
 DRAWS = 3
-FURTHER_HARMONICS = 12
+FURTHER_HARMONICS = 9
 INDEPENDENT = 1e-9  # singular value of columns of unit length
 BISECTIONS = 12
 MARGIN_OF = {
@@ -151,23 +151,23 @@ def require_information(problem: DesignProblem) -> None:
 
 def shown_rank(problem: DesignProblem) -> tuple[int, list[str]]:
     """Return how many directions random motions show, and the parameters that hide."""
+    problem = problem.unsmoothed()
     names, best, hidden = problem.base.names, -1, list(problem.base.names)
     for seed in range(DRAWS):
         z = repair(problem, random_unknowns(problem, np.random.default_rng(seed)))
-        for tried in (problem, problem.unsmoothed()):
-            try:
-                rows = tried.information_rows(z)
-            except KinematicsError:
-                continue
-            lengths = np.linalg.norm(rows, axis=0)
-            rows = rows / np.where(lengths > 0.0, lengths, 1.0)
-            _, s, directions = np.linalg.svd(rows, full_matrices=True)
-            count = int(np.sum(s > INDEPENDENT * s[0]))
-            if count > best:
-                best = count
-                share = np.linalg.norm(directions[count:], axis=0)
-                order = np.argsort(-share)[: len(names) - count]
-                hidden = [names[i] for i in sorted(order)]
+        try:
+            rows = problem.information_rows(z)
+        except KinematicsError:
+            continue
+        lengths = np.linalg.norm(rows, axis=0)
+        rows = rows / np.where(lengths > 0.0, lengths, 1.0)
+        _, s, directions = np.linalg.svd(rows, full_matrices=True)
+        count = int(np.sum(s > INDEPENDENT * s[0]))
+        if count > best:
+            best = count
+            share = np.linalg.norm(directions[count:], axis=0)
+            order = np.argsort(-share)[: len(names) - count]
+            hidden = [names[i] for i in sorted(order)]
         if best >= len(names):
             break
     return best, hidden

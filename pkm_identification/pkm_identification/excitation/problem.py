@@ -6,6 +6,7 @@ import copy
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,10 @@ class DesignProblem:
         self.ridge = np.zeros(base.rank)
         self.prior_rows = _factor(task.prior, base.rank)
         self._set_grid(max(SAMPLES_PER_HARMONIC * task.harmonics, FEWEST_SAMPLES))
-        self._evaluator = self._evaluator_of(self._smoothed())
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return self._evaluator_of(self._smoothed())
 
     @property
     def constraint_count(self) -> int:

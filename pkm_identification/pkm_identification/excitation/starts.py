@@ -12,6 +12,7 @@ from pkm_identification.excitation.problem import DesignProblem
 
 Array = NDArray[np.float64]
 
+PERIODS = -2.0, 1.5  # mean and spread of a free one's unknown: faster than suggested
 BISECTIONS = 14
 SLOWER = 1.25  # steps in which a period grows
 SHRINKING = (1.0, *(1.0 - 0.0025 * 2.0**k for k in range(9)), 0.1, 0.01)
@@ -22,7 +23,7 @@ def random_unknowns(problem: DesignProblem, rng: np.random.Generator) -> Array:
     decay = 1.0 / np.sqrt(np.arange(1, problem.harmonics + 1))
     sizes = np.concatenate([[0.5], decay, decay])
     z = (2.0 * rng.standard_normal(problem.shape) * sizes).ravel()
-    return np.append(z, rng.standard_normal()) if problem.free else z
+    return np.append(z, rng.normal(*PERIODS)) if problem.free else z
 
 
 def perturbed_unknowns(
