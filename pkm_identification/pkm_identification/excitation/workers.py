@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import signal
 import tempfile
 import time
 from collections.abc import Sequence
@@ -39,7 +40,9 @@ def improve_in_processes(
     """
     content = pickle.dumps(problem)
     digest = hashlib.sha256(content).hexdigest()
-    executor = get_reusable_executor(max_workers=processes, env=SINGLE_THREAD)
+    executor = get_reusable_executor(
+        max_workers=processes, env=SINGLE_THREAD, initializer=_leave_interrupts
+    )
     with tempfile.TemporaryDirectory(prefix='pkm_design_') as name:
         folder = Path(name)
         futures: dict[Future[Improved], Start] = {
@@ -55,6 +58,11 @@ def improve_in_processes(
                 (folder / STOP).touch()
         results = [future.result() for future in futures]
     return sorted(results, key=lambda result: result.index)
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C at a terminal reaches all processes; who called the search decides about it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _states(folder: Path, starts: Sequence[Start]) -> dict[int, tuple[float, float]]:

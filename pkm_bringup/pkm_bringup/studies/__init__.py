@@ -1,0 +1,1 @@
+"""Studies that repeat what papers compared, on the simulated robots."""

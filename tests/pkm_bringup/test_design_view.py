@@ -1,0 +1,84 @@
+"""The live view of a search, and stopping it."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from pkm_bringup.design_view import SearchHistory, design_view, stop_on_interrupt
+
+
+def test_the_curve_follows_the_best():
+    history = SearchHistory()
+    for value in (5.0, 3.0, 4.0, 1.0):
+        history.update(f'1 of 2 starts, d_optimal {value}', 0.5, 3.0)
+    assert [best for _, best in history.best] == [5.0, 3.0, 3.0, 1.0]
+    history.best = [(at, best) for at, (_, best) in enumerate(history.best)]
+    history.begin = time.monotonic() - 4.0
+    rows = history.curve(width=40, height=4)
+    assert len(rows) == 4 and rows[0].endswith(' 5') and rows[-1].endswith(' 1')
+    heights = [sum(row[column] != ' ' for row in rows) for column in range(12, 40)]
+    assert heights == sorted(heights, reverse=True) and heights[-1] < heights[0]
+
+
+def test_texts_without_a_criterion_draw_nothing():
+    history = SearchHistory()
+    history.update('base parameters')
+    history.update('0 of 8 starts', 0.0, float('nan'))
+    assert history.curve() == []
+
+
+def test_lines_where_there_is_no_terminal(capsys, monkeypatch):
+    monkeypatch.setattr('pkm_bringup.console.QUIET_TIME', 0.05)
+    with design_view('designing') as tell:
+        tell('1 of 2 starts, d_optimal -3', 0.25, 12.0)
+        time.sleep(0.2)
+    line = capsys.readouterr().err.splitlines()[0]
+    assert line.startswith('designing: 1 of 2 starts, d_optimal -3, 12 s left, 25 %')
+
+
+def test_the_first_interrupt_sets_the_event_and_the_second_interrupts(capsys):
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), stop_on_interrupt('kept') as event:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        assert event.is_set()
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert 'stopping: kept' in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_interrupting_a_design_on_a_terminal_keeps_the_best(tmp_path):
+    """As a terminal does it: the whole process group gets the signal, workers too."""
+    path = tmp_path / 'design.yaml'
+    master, slave = pty.openpty()
+    command = [sys.executable, '-m', 'pkm_bringup.cli', 'excite', 'design', '--robot', 'four_bar']
+    command += ['--harmonics', '6', '--starts', '400', '--output', str(path), '--json']
+    command += ['--workers', '2']
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=slave, start_new_session=True,
+        env={**os.environ, 'TERM': 'xterm', 'COLUMNS': '90'},
+    )  # fmt: skip
+    os.close(slave)
+    shown, sent, end = b'', False, time.monotonic() + 240.0
+    while time.monotonic() < end:
+        try:
+            shown += os.read(master, 65536)
+        except OSError:
+            break
+        if not sent and re.search(rb'd_optimal -?\d', shown):
+            os.killpg(process.pid, signal.SIGINT)
+            sent = True
+    output, _ = process.communicate(timeout=60.0)
+    assert process.returncode == 130, shown[-2000:]
+    content = json.loads(output)
+    assert content['cancelled'] and path.is_file()
+    assert b'stopping: the best design' in shown and 'Traceback' not in shown.decode()
