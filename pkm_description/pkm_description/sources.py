@@ -36,8 +36,8 @@ _CONSTRAINT_AXES = ('parent_axis', 'child_axis')
 def numbers_of(description: Description) -> list[str]:
     """Names of all numbers of a robot, in the order of its files.
 
-    Zeros of the URDF do not count. Drawn shapes count as one `<link>.shape`, collision
-    shapes not at all.
+    Zeros of the URDF do not count. The shapes of a link, drawn or of collision, count as one
+    `<link>.shape`.
     """
     root = etree.fromstring(description.urdf.encode())
     found = [*_of_urdf(root), *_of_sidecar(description.sidecar)]
@@ -91,7 +91,7 @@ def _of_urdf(root: etree._Element) -> Iterator[str]:
         for element in link.findall('inertial/*'):
             if _has_number(element):
                 yield f'{name}.{_LINK[element.tag]}'
-        if link.find('visual') is not None:
+        if link.find('visual') is not None or link.find('collision') is not None:
             yield f'{name}.shape'
     for joint in root.findall('joint'):
         yield from _of_joint(joint)

@@ -1,8 +1,10 @@
 """Distances between bodies, each a few capsules.
 
 The capsules are the `<collision>` cylinders (with round ends) and spheres of the URDF.
-Bodies that a joint or a closure connects touch by design and are left out; links without
-a shape (a cardan ring) count as part of the joint that they stand in.
+Bodies that a joint or a closure connects touch by design: their capsules count as far as
+they stand apart at home by more than the radius of the thinner one (a strut against the
+other side of the platform, but not against the corner that it ends in). Links without a
+shape (a cardan ring) count as part of the joint that they stand in.
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ from numpy.typing import NDArray
 
 from pkm_description.description import Description
 from pkm_description.exporters.shapes import read_shapes
+from pkm_dynamics.kernels.distances import capsule_gaps
 from pkm_dynamics.tree_geometry import TreeLayout, body_poses
 
 if TYPE_CHECKING:
     from pkm_dynamics.model import ClosedChainModel
 
 Array = NDArray[np.float64]
-TINY = 1e-18  # [m^2] below which a capsule is a sphere
-LONGEST = 512  # samples at once: pairs of capsules are many
+Indices = NDArray[np.int64]
+BASE = -1  # a body that stands still
 
 
 class BodyDistances:
@@ -36,16 +39,21 @@ class BodyDistances:
 
     def __init__(self, model: ClosedChainModel) -> None:
         self._layout: TreeLayout = model.tree_layout
-        tree = self._layout.tree
-        index = {name: i for i, name in enumerate(tree.body_names)}  # the base comes last
-        links, ends, radii = _capsules(model.description)
-        body = np.array([index.get(link, tree.n_b) for link in links], dtype=int)
-        first, second = _separate(model.description, links)
-        self._body, self._first, self._second = body, first, second
-        self._ends, self._radii = ends, radii
+        index = {name: i for i, name in enumerate(self._layout.tree.body_names)}
+        links, self._ends, self._radii = _capsules(model.description)
+        self._body = np.array([index.get(link, BASE) for link in links], dtype=np.int64)
+        first, second, joined = _pairs(model.description, links)
+        if len(joined):
+            home = model.home_joints[None], model.home_position[None], model.home_rotation[None]
+            gaps = self._gaps(*home, first, second, np.arange(len(joined)))[0]
+            thinner = np.minimum(self._radii[first], self._radii[second])
+            counts = ~joined | (gaps > thinner)
+            first, second = first[counts], second[counts]
+        self._first, self._second = first, second
         names = [f'{links[i]}-{links[j]}' for i, j in zip(first, second, strict=True)]
         self.pairs = list(dict.fromkeys(names))
-        self._column = np.array([self.pairs.index(name) for name in names], dtype=int)
+        column = {name: k for k, name in enumerate(self.pairs)}
+        self._column = np.array([column[name] for name in names], dtype=np.int64)
 
     def clearances(self, joints: Array, position: Array, rotation: Array) -> Array:
         """Return the distance (N, pairs) [m] between the surfaces; negative inside.
@@ -57,54 +65,24 @@ class BodyDistances:
         position : (N, 3), rotation : (N, 3, 3)
             Of the platform.
         """
-        out = np.empty((len(joints), len(self.pairs)))
-        for start in range(0, len(joints), LONGEST):
-            part = slice(start, start + LONGEST)
-            out[part] = self._clearances(joints[part], position[part], rotation[part])
+        return self._gaps(joints, position, rotation, self._first, self._second, self._column)
+
+    def _gaps(
+        self,
+        joints: Array,
+        position: Array,
+        rotation: Array,
+        first: Indices,
+        second: Indices,
+        column: Indices,
+    ) -> Array:
+        out = np.full((len(joints), 1 + int(column.max(initial=-1))), np.inf)
+        if out.size:
+            places, turns = body_poses(self._layout, joints, position, rotation)
+            capsule_gaps(
+                places, turns, self._body, self._ends, self._radii, first, second, column, out
+            )
         return out
-
-    def _poses(self, joints: Array, position: Array, rotation: Array) -> tuple[Array, Array]:
-        places, turns = body_poses(self._layout, joints, position, rotation)
-        n = len(places)
-        still = np.broadcast_to(np.eye(3), (n, 1, 3, 3))
-        return (
-            np.concatenate([places, np.zeros((n, 1, 3))], axis=1),
-            np.concatenate([turns, still], axis=1),
-        )
-
-    def _clearances(self, joints: Array, position: Array, rotation: Array) -> Array:
-        places, turns = self._poses(joints, position, rotation)
-        turned = np.einsum('ncij,cej->ncei', turns[:, self._body], self._ends)
-        ends = places[:, self._body, None] + turned
-        gap = segment_distances(
-            ends[:, self._first, 0], ends[:, self._first, 1],
-            ends[:, self._second, 0], ends[:, self._second, 1],
-        )  # fmt: skip
-        gap = gap - self._radii[self._first] - self._radii[self._second]
-        out = np.full((len(joints), len(self.pairs)), np.inf)
-        for k, column in enumerate(self._column):
-            np.minimum(out[:, column], gap[:, k], out=out[:, column])
-        return out
-
-
-def segment_distances(a: Array, b: Array, c: Array, d: Array) -> Array:
-    """Return the distances (...) of the segments a-b and c-d (..., 3 each)."""
-    u, v, w = b - a, d - c, a - c
-    uu, vv, uv = _dot(u, u), _dot(v, v), _dot(u, v)
-    uw, vw = _dot(u, w), _dot(v, w)
-    determinant = uu * vv - uv * uv
-    s = np.where(
-        determinant > TINY, (uv * vw - vv * uw) / np.where(determinant > TINY, determinant, 1.0), 0
-    )
-    s = np.clip(s, 0.0, 1.0)
-    t = np.clip((uv * s + vw) / np.maximum(vv, TINY), 0.0, 1.0)
-    s = np.clip((uv * t - uw) / np.maximum(uu, TINY), 0.0, 1.0)
-    gap = w + s[..., None] * u - t[..., None] * v
-    return np.asarray(np.sqrt(_dot(gap, gap)))
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return np.asarray(np.einsum('...i,...i->...', a, b))
 
 
 def _capsules(description: Description) -> tuple[list[str], Array, Array]:
@@ -121,9 +99,23 @@ def _capsules(description: Description) -> tuple[list[str], Array, Array]:
     return links, np.array(ends, dtype=float).reshape(-1, 2, 3), np.array(radii, dtype=float)
 
 
-def _separate(description: Description, links: list[str]) -> tuple[NDArray[np.intp], ...]:
-    """Pairs of capsules (indices) whose links no joint or closure connects."""
-    shaped = set(links)
+def _pairs(
+    description: Description, links: list[str]
+) -> tuple[Indices, Indices, NDArray[np.bool_]]:
+    """Pairs of capsules (indices) on different links, and whether a joint connects these."""
+    near = _neighbours(description, set(links))
+    pairs = [
+        (i, j, links[j] in near[links[i]])
+        for i in range(len(links))
+        for j in range(i + 1, len(links))
+        if links[i] != links[j]
+    ]
+    chosen = np.array(pairs, dtype=np.int64).reshape(-1, 3)
+    return chosen[:, 0].copy(), chosen[:, 1].copy(), chosen[:, 2] == 1
+
+
+def _neighbours(description: Description, shaped: set[str]) -> dict[str, set[str]]:
+    """Links that joints and closures connect to each, also by way of links without shape."""
     joined: dict[str, set[str]] = {}
     touching = [(j.parent, j.child) for j in description.joints if j.type != 'floating']
     touching += [(c.parent, c.child) for c in description.constraints]
@@ -140,11 +132,4 @@ def _separate(description: Description, links: list[str]) -> tuple[NDArray[np.in
                     if other not in shaped and other != description.base_link:
                         open_ends.append(other)
         near[link] = seen
-    pairs = [
-        (i, j)
-        for i in range(len(links))
-        for j in range(i + 1, len(links))
-        if links[j] not in near[links[i]]
-    ]
-    chosen = np.array(pairs, dtype=np.intp).reshape(-1, 2)
-    return chosen[:, 0], chosen[:, 1]
+    return near

@@ -179,14 +179,17 @@ def test_names_that_a_format_reserves():
     assert [e.findtext('parent') for e in root.iter('joint')].count('world') == 1
 
 
-def test_visuals_are_written(palida):
+def test_shapes_are_written_and_never_touch(palida):
+    """Collision shapes are there for clearances: no exported robot has contacts with itself."""
     model, _ = loaded(pkm_description.export(palida, 'mjcf'))
     cylinder = model.geom('platform_visual_6')
     np.testing.assert_allclose(cylinder.size[:2], [0.1, 0.01])
     np.testing.assert_allclose(cylinder.pos, [0.0, 0.0, 0.105])
-    assert model.ngeom == 20 and not np.any(model.geom_contype)
+    assert model.ngeom == 26 + 19  # visuals and collision shapes
+    assert not np.any(model.geom_contype) and not np.any(model.geom_conaffinity)
     root = etree.fromstring(pkm_description.export(palida, 'sdf').encode())
-    assert len(root.findall('.//visual')) == 20
+    assert len(root.findall('.//visual')) == 26 and len(root.findall('.//collision')) == 19
+    assert root.find('.//self_collide') is None  # off unless it is asked for
     length = root.findtext(".//link[@name='platform']/visual/geometry/cylinder/length")
     assert float(length) == pytest.approx(0.02)
 

@@ -1,39 +1,24 @@
 """Clearances against distances that are found another way, and limits of feasibility."""
 
-from pathlib import Path
-
+import mujoco
 import numpy as np
 import pytest
+from every_model import model_of
+from lxml import etree
 
 import pkm_description
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.clearances import BodyDistances, segment_distances
+from pkm_dynamics.clearances import BodyDistances
 from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.kernels.distances import segment_distance
 from pkm_dynamics.trajectories import FourierTrajectory
 
-STRUT = '<cylinder radius="0.02" length="0.8"/>'
-DISC = '<cylinder radius="0.05" length="0.2"/>'
-
-
-def collision(geometry, z):
-    return (
-        f'<collision><origin xyz="0 0 {z}" rpy="0 0 0"/><geometry>{geometry}</geometry></collision>'
-    )
+SOLID = ('delta', 'ford', 'h4', 'hexel', 'msi', 'palida', 'serial_arm', 'uf_pkm')
 
 
 @pytest.fixture(scope='module')
 def model():
-    """PaLiDA with collision cylinders: six sliders and the platform's tool rod."""
-    description = pkm_description.load('palida')
-    text = description.urdf
-    for leg in range(1, 7):
-        link = f'<link name="leg{leg}_slider">'
-        assert link in text
-        text = text.replace(link, link + collision(STRUT, -0.4))
-    text = text.replace('<link name="platform">', '<link name="platform">' + collision(DISC, 0.0))
-    sidecar = Path(pkm_description.__file__).parent / 'robots' / 'palida' / 'palida.yaml'
-    return ClosedChainModel(pkm_description.loads(text, sidecar.read_text()))
+    return model_of('palida')
 
 
 def wave(model, period=2.0, **amplitudes):
@@ -51,48 +36,108 @@ def sampled_distance(a, b, c, d, count=400):
     return np.linalg.norm(first[:, None] - second, axis=2).min()
 
 
-@pytest.mark.parametrize('kind', ['skew', 'parallel', 'crossing', 'point', 'points'])
+@pytest.mark.parametrize(
+    'kind', ['skew', 'parallel', 'nearly parallel', 'crossing', 'point', 'points']
+)
 def test_distance_of_segments(kind):
     rng = np.random.default_rng(3)
     for _ in range(10):
         a, b, c, d = rng.uniform(-1.0, 1.0, (4, 3))
-        if kind == 'parallel':
+        if kind.endswith('parallel'):
             d = c + rng.uniform(0.5, 2.0) * (b - a)
+            d += 1e-8 * rng.uniform(-1.0, 1.0, 3) * (kind != 'parallel')
         elif kind == 'crossing':
             d = 2.0 * (0.4 * a + 0.6 * b) - c
         elif kind == 'point':
             d = c
         elif kind == 'points':
             b, d = a, c
-        expected = sampled_distance(a, b, c, d)
-        assert segment_distances(a, b, c, d) == pytest.approx(expected, abs=6e-3)
-        assert segment_distances(a, b, c, d) <= expected + 1e-12
-        assert segment_distances(c, d, b, a) == pytest.approx(segment_distances(a, b, c, d))
+        expected, found = sampled_distance(a, b, c, d), segment_distance(a, b - a, c, d - c)
+        assert found == pytest.approx(expected, abs=6e-3) and found <= expected + 1e-8
+        assert segment_distance(c, d - c, b, a - b) == pytest.approx(found, abs=1e-8)
 
 
-def test_clearances_of_struts_and_platform(model):
-    """Struts run from the platform's joints towards the base's, whose places are known."""
-    distances = BodyDistances(model)
-    assert 'leg1_slider-leg2_slider' in distances.pairs
-    assert not any('platform' in pair for pair in distances.pairs)  # closures join them
-    motion = wave(model, x=0.05, roll=0.2, yaw=0.3).motion(np.array([0.1, 0.4, 1.1]), model)
+class MujocoCapsules:
+    """A robot's collision shapes as MuJoCo places and measures them."""
+
+    def __init__(self, model):
+        root = etree.fromstring(pkm_description.export(model.description, 'mjcf').encode())
+        for geom in root.iter('geom'):
+            if geom.get('group') == '3' and geom.get('type') == 'cylinder':
+                geom.set('type', 'capsule')
+        self.model = mujoco.MjModel.from_xml_string(etree.tostring(root).decode())
+        self.data = mujoco.MjData(self.model)
+        names = [self.model.geom(i).name for i in range(self.model.ngeom)]
+        self.links = {
+            i: name.rsplit('_collision_', 1)[0]
+            for i, name in enumerate(names)
+            if '_collision_' in name
+        }
+
+    def place(self, names, joints, position, rotation):
+        self.data.qpos[:] = self.model.key_qpos[0]
+        for i in range(self.model.njnt):
+            address, name = self.model.jnt_qposadr[i], self.model.joint(i).name
+            if self.model.jnt_type[i] == mujoco.mjtJoint.mjJNT_FREE:
+                self.data.qpos[address : address + 3] = position
+                mujoco.mju_mat2Quat(self.data.qpos[address + 3 : address + 7], rotation.ravel())
+            elif name in names:
+                self.data.qpos[address] = joints[names.index(name)]
+        mujoco.mj_kinematics(self.model, self.data)
+
+    def gaps(self, first, second):
+        """Distances of all shapes of one link to all of another."""
+        return {
+            (i, j): mujoco.mj_geomDistance(self.model, self.data, i, j, 1e2, None)
+            for i, a in self.links.items()
+            for j, b in self.links.items()
+            if (a, b) == (first, second)
+        }
+
+
+@pytest.mark.parametrize('name', SOLID)
+def test_clearances_against_mujoco(name):
+    """Every pair of bodies, those that are joined only where they stand apart at home."""
+    model = model_of(name)
+    distances, capsules = BodyDistances(model), MujocoCapsules(model)
+    rng = np.random.default_rng(5)
+    moves = 0.08 * rng.uniform(-1.0, 1.0, (3, model.n_a)) * (model.upper - model.lower)
+    moves[0] = 0.0
+    motion = model.motion_from_actuators(model.home_actuators + moves, 0 * moves, 0 * moves)
     joints = model.joint_states(motion).positions
     found = distances.clearances(joints, motion.position, motion.rotation)
-    body = model.body_motion(motion)
-    for name, values in zip(distances.pairs, found.T, strict=True):
-        ends = []
-        for link in name.split('-'):
-            i = body.names.index(link)
-            axis = body.rotation[:, i, :, 2]
-            ends += [body.position[:, i], body.position[:, i] - 0.8 * axis]
-        expected = [sampled_distance(*(e[k] for e in ends)) - 0.04 for k in range(3)]
-        assert values == pytest.approx(expected, abs=4e-3)
+    assert found[0].min() > 0.005  # the least distance that designs keep
+    names, counted = list(model.joint_names), {}
+    joints_and_closures = *model.description.joints, *model.description.constraints
+    joined = [{item.parent, item.child} for item in joints_and_closures]
+    for k in range(3):
+        capsules.place(names, joints[k], motion.position[k], motion.rotation[k])
+        for column, pair in enumerate(distances.pairs):
+            gaps = capsules.gaps(*pair.split('-'))
+            radii = {i: capsules.model.geom_size[i, 0] for i in capsules.links}
+            if k == 0:
+                in_joint = set(pair.split('-')) in joined or min(gaps.values()) <= 0.0
+                counted[pair] = [
+                    (i, j)
+                    for (i, j), gap in gaps.items()
+                    if not in_joint or gap > min(radii[i], radii[j])
+                ]
+            expected = min(gaps[key] for key in counted[pair])
+            assert found[k, column] == pytest.approx(expected, abs=1e-7), pair
+
+
+def test_joined_bodies_touch_only_in_their_joint():
+    distances = BodyDistances(model_of('palida'))
+    assert 'leg1_stator-leg1_slider' not in distances.pairs
+    assert {'leg1_stator-leg2_stator', 'leg3_slider-leg4_slider'} <= set(distances.pairs)
+    assert {'platform-leg1_slider', 'platform-leg1_stator'} <= set(distances.pairs)
+    assert not BodyDistances(model_of('rps_upv')).pairs
 
 
 @pytest.mark.parametrize(
     ('constraint', 'options', 'motion'),
     [
-        ('clearance', {'clearance': 0.01}, {'yaw': 0.6}),
+        ('clearance', {'clearance': 0.023}, {'yaw': 0.4}),
         ('aperture', {'aperture': 0.2}, {'roll': 0.3}),
         ('acceleration', {'acceleration': 0.05}, {'z': 0.05}),
         ('force', {'force_uncertainty': 9.0}, {'z': 0.05}),
