@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""Make the excitations that pkm_identification ships, the same for anybody who runs this.
+"""Make and check the excitations that pkm_identification ships.
 
-Usage: scripts/ship_designs.py FOLDER [ROBOT ...]
+Usage: scripts/ship_designs.py make FOLDER [ROBOT ...]
+       scripts/ship_designs.py check [FOLDER] [ROBOT ...]
 
-Every robot of the library that can be commanded gets a d-optimal design with a free
+make: every robot of the library that can be commanded gets a d-optimal design with a free
 fundamental; under-actuated robots are named and left out. The files depend on the seed
 and the options below alone, not on the number of processes. Copy them to
 pkm_identification/pkm_identification/excitation/designs.
+
+check: runs the designs of a folder, by default the shipped ones, on the simulated robot with
+all its effects and feedback alone, and prints what was left of each limit from rest to rest.
+The exit status is 1 where a limit was touched.
 """
 
 from __future__ import annotations
@@ -15,27 +20,39 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+
 import pkm_description
+from pkm_bringup.executed import executed_margins
+from pkm_bringup.offline import effects_of, simulate
 from pkm_description.errors import UnderactuatedError
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.excitation import design_excitation
+from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
+from pkm_identification.excitation.library import DESIGNS
 
 SEED = 0
 STARTS = 8
 HARMONICS = 5
+PERIODS = 3
+#: Wide, so that a joint servo follows before there is any model to feed forward.
+LIMITS = DesignLimits(
+    force_margin=0.5,
+    velocity_margin=0.3,
+    stroke_margin=0.06,
+    condition_factor=2.5,
+    clearance=0.01,
+)
 
 
-def main(arguments: list[str]) -> int:
+def make(folder: Path, robots: list[str]) -> int:
     """Design for the robots named, or for all."""
-    if not arguments or arguments[0].startswith('-'):
-        sys.stderr.write(f'{__doc__}\n')
-        return 2
-    folder = Path(arguments[0])
-    for robot in arguments[1:] or pkm_description.library():
+    for robot in robots or pkm_description.library():
         begin = time.monotonic()
         model = ClosedChainModel(pkm_description.load(robot))
         try:
-            design = design_excitation(model, harmonics=HARMONICS, starts=STARTS, seed=SEED)
+            design = design_excitation(
+                model, harmonics=HARMONICS, limits=LIMITS, starts=STARTS, seed=SEED
+            )
         except UnderactuatedError as error:
             sys.stdout.write(f'{robot}: left out, {error}\n')
             continue
@@ -46,6 +63,47 @@ def main(arguments: list[str]) -> int:
         )
         sys.stdout.flush()
     return 0
+
+
+def check(folder: Path, robots: list[str]) -> int:
+    """Run the designs on the simulated robot; 1 where a limit was touched."""
+    touched = 0
+    for robot in robots or sorted(path.stem for path in folder.glob('*.yaml')):
+        model = ClosedChainModel(pkm_description.load(robot))
+        design = ExcitationDesign.load(folder / f'{robot}.yaml', model)
+        recording = simulate(
+            model,
+            design.trajectory,
+            PERIODS,
+            ramp_time=design.ramp_time,
+            effects=effects_of(model.description, 'all'),
+            seed=SEED,
+        )
+        report = executed_margins(recording, model)
+        errors = np.abs(recording.errors[recording.running]).max(axis=0)
+        sys.stdout.write(
+            f'{robot}: {"feasible" if report.feasible else "LIMIT TOUCHED"}, period '
+            f'{design.period:.4g} s, largest tracking error {np.max(errors):.3g}, '
+            f'saturated {100.0 * recording.saturated.any(axis=1).mean():.2g} %\n'
+        )
+        for margin in sorted(report.margins.values(), key=lambda m: m.relative):
+            sys.stdout.write(f'  {margin}\n')
+        sys.stdout.flush()
+        touched += not report.feasible
+    return int(touched > 0)
+
+
+def main(arguments: list[str]) -> int:
+    """Make or check."""
+    match arguments:
+        case ['make', folder, *robots]:
+            return make(Path(folder), robots)
+        case ['check', folder, *robots] if Path(folder).is_dir():
+            return check(Path(folder), robots)
+        case ['check', *robots]:
+            return check(DESIGNS, robots)
+    sys.stderr.write(f'{__doc__}\n')
+    return 2
 
 
 if __name__ == '__main__':

@@ -63,6 +63,6 @@ def jacobian_condition(model: ClosedChainModel, motion: PlatformMotion) -> Array
 
 
 def _length(numerator: Array, denominator: Array) -> float:
-    """Ratio of two Frobenius norms; 1 where either vanishes."""
+    """Ratio of two Frobenius norms; 1 where either vanishes but for rounding."""
     top, bottom = float(np.linalg.norm(numerator)), float(np.linalg.norm(denominator))
-    return top / bottom if top > 1e-9 * bottom > 0.0 else 1.0
+    return top / bottom if min(top, bottom) > 1e-9 * max(top, bottom) else 1.0

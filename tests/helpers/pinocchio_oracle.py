@@ -26,15 +26,21 @@ class PinocchioOracle:
 
     def configuration(self, model: ClosedChainModel, motion: PlatformMotion, k: int) -> np.ndarray:
         """Pinocchio's q of sample k, from our joint positions and the platform's pose."""
+        joints = dict(
+            zip(model.joint_names, model.joint_states(motion).positions[k], strict=True)
+        )
+        return self.place(joints, motion.position[k], motion.rotation[k])
+
+    def place(self, joints: dict[str, float], position, rotation) -> np.ndarray:
+        """Pinocchio's q of joint positions by name and a pose of the platform."""
         q = pin.neutral(self.model)
-        joints = model.joint_states(motion).positions[k]
-        for name, value in zip(model.joint_names, joints, strict=True):
+        for name, value in joints.items():
             q[self.model.joints[self.model.getJointId(name)].idx_q] = value
         for joint in self.description.joints:
             if joint.type == 'floating':
                 index = self.model.joints[self.model.getJointId(joint.name)].idx_q
-                q[index : index + 3] = motion.position[k]
-                q[index + 3 : index + 7] = pin.Quaternion(motion.rotation[k]).coeffs()
+                q[index : index + 3] = position
+                q[index + 3 : index + 7] = pin.Quaternion(rotation).coeffs()
         return q
 
     def _frame(self, link: str) -> int:
@@ -87,22 +93,28 @@ class PinocchioOracle:
 
     def _driven(self, model: ClosedChainModel, motion: PlatformMotion, k: int):
         """Configuration, rates and accelerations of sample k, and joint rates per actuator rate."""
-        q = self.configuration(model, motion, k)
         states = model.actuator_states(motion)
-        index = [self.model.joints[self.model.getJointId(n)].idx_v for n in model.actuated_joints]
-        selection = np.zeros((model.n_a, self.model.nv))
-        selection[np.arange(model.n_a), index] = 1.0
+        return self.driven(
+            self.configuration(model, motion, k),
+            model.actuated_joints,
+            states.velocities[k],
+            states.accelerations[k],
+        )
+
+    def driven(self, q, actuated, velocities, accelerations):
+        """Rates and accelerations of all coordinates at q when the actuators move like this."""
+        index = [self.model.joints[self.model.getJointId(n)].idx_v for n in actuated]
+        selection = np.zeros((len(index), self.model.nv))
+        selection[np.arange(len(index)), index] = 1.0
         residual, rows, _ = self._closing_rows(q, np.zeros(self.model.nv))
         assert np.max(np.abs(residual), initial=0.0) < 1e-9
         system = np.vstack([rows, selection])
-        v = np.linalg.lstsq(system, np.concatenate([np.zeros(len(rows)), states.velocities[k]]),
+        v = np.linalg.lstsq(system, np.concatenate([np.zeros(len(rows)), velocities]),
                             rcond=1e-10)[0]
         _, _, drift = self._closing_rows(q, v)
-        a = np.linalg.lstsq(system, np.concatenate([-drift, states.accelerations[k]]),
-                            rcond=1e-10)[0]
-        transfer = np.linalg.lstsq(
-            system, np.vstack([np.zeros((len(rows), model.n_a)), np.eye(model.n_a)]), rcond=1e-10
-        )[0]
+        a = np.linalg.lstsq(system, np.concatenate([-drift, accelerations]), rcond=1e-10)[0]
+        targets = np.vstack([np.zeros((len(rows), len(index))), np.eye(len(index))])
+        transfer = np.linalg.lstsq(system, targets, rcond=1e-10)[0]
         return q, v, a, transfer
 
     def forces(self, model: ClosedChainModel, motion: PlatformMotion, k: int) -> np.ndarray:
@@ -114,17 +126,22 @@ class PinocchioOracle:
 
     def regressor(self, model: ClosedChainModel, motion: PlatformMotion, k: int) -> np.ndarray:
         """Actuator forces per rigid-body parameter (n_a, n_rigid), in our order."""
-        q, v, a, transfer = self._driven(model, motion, k)
+        names, theirs = self.rigid_columns(*self._driven(model, motion, k))
+        rigid = np.flatnonzero(model.parameter_mask('rigid_body'))
+        columns = {name: i for i, name in enumerate(names)}
+        return theirs[:, [columns[model.parameter_names[i]] for i in rigid]]
+
+    def rigid_columns(self, q, v, a, transfer):
+        """Names of all rigid-body parameters and the actuator forces (n_a, n) of a unit of each."""
         theirs = transfer.T @ pin.computeJointTorqueRegressor(self.model, self.data, q, v, a)
         fields = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
         child = {joint.name: joint.child for joint in self.description.joints}
-        columns = {
-            f'{child[name]}.{field}': 10 * i + f
-            for i, name in enumerate(list(self.model.names)[1:])
-            for f, field in enumerate(fields)
-        }
-        rigid = np.flatnonzero(model.parameter_mask('rigid_body'))
-        return theirs[:, [columns[model.parameter_names[i]] for i in rigid]]
+        bodies = [child[name] for name in list(self.model.names)[1:]]
+        return [f'{body}.{field}' for body in bodies for field in fields], theirs
+
+    def rate_index(self, name: str) -> int:
+        """Place of a joint's rate in Pinocchio's velocities."""
+        return int(self.model.joints[self.model.getJointId(name)].idx_v)
 
     def _platform_twist(self, q, v) -> np.ndarray:
         pin.computeJointJacobians(self.model, self.data, q)

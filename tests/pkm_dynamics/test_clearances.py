@@ -1,12 +1,10 @@
 """Clearances against distances that are found another way, and limits of feasibility."""
 
-import mujoco
 import numpy as np
 import pytest
 from every_model import model_of
-from lxml import etree
+from mujoco_capsules import MujocoCapsules
 
-import pkm_description
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.clearances import BodyDistances
 from pkm_dynamics.feasibility import check_feasibility
@@ -57,49 +55,11 @@ def test_distance_of_segments(kind):
         assert segment_distance(c, d - c, b, a - b) == pytest.approx(found, abs=1e-8)
 
 
-class MujocoCapsules:
-    """A robot's collision shapes as MuJoCo places and measures them."""
-
-    def __init__(self, model):
-        root = etree.fromstring(pkm_description.export(model.description, 'mjcf').encode())
-        for geom in root.iter('geom'):
-            if geom.get('group') == '3' and geom.get('type') == 'cylinder':
-                geom.set('type', 'capsule')
-        self.model = mujoco.MjModel.from_xml_string(etree.tostring(root).decode())
-        self.data = mujoco.MjData(self.model)
-        names = [self.model.geom(i).name for i in range(self.model.ngeom)]
-        self.links = {
-            i: name.rsplit('_collision_', 1)[0]
-            for i, name in enumerate(names)
-            if '_collision_' in name
-        }
-
-    def place(self, names, joints, position, rotation):
-        self.data.qpos[:] = self.model.key_qpos[0]
-        for i in range(self.model.njnt):
-            address, name = self.model.jnt_qposadr[i], self.model.joint(i).name
-            if self.model.jnt_type[i] == mujoco.mjtJoint.mjJNT_FREE:
-                self.data.qpos[address : address + 3] = position
-                mujoco.mju_mat2Quat(self.data.qpos[address + 3 : address + 7], rotation.ravel())
-            elif name in names:
-                self.data.qpos[address] = joints[names.index(name)]
-        mujoco.mj_kinematics(self.model, self.data)
-
-    def gaps(self, first, second):
-        """Distances of all shapes of one link to all of another."""
-        return {
-            (i, j): mujoco.mj_geomDistance(self.model, self.data, i, j, 1e2, None)
-            for i, a in self.links.items()
-            for j, b in self.links.items()
-            if (a, b) == (first, second)
-        }
-
-
 @pytest.mark.parametrize('name', SOLID)
 def test_clearances_against_mujoco(name):
     """Every pair of bodies, those that are joined only where they stand apart at home."""
     model = model_of(name)
-    distances, capsules = BodyDistances(model), MujocoCapsules(model)
+    distances, capsules = BodyDistances(model), MujocoCapsules(model.description)
     rng = np.random.default_rng(5)
     moves = 0.08 * rng.uniform(-1.0, 1.0, (3, model.n_a)) * (model.upper - model.lower)
     moves[0] = 0.0
@@ -107,20 +67,20 @@ def test_clearances_against_mujoco(name):
     joints = model.joint_states(motion).positions
     found = distances.clearances(joints, motion.position, motion.rotation)
     assert found[0].min() > 0.005  # the least distance that designs keep
-    names, counted = list(model.joint_names), {}
+    counted = {}
     joints_and_closures = *model.description.joints, *model.description.constraints
     joined = [{item.parent, item.child} for item in joints_and_closures]
     for k in range(3):
-        capsules.place(names, joints[k], motion.position[k], motion.rotation[k])
+        placed = dict(zip(model.joint_names, joints[k], strict=True))
+        capsules.place(placed, motion.position[k], motion.rotation[k])
         for column, pair in enumerate(distances.pairs):
             gaps = capsules.gaps(*pair.split('-'))
-            radii = {i: capsules.model.geom_size[i, 0] for i in capsules.links}
             if k == 0:
                 in_joint = set(pair.split('-')) in joined or min(gaps.values()) <= 0.0
                 counted[pair] = [
                     (i, j)
                     for (i, j), gap in gaps.items()
-                    if not in_joint or gap > min(radii[i], radii[j])
+                    if not in_joint or gap > min(capsules.radii[i], capsules.radii[j])
                 ]
             expected = min(gaps[key] for key in counted[pair])
             assert found[k, column] == pytest.approx(expected, abs=1e-7), pair

@@ -1,0 +1,58 @@
+"""What a run of the simulated robot left of each limit."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pkm_dynamics.extrema import largest, smallest
+from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.margins import FeasibilityReport, Margin
+
+if TYPE_CHECKING:
+    from pkm_control.closed_loop import ClosedLoopRecording
+    from pkm_dynamics import ClosedChainModel
+
+
+def executed_margins(
+    recording: ClosedLoopRecording, model: ClosedChainModel, **options: Any
+) -> FeasibilityReport:
+    """Return the worst margins of what the robot really did, approach and ramps included.
+
+    Parameters
+    ----------
+    recording : ClosedLoopRecording
+        Of the simulated robot, with its noise-free positions, velocities and forces.
+    model : ClosedChainModel
+    **options
+        Of `check_feasibility`; by default the limits of the description alone.
+
+    Returns
+    -------
+    FeasibilityReport
+        As of `check_feasibility`, with the forces that acted in place of the model's.
+
+    Raises
+    ------
+    KinematicsError
+        The recorded positions belong to no closed configuration.
+    """
+    time, velocities = recording.current_time, recording.truth_velocities
+    # forward differences would show the steps of a 1 kHz command, not the motion
+    accelerations = np.gradient(velocities, time, axis=0)
+    motion = model.motion_from_actuators(recording.truth_positions, velocities, accelerations)
+    report = check_feasibility(model, motion, time=time, **options)
+    limit = np.asarray(model.force_limit)
+    forces = recording.truth_forces
+    found = [largest(forces, limit, time), smallest(forces, -limit, time)]
+    acted = min((e for e in found if e is not None), key=lambda e: e.margin, default=None)
+    margins = dict(report.margins)
+    if acted is not None:
+        name = model.actuated_joints[acted.column]
+        unit = 'N' if model.description.joint(name).type == 'prismatic' else 'N m'
+        margins['force'] = Margin(
+            'force', acted.margin, acted.value, acted.limit, name, acted.time, unit
+        )
+    return dataclasses.replace(report, margins=margins)
