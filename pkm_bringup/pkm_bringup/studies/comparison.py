@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import polygamma
 
+from pkm_description.errors import EstimationError
+
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
+TOLERANCE = 0.2
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,11 @@ class Comparison:
     surely_smaller, surely_larger : int
         Those whose interval of the ratio excludes 1.
     log_volume_ratio, log_volume_interval : float, (2,)
-        ln of the volume of the confidence ellipsoid of the second set over that of the first.
+        ln of the volume of the confidence ellipsoid of the second set over that of the
+        first, with the bias of determinants of sample covariances taken off; nan where
+        the runs are no more than the parameters.
+
+    All intervals are for independent, normally distributed estimates; see `independence`.
     """
 
     names: tuple[str, ...]
@@ -50,7 +57,19 @@ class Comparison:
 
 
 def compare(names: list[str], first: Array, second: Array) -> Comparison:
-    """Compare estimates (runs, n) of two experiments; runs may differ in number."""
+    """Compare estimates (runs, n) of two experiments; runs may differ in number.
+
+    Raises
+    ------
+    EstimationError
+        Fewer than two runs, or other parameters.
+    """
+    if first.shape[1:] != second.shape[1:] or first.shape[1:] != (len(names),):
+        raise EstimationError(
+            f'estimates of {len(names)} parameters are needed, got {first.shape} and {second.shape}'
+        )
+    if min(len(first), len(second)) < 2:
+        raise EstimationError('one run has no spread: at least two are needed')
     deviations = [values.std(axis=0, ddof=1) for values in (first, second)]
     degrees = len(first) - 1, len(second) - 1
     ratio = deviations[1] / deviations[0]
@@ -85,23 +104,47 @@ def deviation_interval(deviation: Array, count: int) -> Array:
 def agreement(predicted: Array, observed: Array, count: int) -> dict[str, Any]:
     """Return how observed standard deviations agree with predicted ones.
 
-    `median` and `worst` of observed / predicted; `within` the share of the parameters
-    within 20 %, `expected_within` what chance leaves of it with so many runs where the
-    prediction is exact; `covered` the share of the parameters whose interval contains
-    the prediction.
+    `median` and `worst` of observed / predicted; `within` the number of parameters within
+    20 %, `expected_within` the mean number that chance leaves of them with so many runs
+    where the prediction is exact; `covered` the number of parameters whose 95 % interval
+    contains the prediction; `standard_error` the relative one of a standard deviation.
     """
     ratio = observed / predicted
     interval = deviation_interval(observed, count)
-    limits = (count - 1) * np.array([0.8, 1.2]) ** 2
+    limits = (count - 1) * np.array([1.0 - TOLERANCE, 1.0 + TOLERANCE]) ** 2
     chance = np.diff(stats.chi2.cdf(limits, count - 1))[0]
     covered = (interval[:, 0] <= predicted) & (predicted <= interval[:, 1])
     return {
         'median': float(np.median(ratio)),
         'worst': float(ratio[np.argmax(np.abs(np.log(ratio)))]),
-        'within': float(np.mean(np.abs(ratio - 1.0) <= 0.2)),
-        'expected_within': float(chance),
-        'covered': float(np.mean(covered)),
+        'within': int(np.sum(np.abs(ratio - 1.0) <= TOLERANCE)),
+        'expected_within': float(chance * len(ratio)),
+        'covered': int(np.sum(covered)),
+        'standard_error': float(1.0 / np.sqrt(2.0 * (count - 1))),
     }
+
+
+def independence(values: Array) -> dict[str, float]:
+    """Return how estimates (runs, n) depend on those of the run before.
+
+    `lag_1` is the mean autocorrelation over the parameters, its bias of -1/runs taken off;
+    `strongest` the largest of a parameter, `chance` what the largest of as many
+    independent ones stays below with 95 %.
+    """
+    count, n = values.shape
+    centred = values - values.mean(axis=0)
+    lag = np.sum(centred[1:] * centred[:-1], axis=0) / np.sum(centred**2, axis=0) + 1.0 / count
+    level = 0.5 * (1.0 + CONFIDENCE ** (1.0 / n))
+    return {
+        'lag_1': float(lag.mean()),
+        'strongest': float(lag[np.argmax(np.abs(lag))]),
+        'chance': float(stats.norm.ppf(level) / np.sqrt(count)),
+    }
+
+
+def bias(values: Array, truth: Array) -> tuple[Array, Array]:
+    """Return the mean error (n,) of estimates (runs, n), and its standard error."""
+    return values.mean(axis=0) - truth, values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def _log_volume_ratio(first: Array, second: Array) -> tuple[float, float]:

@@ -1,9 +1,9 @@
 """Deterministic against statistical design of an excitation [A IV.C].
 
 Two trajectories are optimised from the same start: T_d for the condition number of the
-regressor, T_s for the volume of the confidence ellipsoid (d-optimal). Both are run many
-times on the simulated robot with its correlated noise, each run is identified on its own,
-and the spread of the estimates is compared.
+regressor, which knows nothing of the noise, T_s for the volume of the confidence
+ellipsoid (d-optimal). Both are run many times with the simulated robot's correlated
+noise, each run is identified on its own, and the spread of the estimates is compared.
 """
 
 from __future__ import annotations
@@ -16,28 +16,30 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from pkm_bringup.offline import measured_arrays, simulate
-from pkm_control.feedforward import nominal_feedforward
+from pkm_bringup.studies.excitation_runs import (
+    ESTIMATORS,
+    SAMPLING_RATE,
+    Record,
+    estimate_runs,
+    executed_deviations,
+    joined,
+    record,
+    signals_of,
+)
+from pkm_bringup.studies.prediction import Information, force_noise, predict
 from pkm_description.errors import EstimationError
-from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.simulation import PlantEffects
-from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.linear import gauss_markov, ls
-from pkm_identification.estimators.problem import build_problem
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.design import build_design_problem, suggested_period
 from pkm_identification.excitation.starts import random_start
-from pkm_identification.signals import SignalOptions, process
 
 Array = NDArray[np.float64]
 Update = Callable[[str, float | None], None]
 
-CRITERIA = {'T_d': 'condition_number', 'T_s': 'd_optimal'}
-ESTIMATORS = {'ls': ls, 'gauss_markov': gauss_markov}
-PLANTS = ('robot', 'noise')
-SAMPLING_RATE = 1000.0  # [Hz]
-SETTLING = 2  # periods left out after the ramp
+NAMES = ('T_d', 'T_s')
+DETERMINISTIC = ('condition_number', 'condition_number_scaled')
 CANDIDATES = 5
+BATCH = 25  # runs that are consecutive periods of one simulation, and identified by one process
+LEAST_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,21 @@ class Runs:
     name : str
         T_d or T_s.
     design : ExcitationDesign
+    information : Information
+        What one period of the motion as designed tells, with the force noise alone.
     estimates : {estimator: (runs, n)}
         One row a run.
-    predicted : {estimator: (n,)}
-        Standard deviations that the motion as designed and the covariance of the noise
-        lead to.
+    executed : {estimator: (n,)}
+        Standard deviations of one run that follow from the motion as it was run, the mean
+        of all runs, and the noise of forces and positions as it was found.
+    truth : (n,)
+        Parameters of the plant.
+    noise : {signal: (n_a,)}
+        Standard deviations that were found in the runs: `forces` [N, N m], `positions`
+        [m, rad].
+    harmonics, measured_harmonics : int
+        Of the fundamental, that the estimators use; those in which the motion stands out
+        of the position noise.
     limits_left : {limit: fraction}
         Least distance to each limit that the plant kept, of the limit, over approach,
         ramps and all runs; empty where no plant moved.
@@ -63,8 +75,13 @@ class Runs:
 
     name: str
     design: ExcitationDesign
+    information: Information
     estimates: dict[str, Array]
-    predicted: dict[str, Array]
+    executed: dict[str, Array]
+    truth: Array
+    noise: dict[str, Array]
+    harmonics: int
+    measured_harmonics: int
     limits_left: dict[str, float]
     saturated: float
 
@@ -73,32 +90,41 @@ def design_pair(
     model: Any,
     harmonics: int = 5,
     period: float | None = None,
-    iterations: int = 150,
+    iterations: int = 400,
     seed: int = 0,
+    deterministic: str = 'condition_number',
     update: Update = lambda text, fraction: None,
 ) -> dict[str, ExcitationDesign]:
-    """Design T_d and T_s from one random feasible start, for the simulated robot's noise.
+    """Design T_d and T_s from one random feasible start.
 
     Both have the same period, a whole number of milliseconds, so that a run of either has
-    as many samples.
+    as many samples. T_d is for noise of unit variance: the deterministic approach has no
+    statistics. T_s is for the force noise of the simulated robot.
+
+    Parameters
+    ----------
+    deterministic : str
+        Criterion of T_d: one of `DETERMINISTIC`.
     """
     noise = force_noise(model)
     base = model.base_parameters(shared=True, reduced=True)
     period = suggested_period(model, harmonics) if period is None else period
-    period = round(period * SAMPLING_RATE) / SAMPLING_RATE
+    period = max(round(period * SAMPLING_RATE), 1) / SAMPLING_RATE
     problem = build_design_problem(
         model, base, {'d_optimal': 1.0}, harmonics, period, DesignLimits(), noise_covariance=noise
     )
     z, _ = random_start(problem, CANDIDATES, np.random.default_rng(seed))
     start = problem.trajectory(z)
     designs = {}
-    for name, criterion in CRITERIA.items():
+    for name, criterion, covariance in zip(
+        NAMES, (deterministic, 'd_optimal'), (None, noise), strict=True
+    ):
         designs[name] = design_excitation(
             model,
             criterion,
             harmonics,
             period,
-            noise_covariance=noise,
+            noise_covariance=covariance,
             initial=start,
             starts=0,
             iterations=iterations,
@@ -108,141 +134,91 @@ def design_pair(
     return designs
 
 
-def force_noise(model: Any) -> Array:
-    """Return the covariance (n_a, n_a) [N^2] of the simulated robot's force noise."""
-    covariance = PlantEffects.from_description(model.description).force_covariance
-    if np.linalg.eigvalsh(covariance)[0] <= 0.0:
-        raise EstimationError(
-            f"robot '{model.description.name}' declares no force noise (simulation.force_noise) "
-            'for each of its drives: there is nothing to compare'
-        )
-    return covariance
-
-
 def run_designs(
-    description: Any, designs: dict[str, ExcitationDesign], runs: int, seed: int, plant: str
-) -> list[Runs]:
-    """Run all designs, in processes of their own."""
-    jobs = [
-        delayed(run_many)(description, name, design, runs, [seed, index], plant)
-        for index, (name, design) in enumerate(designs.items())
-    ]
-    return list(Parallel(n_jobs=-1 if plant == 'robot' else 1)(jobs))
-
-
-def run_many(
-    description: Any,
-    name: str,
-    design: ExcitationDesign,
-    runs: int,
-    seed: list[int],
+    model: Any,
+    designs: dict[str, ExcitationDesign],
+    runs: int = 100,
+    seed: int = 0,
     plant: str = 'robot',
-) -> Runs:
-    """Run one trajectory many times and identify each run on its own.
+    workers: int | None = None,
+    update: Update = lambda text, fraction: None,
+) -> list[Runs]:
+    """Run all designs and identify each run on its own.
 
     Parameters
     ----------
-    plant : 'robot' or 'noise'
+    plant : str
         `robot`: the simulated robot under control with all its effects (friction with
-        Stribeck, cogging, noise of forces and positions); the runs are consecutive
-        periods, after `SETTLING` that are left out. `noise`: the exact motion and its
-        nominal forces with the same noise added, which takes no time.
+        Stribeck, cogging, noise of forces and positions). `noise`: the exact motion and
+        its nominal forces with the same noise added.
+    workers : int, optional
+        Processes, one a core by default; no effect on the result.
+
+    Raises
+    ------
+    EstimationError
+        Fewer than three runs.
+    SimulationError, FeasibilityError
+        The plant does not follow a design.
     """
-    model = ClosedChainModel(description)
-    limits_left: dict[str, float] = {}
-    saturated = 0.0
-    if plant == 'robot':
-        recording = simulate(
-            model,
-            design.trajectory,
-            runs + SETTLING,
-            ramp_time=design.ramp_time,
-            feedforward=nominal_feedforward(model),
-            seed=int(np.random.default_rng(seed).integers(2**31)),
-        )
-        arrays = measured_arrays(recording, model, design.period)
-        limits_left = _limits_left(model, recording)
-        saturated = float(recording.saturated.any(axis=1).mean())
-    else:
-        arrays = _noisy(model, design, runs + SETTLING, seed)
-    estimates = estimate_runs(model, arrays, design.period)
-    return Runs(name, design, estimates, predicted(model, design), limits_left, saturated)
+    if runs < LEAST_RUNS:
+        raise EstimationError(f'{runs} runs have no spread to compare: at least {LEAST_RUNS}')
+    sizes = [min(BATCH, runs - done) for done in range(0, runs, BATCH)]
+    pool = {'n_jobs': workers or -1, 'return_as': 'generator'}
+    jobs = [
+        delayed(record)(model, design, size, [seed, index, batch], plant)
+        for index, design in enumerate(designs.values())
+        for batch, size in enumerate(sizes)
+    ]
+    records: list[Record] = _watched(Parallel(**pool)(jobs), len(jobs), 'runs', update)
+    sets = [
+        joined(records[index * len(sizes) : (index + 1) * len(sizes)])
+        for index in range(len(designs))
+    ]
+    signals = [
+        signals_of(model, measured, design)
+        for measured, design in zip(sets, designs.values(), strict=True)
+    ]
+    jobs = [
+        delayed(estimate_runs)(model, each, range(first, min(first + BATCH, runs)))
+        for each in signals
+        for first in range(0, runs, BATCH)
+    ]
+    parts = _watched(Parallel(**pool)(jobs), len(jobs), 'identification of each run', update)
+    grouped = [parts[i * len(sizes) : (i + 1) * len(sizes)] for i in range(len(designs))]
+    return [
+        _runs(name, model, designs[name], measured, each, found)
+        for name, measured, each, found in zip(designs, sets, signals, grouped, strict=True)
+    ]
 
 
-def estimate_runs(model: Any, arrays: dict[str, Any], period: float) -> dict[str, Array]:
-    """Return the estimates (runs, n) of every run by itself, by estimator.
-
-    The covariance of the noise is taken from the spread over all runs [A]; everything
-    else an estimator uses is of its own run.
-    """
-    constants = dict(zip(model.actuated_joints, np.asarray(model.force_constants), strict=True))
-    dataset = Dataset(
-        arrays['time'],
-        tuple(str(name) for name in arrays['joint_names']),
-        arrays['positions'],
-        efforts=arrays.get('efforts'),
-        currents=arrays.get('currents'),
-        effort_delay=arrays['effort_delay'],
-        force_constants=constants if 'currents' in arrays else {},
-        period=period,
-    )
-    options = SignalOptions(method='fourier', skip_periods=SETTLING)
-    signals = process(dataset.for_model(model), options)
-    found: dict[str, list[Array]] = {name: [] for name in ESTIMATORS}
-    for run in range(signals.averaged):
-        chosen = np.arange(signals.averaged) == run
-        problem = build_problem(signals.with_periods(chosen), model)
-        for name, solve in ESTIMATORS.items():
-            found[name].append(solve(problem).values)
-    return {name: np.array(values) for name, values in found.items()}
+def _watched(results: Any, total: int, text: str, update: Update) -> list[Any]:
+    """Return all results, telling how many there are."""
+    update(text, 0.0)
+    found = []
+    for result in results:
+        found.append(result)
+        update(text, len(found) / total)
+    return found
 
 
-def predicted(model: Any, design: ExcitationDesign) -> dict[str, Array]:
-    """Return the standard deviations (n,) of one run that the design leads to, by estimator.
-
-    Gauss-Markov: roots of the diagonal of F^-1, the design's own figures. Least squares:
-    H (sum Psi^T S Psi) H with H = (Psi^T Psi)^-1 and S the covariance of the noise.
-    """
+def _runs(
+    name: str, model: Any, design: ExcitationDesign, measured: Record, signals: Any, parts: Any
+) -> Runs:
     base = model.base_parameters(shared=True, reduced=True)
-    samples = round(design.period * SAMPLING_RATE)
-    motion = design.trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
-    psi = base.regressor(motion)
-    scale = np.linalg.norm(psi, axis=(0, 1))
-    psi = psi / scale
-    bread = np.linalg.inv(np.einsum('kan,kam->nm', psi, psi))
-    meat = np.einsum('kan,ab,kbm->nm', psi, force_noise(model), psi, optimize=True)
-    deviations = design.figures['standard_deviation']
-    return {
-        'ls': np.sqrt(np.diag(bread @ meat @ bread)) / scale,
-        'gauss_markov': np.array([deviations[name] for name in base.names]),
-    }
-
-
-def _noisy(model: Any, design: ExcitationDesign, periods: int, seed: list[int]) -> dict[str, Any]:
-    """Return periods of the exact motion and its forces, with the simulated robot's noise."""
-    effects = PlantEffects.from_description(model.description)
-    rng = np.random.default_rng(seed)
-    samples = round(design.period * SAMPLING_RATE)
-    motion = design.trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
-    positions = np.tile(model.actuator_states(motion).positions, (periods, 1))
-    forces = np.tile(model.inverse_dynamics(motion), (periods, 1))
-    zero = np.zeros(model.n_a)
-    count = len(positions)
-    return {
-        'time': np.arange(count) / SAMPLING_RATE,
-        'joint_names': np.array(model.actuated_joints),
-        'positions': positions + rng.multivariate_normal(zero, effects.position_covariance, count),
-        'efforts': forces + rng.multivariate_normal(zero, effects.force_covariance, count),
-        'effort_delay': 0.0,
-    }
-
-
-def _limits_left(model: Any, recording: Any) -> dict[str, float]:
-    """Return the least distance to each limit of the plant, as a fraction of it."""
-    positions = recording.truth_positions
-    inside = np.minimum(positions - model.lower, model.upper - positions)
-    return {
-        'stroke': float((inside / (model.upper - model.lower)).min()),
-        'velocity': float((1.0 - np.abs(recording.truth_velocities) / model.velocity_limit).min()),
-        'force': float((1.0 - np.abs(recording.truth_forces) / model.force_limit).min()),
-    }
+    return Runs(
+        name,
+        design,
+        predict(model, design),
+        {key: np.concatenate([part[key] for part in parts]) for key in ESTIMATORS},
+        executed_deviations(model, signals),
+        np.asarray(base.matrix @ model.nominal_parameters),
+        {
+            'forces': np.sqrt(np.diag(signals.force_noise.covariance)),
+            'positions': np.sqrt(np.diag(signals.position_noise.covariance)),
+        },
+        int(signals.band.harmonics),
+        int(signals.measured_harmonics[1:].sum()),
+        measured.limits_left,
+        measured.saturated,
+    )

@@ -1,51 +1,54 @@
-"""Table, JSON and picture of the excitation study."""
+"""Table, sentences and plain values of the excitation study."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
-from pkm_bringup.studies.comparison import Comparison, agreement, compare
-from pkm_bringup.studies.excitation import ESTIMATORS, Runs
+from pkm_bringup.studies.comparison import Comparison, agreement, bias, compare, independence
+from pkm_bringup.studies.excitation import Runs
+from pkm_bringup.studies.excitation_runs import ESTIMATORS
 
-MAIN = 'gauss_markov'  # what the design's information matrix describes
+MAIN = 'gauss_markov'  # what the information matrix of a design describes
+SOURCES = {  # standard deviations that the observed ones are held against
+    'predicted': 'predicted by the design',
+    'executed': 'that of the motion as run',
+}
 
 
 def report(deterministic: Runs, statistical: Runs) -> dict[str, Any]:
     """Return everything the study found, as plain values."""
+    pair = (deterministic, statistical)
     names = list(deterministic.design.figures['standard_deviation'])
     content: dict[str, Any] = {
         'robot': deterministic.design.trajectory.robot,
         'runs': len(deterministic.estimates[MAIN]),
         'period': deterministic.design.period,
         'parameters': names,
+        'truth': deterministic.truth.tolist(),
         'designs': {
             runs.name: {
-                key: runs.design.figures[key]
-                for key in ('d_optimal', 'a_optimal', 'condition_number', 'condition_number_scaled')
+                'criterion': runs.design.criterion,
+                'iterations': runs.design.origin['iterations'],
+                **runs.information.figures,
+                'harmonics_used': runs.harmonics,
+                'harmonics_measured': runs.measured_harmonics,
+                'force_noise': runs.noise['forces'].tolist(),
+                'position_noise': runs.noise['positions'].tolist(),
+                'limits_left': runs.limits_left,
+                'saturated': runs.saturated,
             }
-            for runs in (deterministic, statistical)
+            for runs in pair
         },
-        'limits_left': {runs.name: runs.limits_left for runs in (deterministic, statistical)},
-        'saturated': {runs.name: runs.saturated for runs in (deterministic, statistical)},
     }
+    volumes = [0.5 * runs.information.figures['d_optimal'] for runs in pair]
+    content['log_volume_ratio_predicted'] = volumes[1] - volumes[0]
     for estimator in ESTIMATORS:
         found = compare(names, deterministic.estimates[estimator], statistical.estimates[estimator])
         content[estimator] = _plain(found) | {
-            'predicted': {
-                runs.name: runs.predicted[estimator].tolist()
-                for runs in (deterministic, statistical)
-            },
-            'agreement': {
-                runs.name: agreement(
-                    runs.predicted[estimator],
-                    runs.estimates[estimator].std(axis=0, ddof=1),
-                    len(runs.estimates[estimator]),
-                )
-                for runs in (deterministic, statistical)
-            },
+            'of': {runs.name: _single(runs, estimator) for runs in pair}
         }
     return content
 
@@ -59,9 +62,9 @@ def table(content: dict[str, Any], estimator: str = MAIN) -> list[tuple[Any, ...
         rows.append(
             (
                 name,
-                part['predicted']['T_d'][index],
+                part['of']['T_d']['predicted'][index],
                 _with_interval(part['sigma_d'][index], part['sigma_d_interval'][index]),
-                part['predicted']['T_s'][index],
+                part['of']['T_s']['predicted'][index],
                 _with_interval(part['sigma_s'][index], part['sigma_s_interval'][index]),
                 f'{part["ratio"][index]:.2f} ({low:.2f}..{high:.2f})',
             )
@@ -72,70 +75,63 @@ def table(content: dict[str, Any], estimator: str = MAIN) -> list[tuple[Any, ...
 def summary(content: dict[str, Any], estimator: str = MAIN) -> list[str]:
     """Return the findings as sentences."""
     part = content[estimator]
-    low, high = part['log_volume_interval']
     count = len(content['parameters'])
     lines = [
-        f'{estimator}: T_s has the smaller standard deviation for {part["smaller"]} of {count} '
-        f'parameters, surely so for {part["surely_smaller"]}, surely the larger for '
+        f'T_s has the smaller standard deviation for {part["smaller"]} of {count} parameters, '
+        f'surely so for {part["surely_smaller"]}, surely the larger for '
         f'{part["surely_larger"]} (95 %, F-test)',
     ]
-    if np.isfinite(part['log_volume_ratio']):
+    if part['log_volume_ratio'] is not None:
+        low, high = part['log_volume_interval']
+        foreseen = content['log_volume_ratio_predicted']
         lines.append(
-            f'{estimator}: ln(ellipsoid volume of T_s / of T_d) {part["log_volume_ratio"]:.1f} '
+            f'ln(ellipsoid volume of T_s / of T_d) {part["log_volume_ratio"]:.1f} '
             f'({low:.1f}..{high:.1f})'
+            + (f', predicted {foreseen:.1f}' if estimator == MAIN else '')
         )
-    for name, found in part['agreement'].items():
+    for name, found in part['of'].items():
+        for source in SOURCES:
+            fit = found['agreement'][source]
+            lines.append(
+                f'{name}, observed over {SOURCES[source]}: median {fit["median"]:.2f}, worst '
+                f'{fit["worst"]:.2f}, {fit["within"]} of {count} within 20 % (exact figures: '
+                f'{fit["expected_within"]:.1f} on average)'
+            )
+        lag = found['independence']
         lines.append(
-            f'{estimator}: observed over predicted standard deviation of {name}: median '
-            f'{found["median"]:.2f}, worst {found["worst"]:.2f}, {100 * found["within"]:.0f} % of '
-            f'the parameters within 20 % ({100 * found["expected_within"]:.0f} % by chance alone)'
+            f'{name}, correlation of one run with the next: mean {lag["lag_1"]:.2f}, strongest '
+            f'{lag["strongest"]:.2f} (by chance below {lag["chance"]:.2f}); mean error beyond its '
+            f'own chance (95 %) for {found["biased"]} of {count}'
         )
-    return lines
+    return [f'{estimator}: {line}' for line in lines]
 
 
-def plot(content: dict[str, Any], path: Path, estimator: str = MAIN) -> None:
-    """Write a picture: standard deviations relative to T_d, and predicted against observed."""
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
-
-    part, names = content[estimator], content['parameters']
-    figure, axes = pyplot.subplots(1, 2, figsize=(13, 7), layout='constrained', width_ratios=(3, 2))
-    rows = np.arange(len(names))[::-1]
-    ratio, interval = np.array(part['ratio']), np.array(part['ratio_interval'])
-    axes[0].errorbar(
-        ratio, rows, xerr=np.abs(interval.T - ratio), fmt='o', capsize=2,
-        label='observed, 95 % interval',
-    )  # fmt: skip
-    foreseen = np.array(part['predicted']['T_s']) / np.array(part['predicted']['T_d'])
-    axes[0].plot(foreseen, rows, 'k|', markersize=10, label='predicted by the designs')
-    axes[0].axvline(1.0, color='0.5')
-    axes[0].set_xscale('log')
-    axes[0].set_yticks(rows, names, fontsize='small')
-    axes[0].set_xlabel('standard deviation with T_s over that with T_d')
-    axes[0].set_title(
-        f'{content["robot"]}: {part["smaller"]} of {len(names)} smaller with T_s '
-        f'({content["runs"]} runs each, {estimator})'
+def _single(runs: Runs, estimator: str) -> dict[str, Any]:
+    """Return what holds of one trajectory."""
+    estimates = runs.estimates[estimator]
+    observed = estimates.std(axis=0, ddof=1)
+    sources = dict(
+        zip(
+            SOURCES,
+            (runs.information.deviations[estimator], runs.executed[estimator]),
+            strict=True,
+        )
     )
-    axes[0].legend()
-    for name, key, mark in (('T_d', 'sigma_d', 's'), ('T_s', 'sigma_s', 'o')):
-        expected = np.array(part['predicted'][name])
-        axes[1].plot(expected, np.array(part[key]) / expected, mark, label=name)
-    axes[1].axhspan(0.8, 1.2, color='0.9')
-    axes[1].axhline(1.0, color='0.5')
-    axes[1].set_xscale('log')
-    axes[1].set_xlabel('predicted standard deviation of one run, SI units')
-    axes[1].set_ylabel('observed / predicted')
-    axes[1].set_title('predicted against observed; 20 % shaded')
-    axes[1].legend()
-    for axis in axes:
-        axis.grid(alpha=0.25)
-    figure.savefig(path)
-    pyplot.close(figure)
+    error, uncertainty = bias(estimates, runs.truth)
+    limit = stats.t.ppf(0.975, len(estimates) - 1)
+    return {
+        **{source: value.tolist() for source, value in sources.items()},
+        'mean_error': error.tolist(),
+        'biased': int(np.sum(np.abs(error) > limit * uncertainty)),
+        'agreement': {
+            source: agreement(value, observed, len(estimates)) for source, value in sources.items()
+        },
+        'independence': independence(estimates),
+    }
 
 
 def _plain(found: Comparison) -> dict[str, Any]:
+    known = bool(np.isfinite(found.log_volume_ratio))
     return {
         'sigma_d': found.first.tolist(),
         'sigma_d_interval': found.first_interval.tolist(),
@@ -146,8 +142,8 @@ def _plain(found: Comparison) -> dict[str, Any]:
         'smaller': found.smaller,
         'surely_smaller': found.surely_smaller,
         'surely_larger': found.surely_larger,
-        'log_volume_ratio': found.log_volume_ratio,
-        'log_volume_interval': list(found.log_volume_interval),
+        'log_volume_ratio': found.log_volume_ratio if known else None,
+        'log_volume_interval': list(found.log_volume_interval) if known else None,
     }
 
 

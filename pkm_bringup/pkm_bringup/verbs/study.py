@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
 from pkm_bringup.console import print_json, print_note, print_table, progress
 
 PLANTS = ('robot', 'noise')
+CONDITIONS = ('condition_number', 'condition_number_scaled')
 
 
 def add_parser(subparsers: Any) -> None:
@@ -22,27 +24,44 @@ def add_parser(subparsers: Any) -> None:
         'excitation',
         help=text,
         description=f'{text}. T_d minimises the condition number, T_s -ln det F, both from one '
-        'start and with one period; every run is identified on its own.',
+        'start and with one period; every run is identified on its own. Predicted standard '
+        'deviations are those of the motion as designed with force noise alone; those of the '
+        'motion as run also know how it deviated and the noise of forces and positions, from '
+        'the spread over all runs.',
     )
     study.add_argument(
         '--robot', default='palida', metavar='ROBOT', help=f'{ROBOT}; default: palida'
     )
-    study.add_argument('--runs', type=count, default=100, help='of each [1]; default: 100')
+    study.add_argument(
+        '--runs', type=_several, default=100, help='of each, at least 3 [1]; default: 100'
+    )
     study.add_argument(
         '--harmonics', type=count, default=5, help='of each coordinate [1]; default: 5'
     )
     study.add_argument(
-        '--period', type=positive, help='of both [s]; default: what the limits suggest'
-    )
+        '--period', type=positive,
+        help='of both [s], rounded to milliseconds; default: what the limits suggest',
+    )  # fmt: skip
     study.add_argument(
-        '--iterations', type=count, default=150, help='steps of each design [1]; default: 150'
-    )
+        '--iterations', type=count, default=400,
+        help='steps of each design [1], fewer where it converges; default: 400',
+    )  # fmt: skip
+    study.add_argument(
+        '--deterministic', choices=CONDITIONS, default=CONDITIONS[0],
+        help='criterion of T_d, in SI units or with columns of unit length [1]; default: '
+        f'{CONDITIONS[0]}',
+    )  # fmt: skip
     study.add_argument(
         '--plant', choices=PLANTS, default='robot',
         help='robot: simulated under control with all its effects; noise: the exact motion and '
-        'nominal forces with the same noise, in seconds; default: robot',
+        'nominal forces with the same noise, sooner done; default: robot',
     )  # fmt: skip
-    study.add_argument('--seed', type=int, default=0, help='of start and noise [1]; default: 0')
+    study.add_argument(
+        '--seed', type=_whole, default=0, help='of start and noise, at least 0 [1]; default: 0'
+    )
+    study.add_argument(
+        '--workers', type=count, help='processes [1]; default: one a core; no effect on the result'
+    )
     study.add_argument(
         '--output', metavar='FOLDER',
         help='new folder for designs (.yaml), study.json and study.png, SI units',
@@ -53,13 +72,11 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Design, run, compare, print the table."""
-    from pkm_bringup.outputs import OutputError
+    from pkm_bringup.outputs import check_output
     from pkm_bringup.studies.excitation import design_pair, run_designs
-    from pkm_bringup.studies.excitation_report import report, summary, table
+    from pkm_bringup.studies.excitation_report import report
 
-    folder = Path(arguments.output) if arguments.output else None
-    if folder is not None and folder.exists():
-        raise OutputError(f"'{folder}' exists already and is not overwritten")
+    folder = check_output(arguments.output) if arguments.output else None
     with progress('study') as update:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
@@ -69,12 +86,13 @@ def run(arguments: Any) -> int:
             arguments.period,
             arguments.iterations,
             arguments.seed,
+            arguments.deterministic,
             update,
         )
-        update(f'{arguments.runs} runs of both')
         runs = run_designs(
-            model.description, designs, arguments.runs, arguments.seed, arguments.plant
-        )
+            model, designs, arguments.runs, arguments.seed, arguments.plant, arguments.workers,
+            update,
+        )  # fmt: skip
         content = report(*runs) | {'plant': arguments.plant, 'seed': arguments.seed}
         if folder is not None:
             update('writing')
@@ -82,32 +100,59 @@ def run(arguments: Any) -> int:
     if arguments.json:
         print_json(content)
     else:
-        header = ('parameter', 'T_d predicted', 'T_d observed (95 %)', 'T_s predicted',
-                  'T_s observed (95 %)', 'T_s / T_d (95 %)')  # fmt: skip
-        title = f'standard deviations of one run of {content["period"]:g} s, SI units, Gauss-Markov'
-        print_table(header, table(content), title)
-        sys.stdout.write('\n')
-        for estimator in ('gauss_markov', 'ls'):
-            sys.stdout.write('\n'.join(summary(content, estimator)) + '\n')
-        for name, left in content['limits_left'].items():
-            parts = ', '.join(f'{limit} {100 * share:.1f} %' for limit, share in left.items())
-            if parts:
-                sys.stdout.write(f'{name} left of the limits of the plant: {parts}\n')
+        _print(content)
     if folder is not None:
         print_note(f"wrote '{folder}'")
     return 0
+
+
+def _print(content: dict[str, Any]) -> None:
+    from pkm_bringup.studies.excitation_report import summary, table
+
+    header = ('parameter', 'T_d predicted', 'T_d observed (95 %)', 'T_s predicted',
+              'T_s observed (95 %)', 'T_s / T_d (95 %)')  # fmt: skip
+    title = f'standard deviations of one run of {content["period"]:g} s, SI units, Gauss-Markov'
+    print_table(header, table(content), title)
+    lines = ['']
+    for name, design in content['designs'].items():
+        lines.append(
+            f'{name} ({design["criterion"]}, {design["iterations"]} steps): condition number '
+            f'{design["condition_number"]:.4g}, scaled {design["condition_number_scaled"]:.4g}, '
+            f'-ln det F {design["d_optimal"]:.2f}'
+        )
+    for estimator in ('gauss_markov', 'ls'):
+        lines.extend(summary(content, estimator))
+    for name, design in content['designs'].items():
+        left = design['limits_left']
+        if left:
+            parts = ', '.join(f'{limit} {100 * share:.1f} %' for limit, share in left.items())
+            lines.append(f'{name} left of the limits of the plant: {parts}')
+    sys.stdout.write('\n'.join(lines) + '\n')
 
 
 def _write(folder: Path, designs: dict[str, Any], content: dict[str, Any]) -> None:
     import json
 
     from pkm_bringup.outputs import write_output
-    from pkm_bringup.studies.excitation_report import plot
+    from pkm_bringup.studies.excitation_figure import plot
 
     folder.mkdir(parents=True)
     for name, design in designs.items():
         design.save(folder / f'{name}.yaml')
-    write_output(
-        folder / 'study.json', lambda path: path.write_text(json.dumps(content, indent=2) + '\n')
-    )
+    text = json.dumps(content, indent=2, allow_nan=False) + '\n'
+    write_output(folder / 'study.json', lambda path: path.write_text(text))
     write_output(folder / 'study.png', lambda path: plot(content, path))
+
+
+def _several(text: str) -> int:
+    value = int(text)
+    if value < 3:
+        raise argparse.ArgumentTypeError(f'{text} runs have no spread to compare: at least 3')
+    return value
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f'{text} is not a whole number >= 0')
+    return value
