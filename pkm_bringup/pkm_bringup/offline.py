@@ -19,6 +19,7 @@ from pkm_control.feedforward import (
 from pkm_control.gains import servo_gains
 from pkm_description.errors import SimulationError, TrajectoryError
 from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.rotations import rotation_to_rpy
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES
 from pkm_dynamics.trajectories import Execution, Trajectory
@@ -85,9 +86,9 @@ def simulate(
     if trajectory.period is None:
         raise TrajectoryError('the trajectory is not periodic: there are no periods to record')
     progress('checking the motion', None)
-    start = None
-    if trajectory.coordinates == 'actuators':
-        start = model.home_actuators
+    start = model.home_actuators
+    if trajectory.coordinates == 'platform':
+        start = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
     execution = Execution(trajectory, periods, ramp_time, start)
     check_feasibility(model, execution).raise_if_infeasible()
     plant = SimulatedPlant(model.description, effects, seed)
