@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
     from pkm_dynamics.trajectories import Trajectory
+    from pkm_identification.excitation import ExcitationDesign
 
 ROBOT = 'library name (see `pkm robots`) or path of a .urdf or .xacro file'
 SHIPPED = 'shipped'
 DEFAULT_RAMP = 1.0  # [s]
+PERIODS = 10
 TRAJECTORY = (
     'trajectory or excitation design file (.yaml), samples (.csv: time [s] and x, y, z [m], '
     'roll, pitch, yaw [rad] or the actuated joints [m, rad]), shipped (the excitation shipped for '
@@ -122,7 +126,8 @@ def load_trajectory(text: str, model: ClosedChainModel, any_robot: bool = False)
         raise TrajectoryError(
             f"'{text}' was made for robot '{trajectory.robot}', not for '{robot}'"
         )
-    return trajectory.ordered(model.actuated_joints)
+    with _naming(text):
+        return trajectory.ordered(model.actuated_joints)
 
 
 def named_preset(name: str, model: ClosedChainModel) -> Trajectory:
@@ -151,19 +156,58 @@ def read_trajectory(text: str) -> Trajectory:
             f"there is no trajectory file '{text}'; valid are a .yaml or .csv file, {SHIPPED} or "
             'the name of a preset'
         )
-    return ExcitationDesign.load(path).trajectory if is_design(path) else load_file(path)
+    with _naming(text):
+        return ExcitationDesign.load(path).trajectory if is_design(path) else load_file(path)
+
+
+@contextmanager
+def _naming(text: str) -> Iterator[None]:
+    """Let errors about what a file holds name the file."""
+    from pkm_description.errors import TrajectoryError
+
+    try:
+        yield
+    except TrajectoryError as error:
+        message = str(error)
+        raise TrajectoryError(message if text in message else f"'{text}': {message}") from error
+
+
+def design_of(text: str, model: ClosedChainModel) -> ExcitationDesign | None:
+    """Return the design that a file holds, or that is shipped; None where it is none."""
+    from pkm_identification.excitation import ExcitationDesign, excitation_path
+
+    path = excitation_path(model.description.name) if text == SHIPPED else Path(text)
+    if not path.is_file() or not is_design(path):
+        return None
+    with _naming(text):
+        return ExcitationDesign.load(path)
 
 
 def ramp_time_of(given: float | None, text: str, model: ClosedChainModel) -> float:
     """Return the ramp [s] that was given, else that of the design, else one second."""
-    from pkm_identification.excitation import ExcitationDesign, excitation_path
-
     if given is not None:
         return given
-    path = excitation_path(model.description.name) if text == SHIPPED else Path(text)
-    if path.is_file() and is_design(path):
-        return float(ExcitationDesign.load(path).ramp_time)
-    return DEFAULT_RAMP
+    design = design_of(text, model)
+    return DEFAULT_RAMP if design is None else float(design.ramp_time)
+
+
+def add_periods(parser: argparse.ArgumentParser) -> None:
+    """Add the option --periods."""
+    parser.add_argument(
+        '--periods', type=count,
+        help=f'periods at full speed [1]; default: {PERIODS}; 1 for a motion that ends at rest',
+    )  # fmt: skip
+
+
+def periods_of(given: int | None, text: str, trajectory: Trajectory) -> int:
+    """Return the periods that were given, else the default; motions that end at rest run once."""
+    from pkm_description.errors import TrajectoryError
+
+    if trajectory.period is not None:
+        return given or PERIODS
+    if given not in (None, 1):
+        raise TrajectoryError(f"'{text}' ends at rest and runs once: --periods must be 1")
+    return 1
 
 
 def add_ramp_time(parser: argparse.ArgumentParser) -> None:
@@ -182,17 +226,56 @@ def is_design(path: Path) -> bool:
         return f'format: {FORMAT}'.encode() in file.read(4096)
 
 
+def number(text: str) -> float:
+    """Return a finite number, as argparse's `type`."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number")
+    return value
+
+
 def positive(text: str) -> float:
     """Return a positive finite number, as argparse's `type`."""
-    value = float(text)
-    if not 0.0 < value < float('inf'):
-        raise argparse.ArgumentTypeError(f'{text} is not a positive number')
+    value = number(text)
+    if value <= 0.0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
     return value
+
+
+def not_negative(text: str) -> float:
+    """Return a finite number that is not negative, as argparse's `type`."""
+    value = number(text)
+    if value < 0.0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number >= 0")
+    return value
+
+
+def fraction(text: str) -> float:
+    """Return a number in [0, 1), as argparse's `type`."""
+    value = number(text)
+    if not 0.0 <= value < 1.0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a fraction, at least 0 and below 1")
+    return value
+
+
+def whole(text: str) -> int:
+    """Return a whole number that is not negative, as argparse's `type`."""
+    return _whole(text, 0)
 
 
 def count(text: str) -> int:
     """Return a whole number of at least one, as argparse's `type`."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f'{text} is not a whole number >= 1')
+    return _whole(text, 1)
+
+
+def _whole(text: str, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number >= {least}")
     return value

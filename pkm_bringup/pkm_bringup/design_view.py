@@ -17,6 +17,7 @@ Tell = Callable[[str, float | None, float], None]
 
 WIDTH = 56  # columns of the curve
 HEIGHT = 8  # rows
+LABEL = 24  # columns to the right of the curve
 BLOCKS = ' ▁▂▃▄▅▆▇█'
 
 
@@ -90,33 +91,37 @@ class SearchHistory:
         """Time since the beginning [s]."""
         return time.monotonic() - self.begin
 
+    @property
+    def clock(self) -> str:
+        """Time that has passed, share that is done, time left; as far as known."""
+        done = '' if self.fraction is None else f', {100 * self.fraction:.0f} %'
+        left = '' if math.isnan(self.left) else f', {self.left:.0f} s left'
+        return f'{self.elapsed:.0f} s{done}{left}'
+
     def curve(self, width: int = WIDTH, height: int = HEIGHT) -> list[str]:
-        """Return rows of text that show the best criterion over time, the newest at the right."""
+        """Return rows of text: the best criterion over time, and its first and last second."""
         if not self.best:
             return []
-        end = max(self.elapsed, 1e-9)
+        begin = self.best[0][0]
+        end = max(self.elapsed, begin + 1e-9)
         columns: list[float] = []
         index = 0
         for column in range(width):
-            until = end * (column + 1) / width
+            until = begin + (end - begin) * (column + 1) / width
             while index + 1 < len(self.best) and self.best[index + 1][0] <= until:
                 index += 1
-            shown = self.best[index][1] if self.best[index][0] <= until else math.nan
-            columns.append(shown)
-        known = [value for value in columns if not math.isnan(value)] or [self.best[-1][1]]
-        low, high = min(known), max(known)
+            columns.append(self.best[index][1])
+        low, high = self.best[-1][1], columns[0]
         span = max(high - low, 1e-12)
-        eighths = [
-            0 if math.isnan(value) else 1 + round((8 * height - 1) * (value - low) / span)
-            for value in columns
-        ]
+        eighths = [1 + round((8 * height - 1) * (value - low) / span) for value in columns]
         rows = []
         for row in reversed(range(height)):
             cells = [BLOCKS[min(max(level - 8 * row, 0), 8)] for level in eighths]
             rows.append(''.join(cells))
         rows[0] += f' {high:.6g}'
         rows[-1] += f' {low:.6g}'
-        return rows
+        first, last = f'{begin:.0f} s', f'{end:.0f} s'
+        return [*rows, f'{first}{last:>{max(width - len(first), 0)}}']
 
 
 @contextmanager
@@ -128,15 +133,18 @@ def _live(title: str) -> Iterator[Tell]:
 
     history = SearchHistory()
 
-    def picture() -> Group:
-        left = '' if math.isnan(history.left) else f', {history.left:.0f} s left'
-        done = '' if history.fraction is None else f', {100 * history.fraction:.0f} %'
-        head = Text(f'{title}: {history.text}', style='bold', no_wrap=True, overflow='ellipsis')
-        bar = ProgressBar(total=1.0, completed=history.fraction or 0.0, width=WIDTH)
-        clock = Text(f'{history.elapsed:.0f} s{done}{left}')
-        curve = Text('\n'.join(history.curve()), style='cyan', no_wrap=True)
-        return Group(head, curve, bar, clock)
-
     console = Console(stderr=True)
+
+    def picture() -> Group:
+        width = max(min(WIDTH, console.width - LABEL), 10)
+        head = Text(f'{title}: {history.text}', style='bold', no_wrap=True, overflow='ellipsis')
+        bar = ProgressBar(total=1.0, completed=history.fraction or 0.0, width=width)
+        clock = Text(f' {history.clock}', no_wrap=True, overflow='ellipsis')
+        if not history.best:
+            return Group(head, bar, clock)
+        caption = Text('best so far, for a fixed measuring time', no_wrap=True, overflow='ellipsis')
+        curve = Text('\n'.join(history.curve(width)), style='cyan', no_wrap=True, overflow='crop')
+        return Group(head, caption, curve, bar, clock)
+
     with Live(get_renderable=picture, console=console, refresh_per_second=5, transient=True):
         yield history.update

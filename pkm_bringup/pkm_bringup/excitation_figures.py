@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import qr
 
 from pkm_bringup.excitation_picture import plot_excitation
 from pkm_dynamics.feasibility import FeasibilityReport, check_feasibility
+from pkm_dynamics.margins import Margin
+from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Execution, Trajectory
 from pkm_identification.excitation.criteria import figures, standard_deviations
+from pkm_identification.excitation.information import whitening_of
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
+    from pkm_identification.excitation import ExcitationDesign
 
-__all__ = ['check_run', 'excitation_figures', 'margin_rows', 'plot_excitation']
+__all__ = [
+    'DESIGN_NOISE', 'NOISES', 'broken_rows', 'check_run', 'design_figures', 'excitation_figures',
+    'margin_rows', 'noise_covariance', 'plot_excitation',
+]  # fmt: skip
+
+Array = NDArray[np.float64]
 
 RATE = 1000.0  # [Hz] of the figures
-INSTANTS = 400  # samples for the parameters' sensitivity
+BLOCK = 4096  # samples whose regressor is in memory at once
+NOISES = ('unit', 'simulated')
+DESIGN_NOISE = 'as designed'
+SAME = 1e-6  # relative difference of two information matrices of one motion
 
 
 def check_run(
@@ -35,7 +50,15 @@ def check_run(
 
 def margin_rows(report: FeasibilityReport) -> list[dict[str, Any]]:
     """Return the worst case of every constraint, the tightest first."""
-    ordered = sorted(report.margins.values(), key=lambda margin: margin.relative)
+    return _rows(sorted(report.margins.values(), key=lambda margin: margin.relative))
+
+
+def broken_rows(report: FeasibilityReport) -> list[dict[str, Any]]:
+    """Return every limit that is exceeded, joint by joint, the worst first."""
+    return _rows(report.broken)
+
+
+def _rows(margins: Sequence[Margin]) -> list[dict[str, Any]]:
     return [
         {
             'constraint': margin.constraint,
@@ -46,22 +69,38 @@ def margin_rows(report: FeasibilityReport) -> list[dict[str, Any]]:
             'margin': margin.margin,
             'unit': margin.unit,
         }
-        for margin in ordered
+        for margin in margins
     ]
 
 
-def excitation_figures(
-    model: ClosedChainModel, trajectory: Trajectory, periods: int = 1
-) -> dict[str, Any]:
-    """Return the identification figures at 1 kHz, for unit variance of the forces.
+def noise_covariance(model: ClosedChainModel, noise: str) -> Array | None:
+    """Return the force covariance (n_a, n_a) [N^2] of a choice of `NOISES`; None: unit."""
+    if noise == 'simulated':
+        return np.asarray(PlantEffects.from_description(model.description).force_covariance)
+    return None
 
-    The regressor is evaluated at `INSTANTS` instants and scaled to the full rate, which
-    is exact for a band-limited motion with fewer harmonics than that.
+
+def excitation_figures(
+    model: ClosedChainModel,
+    trajectory: Trajectory,
+    periods: int = 1,
+    *,
+    rate: float = RATE,
+    covariance: ArrayLike | None = None,
+    prior: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """Return the identification figures of a motion, from all of its samples.
 
     Parameters
     ----------
     periods : int
-        Runs or periods that the figures are for.
+        Runs or periods that the figures are for; each is sampled at the same phases.
+    rate : float
+        Of the samples [Hz].
+    covariance : (n_a, n_a), optional
+        Of the force noise of one sample [N^2]; unit variance by default.
+    prior : (n, n), optional
+        Information that is there already.
 
     Raises
     ------
@@ -69,18 +108,75 @@ def excitation_figures(
         The motion does not excite all parameters.
     """
     base = model.base_parameters(shared=True, reduced=True)
-    samples = max(round(trajectory.duration * RATE), 1)
-    instants = min(samples, INSTANTS)
-    motion = trajectory.motion(np.arange(instants) / instants * trajectory.duration, model)
-    scale = np.sqrt(periods * samples / instants)
-    regressor = base.regressor(motion).reshape(-1, base.rank) * scale
-    values = figures(regressor)
-    deviations = standard_deviations(regressor)
+    factor = folded_regressor(model, base, trajectory, rate, whitening_of(covariance, model.n_a))
+    samples = _samples(trajectory, rate) * periods
+    return _figures(model, base, np.sqrt(periods) * factor, prior, samples)
+
+
+def design_figures(
+    model: ClosedChainModel, design: ExcitationDesign, periods: int = 1, noise: str | None = None
+) -> tuple[dict[str, Any], str]:
+    """Return the figures of a saved design, prior included, and of which noise they are.
+
+    They are computed anew, at the design's sampling rate. The noise is the given one, else
+    that which is recorded in the design, else unit variance. Where that does not give the
+    information matrix that the design holds (it was made for a covariance that the file
+    does not tell), the figures follow from this matrix.
+    """
+    chosen = noise or str(design.origin.get('noise', 'unit'))
+    rate = float(design.figures.get('sampling_rate', RATE))
+    base = model.base_parameters(shared=True, reduced=True)
+    covariance = noise_covariance(model, chosen)
+    whitening = whitening_of(covariance, model.n_a)
+    factor = folded_regressor(model, base, design.trajectory, rate, whitening)
+    held = design.period_information
+    if noise is None and held is not None and held.shape == (base.rank, base.rank):
+        size = np.sqrt(np.outer(np.diag(held), np.diag(held)))
+        if np.abs((factor.T @ factor - held) / size).max() > SAME:
+            chosen, factor = DESIGN_NOISE, _factor(held)
+    samples = _samples(design.trajectory, rate) * periods
+    prior = design.prior
+    return _figures(model, base, np.sqrt(periods) * factor, prior, samples), chosen
+
+
+def folded_regressor(
+    model: ClosedChainModel, base: Any, trajectory: Trajectory, rate: float, whitening: Array
+) -> Array:
+    """Return R (<= n, n), R^T R the information of one run sampled at `rate` [Hz].
+
+    The regressor of a block of samples is folded into R by QR, so that memory does not
+    grow with the length of the motion.
+    """
+    time = np.arange(_samples(trajectory, rate)) / rate
+    factor = np.empty((0, base.rank))
+    for begin in range(0, len(time), BLOCK):
+        motion = trajectory.motion(time[begin : begin + BLOCK], model)
+        rows = np.einsum('ab,tbn->tan', whitening, base.regressor(motion)).reshape(-1, base.rank)
+        factor = qr(np.concatenate([factor, rows]), mode='r')[0][: base.rank]
+    return factor
+
+
+def _samples(trajectory: Trajectory, rate: float) -> int:
+    return max(int(round(trajectory.duration * rate)), 1)
+
+
+def _factor(information: ArrayLike) -> Array:
+    """Return R (n, n) with R^T R the information, which may be singular."""
+    values, vectors = np.linalg.eigh(np.asarray(information, dtype=float))
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+
+
+def _figures(
+    model: ClosedChainModel, base: Any, factor: Array, prior: ArrayLike | None, samples: int
+) -> dict[str, Any]:
+    rows = factor if prior is None else np.concatenate([factor, _factor(prior)])
+    values = figures(rows)
+    deviations = standard_deviations(rows)
     nominal = base.matrix @ np.asarray(model.nominal_parameters)
     return {
         **values,
         'parameters': base.rank,
-        'samples': samples * periods,
+        'samples': samples,
         'standard_deviation': dict(zip(base.names, deviations.tolist(), strict=True)),
         'nominal': dict(zip(base.names, nominal.tolist(), strict=True)),
         'units': dict(zip(base.names, base.units, strict=True)),

@@ -17,7 +17,7 @@ from pkm_control.feedforward import (
     nominal_feedforward,
 )
 from pkm_control.gains import servo_gains
-from pkm_description.errors import SimulationError, TrajectoryError
+from pkm_description.errors import SimulationError
 from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.rotations import rotation_to_rpy
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
@@ -68,7 +68,7 @@ def simulate(
     Parameters
     ----------
     periods : int
-        Whole periods at full speed.
+        Whole periods at full speed; 1 for a motion that starts and ends at rest.
     ramp_time : float
         From rest to full speed and back [s].
     progress : callable
@@ -77,14 +77,12 @@ def simulate(
     Raises
     ------
     TrajectoryError
-        The motion is not periodic.
+        The motion ends at rest and should run more than once.
     FeasibilityError
         The motion leaves a limit; the message names joint, time and value.
     SimulationError
         The motion did not run to its end.
     """
-    if trajectory.period is None:
-        raise TrajectoryError('the trajectory is not periodic: there are no periods to record')
     progress('checking the motion', None)
     start = model.home_actuators
     if trajectory.coordinates == 'platform':
@@ -118,9 +116,9 @@ def simulate(
 
 
 def measured_arrays(
-    recording: ClosedLoopRecording, model: ClosedChainModel, period: float
+    recording: ClosedLoopRecording, model: ClosedChainModel, period: float | None
 ) -> dict[str, Any]:
-    """Return the arrays of a dataset file: the whole periods at full speed.
+    """Return the arrays of a dataset file: the whole periods [s] at full speed, or one run.
 
     Currents [A] with their force constants; forces [N, N m] as `efforts` where a joint
     has no force constant. `truth_*` are the noise-free signals at `truth_time`.
@@ -132,13 +130,14 @@ def measured_arrays(
         'time': time,
         'joint_names': np.array(model.actuated_joints),
         'positions': recording.positions[run],
-        'period': period,
         'effort_delay': float(np.median(recording.current_time[run] - time)),
         'truth_time': recording.current_time[run],
         'truth_positions': recording.truth_positions[run],
         'truth_velocities': recording.truth_velocities[run],
         'truth_forces': recording.truth_forces[run],
     }
+    if period is not None:
+        arrays['period'] = period
     if np.isfinite(constants).all():
         arrays['currents'] = recording.currents[run]
         arrays['force_constants'] = constants

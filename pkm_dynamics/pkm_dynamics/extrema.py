@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 class Extremum(NamedTuple):
-    """The sample of a block that comes closest to its limit."""
+    """The sample of a signal that comes closest to its limit."""
 
     margin: float
     value: float
@@ -44,30 +44,30 @@ def peaks(values: Array) -> Array:
     return raised
 
 
-def largest(values: Array, limit: Array, time: Array) -> Extremum | None:
-    """Return where `values` (N, n) come closest to the upper `limit` (n,) or exceed it.
+def largest(values: Array, limit: Array, time: Array) -> list[Extremum]:
+    """Return where each column of `values` (N, n) comes closest to its upper `limit` (n,).
 
-    None when no column has a finite limit.
+    Columns without a finite limit are left out.
     """
     finite = np.flatnonzero(np.isfinite(limit))
     if finite.size == 0 or values.shape[0] == 0:
-        return None
+        return []
     raised = peaks(values[:, finite])
     margins = limit[finite] - raised
-    row, column = np.unravel_index(np.argmin(margins), margins.shape)
-    chosen = int(finite[column])
-    return Extremum(
-        float(margins[row, column]),
-        float(raised[row, column]),
-        float(limit[chosen]),
-        chosen,
-        float(time[row]),
-    )
+    rows = np.argmin(margins, axis=0)
+    return [
+        Extremum(
+            float(margins[row, place]),
+            float(raised[row, place]),
+            float(limit[column]),
+            int(column),
+            float(time[row]),
+        )
+        for place, (row, column) in enumerate(zip(rows, finite, strict=True))
+    ]
 
 
-def smallest(values: Array, limit: Array, time: Array) -> Extremum | None:
-    """Return where `values` (N, n) come closest to the lower `limit` (n,) or exceed it."""
+def smallest(values: Array, limit: Array, time: Array) -> list[Extremum]:
+    """Return where each column of `values` (N, n) comes closest to its lower `limit` (n,)."""
     found = largest(-values, -np.asarray(limit), time)
-    if found is None:
-        return None
-    return found._replace(value=-found.value, limit=-found.limit)
+    return [e._replace(value=-e.value, limit=-e.limit) for e in found]

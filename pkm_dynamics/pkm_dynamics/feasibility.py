@@ -82,26 +82,54 @@ clearance, force_uncertainty
         raise TrajectoryError(f'rate must be a positive number of Hz, not {rate}')
     limits = Limits(model, options)
     worst: dict[str, Margin] = {}
+    broken: dict[tuple[str, str, float], Margin] = {}
     samples, duration = 0, 0.0
     for instants, evaluate in _blocks(motion, model, rate, time):
         samples, duration = samples + len(instants), max(duration, float(instants[-1]))
-        found: list[Margin] = []
+        for margin in _block_margins(limits, motion, instants, evaluate, parameters):
+            _keep_worse(worst, margin.constraint, margin)
+            if margin.margin < 0.0:
+                _keep_worse(broken, (margin.constraint, margin.name, margin.limit), margin)
+    ordered = sorted(broken.values(), key=lambda margin: margin.relative)
+    return FeasibilityReport(worst, samples, duration, tuple(ordered))
+
+
+def _keep_worse(found: dict[Any, Margin], key: Any, margin: Margin) -> None:
+    if key not in found or margin.margin < found[key].margin:
+        found[key] = margin
+
+
+def _block_margins(
+    limits: Limits,
+    motion: Any,
+    instants: Array,
+    evaluate: Callable[[int], Any],
+    parameters: Array | None,
+) -> list[Margin]:
+    """Return the margins of one block; up to the first sample that does not assemble."""
+    count = len(instants)
+    found: list[Margin] = []
+    while count > 0:
         try:
-            block = evaluate()
-            found += limits.pose_margins(block, instants)
-            found += limits.margins(block, instants, parameters)
+            block = evaluate(count)
+            pose = limits.pose_margins(block, instants[:count])
+            return found + pose + limits.margins(block, instants[:count], parameters)
         except KinematicsError as error:
-            found += [_not_closed(error, instants), *_commanded_stroke(limits, motion, instants)]
-        for margin in found:
-            if margin.constraint not in worst or margin.margin < worst[margin.constraint].margin:
-                worst[margin.constraint] = margin
-    return FeasibilityReport(worst, samples, duration)
+            if not found:
+                found = [_not_closed(error, instants)]
+                found += _commanded_stroke(limits, motion, instants)
+            failed = np.asarray(getattr(error, 'samples', ()), dtype=int)
+            count = min(int(failed[0]), count - 1) if failed.size else 0
+    return found
 
 
 def _blocks(
     motion: Any, model: Any, rate: float, time: Array | None
-) -> Iterator[tuple[Array, Callable[[], Any]]]:
-    """Yield (times, function that evaluates the motion there), overlapping by two samples."""
+) -> Iterator[tuple[Array, Callable[[int], Any]]]:
+    """Yield times, and a function that evaluates the motion at the first so many of them.
+
+    Blocks overlap by two samples.
+    """
     if hasattr(motion, 'position') and hasattr(motion, 'twist'):
         count = len(motion.position)
         instants = np.arange(count) / rate if time is None else np.asarray(time, dtype=float)
@@ -110,7 +138,7 @@ def _blocks(
                 f'a motion of {count} samples needs as many times, got {instants.shape}'
             )
         for part in _parts(count):
-            yield instants[part], lambda part=part: motion[part]  # type: ignore[misc]
+            yield instants[part], lambda n, part=part: motion[part][:n]  # type: ignore[misc]
         return
     motion, skipped = _one_period(motion)
     duration = float(motion.duration)
@@ -120,7 +148,7 @@ def _blocks(
     for part in _parts(len(instants)):
         chosen = instants[part]
         shown = np.where(chosen < skipped[0], chosen, chosen + skipped[1])
-        yield shown, lambda chosen=chosen: motion.motion(chosen, model)  # type: ignore[misc]
+        yield shown, lambda n, chosen=chosen: motion.motion(chosen[:n], model)  # type: ignore[misc]
 
 
 def _one_period(motion: Any) -> tuple[Any, tuple[float, float]]:

@@ -148,7 +148,10 @@ class Limits:
         self.tilt = float(workspace.get('tilt', np.inf)) * (1.0 - stroke_margin)
 
     def margins(self, motion: Any, time: Array, parameters: Array | None) -> list[Margin]:
-        """Return the worst margins of one block of samples, but for those of the pose."""
+        """Return the margins of one block of samples, but for those of the pose.
+
+        For each constraint the worst, and all that are negative.
+        """
         model, names = self.model, list(self.model.actuated_joints)
         motion = model.with_joint_states(motion)
         units = [self.units[name] for name in names]
@@ -180,13 +183,13 @@ class Limits:
         return found + self._conditioning(motion, time) + self._distances(motion, joints, time)
 
     def stroke_margins(self, positions: Array, time: Array) -> list[Margin]:
-        """Return the worst margins of actuator positions (N, n_a)."""
+        """Return the margins of actuator positions (N, n_a), as `margins` does."""
         names = list(self.model.actuated_joints)
         units = [self.units[name] for name in names]
         return _range('stroke', positions, (self.lower, self.upper), names, units, time)
 
     def pose_margins(self, motion: Any, time: Array) -> list[Margin]:
-        """Return the worst margins of the platform's pose, which need no kinematics."""
+        """Return the margins of the platform's pose, which need no kinematics."""
         found = _range('workspace', motion.position, self.box, ['x', 'y', 'z'], ['m'] * 3, time)
         tilt = np.arccos(np.clip(np.asarray(motion.rotation)[:, 2, 2], -1.0, 1.0))[:, None]
         upper = largest(tilt, np.array([self.tilt]), time)
@@ -241,10 +244,13 @@ def _magnitude(
 
 
 def _keep(
-    constraint: str, extrema: tuple[Extremum | None, ...], names: list[str], units: list[str]
+    constraint: str, extrema: tuple[list[Extremum], ...], names: list[str], units: list[str]
 ) -> list[Margin]:
+    """Return the worst of all signals, and every other one that breaks its limit."""
+    found = [extremum for some in extrema for extremum in some]
+    worst = min(found, key=lambda extremum: extremum.margin, default=None)
     return [
         Margin(constraint, e.margin, e.value, e.limit, names[e.column], e.time, units[e.column])
-        for e in extrema
-        if e is not None
+        for e in found
+        if e is worst or e.margin < 0.0
     ]

@@ -77,11 +77,15 @@ class FeasibilityReport:
         Number of instants that were evaluated.
     duration : float
         Length of the checked motion [s].
+    broken : tuple of Margin
+        Every limit that is exceeded, the worst first: one entry for each constraint, joint
+        and end of its range, at the time when it is worst.
     """
 
     margins: Mapping[str, Margin]
     samples: int
     duration: float
+    broken: tuple[Margin, ...] = ()
 
     @property
     def feasible(self) -> bool:
@@ -97,7 +101,7 @@ class FeasibilityReport:
 
     @property
     def violations(self) -> list[Margin]:
-        """All exceeded constraints, the worst first."""
+        """The worst case of each exceeded constraint, the worst first; see `broken`."""
         broken = [margin for margin in self.margins.values() if margin.margin < 0.0]
         return sorted(broken, key=lambda margin: margin.relative)
 

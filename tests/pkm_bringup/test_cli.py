@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from excitations import excitation
 
 import pkm_description
 import pkm_identification
@@ -17,37 +18,11 @@ from pkm_bringup import cli
 from pkm_bringup.verbs import export
 from pkm_description.exporters import FORMATS
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.datasets import BagWriter
 from pkm_identification.datasets.message_types import jazzy_typestore
 from pkm_identification.excitation.criteria import CRITERIA
 
-UNIT = re.compile(r'\[(1|s|m|Hz|[a-zA-Z/ ]+(, [a-zA-Z/ ]+)*)\]')
-
-
-@pytest.fixture(scope='module')
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp('cli')
-
-
-def excitation(amplitude=0.015, period=1.0):
-    """Three harmonics of the platform's pose about home."""
-    rng = np.random.default_rng(1)
-    size = amplitude * np.array([1, 1, 1, 4, 4, 4])[:, None] / np.array([1, 2, 3])
-    return FourierTrajectory(
-        period,
-        [0, 0, -0.755, 0, 0, 0],
-        size * rng.choice([-1, 1], (6, 3)),
-        size * rng.choice([-1, 1], (6, 3)),
-        robot='palida',
-    )
-
-
-@pytest.fixture(scope='module')
-def trajectory(folder):
-    path = folder / 'trajectory.yaml'
-    excitation().save(path)
-    return str(path)
+UNIT = re.compile(r'\[(1|[a-zA-Z/ ]+(\^2)?(, [a-zA-Z/ ]+(\^2)?)*)\]')
 
 
 @pytest.fixture(scope='module')
@@ -77,36 +52,6 @@ def other_robot(folder):
     return str(path)
 
 
-@pytest.fixture
-def fails(capsys):
-    """The function that runs a command which must fail; returns its one line on stderr."""
-
-    def run(*arguments, status=1):
-        capsys.readouterr()
-        assert cli.main([str(argument) for argument in arguments]) == status
-        lines = [
-            line for line in capsys.readouterr().err.splitlines() if not re.search(r' \d+ s$', line)
-        ]
-        assert len(lines) == 1, lines
-        assert re.match(r'pkm( \w+)*: error: ', lines[0])
-        assert 'Traceback' not in lines[0] and 'defect' not in lines[0]
-        return lines[0]
-
-    return run
-
-
-@pytest.fixture
-def prints(capsys):
-    """The function that runs a command which must succeed; returns what it prints."""
-
-    def run(*arguments):
-        capsys.readouterr()
-        assert cli.main([str(argument) for argument in arguments]) == 0
-        return capsys.readouterr().out
-
-    return run
-
-
 # -- usage --------------------------------------------------------------------
 
 
@@ -130,7 +75,7 @@ def test_all_verbs_are_there():
             for name in ('robots', 'describe', 'export', 'excite', 'simulate', 'identify',
                          'validate', 'demo', 'bench')
         ),
-        *(f'pkm excite {name}' for name in ('show', 'check', 'design', 'run')),
+        *(f'pkm excite {name}' for name in ('preset', 'design', 'show', 'check', 'run')),
     }
 
 
@@ -369,67 +314,6 @@ def test_export_names_what_is_lost(folder, capsys):
 def test_output_folder_that_is_a_file(trajectory, fails):
     line = fails('export', 'palida', '--to', 'urdf', '--output', f'{trajectory}/robot.urdf')
     assert 'trajectory.yaml' in line
-
-
-# -- excite --------------------------------------------------------------------
-
-
-def test_excite_show(folder, trajectory, prints):
-    plot = folder / 'picture.png'
-    arguments = ['excite', 'show', trajectory, '--robot', 'palida', '--json', '--plot', plot]
-    content = json.loads(prints(*arguments))
-    assert content['feasible'] and content['duration'] == 1.0 and content['harmonics'] == 3
-    assert content['figures']['condition_number'] > 1
-    assert plot.read_bytes()[:4] == b'\x89PNG'
-    # the regressor of all samples of a period, column by column
-    model = ClosedChainModel(pkm_description.load('palida'))
-    base = model.base_parameters(True, True)
-    W = base.regressor(excitation().motion(np.arange(1000) / 1000, model)).reshape(-1, base.rank)
-    s = np.linalg.svd(W, compute_uv=False)
-    assert content['figures']['condition_number'] == pytest.approx(s[0] / s[-1], rel=0.02)
-    deviation = np.sqrt(np.diag(np.linalg.inv(W.T @ W)))
-    shown = [content['figures']['standard_deviation'][name] for name in base.names]
-    np.testing.assert_allclose(shown, deviation, rtol=0.05)
-
-
-def test_excite_show_of_a_motion_that_excites_too_little(prints):
-    text = prints('excite', 'show', 'circle', '--robot', 'palida')
-    assert 'excites only' in text and 'stroke' in text
-
-
-def test_excite_check(trajectory, prints):
-    content = json.loads(prints('excite', 'check', trajectory, '--robot', 'palida', '--json'))
-    assert content['feasible']
-    assert min(row['margin'] for row in content['margins']) >= 0
-
-
-def test_excite_check_names_joint_time_and_limit(folder, fails):
-    path = folder / 'wide.yaml'
-    excitation(0.08).save(path)
-    line = fails('excite', 'check', path, '--robot', 'palida')
-    assert re.search(r'stroke of leg\d_strut at t = [\d.]+ s: [\d.]+ m, limit [\d.]+ m', line)
-
-
-def test_excite_design(folder, prints, fails):
-    path = folder / 'design.yaml'
-    arguments = ['excite', 'design', '--robot', 'palida', '--harmonics', '3', '--period', '2']
-    arguments += ['--starts', '1', '--iterations', '1', '--candidates', '2', '--output', path]
-    content = json.loads(prints(*arguments, '--json'))
-    assert content['period'] == 2.0
-    prints('excite', 'check', path, '--robot', 'palida', '--ramp-time', content['ramp_time'])
-    assert 'not overwritten' in fails(*arguments)
-    arguments[-1] = folder / 'design.txt'
-    assert '.yaml' in fails(*arguments)
-    assert not (folder / 'design.txt').exists()
-
-
-def test_excite_run_without_a_server(folder, trajectory, fails):
-    pytest.importorskip('rclpy')
-    arguments = ['excite', 'run', trajectory, '--robot', 'palida', '--timeout', '0.2']
-    line = fails(*arguments, '--server', 'nobody_there', '--bag', folder / 'bag')
-    assert 'nobody_there/excite' in line
-    assert 'not overwritten' in fails(*arguments, '--bag', folder)
-    assert not (folder / 'bag').exists()
 
 
 # -- simulate, identify, validate ------------------------------------------------

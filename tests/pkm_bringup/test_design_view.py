@@ -22,8 +22,9 @@ def test_the_curve_follows_the_best():
     history.best = [(at, best) for at, (_, best) in enumerate(history.best)]
     history.begin = time.monotonic() - 4.0
     rows = history.curve(width=40, height=4)
-    assert len(rows) == 4 and rows[0].endswith(' 5') and rows[-1].endswith(' 1')
-    heights = [sum(row[column] != ' ' for row in rows) for column in range(12, 40)]
+    assert len(rows) == 5 and rows[0].endswith(' 5') and rows[3].endswith(' 1')
+    assert rows[4] == '0 s' + 34 * ' ' + '4 s'
+    heights = [sum(row[column] != ' ' for row in rows[:4]) for column in range(40)]
     assert heights == sorted(heights, reverse=True) and heights[-1] < heights[0]
 
 

@@ -39,11 +39,20 @@ def test_joints_in_any_order_with_other_columns(tmp_path):
     assert trajectory.ordered(['a', 'b']).evaluate([2.0])[0].tolist() == [[-0.2, 0.2]]
 
 
+TEXTS = {
+    'empty': '',
+    'header': 'time,a\n\n',
+    'twice': 'time,a,a\n0,1,1\n1,1,1\n',
+    'semicolons': 'time;a\n0;1\n1;1\n',
+    'hole': 'time,a\n0,1\n1,\n2,1\n',
+}
+
+
 def bad(tmp_path, name):
     path = tmp_path / 'bad.csv'
     time, moved = step(0.1)
     if name == 'words':
-        path.write_text('time,a\n0,nought\n')
+        path.write_text('time,a\n0,0\n1,nought\n')
     elif name == 'time':
         write(path, ['t', 'a'], [time, moved])
     elif name == 'pose':
@@ -58,20 +67,33 @@ def bad(tmp_path, name):
         write(path, ['time', 'a'], [time[::-1], moved])
     elif name == 'short':
         path.write_text('time,a,b\n0,1\n1,2\n')
+    elif name == 'nan':
+        path.write_text('time,a,b.position,c.effort\n0,1,1,nan\n1,1,1,nan\n2,1,nan,nan\n')
+    elif name == 'binary':
+        path.write_bytes(bytes(range(256)))
+    elif name in TEXTS:
+        path.write_text(TEXTS[name])
     return path
 
 
 @pytest.mark.parametrize(
     ('name', 'message'),
     [
-        ('words', 'not a table of numbers'),
+        ('words', "line 3, column 'a': 'nought' is not a number"),
         ('time', "has no column 'time'"),
         ('pose', 'lack z, roll, pitch, yaw'),
         ('effort', 'one for each actuated joint'),
         ('speed', "begins at 1 of 'a' per second"),
         ('end', "ends at .* of 'a' per second"),
-        ('backwards', 'time: not strictly increasing'),
-        ('short', 'rows of 2 numbers under 3 column names'),
+        ('backwards', 'line 3: time must increase, got 1.98 s after 2 s'),
+        ('short', 'line 2: 2 numbers under 3 column names'),
+        ('empty', 'no first line that names the columns'),
+        ('header', '0 samples; a motion needs at least two'),
+        ('twice', "column 'a' is there twice"),
+        ('semicolons', "one column, 'time;a'; .* separated by commas"),
+        ('hole', "line 3, column 'a': '' is not a number"),
+        ('nan', "line 4, column 'b.position': nan is not finite"),
+        ('binary', 'not a text file'),
         ('missing', 'cannot be read'),
     ],
 )

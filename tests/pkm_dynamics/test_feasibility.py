@@ -69,6 +69,29 @@ def test_names_joint_time_value_and_limit(model):
         report.raise_if_infeasible()
 
 
+def test_every_broken_limit_is_listed(model):
+    """By brute force: each strut beyond either end of its stroke, at the time of its worst."""
+    trajectory = fourier(model, period=2.0, z=0.28)
+    report = check_feasibility(model, trajectory)
+    time = np.linspace(0.0, trajectory.duration, 4001)
+    q = model.actuator_states(trajectory.motion(time, model)).positions
+    expected = {}
+    for joint, name in enumerate(model.actuated_joints):
+        if q[:, joint].min() < model.lower[joint]:
+            expected[name, model.lower[joint]] = q[:, joint].min(), time[q[:, joint].argmin()]
+        if q[:, joint].max() > model.upper[joint]:
+            expected[name, model.upper[joint]] = q[:, joint].max(), time[q[:, joint].argmax()]
+    assert len(expected) > 6  # some struts at both ends
+    found = {(m.name, m.limit): m for m in report.broken if m.constraint == 'stroke'}
+    assert set(found) == set(expected)
+    for key, (value, when) in expected.items():
+        assert found[key].value == pytest.approx(value, abs=1e-5)
+        assert found[key].time == pytest.approx(when, abs=2e-3)
+        assert found[key].margin == pytest.approx(-abs(value - key[1]), abs=1e-5)
+    assert list(report.broken) == sorted(report.broken, key=lambda m: m.relative)
+    assert {m.constraint for m in report.broken} == {m.constraint for m in report.violations}
+
+
 @pytest.mark.parametrize(
     ('constraint', 'trajectory'),
     [
@@ -162,8 +185,8 @@ def test_peaks_between_samples():
     values = np.sin(2 * np.pi * (time[:, None] - np.array([0.003, 0.021])))
     assert np.all(values.max(axis=0) < 1.0 - 1e-4)
     assert peaks(values).max(axis=0) == pytest.approx([1.0, 1.0], abs=3e-4)
-    assert largest(values, np.array([np.inf, 2.0]), time).column == 1
-    assert largest(values, np.array([np.inf, np.inf]), time) is None
-    lowest = smallest(values, np.array([-1.5, -3.0]), time)
+    assert [found.column for found in largest(values, np.array([np.inf, 2.0]), time)] == [1]
+    assert largest(values, np.array([np.inf, np.inf]), time) == []
+    lowest = min(smallest(values, np.array([-1.5, -3.0]), time), key=lambda found: found.margin)
     assert (lowest.column, lowest.limit) == (0, -1.5)
     assert lowest.margin == pytest.approx(0.5, abs=1e-4)

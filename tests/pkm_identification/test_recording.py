@@ -101,11 +101,16 @@ def test_wrong_trajectories(model, facts, tmp_path):
     sine = np.full((6, 1), 0.01)
     other = FourierTrajectory(1.0, [*model.home_position, 0, 0, 0], sine, sine, robot='msi')
     assert check(model, facts, tmp_path / 'bag', other).code == 'NO_DESCRIPTION'
+    assert check(model, facts, tmp_path / 'bag', periods=0).code == 'BAD_TRAJECTORY'
+
+
+def test_a_motion_that_ends_at_rest_runs_once(model, facts, tmp_path):
     home = [*model.home_position, 0, 0, 0]
     rest = PointToPoint([0.0, 1.0], [home, [*(model.home_position + 0.01), 0, 0, 0]])
     report = check(model, facts, tmp_path / 'bag', rest, periods=1)
-    assert (report.code, 'periodic' in report.message) == ('BAD_TRAJECTORY', True)
-    assert check(model, facts, tmp_path / 'bag', periods=0).code == 'BAD_TRAJECTORY'
+    assert report.ok and report.duration == pytest.approx(1.0)
+    report = check(model, facts, tmp_path / 'bag', rest, periods=2)
+    assert report.code == 'BAD_TRAJECTORY' and 'runs once' in report.message
 
 
 def test_the_bag_must_be_new_and_writable(model, facts, tmp_path, monkeypatch):

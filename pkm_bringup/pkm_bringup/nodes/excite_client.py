@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import rclpy
@@ -18,6 +19,8 @@ from pkm_dynamics.trajectories import Trajectory
 from pkm_msgs.action import Excite
 
 SPIN = 0.05  # [s]
+STOP_TIMEOUT = 30.0  # [s] of a canceled run until the server has ended it
+GONE = 3.0  # [s] of absence after which a server does not come back
 
 
 class ExciteError(ProcessError):
@@ -64,7 +67,7 @@ def excite(
     executor.add_node(node)
     client = ActionClient(node, Excite, f'{server}/excite')
 
-    def wait(done: Callable[[], bool], limit: float = float('inf')) -> bool:
+    def wait(done: Callable[[], bool], limit: float) -> bool:
         end = time.monotonic() + limit
         while not done() and time.monotonic() < end:
             executor.spin_once(timeout_sec=SPIN)
@@ -80,25 +83,54 @@ def excite(
         sent = client.send_goal_async(
             goal, feedback_callback=lambda message: update(*_shown(message.feedback))
         )
-        if not wait(sent.done, timeout) or not sent.result().accepted:
-            raise ExciteError(f"'{server}' did not accept the goal")
-        ended = sent.result().get_result_async()
+        ended: Any = None
         try:
-            wait(ended.done)
+            if not wait(sent.done, timeout):
+                raise ExciteError(
+                    f"'{server}' has not answered the goal within {timeout:g} s; it may still begin"
+                )
+            if not sent.result().accepted:
+                raise ExciteError(f"'{server}' did not accept the goal")
+            ended = sent.result().get_result_async()
+            gone = _Gone(client)
+            if not wait(lambda: ended.done() or gone.for_good(), inf) or not ended.done():
+                raise ExciteError(
+                    f"'{server}' is gone before the run has ended: look at its log and at the robot"
+                )
         except KeyboardInterrupt:
+            # The goal may be under way even if its acceptance has not been heard of yet.
             update('canceling: the robot comes to rest on its path', None)
-            sent.result().cancel_goal_async()
-            if wait(ended.done, timeout):
-                result = ended.result().result
-                print_note(f"'{server}' has stopped: {result.error_msg or 'canceled'}")
-            else:
-                print_note(f"'{server}' has not confirmed the stop within {timeout:g} s")
+            if wait(sent.done, timeout) and sent.result().accepted:
+                ended = ended or sent.result().get_result_async()
+                sent.result().cancel_goal_async()
+                print_note(_stopped(server, ended, wait(ended.done, STOP_TIMEOUT)))
             raise
         return _outcome(ended.result().result)
     finally:
         executor.shutdown(timeout_sec=1.0)
         node.destroy_node()
         rclpy.try_shutdown()
+
+
+class _Gone:
+    """Tells when the server of an action has been absent for long."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._seen = time.monotonic()
+
+    def for_good(self) -> bool:
+        """Whether the server has not been there for `GONE` seconds."""
+        if self._client.server_is_ready():
+            self._seen = time.monotonic()
+        return time.monotonic() - self._seen > GONE
+
+
+def _stopped(server: str, ended: Any, confirmed: bool) -> str:
+    if not confirmed:
+        return f"'{server}' has not confirmed the stop within {STOP_TIMEOUT:g} s: look at the robot"
+    result = ended.result().result
+    return f"'{server}' has stopped: {result.error_msg or 'canceled'}"
 
 
 def _shown(feedback: Any) -> tuple[str, float]:

@@ -1,4 +1,4 @@
-"""`pkm excite check`: which limit a motion breaks, where, and by how much."""
+"""`pkm excite check`: which limits a motion breaks, where, and by how much."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pkm_bringup.arguments import (
     load_trajectory,
     ramp_time_of,
 )
-from pkm_bringup.console import print_json, print_note, progress
+from pkm_bringup.console import print_json, print_note, print_table, progress
 from pkm_bringup.verbs.excite_show import print_margins
 
 
@@ -22,7 +22,10 @@ def add_parser(subparsers: Any) -> None:
     """Add the subverb."""
     text = 'check any motion, with approach and ramps, against every limit of any robot'
     parser = subparsers.add_parser(
-        'check', help=text, description=f'{text}; exit status 1 where it breaks one'
+        'check',
+        help=text,
+        description=f'{text}: the worst case of each constraint, and every limit that is broken, '
+        'at which joint, when and by how much. Exit status 1 where one is.',
     )
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
@@ -32,8 +35,9 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: Any) -> int:
-    """Print the margins; raise FeasibilityError where one is negative."""
-    from pkm_bringup.excitation_figures import check_run, margin_rows
+    """Print the margins and the broken limits; raise FeasibilityError where there are any."""
+    from pkm_bringup.excitation_figures import broken_rows, check_run, margin_rows
+    from pkm_description.errors import FeasibilityError
 
     with progress('checking') as update:
         update('reading the robot; the first run compiles')
@@ -45,12 +49,25 @@ def run(arguments: Any) -> int:
     robot = model.description.name
     if trajectory.robot not in ('', robot):
         print_note(f"'{arguments.file}' was made for robot '{trajectory.robot}', not for '{robot}'")
-    rows = margin_rows(report)
+    rows, broken = margin_rows(report), broken_rows(report)
     if arguments.json:
         content = {'robot': robot, 'feasible': report.feasible, 'message': report.message}
-        print_json(content | {'margins': rows})
+        print_json(content | {'duration': report.duration, 'margins': rows, 'broken': broken})
     else:
         print_margins(rows)
+        if broken:
+            sys.stdout.write('\n')
+            _print_broken(broken)
         sys.stdout.flush()
-    report.raise_if_infeasible(f"'{arguments.file}'")
+    if not report.feasible:
+        limits = 'one limit' if len(broken) == 1 else f'{len(broken)} limits'
+        worst = '; '.join(str(margin) for margin in report.violations)
+        raise FeasibilityError(f"'{arguments.file}' breaks {limits}: {worst}")
     return 0
+
+
+def _print_broken(rows: list[dict[str, Any]]) -> None:
+    keys = ('constraint', 'where', 'time', 'value', 'limit')
+    header = ('broken limit', 'where', 'worst at [s]', 'value', 'limit', 'exceeded by', 'unit')
+    cells = ([*(row[key] for key in keys), -row['margin'], row['unit']] for row in rows)
+    print_table(header, cells)

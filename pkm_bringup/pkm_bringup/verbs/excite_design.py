@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,16 @@ from pkm_bringup.arguments import (
     add_json,
     add_robot,
     count,
+    fraction,
     is_design,
     load_model,
+    load_trajectory,
+    not_negative,
     positive,
+    whole,
 )
 from pkm_bringup.console import print_json, print_note, print_table
-
-CRITERIA = (
-    'd_optimal', 'a_optimal', 'e_optimal', 'condition_number', 'condition_number_scaled',
-)  # fmt: skip
-NOISES = ('unit', 'simulated')
+from pkm_bringup.verbs.excite_show import CRITERIA, NOISES, PICTURES
 
 
 def add_parser(subparsers: Any) -> None:
@@ -48,16 +49,20 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--period', type=positive, help='[s]; default: free, found by the search')
     parser.add_argument(
         '--noise', choices=NOISES, default='unit',
-        help='of the forces: unit variance, or the covariance of the simulated robot [N^2]',
+        help='of the forces: unit variance, or the covariance of the simulated robot [N^2]; '
+        'default: unit',
     )  # fmt: skip
     parser.add_argument(
         '--prior', metavar='FILE',
         help='design (.yaml) or identified model of earlier runs, to whose information this one '
         'adds',
     )  # fmt: skip
-    parser.add_argument('--initial', metavar='FILE', help='trajectory or design to start from')
+    parser.add_argument(
+        '--initial', metavar='FILE',
+        help='Fourier trajectory or design (.yaml) that is a further start, or shipped',
+    )  # fmt: skip
     _add_limits(parser)
-    parser.add_argument('--starts', type=_whole, default=8, help='optimised starts [1]; default: 8')
+    parser.add_argument('--starts', type=whole, default=8, help='optimised starts [1]; default: 8')
     parser.add_argument(
         '--iterations', type=count, default=60, help='steps of each start [1]; default: 60'
     )
@@ -65,7 +70,7 @@ def add_parser(subparsers: Any) -> None:
         '--candidates', type=count, default=5,
         help='random trajectories that a start is the best of [1]; default: 5',
     )  # fmt: skip
-    parser.add_argument('--seed', type=int, default=0, help='of the search [1]; default: 0')
+    parser.add_argument('--seed', type=whole, default=0, help='of the search [1]; default: 0')
     parser.add_argument(
         '--workers', type=count, help='processes [1]; default: one a core; no effect on the result'
     )
@@ -79,28 +84,28 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
-    for name, text in (
-        ('force-margin', 'fraction of the force limits left free [1]; default: 0.25'),
-        ('velocity-margin', 'fraction of the velocity limits left free [1]; default: 0.05'),
-        ('stroke-margin', 'fraction of each range left free at either end [1]; default: 0.04'),
-        ('force-uncertainty', 'relative error of the nominal forces [1]; default: 0'),
-        ('acceleration', 'largest of any actuator [m/s^2, rad/s^2]; default: no limit'),
-        ('aperture', "largest of spherical joints [rad]; default: the description's"),
-        ('clearance', 'least distance of struts and platform [m]; default: 0.005'),
+    free = 'left free [1]; default'
+    for name, kind, text in (
+        ('force-margin', fraction, f'fraction of the force limits {free}: 0.25'),
+        ('velocity-margin', fraction, f'fraction of the velocity limits {free}: 0.05'),
+        ('stroke-margin', fraction, f'fraction of each range, at either end, {free}: 0.04'),
+        ('force-uncertainty', not_negative, 'relative error of the nominal forces [1]; default: 0'),
+        ('acceleration', positive, 'largest of any actuator [m/s^2, rad/s^2]; default: no limit'),
+        ('aperture', positive, "largest of spherical joints [rad]; default: the description's"),
+        ('clearance', not_negative, 'least distance of struts and platform [m]; default: 0.005'),
     ):
-        parser.add_argument(f'--{name}', type=_not_negative, help=text)
+        parser.add_argument(f'--{name}', type=kind, help=text)
 
 
 def run(arguments: Any) -> int:
     """Design, save, print the figures."""
     from pkm_bringup.design_view import design_view, stop_on_interrupt
-    from pkm_bringup.excitation_figures import plot_excitation
+    from pkm_bringup.excitation_figures import check_run, noise_covariance, plot_excitation
     from pkm_bringup.outputs import check_output, write_output
-    from pkm_dynamics.simulation import PlantEffects
-    from pkm_identification.excitation import DesignLimits, design_excitation, load_excitation
+    from pkm_identification.excitation import DesignLimits, design_excitation
 
     output = check_output(arguments.output, ('.yaml', '.yml'))
-    plot = arguments.plot and check_output(Path(arguments.plot), ('.png', '.svg', '.pdf'))
+    plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
     given = {
         item.name: getattr(arguments, item.name)
         for item in dataclasses.fields(DesignLimits)
@@ -112,19 +117,17 @@ def run(arguments: Any) -> int:
     ):
         tell('reading the robot; the first run compiles', None, float('nan'))
         model = load_model(arguments.robot)
-        noise = None
-        if arguments.noise == 'simulated':
-            noise = PlantEffects.from_description(model.description).force_covariance
+        prior, initial = _prior(arguments.prior, model), _initial(arguments.initial, model)
         tell('base parameters', None, float('nan'))
         design = design_excitation(
             model,
             arguments.criterion,
             arguments.harmonics,
             arguments.period,
-            noise_covariance=noise,
+            noise_covariance=noise_covariance(model, arguments.noise),
             limits=DesignLimits(**given),
-            prior=_prior(arguments.prior, model),
-            initial=load_excitation(Path(arguments.initial)) if arguments.initial else None,
+            prior=prior,
+            initial=initial,
             starts=arguments.starts,
             iterations=arguments.iterations,
             candidates=arguments.candidates,
@@ -133,13 +136,16 @@ def run(arguments: Any) -> int:
             progress=tell,
             cancel=interrupted,
         )
+        design = dataclasses.replace(design, origin={**design.origin, 'noise': arguments.noise})
         design.save(output)
         if plot:
             tell('drawing', None, float('nan'))
+            report = check_run(model, design.trajectory, design.ramp_time, start=False)
+            deviations = design.figures['standard_deviation']
             write_output(
                 plot,
                 lambda path: plot_excitation(
-                    model, design.trajectory, path, design.figures['standard_deviation']
+                    model, design.trajectory, path, report, deviations, 'one period'
                 ),
             )
     _print(arguments, design, output)
@@ -164,11 +170,17 @@ def _print(arguments: Any, design: Any, output: Path) -> None:
             }
         )
         return
-    figures = {
-        name: value for name, value in design.figures.items() if isinstance(value, int | float)
-    }
-    rows = [('period [s]', design.period), ('ramp time [s]', design.ramp_time)]
-    print_table(('figure', 'value'), [*rows, *figures.items()])
+    figures = design.figures
+    rows = [
+        ('period [s]', design.period),
+        ('ramp time [s]', design.ramp_time),
+        ('parameters', figures['parameters']),
+        (f'samples at {figures["sampling_rate"]:g} Hz', figures['samples']),
+        *((label, figures[name]) for name, label in CRITERIA.items()),
+        ('-ln det F of one second', figures['d_optimal_per_second']),
+    ]
+    print_table(('one period, SI units', 'value'), rows)
+    sys.stdout.flush()
     print_note(f"wrote '{output}'")
 
 
@@ -180,8 +192,23 @@ def _prior(path: str | None, model: Any) -> Any:
     if path is None:
         return None
     if Path(path).is_file() and is_design(Path(path)):
-        return ExcitationDesign.load(path)
+        return ExcitationDesign.load(path, model)
     return load_result(path, model)
+
+
+def _initial(text: str | None, model: Any) -> Any:
+    """Return the Fourier trajectory of a file, or the shipped one."""
+    from pkm_description.errors import TrajectoryError
+    from pkm_dynamics.trajectories import FourierTrajectory
+
+    if text is None:
+        return None
+    trajectory = load_trajectory(text, model)
+    if not isinstance(trajectory, FourierTrajectory):
+        raise TrajectoryError(
+            f"'{text}' is a {trajectory.kind} trajectory; a search starts from a Fourier one"
+        )
+    return trajectory
 
 
 def _criterion(text: str) -> str | dict[str, float]:
@@ -199,16 +226,3 @@ def _criterion(text: str) -> str | dict[str, float]:
         raise argparse.ArgumentTypeError(f"'{text}' names a criterion twice")
     return weights
 
-
-def _whole(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f'{text} is not a whole number >= 0')
-    return value
-
-
-def _not_negative(text: str) -> float:
-    value = float(text)
-    if not 0.0 <= value < float('inf'):
-        raise argparse.ArgumentTypeError(f'{text} is not a number >= 0')
-    return value

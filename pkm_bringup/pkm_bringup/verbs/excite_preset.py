@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 from pkm_bringup.arguments import add_json, add_robot, load_model, positive
 from pkm_bringup.console import print_json, print_note, print_table, progress
 
+MARGINS = '25 % of forces, 5 % of velocities, 4 % of ranges'
 OPTIONS = ('amplitude', 'frequency', 'diameter', 'reach', 'move_time', 'dwell', 'speeds')
 
 
@@ -18,7 +20,8 @@ def add_parser(subparsers: Any) -> None:
         'preset',
         help=text,
         description=f'{text}. A size that is given is taken as it is; without one the motion is '
-        'made to fit into the limits of the robot. The name alone also serves wherever a '
+        f'made to fit into the limits of the robot with {MARGINS.replace("%", "%%")} left free. '
+        'The name alone also serves wherever a '
         'trajectory FILE is asked for.',
     )
     parser.add_argument(
@@ -79,19 +82,32 @@ def run(arguments: Any) -> int:
                 'coordinates': trajectory.coordinates,
                 'duration': trajectory.duration,
                 'periodic': trajectory.period is not None,
+                'feasible': report.feasible,
                 'message': report.message,
                 'output': str(output) if output else None,
             }
         )
+        _print_notes(report, None)
         return 0
     repeated = 'one period' if trajectory.period is not None else 'from rest to rest'
     rows = [
         ('motion', names[arguments.name]),
         ('type', f'{trajectory.kind}, in {trajectory.coordinates} coordinates'),
         ('duration', f'{trajectory.duration:.5g} s, {repeated}'),
-        ('limits, design margins left free', report.message),
+        ('feasible', report.feasible),
     ]
     print_table(('preset', arguments.name), rows)
+    shown: list[Any] = list(report.violations) or [report.worst]
+    lines = '\n'.join(f'  {margin}' for margin in shown)
+    what = 'closest' if report.feasible else 'broken'
+    sys.stdout.write(f'\nwith {MARGINS} left free\n{what}:\n{lines}\n')
+    sys.stdout.flush()
+    _print_notes(report, output)
+    return 0
+
+
+def _print_notes(report: Any, output: Path | None) -> None:
+    if not report.feasible:
+        print_note(f'warning: with the sizes that were given {MARGINS} are not left free')
     if output:
         print_note(f"wrote '{output}'")
-    return 0

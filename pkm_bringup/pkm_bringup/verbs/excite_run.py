@@ -9,11 +9,12 @@ from typing import Any
 from pkm_bringup.arguments import (
     TRAJECTORY,
     add_json,
+    add_periods,
     add_ramp_time,
     add_robot,
-    count,
     load_model,
     load_trajectory,
+    periods_of,
     positive,
     ramp_time_of,
 )
@@ -22,18 +23,19 @@ from pkm_bringup.console import print_json, print_note, print_table, progress
 
 def add_parser(subparsers: Any) -> None:
     """Add the subverb."""
-    text = 'run and record a trajectory: a goal of the excitation server'
+    text = 'run and record a trajectory: a goal of the excitation server of a running graph'
     parser = subparsers.add_parser(
-        'run', help=text, description=f'{text}. Ctrl-C cancels it: the robot stops on its path.'
+        'run',
+        help=text,
+        description=f'{text}. The first Ctrl-C cancels it: the robot '
+        'stops on its path and the bag is closed (exit status 130).',
     )
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
     parser.add_argument(
         '--bag', required=True, metavar='FOLDER', help='bag to write; must not exist'
     )
-    parser.add_argument(
-        '--periods', type=count, default=10, help='periods at full speed [1]; default: 10'
-    )
+    add_periods(parser)
     add_ramp_time(parser)
     parser.add_argument(
         '--server', default='excitation_server', metavar='NODE',
@@ -58,11 +60,12 @@ def run(arguments: Any) -> int:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
         trajectory = load_trajectory(arguments.file, model)
+        periods = periods_of(arguments.periods, arguments.file, trajectory)
         from pkm_bringup.nodes.excite_client import excite
 
         outcome = excite(
             trajectory,
-            arguments.periods,
+            periods,
             ramp_time_of(arguments.ramp_time, arguments.file, model),
             str(bag),
             arguments.server,
@@ -78,8 +81,9 @@ def run(arguments: Any) -> int:
     print_table(('joint', 'RMS error [m, rad]', 'largest [m, rad]'), list(rows))
     saturated = 100 * outcome['saturated_fraction']
     limited = '' if isnan(saturated) else f', {saturated:.2g} % with a force at its limit'
+    where = f'in {periods} periods' if trajectory.period is not None else 'from rest to rest'
     print_note(
-        f'{outcome["samples"]} samples in {outcome["periods"]} periods at {outcome["rate"]:.1f} '
+        f'{outcome["samples"]} samples {where} at {outcome["rate"]:.1f} '
         f'Hz, {outcome["gaps"]} gaps{limited}'
     )
     for warning in outcome['warnings']:

@@ -9,10 +9,11 @@ from pkm_bringup.arguments import (
     ROBOT,
     TRAJECTORY,
     add_json,
+    add_periods,
     add_ramp_time,
-    count,
     load_model,
     load_trajectory,
+    periods_of,
     ramp_time_of,
 )
 from pkm_bringup.console import print_json, print_note, print_table, progress
@@ -26,8 +27,8 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         'simulate',
         help=text,
-        description=f'{text}: the whole periods at full speed, at 1 kHz, in a fast loop '
-        'without ROS.',
+        description=f'{text}: the whole periods at full speed, or one run from rest to rest, at '
+        '1 kHz, in a fast loop without ROS.',
     )
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
     parser.add_argument('--trajectory', required=True, metavar='FILE', help=TRAJECTORY)
@@ -35,9 +36,7 @@ def add_parser(subparsers: Any) -> None:
         '--output', required=True, metavar='DATA.npz',
         help='file to write: time [s], positions [m, rad], currents [A]; must not exist',
     )  # fmt: skip
-    parser.add_argument(
-        '--periods', type=count, default=10, help='periods at full speed [1]; default: 10'
-    )
+    add_periods(parser)
     add_ramp_time(parser)
     parser.add_argument('--seed', type=int, default=0, help='seed of the noise [1]; default: 0')
     parser.add_argument(
@@ -65,17 +64,17 @@ def run(arguments: Any) -> int:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
         trajectory = load_trajectory(arguments.trajectory, model)
+        periods = periods_of(arguments.periods, arguments.trajectory, trajectory)
         recording = simulate(
             model,
             trajectory,
-            arguments.periods,
+            periods,
             ramp_time=ramp_time_of(arguments.ramp_time, arguments.trajectory, model),
             effects=effects_of(model.description, arguments.effects),
             feedforward=feedforward_of(model, arguments.feedforward),
             seed=arguments.seed,
             progress=update,
         )
-        assert trajectory.period is not None
         arrays = measured_arrays(recording, model, trajectory.period)
     write_output(output, lambda path: np.savez_compressed(path, **arrays))
     run = recording.running
@@ -86,7 +85,7 @@ def run(arguments: Any) -> int:
             {
                 'robot': model.description.name,
                 'samples': len(arrays['time']),
-                'periods': arguments.periods,
+                'periods': periods,
                 'period': trajectory.period,
                 'joints': model.actuated_joints,
                 'tracking_rms': rms,
@@ -98,9 +97,11 @@ def run(arguments: Any) -> int:
         return 0
     rows = list(zip(model.actuated_joints, rms.tolist(), largest.tolist(), strict=True))
     print_table(('joint', 'RMS error [m, rad]', 'largest [m, rad]'), rows)
+    length = f'{trajectory.duration:.5g} s'
+    what = f'one run of {length}' if trajectory.period is None else f'{periods} periods of {length}'
     sys.stdout.write(
-        f'\n{arguments.periods} periods of {trajectory.period:.5g} s, {len(arrays["time"])} '
-        f'samples, {100 * saturated:.2g} % of them with a force at its limit\n'
+        f'\n{what}, {len(arrays["time"])} samples, {100 * saturated:.2g} % of them with a force at '
+        'its limit\n'
     )
     print_note(f"wrote '{output}'")
     return 0

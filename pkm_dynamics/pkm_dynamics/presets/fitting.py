@@ -17,8 +17,9 @@ FORCE_MARGIN = 0.25  # of each limit, left to feedback, noise and model errors
 VELOCITY_MARGIN = 0.05
 STROKE_MARGIN = 0.04
 RAMP_TIME = 1.0  # [s]
-RATES = (200.0, 1000.0)  # [Hz] of the search and of the check of what it finds
-COUNTS = (4000, 40000)  # samples at most; no preset that lasts longer is fast
+TRIAL_RATE, RATE = 200.0, 1000.0  # [Hz] of the search and of the check of what it finds
+MOST_TRIED, MOST_SAMPLES = 4000, 40000  # no preset that lasts longer is fast
+LOOKS = 1000  # instants at which commanded positions are compared with the strokes
 STEPS = 8
 SMALLEST = 0.01  # of the size that was asked for
 SHRINKING = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7)
@@ -33,17 +34,18 @@ def home_coordinates(model: Any, coordinates: str) -> NDArray[np.float64]:
     return np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
 
 
-def check_from_home(model: Any, trajectory: Trajectory, fine: bool = True) -> FeasibilityReport:
+def check_from_home(model: Any, trajectory: Trajectory, rate: float = RATE) -> FeasibilityReport:
     """Check approach from home, ramps and one run, with the margins of a preset."""
     home = home_coordinates(model, trajectory.coordinates)
     execution = Execution(trajectory, 1, RAMP_TIME if trajectory.period is not None else 0.0, home)
+    most = MOST_SAMPLES if rate >= RATE else MOST_TRIED
     return check_feasibility(
         model,
         execution,
         force_margin=FORCE_MARGIN,
         velocity_margin=VELOCITY_MARGIN,
         stroke_margin=STROKE_MARGIN,
-        rate=min(RATES[fine], COUNTS[fine] / execution.duration),
+        rate=min(rate, most / execution.duration),
     )
 
 
@@ -64,7 +66,7 @@ def largest_feasible(model: Any, build: Build, what: str) -> Trajectory:
     """
     size = feasible_size(model, build)
     for factor in SHRINKING:
-        if size * factor >= SMALLEST and _fits(model, build, size * factor, True):
+        if size * factor >= SMALLEST and _fits(model, build, size * factor, RATE):
             return build(size * factor)
     report = check_from_home(model, build(SMALLEST))
     raise FeasibilityError(
@@ -73,22 +75,38 @@ def largest_feasible(model: Any, build: Build, what: str) -> Trajectory:
     )
 
 
-def feasible_size(model: Any, build: Build) -> float:
-    """Return the largest size in [0, 1] that keeps every limit, to one part in 256."""
-    if _fits(model, build, 1.0, False):
+def feasible_size(model: Any, build: Build, rate: float = TRIAL_RATE) -> float:
+    """Return the largest size in [0, 1] that keeps every limit, to one part in 256.
+
+    `rate` is that of the samples that are looked at [Hz].
+    """
+    if _fits(model, build, 1.0, rate):
         return 1.0
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = 0.5 * (low + high)
-        if _fits(model, build, middle, False):
+        if _fits(model, build, middle, rate):
             low = middle
         else:
             high = middle
     return low
 
 
-def _fits(model: Any, build: Build, size: float, fine: bool) -> bool:
+def _fits(model: Any, build: Build, size: float, rate: float) -> bool:
     try:
-        return check_from_home(model, build(size), fine).feasible
+        trajectory = build(size)
+        return (
+            _keeps_strokes(model, trajectory)
+            and check_from_home(model, trajectory, rate).feasible
+        )
     except (ConvergenceError, KinematicsError):
         return False
+
+
+def _keeps_strokes(model: Any, trajectory: Trajectory) -> bool:
+    """Whether commanded actuators stay in their ranges: far quicker than the kinematics beyond."""
+    if trajectory.coordinates != 'actuators':
+        return True
+    time = np.linspace(0.0, trajectory.duration, LOOKS)
+    positions = trajectory.ordered(model.actuated_joints).evaluate(time)[0]
+    return bool(np.all(positions >= model.lower) and np.all(positions <= model.upper))

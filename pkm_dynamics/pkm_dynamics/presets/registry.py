@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.presets.free_fall import free_fall
+from pkm_dynamics.presets.platform_paths import DIRECTIONS, translations
 from pkm_dynamics.presets.sines import circle, coordinates_of, sine
 from pkm_dynamics.presets.strokes import friction_sweep, point_to_point
 from pkm_dynamics.trajectories import Trajectory
@@ -24,15 +23,25 @@ PRESET_OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def preset_names(model: Any) -> dict[str, str]:
-    """Return the presets of a robot and what each of them is."""
-    _, names = coordinates_of(model)
+    """Return the presets of a robot and what each of them is.
+
+    Raises
+    ------
+    UnderactuatedError
+        A degree of freedom of the robot has no drive.
+    """
+    require_drives(model, 'a preset motion')
+    coordinates, names = coordinates_of(model)
+    moved = DIRECTIONS if coordinates == 'platform' else translations(model)
     result = {f'sine_{name}': f'sine of {name} about home' for name in names}
-    if model.platform_determines_joints:
+    if coordinates == 'actuators':
+        text = 'sine of the platform along {} about home, by the actuators'
+        result = {f'sine_{name}': text.format(name) for name in moved} | result
+    if {'x', 'y'} <= set(moved):
         result['sine_xy'] = 'equal sines of x and y about home'
-    result['sine_all'] = 'equal sines of all coordinates about home, in phase'
-    if not model.platform_determines_joints and model.n_a < 2:
-        del result['sine_all']
-    elif model.platform_determines_joints or _has_area(model):
+    if len(names) > 1:
+        result['sine_all'] = 'equal sines of all coordinates about home, in phase'
+    if {'x', 'y'} <= set(moved):
         result['circle'] = 'the platform on a circle, at constant speed and orientation'
         result['mirrored_circle'] = "its mirror image in the base's x-z plane"
     result['free_fall'] = 'a fall from home without drive forces, caught in time'
@@ -51,7 +60,8 @@ def preset(model: Any, name: str, **options: Any) -> Trajectory:
         See `preset_names`: `sine_x`, `sine_z`, `sine_xy` [O Table 4.3] and further
         sines, `circle`, `mirrored_circle` [A, H], `free_fall` [O 4.3], `point_to_point`,
         `friction_sweep`. Sines and steps are of the platform's pose where it has six
-        degrees of freedom, of the actuators elsewhere.
+        degrees of freedom; elsewhere of the actuators, sines also of the directions in
+        which the platform can move without turning.
     **options
         As of `sine`, `circle`, `free_fall`, `point_to_point`, `friction_sweep`. A size
         that is given is taken as it is; without one the motion is made to fit, with
@@ -71,7 +81,6 @@ def preset(model: Any, name: str, **options: Any) -> Trajectory:
     UnderactuatedError
         A degree of freedom of the robot has no drive.
     """
-    require_drives(model, 'a preset motion')
     valid = preset_names(model)
     if name not in valid:
         raise TrajectoryError(
@@ -108,15 +117,7 @@ def _axes(model: Any, text: str) -> tuple[str, ...]:
     _, names = coordinates_of(model)
     if text == 'all':
         return names
-    return ('x', 'y') if text == 'xy' and model.platform_determines_joints else (text,)
-
-
-def _has_area(model: Any) -> bool:
-    """Whether the platform can translate in two horizontal directions without turning."""
-    slopes = model.platform_jacobian(np.asarray(model.home_actuators)[None])[0]
-    wanted = np.eye(6)[:, :2]
-    found, *_ = np.linalg.lstsq(slopes, wanted, rcond=1e-9)
-    return bool(np.abs(slopes @ found - wanted).max() < 1e-6)
+    return ('x', 'y') if text == 'xy' and text not in names else (text,)
 
 
 def _check_number(name: str, value: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.presets.fitting import home_coordinates, largest_feasible
+from pkm_dynamics.presets.platform_paths import DIRECTIONS, line, series_of_actuators
 from pkm_dynamics.trajectories import (
     PLATFORM_COORDINATES,
     CircleTrajectory,
@@ -21,8 +22,6 @@ from pkm_dynamics.trajectories import (
 SINE_AMPLITUDE = 0.0254  # [m] [O Tables 2.2, 4.3]
 SINE_ANGLE = math.radians(5.0)  # [rad] [O Table 2.2]
 SINE_FREQUENCY = 2.0  # [Hz]; [O Table 4.3] prints 4 pi Hz and means rad/s
-CIRCLE_SAMPLES = 256
-CIRCLE_RESIDUE = 1e-10  # [m, rad] of the harmonics that are left out
 
 
 def coordinates_of(model: Any) -> tuple[str, tuple[str, ...]]:
@@ -47,6 +46,10 @@ def sine(
 ) -> Trajectory:
     """Return equal sines of some coordinates about home, in phase [O 4.3, Table 4.3].
 
+    Where the platform has fewer than six degrees of freedom, the axes are actuators, or
+    directions x, y, z in which the platform can move without turning; the latter are given
+    by the Fourier series of the actuators.
+
     Parameters
     ----------
     axes : sequence of str
@@ -59,24 +62,35 @@ def sine(
     ------
     FeasibilityError
         Even a hundredth of the default amplitude breaks a limit.
+    KinematicsError
+        The platform cannot be moved by the given amplitude.
     """
     coordinates, names = coordinates_of(model)
+    what = f'sine of {", ".join(axes)}'
+    if not set(axes) <= set(names) and set(axes) <= set(DIRECTIONS):
+        home, full = model.home_position, SINE_AMPLITUDE if amplitude is None else float(amplitude)
+
+        def moved(size: float) -> FourierTrajectory:
+            path = line(home, axes, max(size, 1e-6) * full)
+            return series_of_actuators(model, path, 1.0 / frequency, what)
+
+        return largest_feasible(model, moved, what) if amplitude is None else moved(1.0)
     unknown = [axis for axis in axes if axis not in names]
     if unknown:
         raise TrajectoryError(f"coordinate '{unknown[0]}' is unknown; valid are {', '.join(names)}")
-    home = home_coordinates(model, coordinates)
-    full = np.zeros((len(names), 1))
+    middle = home_coordinates(model, coordinates)
+    sizes = np.zeros((len(names), 1))
     for axis in axes:
-        full[names.index(axis)] = SINE_ANGLE if is_angle(model, axis) else SINE_AMPLITUDE
+        sizes[names.index(axis)] = SINE_ANGLE if is_angle(model, axis) else SINE_AMPLITUDE
     if amplitude is not None:
-        full = np.where(full > 0.0, float(amplitude), 0.0)
+        sizes = np.where(sizes > 0.0, float(amplitude), 0.0)
 
     def build(size: float) -> FourierTrajectory:
         return FourierTrajectory(
             1.0 / frequency,
-            home,
-            size * full,
-            np.zeros_like(full),
+            middle,
+            size * sizes,
+            np.zeros_like(sizes),
             coordinates,
             None if coordinates == 'platform' else list(names),
             model.description.name,
@@ -84,7 +98,7 @@ def sine(
 
     if amplitude is not None:
         return build(1.0)
-    return largest_feasible(model, build, f'sine of {", ".join(axes)}')
+    return largest_feasible(model, build, what)
 
 
 def circle(model: Any, mirrored: bool = False, diameter: float | None = None) -> Trajectory:
@@ -130,23 +144,6 @@ def _of_actuators(model: Any, circle: CircleTrajectory) -> FourierTrajectory:
     flat = CircleTrajectory(
         circle.centre, np.zeros(3), circle.radius, circle.speed, 0.0, circle.mirrored
     )
-    phase = np.arange(CIRCLE_SAMPLES) / CIRCLE_SAMPLES
-    position = flat.evaluate(phase * flat.period)[0][:, :3]
-    rotation = np.repeat(np.asarray(model.home_rotation)[None], CIRCLE_SAMPLES, axis=0)
-    spectrum = np.fft.rfft(model.inverse_kinematics(position, rotation), axis=0) / CIRCLE_SAMPLES
-    sizes = np.abs(spectrum).max(axis=1)
-    last = max(int(np.flatnonzero(sizes > CIRCLE_RESIDUE)[-1]), 1)
-    if last > CIRCLE_SAMPLES // 4:
-        raise TrajectoryError(
-            f"robot '{model.description.name}' cannot turn smoothly along this circle"
-        )
-    used = 2.0 * spectrum[1 : last + 1].T
-    return FourierTrajectory(
-        flat.period,
-        spectrum[0].real,
-        -used.imag,
-        used.real,
-        'actuators',
-        list(model.actuated_joints),
-        model.description.name,
+    return series_of_actuators(
+        model, lambda phase: flat.evaluate(phase * flat.period)[0][:, :3], flat.period, 'circle'
     )

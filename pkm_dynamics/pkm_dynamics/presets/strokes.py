@@ -31,6 +31,7 @@ BLEND_ACCELERATION = 2.0  # [m/s^2, rad/s^2] while it is reached
 LONGEST_BLEND = 0.5  # of the time of a stroke from home
 LONGEST_STROKE = 10.0  # [s] from home to an end
 PEAK = 3.75  # of a smooth step between opposite speeds, times speed over blend: acceleration
+SLOW_RATE = 25.0  # [Hz] at which slow motions are checked while their size is sought
 CLOSEST = 0.02  # of a blend, between two samples
 
 
@@ -95,8 +96,9 @@ def friction_sweep(
     Parameters
     ----------
     speeds : sequence of float, optional
-        [m/s, rad/s]; 2, 5 and 10 % of each actuator's velocity limit, slower where the
-        stroke is too short for that.
+        [m/s, rad/s]; 2, 5 and 10 % of each actuator's velocity limit, all slower in the
+        same proportion where the stroke is too short for that. Given speeds are taken as
+        they are.
     reach : float
         How much of what the limits allow of each actuator is used [1].
     """
@@ -122,6 +124,7 @@ def friction_sweep(
         widths[index] = widest * feasible_size(
             model,
             lambda size, index=index, widest=widest: still(index, size * widest),  # type: ignore[misc]
+            SLOW_RATE,
         )
     if np.any(widths <= 0.0):
         stuck = int(np.argmin(widths))
@@ -130,6 +133,8 @@ def friction_sweep(
             f"'friction_sweep' does not fit robot '{model.description.name}': "
             f"'{names[stuck]}' cannot move alone: {reason}"
         )
+    if speeds is not None:
+        return strokes(reach * widths)
     found = largest_feasible(model, lambda size: strokes(size * reach * widths), 'friction_sweep')
     assert isinstance(found, SampledTrajectory)
     return found
@@ -141,12 +146,12 @@ def _strokes(
     """Return times (n,) and positions (n, n_a) of all strokes, dense where speeds change."""
     times, positions, end = [np.zeros(1)], [home[None]], 0.0
     for index, width in enumerate(widths):
-        chosen = speeds if speeds is not None else [share * limits[index] for share in SPEEDS]
+        fastest = math.sqrt(LONGEST_BLEND * width * BLEND_ACCELERATION / PEAK)
+        top = min(max(SPEEDS) * limits[index], fastest)
+        chosen = speeds if speeds is not None else [share / max(SPEEDS) * top for share in SPEEDS]
         for speed in chosen:
             if not (np.isfinite(speed) and speed > 0.0):
                 raise TrajectoryError(f'speeds: must be positive, got {speed!r}')
-            if speeds is None:
-                speed = min(speed, math.sqrt(LONGEST_BLEND * width * BLEND_ACCELERATION / PEAK))
             time, place = _stroke(speed, min(width / speed, LONGEST_STROKE))
             moved = np.tile(home, (len(time), 1))
             moved[:, index] += place

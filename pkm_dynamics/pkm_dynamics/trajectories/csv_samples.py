@@ -24,25 +24,16 @@ def read_csv(path: Path) -> SampledTrajectory:
     Raises
     ------
     TrajectoryError
-        The file cannot be read, a column is missing, or the motion begins or ends at
-        speed, where it could not be followed from a standstill.
+        The file cannot be read, a column is missing or given twice, a number is missing or
+        not finite, time does not increase, or the motion begins or ends at speed, where it
+        could not be followed from a standstill. Names line and column.
     """
-    try:
-        with path.open(encoding='utf-8-sig') as file:
-            names = [name.strip().strip('"') for name in file.readline().split(',')]
-            values = np.loadtxt(file, delimiter=',', ndmin=2)
-    except OSError as error:
-        raise TrajectoryError(f'{path}: cannot be read ({error.strerror})') from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise TrajectoryError(f'{path}: not a table of numbers ({error})') from None
+    names, values = _table(path)
     if 'time' not in names:
         raise TrajectoryError(f"{path}: has no column 'time', but {', '.join(names)}")
-    if values.shape[1] != len(names):
-        raise TrajectoryError(
-            f'{path}: rows of {values.shape[1]} numbers under {len(names)} column names'
-        )
     coordinates, chosen, used = _coordinates(path, names)
     time, positions = values[:, names.index('time')], values[:, used]
+    _require_numbers(path, time, positions, [names[index] for index in used])
     try:
         trajectory = SampledTrajectory(
             time, positions, coordinates, None if coordinates == 'platform' else chosen
@@ -51,6 +42,69 @@ def read_csv(path: Path) -> SampledTrajectory:
         raise TrajectoryError(f'{path}: {error}') from None
     _require_rest(path, time, positions, chosen)
     return trajectory
+
+
+def _table(path: Path) -> tuple[list[str], Array]:
+    """Return the names of the columns and the numbers (N, n), which may be not finite."""
+    try:
+        lines = path.read_text(encoding='utf-8-sig').splitlines()
+    except OSError as error:
+        raise TrajectoryError(f'{path}: cannot be read ({error.strerror})') from None
+    except UnicodeDecodeError:
+        raise TrajectoryError(f'{path}: not a text file in UTF-8') from None
+    if not lines or not lines[0].strip():
+        raise TrajectoryError(f'{path}: has no first line that names the columns')
+    names = [name.strip().strip('"') for name in lines[0].split(',')]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise TrajectoryError(f"{path}: column '{twice[0]}' is there twice")
+    if len(names) == 1:
+        raise TrajectoryError(
+            f"{path}: one column, '{names[0]}'; names and numbers are separated by commas"
+        )
+    rows = lines[1:]
+    while rows and not rows[-1].strip():
+        rows.pop()
+    if len(rows) < 2:
+        raise TrajectoryError(f'{path}: {len(rows)} samples; a motion needs at least two')
+    try:
+        values = np.loadtxt(rows, delimiter=',', ndmin=2, comments=None)
+    except ValueError:
+        values = np.empty((0, 0))
+    if values.shape != (len(rows), len(names)):
+        raise TrajectoryError(f'{path}: {_first_offence(rows, names)}')
+    return names, values
+
+
+def _first_offence(rows: list[str], names: list[str]) -> str:
+    for number, row in enumerate(rows, 2):
+        cells = [cell.strip() for cell in row.split(',')]
+        if len(cells) != len(names):
+            return f'line {number}: {len(cells)} numbers under {len(names)} column names'
+        for name, cell in zip(names, cells, strict=True):
+            try:
+                float(cell)
+            except ValueError:
+                return f"line {number}, column '{name}': '{cell}' is not a number"
+    return 'not a table of numbers'
+
+
+def _require_numbers(path: Path, time: Array, positions: Array, names: list[str]) -> None:
+    table, columns = np.column_stack([time, positions]), ['time', *names]
+    wrong = np.argwhere(~np.isfinite(table))
+    if wrong.size:
+        row, column = wrong[0]
+        raise TrajectoryError(
+            f"{path}: line {row + 2}, column '{columns[column]}': {table[row, column]} is not "
+            'finite'
+        )
+    late = np.flatnonzero(np.diff(time) <= 0.0)
+    if late.size:
+        row = int(late[0]) + 1
+        raise TrajectoryError(
+            f'{path}: line {row + 2}: time must increase, got {time[row]:g} s after '
+            f'{time[row - 1]:g} s'
+        )
 
 
 def _coordinates(path: Path, names: list[str]) -> tuple[str, list[str], list[int]]:

@@ -93,7 +93,7 @@ class ExcitationRun:
         except BaseException as error:
             self._leave(RunEnded('MOTION_FAILED', f'{type(error).__name__}: {error}'))
             raise
-        return await self._verify()
+        return await self._verify(trajectory)
 
     def interrupt(self, reason: str) -> None:
         """End the run from outside of its coroutine: stop the robot, close the bag."""
@@ -211,11 +211,14 @@ class ExcitationRun:
         code = REJECTIONS.get(reason.partition(' ')[0], 'MOTION_FAILED')
         return RunEnded(code, f'the controller rejected the trajectory: {reason}')
 
-    async def _verify(self) -> RecordingQuality:
+    async def _verify(self, trajectory: Trajectory) -> RecordingQuality:
         self._feedback('verifying', 0.0, float('nan'), 'reading the bag')
         server = self._server
+        periodic = trajectory.period is not None
+        periods = self._request.periods if periodic else None
+        duration = None if periodic else trajectory.duration
         quality: RecordingQuality = await server.background.run(
-            lambda: verify_recording(self.bag, server.model, self._request.periods)
+            lambda: verify_recording(self.bag, server.model, periods, duration)
         )
         self._feedback('verifying', 1.0, 0.0, 'done')
         return quality

@@ -169,8 +169,6 @@ def plan(
     approach_speed: float = 0.1,
 ) -> Execution:
     """Return the whole motion from the measured actuator positions (n_a,) on."""
-    if trajectory.period is None:
-        raise TrajectoryError('an excitation is periodic; this trajectory starts and ends at rest')
     start = None
     if positions is not None and trajectory.coordinates == 'platform':
         position, rotation = model.forward_kinematics(np.asarray(positions)[None])

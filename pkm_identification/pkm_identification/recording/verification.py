@@ -58,7 +58,9 @@ class RecordingQuality:
     usable: bool = False
 
 
-def verify_recording(path: str | Path, model: Any, periods: int | None = None) -> RecordingQuality:
+def verify_recording(
+    path: str | Path, model: Any, periods: int | None = None, duration: float | None = None
+) -> RecordingQuality:
     """Read a finished bag as an identification would, and say how good it is.
 
     Parameters
@@ -69,6 +71,8 @@ def verify_recording(path: str | Path, model: Any, periods: int | None = None) -
         The robot that must have been recorded.
     periods : int, optional
         Whole periods that should be there.
+    duration : float, optional
+        Length [s] that should be there, of a motion from rest to rest.
 
     Returns
     -------
@@ -78,12 +82,14 @@ def verify_recording(path: str | Path, model: Any, periods: int | None = None) -
     try:
         dataset = load(path).for_model(model)
         bag = read_bag(Path(path), [STATE, POSITIONS, CURRENTS])
-        return _judged(dataset, bag, model, periods)
+        return _judged(dataset, bag, model, periods, duration)
     except DatasetError as error:
         return RecordingQuality(warnings=[str(error)])
 
 
-def _judged(dataset: Any, bag: RawBag, model: Any, wanted: int | None) -> RecordingQuality:
+def _judged(
+    dataset: Any, bag: RawBag, model: Any, wanted: int | None, duration: float | None
+) -> RecordingQuality:
     warnings, bad = [], []
     interval = dataset.interval
     gaps = _gaps(dataset.time, interval)
@@ -92,6 +98,9 @@ def _judged(dataset: Any, bag: RawBag, model: Any, wanted: int | None) -> Record
         warnings.append(remark)
     if wanted is not None and recorded < wanted:
         bad.append(f'{recorded} of {wanted} whole periods were recorded')
+    length = float(len(dataset) * interval)
+    if duration is not None and length < duration - LONGEST_GAP:
+        bad.append(f'{length:.3f} of {duration:.3f} s were recorded')
     longest = float(gaps.max(initial=0.0))
     missing = float(np.sum(np.round(gaps / interval) - 1.0)) / max(len(dataset), 1)
     if longest > LONGEST_GAP or missing > MISSING_FRACTION:
@@ -107,7 +116,7 @@ def _judged(dataset: Any, bag: RawBag, model: Any, wanted: int | None) -> Record
         warnings.append(f'{saturated:.2%} of the commands were saturated')
     warnings += _tracking_warnings(largest, model) + dataset.stroke_warnings(model)
     return RecordingQuality(
-        duration=float(len(dataset) * interval),
+        duration=length,
         periods=recorded,
         samples=len(dataset),
         rate=float(1.0 / interval) if interval > 0.0 else 0.0,
