@@ -62,7 +62,7 @@ def write_files(package: str, folder: Path) -> None:
     """Write the blocks whose introduction ends with a file name: ... `four_bar.urdf`:"""
     for fence in blocks(package):
         name = re.search(r'`([\w.]+)`:$', fence['before'])
-        if name and fence['language'] in ('xml', 'yaml'):
+        if name and fence['language'] in ('xml', 'yaml', 'csv'):
             (folder / name[1]).write_text(fence['text'])
 
 
@@ -74,6 +74,17 @@ def run_simulations(package: str, code: str) -> None:
         arguments = shlex.split(line)[1:]
         if f"'{arguments[-1]}'" in code:
             assert main(arguments) == 0
+
+
+def commands(package: str) -> list[tuple[str, str | None]]:
+    """Return the `sh` blocks of a README and what it prints after each, if anything."""
+    fences = blocks(package)
+    pairs = zip(fences, [*fences[1:], None], strict=True)
+    return [
+        (here['text'], after['text'] if after and after['before'].endswith('prints') else None)
+        for here, after in pairs
+        if here['language'] == 'sh'
+    ]
 
 
 def last_digit(text: str) -> float:
@@ -129,6 +140,31 @@ def test_snippet_prints_what_the_readme_says(
         assert printed.getvalue().strip()
     else:
         assert same(printed.getvalue(), snippet.expected), printed.getvalue()
+
+
+def test_commands_print_what_the_readme_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The `sh` blocks of pkm_bringup, one after the other in a folder, and `pkm` in the text."""
+    from pkm_bringup.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    write_files('pkm_bringup', tmp_path)
+    found = commands('pkm_bringup')
+    assert any(expected for _, expected in found)
+    for text, expected in found:
+        status = 0
+        for line in text.splitlines():
+            assert line.startswith('pkm ') and status == 0, line
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                status = main(shlex.split(line)[1:])
+        broken = expected is not None and 'exceeded by' in expected
+        assert status == int(broken)
+        assert expected is None or same(printed.getvalue(), expected), printed.getvalue()
+    assert (tmp_path / 'second.png').stat().st_size > 10_000
+    (line,) = re.findall(r'`pkm (excite check step.csv [^`]*)`', README['pkm_bringup'])
+    assert main(shlex.split(line)) == 0
 
 
 # Each entry: what is replaced in the example of pkm_description's README, and by what.

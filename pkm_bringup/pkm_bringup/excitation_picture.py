@@ -63,10 +63,10 @@ def plot_excitation(
         if deviations:
             shares = (max(len(report.margins), 6) * 0.3, max(ROW * rows, 2.0))
             axes = right.subplots(2, 1, height_ratios=shares)
-            _plot_margins(axes[0], report)
+            _plot_margins(axes[0], report, trajectory)
             _plot_deviations(axes[1], model, deviations, runs)
         else:
-            _plot_margins(right.subplots(1, 1), report)
+            _plot_margins(right.subplots(1, 1), report, trajectory)
         figure.savefig(path)
     finally:
         pyplot.close(figure)
@@ -126,7 +126,7 @@ def _units(model: ClosedChainModel) -> tuple[str, str]:
     return ('m, rad', 'N, N m') if any(straight) else ('rad', 'N m')
 
 
-def _plot_margins(axis: Any, report: FeasibilityReport) -> None:
+def _plot_margins(axis: Any, report: FeasibilityReport, trajectory: Trajectory) -> None:
     ordered = sorted(report.margins.values(), key=lambda margin: -margin.relative)
     shares = np.array([100.0 * margin.relative for margin in ordered])
     shown = np.clip(np.nan_to_num(shares, nan=-100.0), -100.0, 100.0)
@@ -148,9 +148,11 @@ def _plot_margins(axis: Any, report: FeasibilityReport) -> None:
             color='white' if inside else 'black',
         )  # fmt: skip
     axis.axvline(0.0, color='k', linewidth=0.8)
-    axis.set_xlabel('left of the limit [%], where it is least')
-    feasible = 'all limits kept' if report.feasible else f'{len(report.broken)} limits broken'
-    axis.set_title(f'margins, ramps included: {feasible}', fontsize='medium')
+    axis.set_xlabel('left of the range, else of the limit [%], where it is least')
+    what = 'margins' if trajectory.period is None else 'margins, ramps included'
+    count = len(report.broken)
+    kept = 'all limits kept' if report.feasible else f'limits broken: {count}'
+    axis.set_title(f'{what}; {kept}', fontsize='medium')
     axis.grid(axis='x', alpha=0.25)
 
 
@@ -180,9 +182,8 @@ def _plot_deviations(
     axis.set_xlabel('in the unit of the parameter')
     axis.set_title(f'expected standard deviations of {runs}', fontsize='medium')
     axis.grid(alpha=0.25)
-    axis.legend(
-        fontsize='x-small', loc='upper center', bbox_to_anchor=(0.5, -0.12 * 30 / max(len(rows), 8))
-    )
+    axis.figure.legend(*axis.get_legend_handles_labels(), fontsize='x-small',
+                       loc='outside lower center')  # fmt: skip
 
 
 def _short(name: str, unit: str) -> str:

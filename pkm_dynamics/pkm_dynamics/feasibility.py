@@ -95,7 +95,7 @@ clearance, force_uncertainty
 
 
 def _keep_worse(found: dict[Any, Margin], key: Any, margin: Margin) -> None:
-    if key not in found or margin.margin < found[key].margin:
+    if key not in found or margin.relative < found[key].relative:
         found[key] = margin
 
 

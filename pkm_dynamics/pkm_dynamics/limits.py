@@ -232,7 +232,7 @@ def _range(
     time: Array,
 ) -> list[Margin]:
     below, above = smallest(values, ends[0], time), largest(values, ends[1], time)
-    return _keep(constraint, (below, above), names, units)
+    return _keep(constraint, (below, above), names, units, ends[1] - ends[0])
 
 
 def _magnitude(
@@ -244,13 +244,24 @@ def _magnitude(
 
 
 def _keep(
-    constraint: str, extrema: tuple[list[Extremum], ...], names: list[str], units: list[str]
+    constraint: str,
+    extrema: tuple[list[Extremum], ...],
+    names: list[str],
+    units: list[str],
+    sizes: Array | None = None,
 ) -> list[Margin]:
-    """Return the worst of all signals, and every other one that breaks its limit."""
+    """Return the worst of all signals, and every other one that breaks its limit.
+
+    The worst is that with the smallest share of its size left: of the range of each signal
+    `sizes` (n,), else of its limit. Limits may differ, and so may units.
+    """
     found = [extremum for some in extrema for extremum in some]
-    worst = min(found, key=lambda extremum: extremum.margin, default=None)
-    return [
-        Margin(constraint, e.margin, e.value, e.limit, names[e.column], e.time, units[e.column])
+    margins = [
+        Margin(
+            constraint, e.margin, e.value, e.limit, names[e.column], e.time, units[e.column],
+            abs(e.limit) if sizes is None or not np.isfinite(sizes[e.column]) else sizes[e.column],
+        )
         for e in found
-        if e is worst or e.margin < 0.0
-    ]
+    ]  # fmt: skip
+    worst = min(margins, key=lambda margin: margin.relative, default=None)
+    return [margin for margin in margins if margin is worst or margin.margin < 0.0]

@@ -28,6 +28,9 @@ class Margin:
         Time of the worst case [s].
     unit : str
         Unit of `margin`, `value` and `limit`.
+    size : float, optional
+        What the margin is compared with: the range between two limits, else the limit's
+        magnitude.
     """
 
     constraint: str
@@ -37,11 +40,13 @@ class Margin:
     name: str
     time: float
     unit: str
+    size: float | None = None
 
     @property
     def relative(self) -> float:
-        """Margin as a fraction of the limit's magnitude."""
-        return self.margin / max(abs(self.limit), 1e-12)
+        """Margin as a fraction of the range, or of the limit's magnitude where there is none."""
+        size = abs(self.limit) if self.size is None else self.size
+        return float(self.margin / max(size, 1e-12))
 
     def __str__(self) -> str:
         kind = self.constraint.replace('_', ' ')

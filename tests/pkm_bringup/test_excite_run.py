@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from rclpy.context import Context  # noqa: E402
 from rclpy.executors import MultiThreadedExecutor  # noqa: E402
 
 from pkm_bringup import cli  # noqa: E402
+from pkm_bringup.nodes import excite_client  # noqa: E402
 from pkm_msgs.action import Excite  # noqa: E402
 
 pytestmark = pytest.mark.ros
@@ -24,10 +26,15 @@ STEP = 0.05  # [s]
 
 
 class Pretender:
-    """Serves `pretender/excite`: feedback for `steps` steps, then a result; takes cancels."""
+    """Serves `pretender/excite`: feedback for `steps` steps, then a result; takes cancels.
 
-    def __init__(self, steps):
-        self.steps, self.cancelled, self.running = steps, False, threading.Event()
+    It takes `thinking` seconds to accept a goal, and refuses it where `refusal` is given.
+    """
+
+    def __init__(self, steps, thinking=0.0, refusal=''):
+        self.steps, self.thinking, self.refusal = steps, thinking, refusal
+        self.cancelled, self.ended = False, threading.Event()
+        self.asked, self.running = threading.Event(), threading.Event()
         self.goal = None
         self.context = Context()
         rclpy.init(context=self.context)
@@ -35,7 +42,7 @@ class Pretender:
         self.server = ActionServer(
             self.node, Excite, 'pretender/excite', self.execute,
             callback_group=ReentrantCallbackGroup(),
-            goal_callback=lambda request: GoalResponse.ACCEPT,
+            goal_callback=self.accept,
             cancel_callback=lambda handle: CancelResponse.ACCEPT,
         )  # fmt: skip
         self.executor = MultiThreadedExecutor(2, context=self.context)
@@ -43,13 +50,23 @@ class Pretender:
         self.thread = threading.Thread(target=self.executor.spin, daemon=True)
         self.thread.start()
 
+    def accept(self, request):
+        self.asked.set()
+        time.sleep(self.thinking)
+        return GoalResponse.ACCEPT
+
     def execute(self, handle):
         self.goal = handle.request
         result = Excite.Result()
+        if self.refusal:
+            handle.abort()
+            result.error_code, result.error_msg = Excite.Result.INFEASIBLE, self.refusal
+            return result
         for step in range(self.steps):
             if handle.is_cancel_requested:
                 handle.canceled()
                 self.cancelled = True
+                self.ended.set()
                 result.error_code, result.error_msg = Excite.Result.CANCELED, 'stopped on the path'
                 return result
             handle.publish_feedback(
@@ -75,8 +92,8 @@ class Pretender:
 
 
 @contextlib.contextmanager
-def pretender(steps):
-    server = Pretender(steps)
+def pretender(steps, **options):
+    server = Pretender(steps, **options)
     try:
         yield server
     finally:
@@ -106,15 +123,58 @@ def test_feedback_is_followed(tmp_path, capsys, monkeypatch):
     assert 'exciting: running: period 1, ' in capsys.readouterr().err
 
 
+def interrupt_after(event, delay):
+    def interrupt():
+        event.wait(60.0)
+        time.sleep(delay)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+
+
+def test_ctrl_c_before_the_goal_is_accepted_cancels_it_too(tmp_path, capsys):
+    """A goal on its way must not set a robot in motion that nobody watches."""
+    with pretender(600, thinking=0.8) as server:
+        interrupt_after(server.asked, 0.1)
+        assert cli.main(arguments(tmp_path)) == 130
+        assert server.ended.wait(5.0) and server.cancelled
+    assert "'pretender' has stopped" in capsys.readouterr().err
+
+
+def test_a_refused_goal_is_an_error_in_the_words_of_the_server(tmp_path, capsys):
+    with pretender(3, refusal='stroke of leg1_strut at t = 1 s'):
+        assert cli.main(arguments(tmp_path)) == 1
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line == 'pkm excite: error: INFEASIBLE (201): stroke of leg1_strut at t = 1 s'
+
+
+def test_a_motion_that_ends_at_rest_is_sent_once(tmp_path, capsys):
+    command = arguments(tmp_path, '--json')
+    command[2] = 'point_to_point'
+    with pretender(1) as server:
+        assert cli.main([*command[:-3], '--json']) == 0  # without --periods
+    sent = server.goal.trajectory
+    assert server.goal.periods == 1 and sent.type == sent.POINT_TO_POINT
+    assert cli.main(command) == 1
+    assert '--periods must be 1' in capsys.readouterr().err
+
+
+def test_a_server_that_vanishes_is_noticed(monkeypatch):
+    monkeypatch.setattr(excite_client, 'GONE', 0.05)
+    client = SimpleNamespace(server_is_ready=lambda: there)
+    there, gone = True, excite_client._Gone(client)
+    assert not gone.for_good()
+    there = False
+    assert not gone.for_good()  # it may come back
+    time.sleep(0.1)
+    assert gone.for_good()
+    there = True
+    assert not gone.for_good()
+
+
 def test_ctrl_c_cancels_the_goal_and_waits_for_rest(tmp_path, capsys):
     with pretender(600) as server:
-
-        def interrupt():
-            server.running.wait(60.0)
-            time.sleep(0.3)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        threading.Thread(target=interrupt, daemon=True).start()
+        interrupt_after(server.running, 0.3)
         assert cli.main(arguments(tmp_path)) == 130
         assert server.cancelled
     shown = capsys.readouterr().err

@@ -81,7 +81,7 @@ def test_every_broken_limit_is_listed(model):
             expected[name, model.lower[joint]] = q[:, joint].min(), time[q[:, joint].argmin()]
         if q[:, joint].max() > model.upper[joint]:
             expected[name, model.upper[joint]] = q[:, joint].max(), time[q[:, joint].argmax()]
-    assert len(expected) > 6  # some struts at both ends
+    assert len(expected) == 6
     found = {(m.name, m.limit): m for m in report.broken if m.constraint == 'stroke'}
     assert set(found) == set(expected)
     for key, (value, when) in expected.items():
@@ -90,6 +90,28 @@ def test_every_broken_limit_is_listed(model):
         assert found[key].margin == pytest.approx(-abs(value - key[1]), abs=1e-5)
     assert list(report.broken) == sorted(report.broken, key=lambda m: m.relative)
     assert {m.constraint for m in report.broken} == {m.constraint for m in report.violations}
+
+
+def test_the_worst_joint_has_the_least_of_its_own_limit_left():
+    """Small drives have small limits: what is left in N m says little."""
+    arm = ClosedChainModel(pkm_description.load('serial_arm'))
+    rng = np.random.default_rng(5)
+    sine = 0.1 * rng.standard_normal((6, 2))
+    trajectory = FourierTrajectory(
+        1.0, arm.home_actuators, sine, sine, 'actuators', arm.actuated_joints
+    )
+    report = check_feasibility(arm, trajectory)
+    time = np.linspace(0.0, 1.0, 2001)
+    motion = trajectory.motion(time, arm)
+    used = np.abs(arm.inverse_dynamics(motion)).max(axis=0)
+    left = 1.0 - used / arm.force_limit
+    assert np.argmin(left) != np.argmin(arm.force_limit - used)
+    assert report.margins['force'].name == arm.actuated_joints[int(np.argmin(left))]
+    assert report.margins['force'].relative == pytest.approx(left.min(), abs=1e-3)
+    q = arm.actuator_states(motion).positions
+    span = arm.upper - arm.lower
+    nearest = np.minimum(q - arm.lower, arm.upper - q).min(axis=0) / span
+    assert report.margins['stroke'].relative == pytest.approx(nearest.min(), abs=1e-4)
 
 
 @pytest.mark.parametrize(

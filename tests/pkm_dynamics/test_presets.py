@@ -135,7 +135,7 @@ def test_strokes_have_constant_velocities_both_ways():
     assert moving.sum(axis=1).max() == 1  # one at a time
     assert moving.any(axis=0).all()
     for joint in range(model.n_a):
-        steady = moving[:, joint] & (np.abs(acceleration[:, joint]) < 1e-3)
+        steady = moving[:, joint] & (np.abs(acceleration[:, joint]) < 3e-4)
         assert steady.sum() > 0.4 * moving[:, joint].sum()
         for sign in (1.0, -1.0):
             speeds = sign * velocity[steady & (sign * velocity[:, joint] > 1e-3), joint]
@@ -143,7 +143,7 @@ def test_strokes_have_constant_velocities_both_ways():
             assert len(found) == 3  # 2, 5 and 10 %, or all slower in the same proportion
             np.testing.assert_allclose(found / found[2], [0.2, 0.5, 1.0], rtol=1e-3)
             for group in groups(speeds):
-                assert np.ptp(group) < 1e-4 * group.mean()
+                assert np.ptp(group) < 2e-4 * group.mean()
 
 
 def groups(speeds):
@@ -231,7 +231,7 @@ def test_names_are_those_of_the_robot():
         ('palida', 'sine_leg1', {}, TrajectoryError, "'sine_leg1' .*'palida'; valid are sine_x"),
         ('five_bar', 'circle', {}, TrajectoryError, "'circle' is unknown .*sine_left_motor"),
         ('palida', 'circle', {'dwell': 1}, TrajectoryError, "'dwell' .*valid are diameter"),
-        ('palida', 'sine_x', {'frequency': -1.0}, TrajectoryError, 'frequency: must be positive'),
+        ('palida', 'sine_x', {'frequency': -1.0}, TrajectoryError, 'frequency: must be a positive'),
         ('palida', 'friction_sweep', {'speeds': [0.1, 0]}, TrajectoryError, 'speeds: must be'),
         ('palida', 'point_to_point', {'reach': 2.0}, TrajectoryError, 'reach: must lie in'),
         ('palida', 'sine_x', {'frequency': 400.0}, FeasibilityError, 'sine of x.*hundredth'),
