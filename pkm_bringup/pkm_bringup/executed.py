@@ -9,7 +9,8 @@ import numpy as np
 
 from pkm_dynamics.extrema import largest, smallest
 from pkm_dynamics.feasibility import check_feasibility
-from pkm_dynamics.margins import FeasibilityReport, Margin
+from pkm_dynamics.limits import worst_and_broken
+from pkm_dynamics.margins import FeasibilityReport
 
 if TYPE_CHECKING:
     from pkm_control.closed_loop import ClosedLoopRecording
@@ -46,13 +47,15 @@ def executed_margins(
     report = check_feasibility(model, motion, time=time, **options)
     limit = np.asarray(model.force_limit)
     forces = recording.truth_forces
-    found = [largest(forces, limit, time), smallest(forces, -limit, time)]
-    acted = min((e for e in found if e is not None), key=lambda e: e.margin, default=None)
+    names = list(model.actuated_joints)
+    straight = [model.description.joint(name).type == 'prismatic' for name in names]
+    units = ['N' if joint else 'N m' for joint in straight]
+    extrema = largest(forces, limit, time), smallest(forces, -limit, time)
+    acted = worst_and_broken('force', extrema, names, units)
     margins = dict(report.margins)
-    if acted is not None:
-        name = model.actuated_joints[acted.column]
-        unit = 'N' if model.description.joint(name).type == 'prismatic' else 'N m'
-        margins['force'] = Margin(
-            'force', acted.margin, acted.value, acted.limit, name, acted.time, unit
-        )
-    return dataclasses.replace(report, margins=margins)
+    if acted:
+        margins['force'] = min(acted, key=lambda margin: margin.relative)
+    broken = [margin for margin in report.broken if margin.constraint != 'force']
+    broken += [margin for margin in acted if margin.margin < 0.0]
+    broken.sort(key=lambda margin: margin.relative)
+    return dataclasses.replace(report, margins=margins, broken=tuple(broken))

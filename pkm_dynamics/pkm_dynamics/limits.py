@@ -167,7 +167,7 @@ class Limits:
         allowance = force_allowance(model, self.options, lambda: model.regressor(motion), forces)
         high, low = forces + allowance, forces - allowance
         extrema = largest(high, self.force, time), smallest(low, -self.force, time)
-        found += _keep('force', extrema, names, effort)
+        found += worst_and_broken('force', extrema, names, effort)
         passive, units = self.passive_names, [self.units[name] for name in self.passive_names]
         found += _range(
             'joint',
@@ -193,7 +193,7 @@ class Limits:
         found = _range('workspace', motion.position, self.box, ['x', 'y', 'z'], ['m'] * 3, time)
         tilt = np.arccos(np.clip(np.asarray(motion.rotation)[:, 2, 2], -1.0, 1.0))[:, None]
         upper = largest(tilt, np.array([self.tilt]), time)
-        return found + _keep('tilt', (upper,), ['platform'], ['rad'])
+        return found + worst_and_broken('tilt', (upper,), ['platform'], ['rad'])
 
     def _conditioning(self, motion: Any, time: Array) -> list[Margin]:
         every = max(len(time) // POSE_SAMPLES, 1)
@@ -204,7 +204,7 @@ class Limits:
             return []
         limit = np.array([self.condition_limit])
         closest = largest(condition[:, None], limit, time[::every])
-        return _keep('conditioning', (closest,), ['platform'], [''])
+        return worst_and_broken('conditioning', (closest,), ['platform'], [''])
 
     def _distances(self, motion: Any, joints: Any, time: Array) -> list[Margin]:
         every = max(len(time) // POSE_SAMPLES, 1)
@@ -213,13 +213,14 @@ class Limits:
         if np.any(np.isfinite(self.apertures)):
             angles = apertures_of_joints(self.model, *state).angles
             widest = largest(angles, self.apertures, time[::every])
-            found += _keep('aperture', (widest,), self.joints, ['rad'] * len(self.joints))
+            units = ['rad'] * len(self.joints)
+            found += worst_and_broken('aperture', (widest,), self.joints, units)
         names = self.distances.pairs
         if names and self.options.clearance is not None:
             gaps = self.distances.clearances(*state)
             limit = np.full(len(names), self.options.clearance)
             closest = smallest(gaps, limit, time[::every])
-            found += _keep('clearance', (closest,), names, ['m'] * len(names))
+            found += worst_and_broken('clearance', (closest,), names, ['m'] * len(names))
         return found
 
 
@@ -232,25 +233,25 @@ def _range(
     time: Array,
 ) -> list[Margin]:
     below, above = smallest(values, ends[0], time), largest(values, ends[1], time)
-    return _keep(constraint, (below, above), names, units, ends[1] - ends[0])
+    return worst_and_broken(constraint, (below, above), names, units, ends[1] - ends[0])
 
 
 def _magnitude(
     constraint: str, values: Array, limit: Array, names: list[str], units: list[str], time: Array
 ) -> list[Margin]:
-    return _keep(
+    return worst_and_broken(
         constraint, (largest(values, limit, time), smallest(values, -limit, time)), names, units
     )
 
 
-def _keep(
+def worst_and_broken(
     constraint: str,
     extrema: tuple[list[Extremum], ...],
     names: list[str],
     units: list[str],
     sizes: Array | None = None,
 ) -> list[Margin]:
-    """Return the worst of all signals, and every other one that breaks its limit.
+    """Return the margins of the worst of all signals, and of all others that break a limit.
 
     The worst is that with the smallest share of its size left: of the range of each signal
     `sizes` (n,), else of its limit. Limits may differ, and so may units.

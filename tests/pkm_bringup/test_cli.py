@@ -365,7 +365,7 @@ def test_simulate_refuses(folder, trajectory, data, fails):
 
 
 def test_trajectory_of_another_robot(folder, other_robot, trajectory, fails):
-    line = fails('excite', 'check', trajectory, '--robot', other_robot)
+    line = fails('excite', 'show', trajectory, '--robot', other_robot)
     assert "'palida'" in line and "'other'" in line
 
 

@@ -118,7 +118,8 @@ def test_the_goal_and_its_result(tmp_path, capsys):
 
 def test_feedback_is_followed(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr('pkm_bringup.console.QUIET_TIME', 0.1)
-    with pretender(10):
+    monkeypatch.setattr('pkm_bringup.console.LONGEST_PAUSE', 0.1)
+    with pretender(20):
         assert cli.main(arguments(tmp_path)) == 0
     assert 'exciting: running: period 1, ' in capsys.readouterr().err
 
