@@ -18,6 +18,7 @@ from pkm_bringup import cli
 from pkm_bringup.verbs import export
 from pkm_description.exporters import FORMATS
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.presets import preset
 from pkm_identification.datasets import BagWriter
 from pkm_identification.datasets.message_types import jazzy_typestore
 from pkm_identification.excitation.criteria import CRITERIA
@@ -344,6 +345,20 @@ def test_simulate_repeats_with_its_seed(folder, trajectory, prints):
         arrays.append(np.load(path)['currents'])
     np.testing.assert_array_equal(arrays[0], arrays[1])
     assert np.abs(arrays[0] - arrays[2]).max() > 0.1
+
+
+def test_simulate_a_motion_that_ends_at_rest(folder, prints, fails):
+    path = folder / 'fall.npz'
+    command = ['simulate', 'four_bar', '--trajectory', 'free_fall', '--output', path]
+    assert '--periods must be 1' in fails(*command, '--periods', '2')
+    content = json.loads(prints(*command, '--json', '--feedforward', 'nominal'))
+    assert content['period'] is None and content['periods'] == 1
+    dataset = pkm_identification.load(path)
+    model = ClosedChainModel(pkm_description.load('four_bar'))
+    motion = preset(model, 'free_fall')
+    assert dataset.period is None
+    assert dataset.duration == pytest.approx(motion.duration, abs=3e-3)
+    assert np.abs(dataset.positions[-1] - motion.evaluate([motion.duration])[0]).max() < 0.02
 
 
 def test_simulate_refuses(folder, trajectory, data, fails):
