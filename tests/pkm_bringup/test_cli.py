@@ -348,14 +348,15 @@ def test_simulate_repeats_with_its_seed(folder, trajectory, prints):
 
 
 def test_simulate_a_motion_that_ends_at_rest(folder, prints, fails):
-    path = folder / 'fall.npz'
-    command = ['simulate', 'four_bar', '--trajectory', 'free_fall', '--output', path]
+    path, file = folder / 'fall.npz', folder / 'fall.yaml'
+    model = ClosedChainModel(pkm_description.load('four_bar'))
+    motion = preset(model, 'free_fall')
+    motion.save(file)
+    command = ['simulate', 'four_bar', '--trajectory', file, '--output', path]
     assert '--periods must be 1' in fails(*command, '--periods', '2')
     content = json.loads(prints(*command, '--json', '--feedforward', 'nominal'))
     assert content['period'] is None and content['periods'] == 1
     dataset = pkm_identification.load(path)
-    model = ClosedChainModel(pkm_description.load('four_bar'))
-    motion = preset(model, 'free_fall')
     assert dataset.period is None
     assert dataset.duration == pytest.approx(motion.duration, abs=3e-3)
     assert np.abs(dataset.positions[-1] - motion.evaluate([motion.duration])[0]).max() < 0.02

@@ -142,7 +142,7 @@ def test_excite_show_agrees_with_the_design(folder, prints):
         (['--criterion', 'd_optimal,d_optimal'], 2, 'names a criterion twice'),
         (['--prior', 'none.yaml'], 1, "'none.yaml' does not exist"),
         (['--initial', 'none.yaml'], 1, "no trajectory file 'none.yaml'"),
-        (['--initial', 'free_fall'], 1, "'free_fall' is a sampled trajectory"),
+        (['--initial', 'friction_sweep'], 1, "'friction_sweep' is a sampled trajectory"),
         (['--plot', 'picture.gif'], 1, "'picture.gif' must end in .png"),
         (['--force-margin', '0.999'], 1, 'force'),
         (['--period', '0.001'], 1, 'the period must be at least 0.02 s'),
@@ -202,7 +202,7 @@ def test_excite_run_without_a_server(folder, trajectory, fails):
     arguments = ['excite', 'run', trajectory, '--robot', 'palida', '--timeout', '0.2']
     line = fails(*arguments, '--server', 'nobody_there', '--bag', folder / 'bag')
     assert 'nobody_there/excite' in line
-    again = ['excite', 'run', 'free_fall', '--robot', 'palida', '--bag', folder / 'bag']
-    assert "'free_fall' ends at rest and runs once" in fails(*again, '--periods', '2')
+    again = ['excite', 'run', 'point_to_point', '--robot', 'palida', '--bag', folder / 'bag']
+    assert "'point_to_point' ends at rest and runs once" in fails(*again, '--periods', '2')
     assert 'not overwritten' in fails(*arguments, '--bag', folder)
     assert not (folder / 'bag').exists()
