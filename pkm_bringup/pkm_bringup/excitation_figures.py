@@ -15,6 +15,7 @@ from pkm_dynamics.margins import Margin
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Execution, Trajectory
 from pkm_identification.excitation.criteria import figures, standard_deviations
+from pkm_identification.excitation.directions import parameter_directions
 from pkm_identification.excitation.information import whitening_of
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def _figures(
     rows = factor if prior is None else np.concatenate([factor, _factor(prior)])
     values = figures(rows)
     deviations = standard_deviations(rows)
+    directions = parameter_directions(rows.T @ rows, base.names)
     nominal = base.matrix @ np.asarray(model.nominal_parameters)
     return {
         **values,
@@ -180,4 +182,8 @@ def _figures(
         'standard_deviation': dict(zip(base.names, deviations.tolist(), strict=True)),
         'nominal': dict(zip(base.names, nominal.tolist(), strict=True)),
         'units': dict(zip(base.names, base.units, strict=True)),
+        'directions': [
+            {'standard_deviation': d.standard_deviation, 'components': d.components}
+            for d in (directions[0], directions[-1])  # they bound the condition number
+        ],
     }

@@ -19,36 +19,54 @@ def has_singularities(model: ClosedChainModel) -> bool:
     return bool(model.description.constraints)
 
 
+def rotation_length(model: ClosedChainModel) -> float:
+    """Length [m] at which translation and rotation weigh the same in the home pose."""
+    if model.platform_determines_joints:
+        home = model.jacobian(model.home_position[None], model.home_rotation[None])[0]
+        return _ratio(home[:, 3:], home[:, :3])
+    home = model.platform_jacobian(np.asarray(model.home_actuators)[None])[0]
+    return _ratio(home[:3], home[3:])
+
+
 def scaled_jacobian(
-    model: ClosedChainModel, position: ArrayLike, rotation: ArrayLike, actuators: ArrayLike
+    model: ClosedChainModel,
+    position: ArrayLike,
+    rotation: ArrayLike,
+    actuators: ArrayLike,
+    joints: ArrayLike | None = None,
+    length: float | None = None,
 ) -> Array:
     """Jacobian between platform twist and actuator rates, with rotation made a length.
 
-    The twist's angular part is multiplied by the characteristic length of the home
-    pose, at which translation and rotation weigh the same, so that the singular values
-    do not depend on the unit of length.
+    The twist's angular part is multiplied by `length` [m] (`rotation_length` by default),
+    so that the singular values do not depend on the unit of length. `joints` (N, n_j) are
+    joint positions nearby, which save time.
 
     Returns
     -------
     (N, n_a, 6) actuator rates by platform twist where the platform has six degrees of
     freedom, else (N, 6, n_a) platform twist by actuator rates.
     """
+    length = rotation_length(model) if length is None else length
     if model.platform_determines_joints:
-        jacobian = np.array(model.jacobian(position, rotation))
-        home = model.jacobian(model.home_position[None], model.home_rotation[None])[0]
-        jacobian[:, :, 3:] /= _length(home[:, 3:], home[:, :3])
+        jacobian = np.array(model.jacobian(position, rotation, joints))
+        jacobian[:, :, 3:] /= length
         return jacobian
-    jacobian = np.array(model.platform_jacobian(actuators))
-    home = model.platform_jacobian(np.asarray(model.home_actuators)[None])[0]
-    jacobian[:, 3:] *= _length(home[:3], home[3:])
+    jacobian = np.array(model.platform_jacobian(actuators, joints))
+    jacobian[:, 3:] *= length
     return jacobian
 
 
 def reciprocal_condition(
-    model: ClosedChainModel, position: ArrayLike, rotation: ArrayLike, actuators: ArrayLike
+    model: ClosedChainModel,
+    position: ArrayLike,
+    rotation: ArrayLike,
+    actuators: ArrayLike,
+    joints: ArrayLike | None = None,
+    length: float | None = None,
 ) -> Array:
     """Reciprocal condition number (N,) of the scaled Jacobian; 0 where it is singular."""
-    jacobian = scaled_jacobian(model, position, rotation, actuators)
+    jacobian = scaled_jacobian(model, position, rotation, actuators, joints, length)
     values = np.linalg.svd(jacobian, compute_uv=False)
     return np.asarray(values[:, -1] / values[:, 0])
 
@@ -57,12 +75,15 @@ def jacobian_condition(model: ClosedChainModel, motion: PlatformMotion) -> Array
     """Condition number (N,) of the scaled Jacobian along a motion; None for open chains."""
     if not has_singularities(model):
         return None
-    actuators = model.actuator_states(motion).positions
-    reciprocal = reciprocal_condition(model, motion.position, motion.rotation, actuators)
+    joints = model.joint_states(motion).positions
+    columns = [model.joint_names.index(name) for name in model.actuated_joints]
+    reciprocal = reciprocal_condition(
+        model, motion.position, motion.rotation, joints[:, columns], joints
+    )
     return np.asarray(1.0 / np.maximum(reciprocal, 1e-300))
 
 
-def _length(numerator: Array, denominator: Array) -> float:
+def _ratio(numerator: Array, denominator: Array) -> float:
     """Ratio of two Frobenius norms; 1 where either vanishes but for rounding."""
     top, bottom = float(np.linalg.norm(numerator)), float(np.linalg.norm(denominator))
     return top / bottom if min(top, bottom) > 1e-9 * max(top, bottom) else 1.0

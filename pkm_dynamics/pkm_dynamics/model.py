@@ -251,8 +251,13 @@ class ClosedChainModel:
             *self.joint_states(motion),
         )
 
-    def jacobian(self, position: ArrayLike, rotation: ArrayLike) -> Floats:
-        """Actuator rates from the platform's twist (N, n_a, 6), for six degrees of freedom."""
+    def jacobian(
+        self, position: ArrayLike, rotation: ArrayLike, joints: ArrayLike | None = None
+    ) -> Floats:
+        """Actuator rates from the platform's twist (N, n_a, 6), for six degrees of freedom.
+
+        `joints` (N, n_j) are joint positions nearby, which save time.
+        """
         if not self.platform_determines_joints:
             raise KinematicsError(
                 f"robot '{self.description.name}' has no platform that floats with six degrees of "
@@ -260,14 +265,19 @@ class ClosedChainModel:
             )
         p = samples(position, 'position', (3,))
         r = rotations(rotation, 'rotation', len(p))
-        joints = self._positions.joints_of_poses(p, r, None)
+        guess = None if joints is None else np.asarray(joints, dtype=float)
+        found = self._positions.joints_of_poses(p, r, guess)
         return kinematics.actuator_jacobians(
-            self._layout, self._programs.code('systems'), joints, p.copy(), r.copy()
+            self._layout, self._programs.code('systems'), found, p.copy(), r.copy()
         )
 
-    def platform_jacobian(self, q: ArrayLike) -> Floats:
-        """Platform twist [v; omega] from the actuators' rates (N, 6, n_a)."""
-        joints, p, r = self._positions.of_actuators(self._check_actuators(q, 'q'), None)
+    def platform_jacobian(self, q: ArrayLike, initial: Initial = None) -> Floats:
+        """Platform twist [v; omega] from the actuators' rates (N, 6, n_a).
+
+        `initial` says where the search for the configurations starts, as in
+        `forward_kinematics`.
+        """
+        joints, p, r = self._positions.of_actuators(self._check_actuators(q, 'q'), initial)
         return self._positions.platform_jacobians(joints, p, r)
 
     def body_motion(self, motion: PlatformMotion) -> BodyMotion:

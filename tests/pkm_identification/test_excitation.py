@@ -95,9 +95,10 @@ def test_the_design_keeps_all_limits_by_brute_force(model, design):
 
 def test_margins_say_where_and_when(model, design):
     worst = design.margins['force']
-    motion = design.motion(np.array([worst['time']]))
+    motion = design.motion(worst['time'] + np.linspace(-1e-3, 1e-3, 201))
     joint = model.actuated_joints.index(worst['name'])
-    assert model.inverse_dynamics(motion)[0, joint] == pytest.approx(worst['value'], abs=1.0)
+    forces = model.inverse_dynamics(motion)[:, joint] * np.sign(worst['value'])
+    assert forces.max() == pytest.approx(abs(worst['value']), abs=1.0)
     assert all(margin['margin'] > 0.0 for margin in design.margins.values())
 
 
@@ -130,7 +131,7 @@ def test_derivatives_of_criterion_and_constraints(model, criterion):
     step = 1e-6
     ahead, behind = problem.linearise(z + step * direction), problem.linearise(z - step * direction)
     slope = (ahead.value - behind.value) / (2 * step)
-    assert linear.gradient @ direction == pytest.approx(slope, rel=1e-5)
+    assert linear.gradient @ direction == pytest.approx(slope, rel=1e-4)
     if len(ahead.constraints) == len(behind.constraints) == len(linear.constraints):
         slopes = (ahead.constraints - behind.constraints) / (2 * step)
         assert linear.jacobian @ direction == pytest.approx(slopes, rel=1e-4, abs=1e-5)

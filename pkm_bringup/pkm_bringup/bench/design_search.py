@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 Update = Callable[[str, float | None], None]
 
 HARMONICS = 5
-STARTS = 400  # more than fit into the time
+STARTS = 100_000  # more than fit into the time
 RANDOM_MOTIONS = 60
 STEPS = 100  # of one start
 PATIENCE = 30.0  # times as long as our method takes from the same start, for SLSQP
@@ -51,6 +51,10 @@ class Traced:
         """First-order model."""
         return self.problem.linearise(z)
 
+    def constraints_of(self, z: Array, labels: NDArray[np.intp]) -> Array:
+        """Values of some constraints."""
+        return self.problem.constraints_of(z, labels)
+
     def reached(self, wanted: float) -> float:
         """CPU time [s] until a feasible motion was as good as wanted; infinite if never."""
         times = [t for t, value, worst in self.notes if worst <= FEASIBLE and value <= wanted]
@@ -61,7 +65,9 @@ class Traced:
         return min((v for _, v, worst in self.notes if worst <= FEASIBLE), default=np.inf)
 
 
-def measure_design(model: ClosedChainModel, seconds: float, update: Update) -> dict[str, Any]:
+def measure_design(
+    model: ClosedChainModel, seconds: float, reference_seconds: float | None, update: Update
+) -> dict[str, Any]:
     """Measure d-optimal designs of `HARMONICS` harmonics with a free period.
 
     Parameters
@@ -69,54 +75,68 @@ def measure_design(model: ClosedChainModel, seconds: float, update: Update) -> d
     model : ClosedChainModel
     seconds : float
         Time of the multi-start search on all cores.
+    reference_seconds : float, optional
+        Time of a longer search from other starts, which the first is compared with.
     update : callable
         Gets what is being done and the fraction.
 
     Returns
     -------
     dict
-        `unknowns`, `parameters`; `search`: time [s], criterion -ln det F, starts;
-        `random`: best and median of feasible random motions; `same_start`: criterion and CPU
-        time [s] of ours and SLSQP from one start, `slsqp_reaches_ours`: whether it finds as
-        good a motion at all, `ratio` of the times until then or until it was given up.
+        `unknowns`, `parameters`; `search` and, where it was asked for, `reference`: time [s],
+        criterion -ln det F, starts, period [s]; `above_reference`: by how much the search's
+        criterion is larger, as a fraction of the reference's magnitude; `random`: best and
+        median of feasible random motions; `same_start`: criterion and CPU time [s] of ours
+        and SLSQP from one start, `slsqp_reaches_ours`: whether it finds as good a motion at
+        all, `ratio` of the times until then or until it was given up.
     """
     base = model.base_parameters(shared=True, reduced=True)
     problem = build_design_problem(
         model, base, {'d_optimal': 1.0}, HARMONICS, None, DesignLimits(), measuring_time=1.0
     )
+    result = {
+        'unknowns': problem.size,
+        'parameters': base.rank,
+        'random': _random(problem, update),
+        'search': _search(problem, 'search', 0, seconds, update),
+        **_same_start(problem, update),
+    }
+    if reference_seconds is not None:
+        reference = _search(problem, 'reference search', 1, reference_seconds, update)
+        difference = result['search']['criterion'] - reference['criterion']
+        result['reference'] = reference
+        result['above_reference'] = difference / abs(reference['criterion'])
+    return result
+
+
+def _random(problem: DesignProblem, update: Update) -> dict[str, float]:
     fine = problem.refined(REFINEMENT)
     rng = np.random.default_rng(0)
     update('random motions', None)
-    random = []
+    values = []
     for _ in range(RANDOM_MOTIONS):
         z = repair_dense(problem, repair(problem, random_unknowns(problem, rng)))
-        random.append(fine.value(z)[0])
+        values.append(fine.value(z)[0])
+    return {'best': min(values), 'median': float(np.median(values))}
+
+
+def _search(
+    problem: DesignProblem, what: str, seed: int, seconds: float, update: Update
+) -> dict[str, float]:
     begin = time.monotonic()
 
     def late() -> bool:
         elapsed = time.monotonic() - begin
-        update('search', elapsed / seconds)
+        update(what, elapsed / seconds)
         return elapsed > seconds
 
-    solution = solve_design_problem(problem, starts=_starts(seconds), seed=0, cancel=late)
-    duration = time.monotonic() - begin
+    solution = solve_design_problem(problem, starts=STARTS, seed=seed, cancel=late)
     return {
-        'unknowns': problem.size,
-        'parameters': base.rank,
-        'search': {
-            'duration': duration,
-            'criterion': solution.objective,
-            'starts': len(solution.start_objectives),
-            'period': solution.trajectory.period,
-        },
-        'random': {'best': min(random), 'median': float(np.median(random))},
-        **_same_start(problem, update),
+        'duration': time.monotonic() - begin,
+        'criterion': solution.objective,
+        'starts': len(solution.start_objectives),
+        'period': solution.trajectory.period,
     }
-
-
-def _starts(seconds: float) -> int:
-    """Starts for a search of this length: the random ones are a share of them."""
-    return int(np.clip(seconds, 8, STARTS))
 
 
 def _same_start(problem: DesignProblem, update: Update) -> dict[str, Any]:

@@ -42,6 +42,10 @@ def add_parser(subparsers: Any) -> None:
         '--search-time', type=positive, default=60.0,
         help='search of the excitation [s]; default: 60',
     )  # fmt: skip
+    parser.add_argument(
+        '--reference-time', type=positive,
+        help='a longer search from other starts that the first is compared with [s]; default: none',
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -94,7 +98,7 @@ def _measure(part: str, arguments: Any, model: Any, trajectory: Any, update: Upd
     if part == 'design':
         from pkm_bringup.bench.design_search import measure_design
 
-        return measure_design(model, arguments.search_time, report)
+        return measure_design(model, arguments.search_time, arguments.reference_time, report)
     from pkm_bringup.nodes.bench_client import measure_free_running, measure_lockstep
 
     measure = measure_free_running if part == 'loop' else measure_lockstep
@@ -181,13 +185,24 @@ def _print_design(design: dict[str, Any]) -> None:
         f'parameters, one second at 1 kHz: -ln det F\n'
         f'search of {search["duration"]:.1f} s, {search["starts"]} starts: '
         f'{search["criterion"]:.2f} (period {search["period"]:.3f} s)\n'
-        f'random feasible motions: best {design["random"]["best"]:.2f}, median '
+        f'{_reference(design)}random feasible motions: best {design["random"]["best"]:.2f}, median '
         f'{design["random"]["median"]:.2f}\n'
         f'from one start, CPU time: ours {same["ours"]["criterion"]:.2f} in '
         f'{same["ours"]["cpu_time"]:.2f} s; SLSQP with finite differences '
         f'{same["slsqp"]["criterion"]:.2f} in {same["slsqp"]["cpu_time"]:.2f} s: '
         f'{"" if same["slsqp_reaches_ours"] else "not there after "}{same["ratio"]:.0f} times as '
         f'long\n'
+    )
+
+
+def _reference(design: dict[str, Any]) -> str:
+    if 'reference' not in design:
+        return ''
+    reference = design['reference']
+    return (
+        f'reference search of {reference["duration"]:.0f} s, {reference["starts"]} starts: '
+        f'{reference["criterion"]:.2f} (period {reference["period"]:.3f} s); the first is '
+        f'{design["above_reference"]:.2%} of its magnitude above it\n'
     )
 
 

@@ -26,6 +26,8 @@ NOISE_TEXTS = {
     'as designed': 'that which the design was made for',
 }
 PICTURES = ('.png', '.svg', '.pdf')
+COMPONENTS = 3  # of a combination of parameters
+ENDS = 'least visible', 'most visible'
 CRITERIA = {
     'd_optimal': '-ln det F',
     'a_optimal': 'trace F^-1',
@@ -156,8 +158,21 @@ def _print(content: dict[str, Any]) -> None:
                 for name, value in deviations
             ],
         )
+        out('\n')
+        print_table(
+            ('combination of parameters, SI units', 'standard deviation', 'main components'),
+            [
+                (label, direction['standard_deviation'], _main(direction['components']))
+                for label, direction in zip(ENDS, figures['directions'], strict=True)
+            ],
+        )
         out(f'\nnoise of the forces: {NOISE_TEXTS[content["noise"]]}\n\n')
     print_margins(content['margins'])
+
+
+def _main(components: dict[str, float]) -> str:
+    largest = list(components.items())[:COMPONENTS]
+    return ', '.join(f'{value:+.2f} {name}' for name, value in largest)
 
 
 def print_margins(rows: list[dict[str, Any]]) -> None:

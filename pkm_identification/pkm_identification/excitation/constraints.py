@@ -12,7 +12,7 @@ from pkm_description.errors import FeasibilityError
 from pkm_dynamics.clearances import BodyDistances
 from pkm_dynamics.conditioning import has_singularities
 from pkm_dynamics.limits import LimitOptions, acceleration_limit, aperture_limits
-from pkm_identification.excitation.samples import Samples
+from pkm_identification.excitation.samples import POSE_FIELDS, Samples
 
 Array = NDArray[np.float64]
 CLEARANCE_SIZE = 0.05  # [m]
@@ -130,17 +130,16 @@ class ConstraintTable:
                 f"robot '{model.description.name}' gives no limit at all: a design needs "
                 'stroke, velocity or effort limits'
             )
-        self.geometric = np.concatenate(
-            [
-                np.full(len(part[1]), part[0] not in ('velocities', 'accelerations', 'high', 'low'))
-                for part in self.parts
-            ]
-        )
+        self.geometric = ~self._columns_of('velocities', 'accelerations', 'high', 'low')
+        self.of_pose = self._columns_of(*POSE_FIELDS)
 
     @property
     def fields(self) -> set[str]:
         """Fields of `Samples` that a limit applies to."""
         return {part[0] for part in self.parts}
+
+    def _columns_of(self, *names: str) -> NDArray[np.bool_]:
+        return np.concatenate([np.full(len(part[1]), part[0] in names) for part in self.parts])
 
     def _range(self, field: str, lower: Array, upper: Array, size: Array, margin: float) -> None:
         span = upper - lower

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.new_file import write_new_text
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
+from pkm_identification.excitation.directions import ParameterDirection, parameter_directions
 
 Array = NDArray[np.float64]
 FORMAT, VERSION = 'pkm_excitation_design', 2
@@ -92,6 +93,14 @@ class ExcitationDesign:
         scale = 1.0 / np.sqrt(np.diag(information))
         inverse = np.linalg.inv(information * np.outer(scale, scale))
         return dict(zip(names, (scale * np.sqrt(np.diag(inverse))).tolist(), strict=True))
+
+    def directions(self, periods: float = 1, scaled: bool = False) -> list[ParameterDirection]:
+        """Return the combinations of parameters after some periods, the least visible first.
+
+        See `parameter_directions`: the first and the last bound the condition number.
+        """
+        names = list(self.figures['standard_deviation'])
+        return parameter_directions(self.information(periods), names, scaled)
 
     def save(self, path: str | Path) -> None:
         """Write the design as YAML.

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from pkm_description.errors import KinematicsError, TrajectoryError
 from pkm_dynamics.clearances import BodyDistances
 from pkm_dynamics.conditioning import has_singularities, reciprocal_condition
+from pkm_dynamics.extrema import peaks
 from pkm_dynamics.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.rotations import rotation_to_rpy
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation.constraints import ConstraintTable, DesignLimits
 from pkm_identification.excitation.criteria import mixed
 from pkm_identification.excitation.samples import Evaluator, Samples
-from pkm_identification.excitation.sensitivities import linearise
+from pkm_identification.excitation.sensitivities import local_derivatives
 
 Array = NDArray[np.float64]
 
@@ -46,12 +47,15 @@ class Linearisation:
     constraints : (K,)
         The sampled constraints near their limits, feasible when not positive.
     jacobian : (K, n_z)
+    labels : (K,)
+        Which constraints these are, for `DesignProblem.constraints_of`.
     """
 
     value: float
     gradient: Array
     constraints: Array
     jacobian: Array
+    labels: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -118,9 +122,10 @@ class DesignProblem:
         self.options = task.limits.options(_home_condition(model))
         self._distances = BodyDistances(model)
         self._table = ConstraintTable(model, self.options, self._distances)
-        self.tightening: Array = np.zeros(self.constraint_count)
+        self.tightening: Array = np.zeros(self._table.count)  # or by sample (M, C)
         self.ridge = np.zeros(base.rank)
         self.prior_rows = _factor(task.prior, base.rank)
+        self._last: tuple[bytes, Samples] | None = None
         self._set_grid(max(SAMPLES_PER_HARMONIC * task.harmonics, FEWEST_SAMPLES))
 
     @cached_property
@@ -158,16 +163,33 @@ class DesignProblem:
     def refined(self, factor: int) -> DesignProblem:
         """Return the problem of the robot as described on a finer grid, not tightened."""
         fine = copy.copy(self)
-        fine._evaluator = self._evaluator_of(self.model)
+        fine._evaluator, fine._last = self._evaluator_of(self.model), None
         fine._set_grid(self.samples * factor)
-        fine.tightening = np.zeros_like(self.tightening)
+        fine.tightening = np.zeros(self._table.count)
         return fine
 
     def tightened(self, by: Array) -> DesignProblem:
-        """Return the problem with limits (C,) moved inwards."""
+        """Return the problem with the limits at each sample (M, C) moved inwards."""
         tight = copy.copy(self)
         tight.tightening = by
         return tight
+
+    def followed(self, z: Array, fine: DesignProblem, margin: float = 0.0) -> DesignProblem:
+        """Return the problem with limits tightened by what is seen between the samples at z.
+
+        `fine` is this problem on a finer grid. How much worse a constraint gets within half
+        a step of a sample is counted as the sample's, and so is what smoothing took away.
+        """
+        factor = fine.samples // self.samples
+        around = np.roll(fine.peaks(z), factor // 2, axis=0)
+        windows = around.reshape(self.samples, factor, -1)
+        highest = np.maximum(windows.max(axis=1), np.roll(windows[:, 0], -1, axis=0))
+        return self.tightened(highest - self._table.values(self.evaluate(z)) + margin)
+
+    def peaks(self, z: Array) -> Array:
+        """Return the sampled constraints (M, C), maxima raised to what lies between samples."""
+        values = self._values(self.evaluate(z))
+        return peaks(np.concatenate([values[-1:], values, values[:1]]))[1:-1]
 
     def regularised(self, reference: Array) -> DesignProblem:
         """Return the problem whose singular information is made up for by a little of each.
@@ -258,8 +280,15 @@ class DesignProblem:
     # -- criterion and limits ------------------------------------------------------
 
     def evaluate(self, z: Array) -> Samples:
-        """Return what the model says along the motion; raises KinematicsError."""
-        return self._evaluator.evaluate(self.states(z))
+        """Return what the model says along the motion; raises KinematicsError.
+
+        The last answer is kept: an optimiser asks for the derivatives where it just asked
+        for the value.
+        """
+        key = z.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._evaluator.evaluate(self.states(z))
+        return self._last[1]
 
     def value(self, z: Array) -> tuple[float, float]:
         """Return the criterion and the worst constraint value over all samples."""
@@ -283,16 +312,11 @@ class DesignProblem:
 
     def linearise(self, z: Array) -> Linearisation:
         """Return criterion and near constraints at z with their derivatives."""
-        states = self.states(z)
-        found: list[tuple[float, Array]] = []
-
-        def slope_of(samples: Samples) -> Array:
-            found[:] = found or [self._criterion(samples)]
-            return found[0][1]
-
-        samples, local = linearise(self._evaluator, states, slope_of)
-        value = found[0][0]
-        values = self._table.values(samples) + self.tightening[: self._table.count]
+        samples, states = self.evaluate(z), self.states(z)
+        value, slope = self._criterion(samples)
+        values = self._values(samples)
+        near = np.any(values[:, self._table.of_pose] > -NEAR, axis=1)
+        local = local_derivatives(self._evaluator, states, samples, slope, near)
         rows, columns = np.nonzero(values > -NEAR)
         w = 2.0 * np.pi / self.split(z)[1]
         count = self.shape[0] * self.shape[1]
@@ -312,23 +336,33 @@ class DesignProblem:
                 time_slopes += slopes * speed[rows]
         total = gradient.ravel()
         jacobian[:, :count] = by_amplitude.reshape(len(rows), count)
-        near = values[rows, columns]
+        constraints, labels = values[rows, columns], rows * values.shape[1] + columns
         if self.free:
             total = np.append(total, by_period)
             jacobian[:, count] = time_slopes
             bounds = np.zeros((2, self.size))
             bounds[:, count] = 1.0, -1.0
-            near = np.concatenate([near, self._period_excess(z)])
+            constraints = np.concatenate([constraints, self._period_excess(z)])
             jacobian = np.concatenate([jacobian, bounds])
-        return Linearisation(value, total, near, jacobian)
+            labels = np.append(labels, values.size + np.arange(2))
+        return Linearisation(value, total, constraints, jacobian, labels)
+
+    def constraints_of(self, z: Array, labels: NDArray[np.intp]) -> Array:
+        """Return the values at z of the constraints (K,) that a linearisation holds."""
+        values = self._values(self.evaluate(z)).ravel()
+        return np.concatenate([values, self._period_excess(z)])[labels]
 
     def _worst(self, samples: Samples, z: Array) -> Array:
-        worst = self._table.values(samples).max(axis=0) + self.tightening[: self._table.count]
-        return np.concatenate([worst, self._period_excess(z)]) if self.free else worst
+        return np.concatenate([self._values(samples).max(axis=0), self._period_excess(z)])
+
+    def _values(self, samples: Samples) -> Array:
+        """Values (M, C) of the sampled constraints."""
+        return np.asarray(self._table.values(samples) + self.tightening)
 
     def _period_excess(self, z: Array) -> Array:
-        """Values (2,) of the bounds on the logarithm of the period, in units of the unknown."""
-        assert self.task.period_range is not None
+        """Values of the bounds on the logarithm of a free period (2,), in units of the unknown."""
+        if self.task.period_range is None:
+            return np.zeros(0)
         low, high = np.log(np.array(self.task.period_range) / self.task.period) / PERIOD_SCALE
         return np.array([z[-1] - high, low - z[-1]])
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pkm_dynamics import PlatformMotion
 from pkm_dynamics.apertures import apertures_of_joints
 from pkm_dynamics.clearances import BodyDistances
-from pkm_dynamics.conditioning import reciprocal_condition
+from pkm_dynamics.conditioning import reciprocal_condition, rotation_length
 from pkm_dynamics.limits import LimitOptions, aperture_limits, force_allowance
 from pkm_dynamics.rotations import rpy_motion
 
@@ -86,6 +86,8 @@ class Evaluator:
         self._closures = len(aperture_limits(model, options)[0])
         self._used = np.flatnonzero(np.any(base.columns != 0.0, axis=1))
         self._columns = np.asarray(base.columns)[self._used]
+        self._actuated = [model.joint_names.index(name) for name in model.actuated_joints]
+        self._length = rotation_length(model) if 'dexterity' in self.wanted else 1.0
 
     def motion(self, states: Array, guess: Array | None = None) -> PlatformMotion:
         """Return the motion of states (M, 3, n_c) with all joint states.
@@ -160,20 +162,22 @@ class Evaluator:
     def _pose_fields(
         self, motion: PlatformMotion, positions: Array, at: slice | NDArray[np.intp]
     ) -> dict[str, Array]:
-        geometry = positions[at], motion.position[at], motion.rotation[at]
+        joints, position, rotation = positions[at], motion.position[at], motion.rotation[at]
         sizes = (1, self._closures, len(self.distances.pairs))
         fields = {
             name: np.zeros((len(motion), size))
             for name, size in zip(POSE_FIELDS, sizes, strict=True)
         }
+        if len(joints) == 0:
+            return fields
         if 'dexterity' in self.wanted:
-            names = self.model.joint_names
-            columns = [names.index(name) for name in self.model.actuated_joints]
             fields['dexterity'][at, 0] = reciprocal_condition(
-                self.model, geometry[1], geometry[2], geometry[0][:, columns]
+                self.model, position, rotation, joints[:, self._actuated], joints, self._length
             )
         if 'aperture' in self.wanted:
-            fields['aperture'][at] = apertures_of_joints(self.model, *geometry).angles
+            fields['aperture'][at] = apertures_of_joints(
+                self.model, joints, position, rotation
+            ).angles
         if 'clearance' in self.wanted:
-            fields['clearance'][at] = self.distances.clearances(*geometry)
+            fields['clearance'][at] = self.distances.clearances(joints, position, rotation)
         return fields

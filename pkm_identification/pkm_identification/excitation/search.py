@@ -1,8 +1,8 @@
 """Multi-start search for a feasible Fourier trajectory, in parallel processes.
 
-First random starts, then starts around the best that were found, in rounds of fixed size:
-what a start is depends on the results of the rounds before and on the seed, not on how
-many processes share the work.
+First random starts, then starts around the best of them, in rounds of fixed size; a long
+search begins anew when such a line has come to its end. What a start is depends on the
+results of the rounds before and on the seed, not on how many processes share the work.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ RANDOM_SHARE = 0.3  # of the starts; the others begin near the best that were fo
 MOST_RANDOM = 8
 ROUND = 4  # starts at once, after the random ones
 BEST = 2  # results that a round begins near
-PERTURBATIONS = (0.3, 0.15)  # relative sizes, in turn
+PERTURBATIONS = (0.35, 0.2, 0.1)  # relative sizes, in turn
+LINE = 48  # starts after which the search begins anew
 
 
 @dataclass(frozen=True)
@@ -146,21 +147,25 @@ def _rounds(
     results: list[Improved],
 ) -> Iterator[list[Start]]:
     """Yield the starts of each round; `results` grows between them."""
-    first = min(max(int(np.ceil(RANDOM_SHARE * starts)), min(starts, 2)), MOST_RANDOM)
-    batch = [Start(index) for index in range(first)]
-    if initial is not None:
-        batch.append(Start(starts, problem.unknowns(initial)))
-    yield batch
-    for begin in range(first, starts, ROUND):
-        best = sorted(results, key=lambda result: result.objective)[:BEST]
-        yield [
-            Start(
-                index,
-                best[index % len(best)].z,
-                PERTURBATIONS[index // 2 % len(PERTURBATIONS)],
-            )
-            for index in range(begin, min(begin + ROUND, starts))
-        ]
+    indices = range(starts)
+    for begin in range(0, starts, LINE):
+        line = indices[begin : begin + LINE]
+        first = min(max(int(np.ceil(RANDOM_SHARE * len(line))), 2), MOST_RANDOM, len(line))
+        batch = [Start(index) for index in line[:first]]
+        if begin == 0 and initial is not None:
+            batch.append(Start(starts, problem.unknowns(initial)))
+        yield batch
+        for index in range(first, len(line), ROUND):
+            found = [result for result in results if result.index >= begin]
+            best = sorted(found, key=lambda result: result.objective)[:BEST]
+            yield [_near(best[k % len(best)], k) for k in line[index : index + ROUND]]
+    if starts == 0 and initial is not None:
+        yield [Start(starts, problem.unknowns(initial))]
+
+
+def _near(result: Improved, index: int) -> Start:
+    size = PERTURBATIONS[index // BEST % len(PERTURBATIONS)]
+    return Start(index, result.z, size, result.tightening)
 
 
 def _run(

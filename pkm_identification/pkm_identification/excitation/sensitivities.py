@@ -4,14 +4,12 @@ A sample of a motion is its state (x, xd, xdd) in trajectory coordinates, 3 n_c 
 Everything that a design needs depends on one sample at a time, so the derivatives with
 respect to Fourier coefficients and period follow exactly from those with respect to the
 state by the chain rule: 3 n_c directions, however many harmonics. The local derivatives
-are differences of the compiled model: exact in accelerations, in which all quantities are
-affine, central in velocities, in which all but Coulomb friction is quadratic (no
-truncation error but there), central in positions.
+are differences of the compiled model, exact in accelerations, in which all quantities are
+affine. Positions and velocities move by so little that one-sided differences err by some
+1e-6, far below what the curvature estimate of an optimiser can tell.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,65 +18,59 @@ from pkm_identification.excitation.samples import POSE_FIELDS, Evaluator, Sample
 
 Array = NDArray[np.float64]
 
-POSITION_STEP = 1e-6  # [m, rad]
-VELOCITY_STEP = 1e-5  # [m/s, rad/s]
-ACCELERATION_STEP = 1.0  # [m/s^2, rad/s^2], exact at any size
+STEPS = 3e-6, 1e-6, 1.0  # of position, velocity, acceleration [SI]; the last is exact
 
 
-def linearise(
-    evaluator: Evaluator, states: Array, slope_of: Callable[[Samples], Array]
-) -> tuple[Samples, list[tuple[int, int, Samples]]]:
-    """Evaluate at states (M, 3, n_c) together with the local derivatives.
+def local_derivatives(
+    evaluator: Evaluator,
+    states: Array,
+    samples: Samples,
+    slope: Array,
+    near: NDArray[np.bool_],
+) -> list[tuple[int, int, Samples]]:
+    """Return the derivatives of everything at states (M, 3, n_c) with respect to the states.
 
     Parameters
     ----------
     evaluator : Evaluator
     states : (M, 3, n_c)
-    slope_of : callable
-        From the samples, the derivatives (M, n_a, n) of a criterion with respect to the
-        regressor.
+    samples : Samples
+        What the evaluator says there.
+    slope : (M, n_a, n)
+        Derivatives of a criterion with respect to the regressor.
+    near : (M,)
+        Where the derivatives of `POSE_FIELDS`, which are costly, are wanted; they are zero
+        elsewhere.
 
     Returns
     -------
-    samples : Samples
-    derivatives : list of (order, coordinate, Samples)
+    list of (order, coordinate, Samples)
         For the position (order 0), velocity (1) or acceleration (2) of a coordinate,
         the derivatives of every field of `Samples`; in place of the regressor's, that of
         the criterion (M,).
     """
     count, _, n_c = states.shape
-    samples = evaluator.evaluate(states)
-    weights = evaluator.weights(slope_of(samples))
-    shifts = [_shift(n_c, 2, i, ACCELERATION_STEP) for i in range(n_c)]
-    for order, step in ((0, POSITION_STEP), (1, VELOCITY_STEP)):
-        for i in range(n_c):
-            shifts += [_shift(n_c, order, i, step), _shift(n_c, order, i, -step)]
     # neighbours in time stay neighbours in the batch
-    batch = (states[:, None] + np.array(shifts)).reshape(-1, 3, n_c)
-    moved = (np.arange(len(shifts)) >= n_c) & (np.arange(len(shifts)) < 3 * n_c)
+    shifts = np.zeros((3 * n_c, 3, n_c))
+    for order, step in enumerate(STEPS):
+        shifts[order * n_c : (order + 1) * n_c, order] = step * np.eye(n_c)
+    batch = (states[:, None] + shifts).reshape(-1, 3, n_c)
     guess = np.repeat(samples.positions, len(shifts), axis=0)
-    flat = evaluator.evaluate(batch, guess, np.flatnonzero(np.tile(moved, count)), weights)
-    fields = {
-        name: values.reshape(count, len(shifts), *values.shape[1:])
-        for name, values in vars(flat).items()
-    }
+    poses = np.zeros((count, len(shifts)), dtype=bool)
+    poses[near, :n_c] = True
+    flat = evaluator.evaluate(batch, guess, np.flatnonzero(poses), evaluator.weights(slope))
     here: dict[str, Array] = dict(vars(samples))
-    here['regressor'] = np.einsum('tan,tan->t', slope_of(samples), samples.regressor)
-    derivatives = []
-    for i in range(n_c):
-        change = {k: (v[:, i] - here[k]) / ACCELERATION_STEP for k, v in fields.items()}
-        for name in POSE_FIELDS:
-            change[name] = np.zeros_like(here[name])
-        derivatives.append((2, i, Samples(**change)))
-    for order, step in ((0, POSITION_STEP), (1, VELOCITY_STEP)):
-        for i in range(n_c):
-            at = n_c + 2 * (order * n_c + i)
-            slopes = {k: (v[:, at] - v[:, at + 1]) / (2.0 * step) for k, v in fields.items()}
-            derivatives.append((order, i, Samples(**slopes)))
-    return samples, derivatives
-
-
-def _shift(n_c: int, order: int, coordinate: int, step: float) -> Array:
-    shift = np.zeros((3, n_c))
-    shift[order, coordinate] = step
-    return shift
+    here['regressor'] = np.einsum('tan,tan->t', slope, samples.regressor)
+    slopes = {}
+    for name, values in vars(flat).items():
+        moved = values.reshape(count, 3, n_c, *values.shape[1:])
+        changes = moved - here[name][:, None, None]
+        if name in POSE_FIELDS:
+            changes[~poses.reshape(count, 3, n_c)] = 0.0
+        changes /= np.array(STEPS).reshape(1, 3, *[1] * (changes.ndim - 2))
+        slopes[name] = changes
+    return [
+        (order, i, Samples(**{name: change[:, order, i] for name, change in slopes.items()}))
+        for order in range(3)
+        for i in range(n_c)
+    ]

@@ -13,6 +13,7 @@ from pkm_identification.excitation.problem import DesignProblem
 Array = NDArray[np.float64]
 
 PERIODS = -2.0, 1.5  # mean and spread of a free one's unknown: faster than suggested
+FAST_PERIODS = 3.0  # times the least period, up to which fast motions are drawn
 BISECTIONS = 14
 SLOWER = 1.25  # steps in which a period grows
 SHRINKING = (1.0, *(1.0 - 0.0025 * 2.0**k for k in range(9)), 0.1, 0.01)
@@ -26,12 +27,36 @@ def random_unknowns(problem: DesignProblem, rng: np.random.Generator) -> Array:
     return np.append(z, rng.normal(*PERIODS)) if problem.free else z
 
 
+def fast_unknowns(problem: DesignProblem, rng: np.random.Generator) -> Array:
+    """Return random unknowns within the geometric limits, too fast for the others.
+
+    A free period is near its lower end, so that speeds and forces exceed what is allowed. An
+    optimiser that prices violations slows such a motion down until it uses them fully, and
+    ends much better than from a motion that is feasible, because slow, from the beginning.
+    """
+    z = random_unknowns(problem, rng)
+    if problem.task.period_range is not None:
+        low, high = problem.task.period_range
+        longest = min(FAST_PERIODS * low, high)
+        period = float(low * (longest / low) ** rng.uniform())
+        z = problem.joined(problem.split(z)[0], period)
+    return within_geometry(problem, z)
+
+
 def perturbed_unknowns(
     problem: DesignProblem, z: Array, size: float, rng: np.random.Generator
 ) -> Array:
-    """Return the unknowns z, each moved at random by `size` of their root mean square."""
-    spread = size * max(float(np.sqrt(np.mean(z**2))), 1e-3)
-    return np.asarray(z + spread * rng.standard_normal(z.shape))
+    """Return z with amplitudes moved at random, by `size` of their root mean square."""
+    amplitudes = problem.split(z)[0] / problem.scale[:, None]
+    spread = size * max(float(np.sqrt(np.mean(amplitudes**2))), 1e-3)
+    moved = z.copy()
+    moved[: amplitudes.size] += spread * rng.standard_normal(amplitudes.size)
+    return within_geometry(problem, moved)
+
+
+def within_geometry(problem: DesignProblem, z: Array) -> Array:
+    """Return the largest motion like z, about home, that keeps all limits but speed and force."""
+    return _shrink(problem, z, lambda trial: problem.geometric_excess(trial) <= 0.0)
 
 
 def repair(problem: DesignProblem, z: Array) -> Array:
@@ -45,7 +70,7 @@ def repair(problem: DesignProblem, z: Array) -> Array:
         low, high = problem.task.period_range or (0.0, np.inf)
         amplitudes, period = problem.split(z)
         z = problem.joined(amplitudes, float(np.clip(period, low, high)))
-        z = _shrink(problem, z, lambda trial: problem.geometric_excess(trial) <= 0.0)
+        z = within_geometry(problem, z)
         for _ in range(BISECTIONS):
             slower = problem.slowed(z, SLOWER)
             if np.all(problem.constraints(z) <= 0.0) or np.array_equal(slower, z):
@@ -68,9 +93,9 @@ def _shrink(problem: DesignProblem, z: Array, holds: Callable[[Array], bool]) ->
 
 
 def repair_dense(problem: DesignProblem, z: Array) -> Array:
-    """Shrink z towards rest at home, in growing steps, until the dense check passes."""
+    """Shrink z towards rest at home, and slow it down, until the dense check passes."""
     for factor in SHRINKING:
-        trial = problem.shrunk(z, factor)
+        trial = problem.slowed(problem.shrunk(z, factor), 1.0 / factor)
         if problem.check(problem.trajectory(trial)).feasible:
             return trial
     message = problem.check(problem.trajectory(z)).message
