@@ -15,9 +15,8 @@ from pkm_identification.excitation.criteria import figures
 from pkm_identification.excitation.design import build_design_problem, suggested_period
 from pkm_identification.excitation.directions import parameter_directions
 from pkm_identification.excitation.improve import REFINEMENT, Improved, Start, improve
-from pkm_identification.excitation.problem import Linearisation
 from pkm_identification.excitation.search import LINE, _rounds
-from pkm_identification.excitation.sequential_convex import minimise, restored
+from pkm_identification.excitation.sequential_convex import Linearisation, minimise, restored
 from pkm_identification.excitation.starts import fast_unknowns
 
 MIX = {

@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 from pkm_identification.excitation.constraints import DesignLimits
 from pkm_identification.excitation.design import build_design_problem
 from pkm_identification.excitation.improve import REFINEMENT
-from pkm_identification.excitation.problem import DesignProblem, Linearisation
+from pkm_identification.excitation.problem import DesignProblem
 from pkm_identification.excitation.search import solve_design_problem
-from pkm_identification.excitation.sequential_convex import minimise
+from pkm_identification.excitation.sequential_convex import Linearisation, minimise
 from pkm_identification.excitation.starts import random_start, random_unknowns, repair, repair_dense
 
 if TYPE_CHECKING:

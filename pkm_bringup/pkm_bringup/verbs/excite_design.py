@@ -67,8 +67,8 @@ def add_parser(subparsers: Any) -> None:
         '--iterations', type=count, default=60, help='steps of each start [1]; default: 60'
     )
     parser.add_argument(
-        '--candidates', type=count, default=5,
-        help='random trajectories that a start is the best of [1]; default: 5',
+        '--candidates', type=count, default=2,
+        help='random trajectories that a random start is the best of [1]; default: 2',
     )  # fmt: skip
     parser.add_argument('--seed', type=whole, default=0, help='of the search [1]; default: 0')
     parser.add_argument(

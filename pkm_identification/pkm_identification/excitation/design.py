@@ -55,7 +55,7 @@ def design_excitation(
     initial: FourierTrajectory | ExcitationDesign | None = None,
     starts: int = 8,
     iterations: int = 60,
-    candidates: int = 5,
+    candidates: int = 2,
     seed: int = 0,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -92,7 +92,8 @@ def design_excitation(
     initial : FourierTrajectory or ExcitationDesign, optional
         A further start, also with fewer harmonics; with `starts` 0 the only one.
     starts, iterations, candidates : int
-        Optimised starts, steps of each, random motions that a start is the best of.
+        Optimised starts, steps of each, random motions that a random start is the best of,
+        after a few steps.
     seed : int
         Of everything random; the result depends on nothing else, in particular not on
         `workers`.

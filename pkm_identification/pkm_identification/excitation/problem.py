@@ -12,50 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_description.errors import KinematicsError, TrajectoryError
+from pkm_description.errors import KinematicsError
 from pkm_dynamics.clearances import BodyDistances
 from pkm_dynamics.conditioning import has_singularities, reciprocal_condition
 from pkm_dynamics.extrema import peaks
 from pkm_dynamics.feasibility import FeasibilityReport, check_feasibility
-from pkm_dynamics.rotations import rotation_to_rpy
-from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation.constraints import ConstraintTable, DesignLimits
 from pkm_identification.excitation.criteria import mixed
 from pkm_identification.excitation.samples import Evaluator, Samples
 from pkm_identification.excitation.sensitivities import local_derivatives
+from pkm_identification.excitation.sequential_convex import Linearisation
+from pkm_identification.excitation.unknowns import PERIOD_SCALE, FourierUnknowns
 
 Array = NDArray[np.float64]
 
-ROTATION_SCALE = 0.25  # [rad]
-PERIOD_SCALE = 0.3  # of the logarithm of the period
 NEAR = 0.5  # constraints closer than this to their limits enter the linearised problem
 SAMPLES_PER_HARMONIC = 12
 FEWEST_SAMPLES = 48
 SMOOTHING = 5.0  # samples over which Coulomb friction changes sign
 RIDGE = 1e-10  # of the information that is typical of a parameter, in place of none
-
-
-@dataclass(frozen=True)
-class Linearisation:
-    """First-order model of the problem at some unknowns z.
-
-    Attributes
-    ----------
-    value : float
-        Criterion.
-    gradient : (n_z,)
-    constraints : (K,)
-        The sampled constraints near their limits, feasible when not positive.
-    jacobian : (K, n_z)
-    labels : (K,)
-        Which constraints these are, for `DesignProblem.constraints_of`.
-    """
-
-    value: float
-    gradient: Array
-    constraints: Array
-    jacobian: Array
-    labels: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -90,12 +65,8 @@ class DesignTask:
     prior: Array | None = None
 
 
-class DesignProblem:
+class DesignProblem(FourierUnknowns):
     """Criterion and limits of a Fourier trajectory of one robot.
-
-    The unknowns z are offsets from home and amplitudes (n_c * (1 + 2 harmonics)), each
-    divided by a typical size, and the logarithm of the period where it is free; z = 0 is
-    rest at home.
 
     Parameters
     ----------
@@ -105,20 +76,8 @@ class DesignProblem:
     """
 
     def __init__(self, model: Any, base: Any, task: DesignTask) -> None:
-        self.model, self.base, self.task = model, base, task
-        self.harmonics, self.limits = task.harmonics, task.limits
-        self.coordinates = 'platform' if model.platform_determines_joints else 'actuators'
-        span = np.asarray(model.upper) - np.asarray(model.lower)
-        if self.coordinates == 'platform':
-            self.home = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
-            self.scale = np.array([0.25 * _typical(span, 0.4)] * 3 + [ROTATION_SCALE] * 3)
-        else:
-            self.home = np.asarray(model.home_actuators, dtype=float)
-            self.scale = 0.25 * np.where(np.isfinite(span), span, _typical(span, 1.0))
-        self.n_c = len(self.home)
-        self.shape = (self.n_c, 1 + 2 * task.harmonics)
-        self.free = task.period_range is not None
-        self.size = self.shape[0] * self.shape[1] + self.free
+        super().__init__(model, task.harmonics, task.period, task.period_range)
+        self.model, self.base, self.task, self.limits = model, base, task, task.limits
         self.options = task.limits.options(_home_condition(model))
         self._distances = BodyDistances(model)
         self._table = ConstraintTable(model, self.options, self._distances)
@@ -202,71 +161,6 @@ class DesignProblem:
         regular = copy.copy(self)
         regular.ridge = np.sqrt(RIDGE) * np.maximum(lengths, 1e-3 * typical)
         return regular
-
-    # -- unknowns ------------------------------------------------------------------
-
-    def split(self, z: Array) -> tuple[Array, float]:
-        """Return amplitudes (n_c, 1 + 2h) [m, rad] and period [s] of the unknowns."""
-        count = self.shape[0] * self.shape[1]
-        period = self.task.period
-        if self.free:
-            period *= float(np.exp(PERIOD_SCALE * z[count]))
-        return z[:count].reshape(self.shape) * self.scale[:, None], period
-
-    def joined(self, amplitudes: Array, period: float) -> Array:
-        """Return the unknowns of amplitudes (n_c, 1 + 2h) and, where it is free, a period."""
-        z = (amplitudes / self.scale[:, None]).ravel()
-        return np.append(z, np.log(period / self.task.period) / PERIOD_SCALE) if self.free else z
-
-    def shrunk(self, z: Array, factor: float) -> Array:
-        """Return the same motion with smaller amplitudes about home."""
-        amplitudes, period = self.split(z)
-        return self.joined(factor * amplitudes, period)
-
-    def slowed(self, z: Array, factor: float) -> Array:
-        """Return the same path in a longer period, where it is free and its bound allows."""
-        if self.task.period_range is None:
-            return z
-        amplitudes, period = self.split(z)
-        return self.joined(amplitudes, min(factor * period, self.task.period_range[1]))
-
-    def trajectory(self, z: Array) -> FourierTrajectory:
-        """Return the trajectory of the unknowns."""
-        amplitudes, period = self.split(z)
-        order, h = np.arange(1, self.harmonics + 1), self.harmonics
-        actuators = list(self.model.actuated_joints) if self.coordinates == 'actuators' else None
-        return FourierTrajectory(
-            period,
-            self.home + amplitudes[:, 0],
-            amplitudes[:, 1 : 1 + h] / order,
-            amplitudes[:, 1 + h :] / order,
-            coordinates=self.coordinates,
-            coordinate_names=actuators,
-            robot=self.model.description.name,
-        )
-
-    def unknowns(self, trajectory: FourierTrajectory) -> Array:
-        """Return z of a trajectory of at most as many harmonics, for a warm start."""
-        given = trajectory.sine.shape
-        if given[0] != self.n_c or given[1] > self.harmonics:
-            raise TrajectoryError(
-                f'a start needs {self.n_c} coordinates and at most {self.harmonics} harmonics, '
-                f'got {given}'
-            )
-        if trajectory.coordinates != self.coordinates:
-            raise TrajectoryError(
-                f"a start needs '{self.coordinates}' coordinates, not '{trajectory.coordinates}'"
-            )
-        order, missing = np.arange(1, given[1] + 1), ((0, 0), (0, self.harmonics - given[1]))
-        parts = [
-            (trajectory.offset - self.home)[:, None],
-            np.pad(trajectory.sine * order, missing),
-            np.pad(trajectory.cosine * order, missing),
-        ]
-        period = trajectory.period
-        if self.task.period_range is not None:
-            period = float(np.clip(period, *self.task.period_range))
-        return self.joined(np.concatenate(parts, axis=1), period)
 
     def states(self, z: Array) -> Array:
         """Return (M, 3, n_c) states along one period."""
@@ -408,11 +302,6 @@ class DesignProblem:
             return self.model
         description = dataclasses.replace(self.model.description, transition_velocity=width)
         return type(self.model)(description)
-
-
-def _typical(span: Array, fallback: float) -> float:
-    finite = np.asarray(span)[np.isfinite(span)]
-    return float(finite.min()) if finite.size else fallback
 
 
 def _factor(information: Array | None, rank: int) -> Array | None:

@@ -70,7 +70,7 @@ def solve_design_problem(
     problem: DesignProblem,
     *,
     starts: int = 8,
-    candidates: int = 5,
+    candidates: int = 2,
     iterations: int = 60,
     seed: int = 0,
     initial: FourierTrajectory | None = None,

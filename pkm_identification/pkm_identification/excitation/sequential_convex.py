@@ -10,6 +10,7 @@ correction), which costs no derivatives and keeps the steps long.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -19,28 +20,27 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Linearised(Protocol):
-    """First-order model of a problem; see `problem.Linearisation`."""
+@dataclass(frozen=True)
+class Linearisation:
+    """First-order model of a problem at some unknowns z.
 
-    @property
-    def value(self) -> float:
-        """Criterion."""
+    Attributes
+    ----------
+    value : float
+        Criterion.
+    gradient : (n_z,)
+    constraints : (K,)
+        Those near their limits, feasible when not positive.
+    jacobian : (K, n_z)
+    labels : (K,)
+        Which constraints these are, for `Problem.constraints_of`.
+    """
 
-    @property
-    def gradient(self) -> Array:
-        """Of the criterion (n_z,)."""
-
-    @property
-    def constraints(self) -> Array:
-        """Near constraints (K,), feasible when not positive."""
-
-    @property
-    def jacobian(self) -> Array:
-        """Of the constraints (K, n_z)."""
-
-    @property
-    def labels(self) -> NDArray[np.intp]:
-        """Which constraints these are (K,)."""
+    value: float
+    gradient: Array
+    constraints: Array
+    jacobian: Array
+    labels: NDArray[np.intp]
 
 
 class Problem(Protocol):
@@ -49,7 +49,7 @@ class Problem(Protocol):
     def value(self, z: Array) -> tuple[float, float]:
         """Return the criterion and the worst constraint value."""
 
-    def linearise(self, z: Array) -> Linearised:
+    def linearise(self, z: Array) -> Linearisation:
         """Return the first-order model at z."""
 
     def constraints_of(self, z: Array, labels: NDArray[np.intp]) -> Array:
@@ -150,7 +150,7 @@ def restored(problem: Problem, z: Array, iterations: int) -> Array:
 def _corrected(
     problem: Problem,
     z: Array,
-    model: Linearised,
+    model: Linearisation,
     curvature: Array,
     radius: float,
     price: float,
@@ -183,7 +183,7 @@ def _next_price(price: float, found: Step) -> float:
     return RAISED * price
 
 
-def _point(model: Linearised) -> Point:
+def _point(model: Linearisation) -> Point:
     return Point(model.value, _worst(model.constraints))
 
 
@@ -220,7 +220,7 @@ def _updated(curvature: Array, direction: Array, change: Array, first: bool) -> 
 
 def _solve(
     curvature: Array,
-    model: Linearised,
+    model: Linearisation,
     constraints: Array,
     radius: float,
     price: float,
