@@ -46,26 +46,6 @@ def problem_of(model, base, **options):
     return build_design_problem(model, base, {'d_optimal': 1.0}, 2, None, DesignLimits(), **options)
 
 
-@pytest.mark.parametrize('name', ['palida', 'tripod'])
-def test_the_period_is_an_unknown_with_exact_derivatives(name):
-    description = tripod() if name == 'tripod' else pkm_description.load(name)
-    model = ClosedChainModel(description)
-    problem = problem_of(model, model.base_parameters(shared=True, reduced=True))
-    assert problem.free and problem.size == problem.n_c * 5 + 1
-    rng = np.random.default_rng(1)
-    z = 0.5 * repair(problem, random_unknowns(problem, rng))
-    z[-1] = 0.1
-    linear = problem.linearise(z)
-    for direction in (np.eye(problem.size)[-1], rng.standard_normal(problem.size)):
-        step = 1e-5
-        ahead, behind = (problem.linearise(z + s * step * direction) for s in (1, -1))
-        slope = (ahead.value - behind.value) / (2 * step)
-        assert linear.gradient @ direction == pytest.approx(slope, rel=1e-4, abs=1e-4)
-        if len(ahead.constraints) == len(behind.constraints) == len(linear.constraints):
-            slopes = (ahead.constraints - behind.constraints) / (2 * step)
-            assert linear.jacobian @ direction == pytest.approx(slopes, rel=1e-4, abs=1e-5)
-
-
 def test_a_longer_record_is_no_gain_of_the_period(model, base):
     """The criterion is that of a fixed time: a motion twice as slow differs by its motion only."""
     problem = problem_of(model, base, measuring_time=2.0)
