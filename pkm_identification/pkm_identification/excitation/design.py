@@ -35,6 +35,7 @@ from pkm_identification.result import IdentificationResult
 
 Array = NDArray[np.float64]
 LONGEST_RAMP = 16.0  # [s]
+SHRINKING = 1.0, 0.998, 0.995, 0.99, 0.98, 0.95
 PERIOD_FACTORS = 0.08, 4.0  # of the suggested period, between which a free one lies
 SAMPLES_PER_OSCILLATION = 4.0  # of the highest harmonic, at least
 
@@ -204,12 +205,7 @@ def finished_design(
     options: Mapping[str, Any],
 ) -> ExcitationDesign:
     """Add ramps, margins and figures to a solution that was checked densely."""
-    model, trajectory = problem.model, solution.trajectory
-    ramp = RAMP_TIME
-    while not (report := problem.check(Execution(trajectory, 1, ramp))).feasible:
-        ramp *= 2.0
-        if ramp > LONGEST_RAMP:
-            raise FeasibilityError(f'no feasible ramp was found: {report.message}')
+    model, (trajectory, ramp) = problem.model, with_ramp(problem, solution)
     limits = problem.limits
     report = check_feasibility(
         model,
@@ -238,6 +234,34 @@ def finished_design(
         W.T @ W,
         problem.task.prior,
     )  # fmt: skip
+
+
+def with_ramp(
+    problem: DesignProblem, solution: DesignSolution
+) -> tuple[FourierTrajectory, float]:
+    """Return the trajectory and the shortest ramp [s] with which it runs within all limits.
+
+    Ramps meet the limits at other instants than the periodic motion, whose forces jump
+    with friction; where no ramp does, the motion gets a little smaller and slower.
+
+    Raises
+    ------
+    FeasibilityError
+        No ramp is feasible, with the last reason.
+    """
+    for factor in SHRINKING:
+        z = solution.z
+        trajectory = solution.trajectory
+        if factor < 1.0:
+            z = problem.slowed(problem.shrunk(z, factor), 1.0 / factor)
+            trajectory = problem.trajectory(z)
+        ramp = RAMP_TIME
+        while ramp <= LONGEST_RAMP:
+            report = problem.check(Execution(trajectory, 1, ramp))
+            if report.feasible:
+                return trajectory, ramp
+            ramp *= 2.0
+    raise FeasibilityError(f'no feasible ramp was found: {report.message}')
 
 
 def whitened_regressor(
