@@ -47,13 +47,14 @@ def peaks(values: Array) -> Array:
 def largest(values: Array, limit: Array, time: Array) -> list[Extremum]:
     """Return where each column of `values` (N, n) comes closest to its upper `limit` (n,).
 
-    Columns without a finite limit are left out.
+    Columns without a finite limit are left out. What is no number exceeds every limit.
     """
     finite = np.flatnonzero(np.isfinite(limit))
     if finite.size == 0 or values.shape[0] == 0:
         return []
     raised = peaks(values[:, finite])
     margins = limit[finite] - raised
+    margins = np.where(np.isnan(margins), -np.inf, margins)
     rows = np.argmin(margins, axis=0)
     return [
         Extremum(

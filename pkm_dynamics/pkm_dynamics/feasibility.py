@@ -1,7 +1,8 @@
 """Whether a motion keeps every limit of the robot, and by how much.
 
-The motion is sampled densely and each extremum between two samples is bounded by
-the parabola through its neighbours, so the figures hold for the continuous motion.
+The motion is sampled densely, a Fourier series the denser the faster its highest
+harmonic is, and each extremum between two samples is taken from the parabola through its
+neighbours, so the figures hold for the continuous motion.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from pkm_description.errors import KinematicsError, TrajectoryError
 from pkm_dynamics.limits import LimitOptions, Limits
 from pkm_dynamics.margins import FeasibilityReport, Margin
 from pkm_dynamics.trajectories import Execution
+from pkm_dynamics.trajectories.base import finite_number
 
 __all__ = ['FeasibilityReport', 'Margin', 'check_feasibility']
 
 Array = NDArray[np.float64]
 BLOCK = 4096
+RATE = 1000.0  # [Hz]
+SAMPLES_PER_OSCILLATION = 80.0  # of the highest harmonic of a Fourier series
 
 
 def check_feasibility(
@@ -36,7 +40,7 @@ def check_feasibility(
     aperture: float | None = None,
     clearance: float | None = 0.0,
     force_uncertainty: ArrayLike = 0.0,
-    rate: float = 1000.0,
+    rate: float | None = None,
     time: Array | None = None,
 ) -> FeasibilityReport:
     """Check a motion against every limit that the robot's description gives.
@@ -53,8 +57,8 @@ def check_feasibility(
     force_margin, velocity_margin, stroke_margin, condition_limit, acceleration, aperture, \
 clearance, force_uncertainty
         What stays free of the limits, and further limits; see `limits.LimitOptions`.
-    rate : float
-        Sampling rate [Hz].
+    rate : float, optional
+        Sampling rate [Hz]; by default 1 kHz, or what a fast Fourier series needs.
     time : (N,), optional
         Times of the samples of a PlatformMotion [s].
 
@@ -78,8 +82,7 @@ clearance, force_uncertainty
         clearance,
         force_uncertainty,
     )
-    if not (np.isfinite(rate) and rate > 0.0):
-        raise TrajectoryError(f'rate must be a positive number of Hz, not {rate}')
+    rate = _rate(motion) if rate is None else finite_number('rate', rate, positive=True)
     limits = Limits(model, options)
     worst: dict[str, Margin] = {}
     broken: dict[tuple[str, str, float], Margin] = {}
@@ -144,11 +147,22 @@ def _blocks(
     duration = float(motion.duration)
     if not (np.isfinite(duration) and duration > 0.0):
         raise TrajectoryError(f'a trajectory lasts a finite positive time, not {duration} s')
-    instants = np.linspace(0.0, duration, int(np.ceil(duration * rate)) + 1)
+    count = int(np.ceil(duration * rate)) + 1
+    instants = np.linspace(0.0, duration, count)
+    if getattr(motion, 'period', None) == duration:  # beyond the seam, to see a peak there
+        instants = np.append(instants, duration * count / (count - 1))
     for part in _parts(len(instants)):
         chosen = instants[part]
         shown = np.where(chosen < skipped[0], chosen, chosen + skipped[1])
+        shown = np.minimum(shown, duration + skipped[1])
         yield shown, lambda n, chosen=chosen: motion.motion(chosen[:n], model)  # type: ignore[misc]
+
+
+def _rate(motion: Any) -> float:
+    """Return a rate [Hz] that shows every oscillation of a Fourier series."""
+    trajectory = getattr(motion, 'trajectory', motion)
+    period, harmonics = getattr(trajectory, 'period', None), getattr(trajectory, 'harmonics', 0)
+    return max(RATE, SAMPLES_PER_OSCILLATION * harmonics / period) if period else RATE
 
 
 def _one_period(motion: Any) -> tuple[Any, tuple[float, float]]:

@@ -11,12 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.apertures import apertures_of_joints
 from pkm_dynamics.clearances import BodyDistances
-from pkm_dynamics.conditioning import jacobian_condition
+from pkm_dynamics.conditioning import has_singularities, jacobian_condition
 from pkm_dynamics.extrema import Extremum, largest, smallest
 from pkm_dynamics.margins import Margin
+from pkm_dynamics.trajectories.base import finite_array, finite_number
 
 Array = NDArray[np.float64]
 POSE_SAMPLES = 512  # per block for conditioning and distances: they change slowly
+SYMMETRIC = 1e-8  # relative
 DEVIATIONS = 3.0  # standard deviations of the forces that an uncertain model leaves free
 
 
@@ -36,8 +38,8 @@ class LimitOptions:
     acceleration : float or (n_a,), optional
         Largest accelerations of the actuators [m/s^2, rad/s^2].
     aperture : float, optional
-        Largest aperture of spherical and universal closures [rad]; by default
-        `workspace.aperture` of the description, margin included.
+        Largest aperture of spherical and universal closures [rad], beside
+        `workspace.aperture` of the description with its margin.
     clearance : float, optional
         Least distance between the bodies' collision shapes [m]; None: unchecked.
     force_uncertainty : float or (n_p, n_p)
@@ -61,16 +63,46 @@ class LimitOptions:
             ('velocity_margin', self.velocity_margin, 1.0),
             ('stroke_margin', self.stroke_margin, 0.5),
         ):
-            if not 0.0 <= fraction < top:
+            if not 0.0 <= finite_number(name, fraction) < top:
                 raise TrajectoryError(f'{name} must lie in [0, {top}), not {fraction}')
-        if self.acceleration is not None and not np.all(np.asarray(self.acceleration) > 0.0):
-            raise TrajectoryError(f'acceleration must be positive, not {self.acceleration}')
-        if self.aperture is not None and not 0.0 < self.aperture <= np.pi:
-            raise TrajectoryError(f'aperture must lie in (0, pi] rad, not {self.aperture}')
-        if self.clearance is not None and not np.isfinite(self.clearance):
-            raise TrajectoryError(f'clearance must be a distance in m, not {self.clearance}')
-        if not np.all(np.isfinite(np.asarray(self.force_uncertainty, dtype=float))):
-            raise TrajectoryError('force_uncertainty must be finite')
+        if self.condition_limit is not None:
+            _check_condition(self.condition_limit)
+        if self.acceleration is not None:
+            _check_acceleration(self.acceleration)
+        if self.aperture is not None:
+            finite_number('aperture', self.aperture, positive=True, within=(0.0, np.pi))
+        if self.clearance is not None:
+            finite_number('clearance', self.clearance)
+        _check_uncertainty(self.force_uncertainty)
+
+
+def _check_condition(value: Any) -> None:
+    if isinstance(value, (int, float, np.number)) and value == np.inf:
+        return
+    finite_number('condition_limit', value, positive=True)
+
+
+def _check_acceleration(value: Any) -> None:
+    try:
+        limits = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TrajectoryError(f'acceleration must be one number or more, not {value!r}') from None
+    if limits.size == 0 or not np.all(limits > 0.0):
+        raise TrajectoryError(f'acceleration must be positive, not {value}')
+
+
+def _check_uncertainty(value: Any) -> None:
+    if np.ndim(value) == 0:
+        finite_number('force_uncertainty', value, nonnegative=True)
+        return
+    covariance = finite_array('force_uncertainty', value, (None, None))
+    size = max(float(np.abs(covariance).max(initial=0.0)), 1e-300)
+    if covariance.shape[0] != covariance.shape[1] or (
+        np.abs(covariance - covariance.T).max(initial=0.0) > SYMMETRIC * size
+    ):
+        raise TrajectoryError('force_uncertainty must be a fraction or a symmetric covariance')
+    if np.linalg.eigvalsh(covariance)[:1].min(initial=0.0) < -SYMMETRIC * size:
+        raise TrajectoryError('force_uncertainty has negative eigenvalues: no covariance')
 
 
 def acceleration_limit(model: Any, options: LimitOptions) -> Array:
@@ -88,9 +120,8 @@ def aperture_limits(model: Any, options: LimitOptions) -> tuple[list[str], Array
     """Return the joints that have an aperture and their limits (n,) [rad], infinite without."""
     home = model.home_joints[None], model.home_position[None], model.home_rotation[None]
     found = apertures_of_joints(model, *home)
-    if options.aperture is not None:
-        return list(found.names), np.full(len(found.names), float(options.aperture))
-    return list(found.names), found.limits * (1.0 - options.stroke_margin)
+    further = np.inf if options.aperture is None else float(options.aperture)
+    return list(found.names), np.minimum(found.limits * (1.0 - options.stroke_margin), further)
 
 
 def force_allowance(model: Any, options: LimitOptions, regressor: Any, forces: Array) -> Array:
@@ -196,32 +227,39 @@ class Limits:
         return found + worst_and_broken('tilt', (upper,), ['platform'], ['rad'])
 
     def _conditioning(self, motion: Any, time: Array) -> list[Margin]:
-        every = max(len(time) // POSE_SAMPLES, 1)
-        condition = None
-        if self.condition_limit is not None:
-            condition = jacobian_condition(self.model, motion[::every])
-        if condition is None:
+        if self.condition_limit is None or not has_singularities(self.model):
             return []
+        found: list[Margin] = []
         limit = np.array([self.condition_limit])
-        closest = largest(condition[:, None], limit, time[::every])
-        return worst_and_broken('conditioning', (closest,), ['platform'], [''])
+        for some in _pose_samples(len(time)):
+            condition = jacobian_condition(self.model, motion[some])
+            assert condition is not None
+            closest = largest(condition[:, None], limit, time[some])
+            found += worst_and_broken('conditioning', (closest,), ['platform'], [''])
+        return found
 
     def _distances(self, motion: Any, joints: Any, time: Array) -> list[Margin]:
-        every = max(len(time) // POSE_SAMPLES, 1)
-        state = joints.positions[::every], motion.position[::every], motion.rotation[::every]
         found: list[Margin] = []
-        if np.any(np.isfinite(self.apertures)):
-            angles = apertures_of_joints(self.model, *state).angles
-            widest = largest(angles, self.apertures, time[::every])
-            units = ['rad'] * len(self.joints)
-            found += worst_and_broken('aperture', (widest,), self.joints, units)
-        names = self.distances.pairs
-        if names and self.options.clearance is not None:
-            gaps = self.distances.clearances(*state)
-            limit = np.full(len(names), self.options.clearance)
-            closest = smallest(gaps, limit, time[::every])
-            found += worst_and_broken('clearance', (closest,), names, ['m'] * len(names))
+        names, units = self.distances.pairs, ['rad'] * len(self.joints)
+        for some in _pose_samples(len(time)):
+            state = joints.positions[some], motion.position[some], motion.rotation[some]
+            if np.any(np.isfinite(self.apertures)):
+                angles = apertures_of_joints(self.model, *state).angles
+                widest = largest(angles, self.apertures, time[some])
+                found += worst_and_broken('aperture', (widest,), self.joints, units)
+            if names and self.options.clearance is not None:
+                gaps = self.distances.clearances(*state)
+                limit = np.full(len(names), self.options.clearance)
+                closest = smallest(gaps, limit, time[some])
+                found += worst_and_broken('clearance', (closest,), names, ['m'] * len(names))
         return found
+
+
+def _pose_samples(count: int) -> list[slice]:
+    """Return evenly spaced samples of a block, and its last one where they end before it."""
+    every = max(count // POSE_SAMPLES, 1)
+    even = slice(None, None, every)
+    return [even] if (count - 1) % every == 0 else [even, slice(count - 1, count)]
 
 
 def _range(

@@ -1,5 +1,7 @@
 """Clearances against distances that are found another way, and limits of feasibility."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from every_model import model_of
@@ -134,3 +136,13 @@ def test_uncertain_parameters_widen_the_forces(model):
     assert wide.margin < plain.margin - 1.0
     with pytest.raises(TrajectoryError, match='covariance'):
         check_feasibility(model, trajectory, force_uncertainty=np.eye(3))
+
+
+def test_an_aperture_adds_to_that_of_the_description(model):
+    """The narrower of both counts: an option cannot widen a joint."""
+    sidecar = {**model.description.sidecar, 'workspace': {'aperture': 0.2}}
+    narrow = ClosedChainModel(dataclasses.replace(model.description, sidecar=sidecar))
+    trajectory = wave(narrow, roll=0.1)
+    for given, expected in ((None, 0.18), (0.5, 0.18), (0.15, 0.15)):
+        report = check_feasibility(narrow, trajectory, aperture=given, stroke_margin=0.1)
+        assert report.margins['aperture'].limit == pytest.approx(expected)

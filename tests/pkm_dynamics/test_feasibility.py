@@ -212,3 +212,78 @@ def test_peaks_between_samples():
     lowest = min(smallest(values, np.array([-1.5, -3.0]), time), key=lambda found: found.margin)
     assert (lowest.column, lowest.limit) == (0, -1.5)
     assert lowest.margin == pytest.approx(0.5, abs=1e-4)
+
+
+def test_a_fast_series_is_sampled_as_densely_as_it_needs(model):
+    """Twenty milliseconds, seven samples a wave at 1 kHz: the default follows the series."""
+    sine = np.zeros((6, 3))
+    sine[2, 2], sine[0, 0] = 2e-4, 1e-4
+    trajectory = FourierTrajectory(0.02, [*model.home_position, 0, 0, 0], sine, 0.3 * sine)
+    time = np.linspace(0.0, 0.02, 4001)
+    q, qd, qdd = model.actuator_states(trajectory.motion(time, model))
+    report = check_feasibility(model, trajectory, acceleration=1e3)
+    reached = {name: abs(margin.value) for name, margin in report.margins.items()}
+    assert reached['acceleration'] == pytest.approx(np.abs(qdd).max(), rel=1e-4)
+    assert reached['velocity'] == pytest.approx(np.abs(qd).max(), rel=1e-4)
+    coarse = check_feasibility(model, trajectory, acceleration=1e3, rate=1000.0)
+    assert coarse.margins['acceleration'].value != pytest.approx(np.abs(qdd).max(), rel=1e-3)
+
+
+def test_a_peak_at_the_seam_of_two_periods_is_seen(model):
+    """The largest force lies just behind the first sample, so that no neighbour is before it."""
+    period, count = 1.0, 40
+    phase = -0.3 * 2.0 * np.pi / count
+    sine, cosine = np.zeros((6, 1)), np.zeros((6, 1))
+    sine[2], cosine[2] = 0.05 * np.sin(-phase), 0.05 * np.cos(phase)
+    trajectory = FourierTrajectory(period, [*model.home_position, 0, 0, 0], sine, cosine)
+    dense = model.actuator_states(trajectory.motion(np.linspace(0, 1, 8001), model)).positions
+    found = check_feasibility(model, trajectory, rate=count).margins['stroke']
+    expected = min((dense - model.lower).min(), (model.upper - dense).min())
+    assert found.margin == pytest.approx(expected, abs=2e-6)
+    assert 0.0 <= found.time <= period
+
+
+def test_what_is_no_number_breaks_every_limit():
+    values = np.array([[0.0], [np.nan], [0.1]])
+    found = largest(values, np.array([1.0]), np.arange(3.0))
+    assert found.margin == -np.inf
+
+
+def test_conditioning_of_a_platform_that_only_translates():
+    """Rotations of a Delta robot are rounding: they must not weigh in its conditioning."""
+    model = ClosedChainModel(pkm_description.load('delta'))
+    q = model.home_actuators + np.random.default_rng(0).uniform(-0.2, 0.2, (20, 3))
+    linear = model.platform_jacobian(q)[:, :3]
+    still = model.motion_from_actuators(q, 0 * q, 0 * q)
+    found = reciprocal_condition(model, still.position, still.rotation, q)
+    assert found == pytest.approx(1.0 / np.linalg.cond(linear), rel=1e-9)
+
+
+def test_the_last_pose_of_a_block_counts(model):
+    """1030 samples, of which every second is a pose sample: the widest is the last."""
+    motion = fourier(model, period=4.0, yaw=0.4).motion(np.r_[np.zeros(1029), 1.0], model)
+    report = check_feasibility(model, motion, aperture=3.0)
+    alone = check_feasibility(model, motion[-1], aperture=3.0)
+    for name in ('conditioning', 'aperture'):
+        assert report.margins[name].margin == pytest.approx(alone.margins[name].margin)
+
+
+@pytest.mark.parametrize(
+    ('option', 'values'),
+    [
+        ('force_margin', (1.0, -0.1, np.nan, 'a', None, True)),
+        ('stroke_margin', (0.5, np.nan)),
+        ('velocity_margin', (1.0, [0.1])),
+        ('condition_limit', (0.0, -3.0, np.nan, 'a')),
+        ('acceleration', (0.0, -1.0, np.nan, 'a', [], [1.0, 2.0])),
+        ('aperture', (0.0, np.nan, 4.0, 'a')),
+        ('clearance', (np.nan, np.inf, 'a')),
+        ('force_uncertainty', (-0.5, np.nan, 'a', [1.0, 2.0], np.triu(np.ones((3, 3))))),
+        ('force_uncertainty', (-np.eye(3), np.eye(3))),
+        ('rate', (0.0, -1.0, np.nan, 'a')),
+    ],
+)
+def test_options_that_make_no_sense_are_named(model, option, values):
+    for value in values:
+        with pytest.raises(TrajectoryError, match=option):
+            check_feasibility(model, fourier(model, z=0.01), **{option: value})

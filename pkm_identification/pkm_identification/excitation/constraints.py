@@ -116,8 +116,9 @@ class ConstraintTable:
         if 'tilt' in workspace:
             tilt = float(workspace['tilt']) * (1.0 - options.stroke_margin)
             self._add('upright', -np.cos(np.array([tilt])), np.array([0.2]), -1.0)
-        if has_singularities(model) and options.condition_limit is not None:
-            floor = np.array([1.0 / options.condition_limit])
+        worst = np.inf if options.condition_limit is None else options.condition_limit
+        if has_singularities(model) and np.isfinite(worst):
+            floor = np.array([1.0 / worst])
             self._add('dexterity', -floor, 4.0 * floor, -1.0)
         _, widest = aperture_limits(model, options)
         self._add('aperture', widest, np.full(widest.shape, APERTURE_SIZE), 1.0)

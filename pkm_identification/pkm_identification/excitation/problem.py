@@ -284,7 +284,7 @@ class DesignProblem(FourierUnknowns):
         size = np.sqrt(self.task.samples / self.samples)
         return value, np.einsum('ab,tan->tbn', size * self.task.whitening, slope)
 
-    def check(self, trajectory: Any, rate: float = 1000.0) -> FeasibilityReport:
+    def check(self, trajectory: Any, rate: float | None = None) -> FeasibilityReport:
         """Return the dense feasibility report within the design limits."""
         return check_feasibility(
             self.model, trajectory, rate=rate, **dataclasses.asdict(self.options)
