@@ -8,6 +8,7 @@ from every_model import model_of
 from mujoco_capsules import MujocoCapsules
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.clearances import BodyDistances
 from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.kernels.distances import segment_distance

@@ -7,7 +7,7 @@ import pytest
 from mechanisms import tripod
 
 import pkm_description
-from pkm_description.errors import EstimationError, FeasibilityError, TrajectoryError
+from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
@@ -195,9 +195,17 @@ def test_noise_covariance_weighs_the_rows(base, design):
 def test_singular_information_is_reported():
     W = np.random.default_rng(0).standard_normal((20, 4))
     W = np.column_stack([W, W[:, 0] - W[:, 1]])
-    with pytest.raises(EstimationError, match='4 of 5'):
-        figures(W)
+    found = figures(W)
+    assert found['rank'] == 4 and found['e_optimal'] == 0.0
+    for name in ('d_optimal', 'a_optimal', 'condition_number', 'condition_number_scaled'):
+        assert found[name] == np.inf
+    deviations = standard_deviations(W)
+    assert np.all(np.isinf(deviations[[0, 1, 4]]))
+    known = np.linalg.inv(W[:, :4].T @ W[:, :4])  # the sum of both others does not matter
+    assert deviations[[2, 3]] == pytest.approx(np.sqrt(np.diag(known))[[2, 3]])
     assert CRITERIA['d_optimal'](W)[0] == np.inf
+    few = figures(W[:2])
+    assert few['rank'] == 2 and CRITERIA['e_optimal'](W[:2])[0] == np.inf
     full = np.random.default_rng(1).standard_normal((50, 3))
     expected = np.sqrt(np.diag(np.linalg.inv(full.T @ full)))
     assert standard_deviations(full) == pytest.approx(expected)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_description.errors import FeasibilityError
+from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics.clearances import BodyDistances
 from pkm_dynamics.conditioning import has_singularities
 from pkm_dynamics.limits import LimitOptions, acceleration_limit, aperture_limits
+from pkm_dynamics.trajectories.base import finite_number
 from pkm_identification.excitation.samples import POSE_FIELDS, Samples
 
 Array = NDArray[np.float64]
@@ -38,8 +39,8 @@ class DesignLimits:
     acceleration : float or (n_a,), optional
         Largest accelerations of the actuators [m/s^2, rad/s^2].
     aperture : float, optional
-        Largest angle [rad] by which spherical and universal closures bend from home; by
-        default `workspace.aperture` of the description, where it has one.
+        Largest angle [rad] by which spherical and universal closures bend from home, beside
+        `workspace.aperture` of the description, where it has one.
     clearance : float
         Least distance [m] between struts and between struts and platform, for robots whose
         URDF has collision cylinders.
@@ -59,11 +60,11 @@ class DesignLimits:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
+        self.options(1.0)
         if not self.condition_factor > 1.0:
-            raise FeasibilityError(
+            raise TrajectoryError(
                 f'condition_factor must be larger than 1, not {self.condition_factor}'
             )
-        self.options(1.0)
 
     def options(self, home_condition: float) -> LimitOptions:
         """Return the options of a feasibility check, given the condition number at home."""
@@ -71,12 +72,18 @@ class DesignLimits:
             self.force_margin,
             self.velocity_margin,
             self.stroke_margin,
-            self.condition_factor * home_condition,
+            self._condition_limit(home_condition),
             self.acceleration,
             self.aperture,
             self.clearance,
             self.force_uncertainty,
         )
+
+    def _condition_limit(self, home_condition: float) -> float:
+        if self.condition_factor == np.inf:
+            return np.inf
+        factor = finite_number('condition_factor', self.condition_factor, positive=True)
+        return factor * home_condition
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as written into files."""

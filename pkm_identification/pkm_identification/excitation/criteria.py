@@ -13,19 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
-from pkm_description.errors import EstimationError, TrajectoryError
+from pkm_description.errors import TrajectoryError
+from pkm_dynamics.trajectories.base import finite_number
 
 Array = NDArray[np.float64]
 Criterion = Callable[[Array], tuple[float, Array]]
 
+CONDITIONS = 'condition_number', 'condition_number_scaled'
+
 SMOOTHING_POWER = 12.0
+SINGULAR = 1e-12  # relative to the length of a column
+INDEPENDENT = 1e-10  # least singular value of columns of unit length, to the largest
 
 
 def d_optimal(W: Array) -> tuple[float, Array]:
     """Return -ln det F and its gradient (m, n): the volume of the confidence ellipsoid."""
+    if W.shape[0] < W.shape[1]:
+        return np.inf, np.zeros_like(W)
     Q, R = qr(W, mode='economic')
     diagonal = np.abs(np.diag(R))
-    if diagonal.min() <= 1e-12 * diagonal.max():
+    if np.any(diagonal <= SINGULAR * np.linalg.norm(R, axis=0)):
         return np.inf, np.zeros_like(W)
     value = -2.0 * float(np.sum(np.log(diagonal)))
     return value, -2.0 * solve_triangular(R, Q.T).T
@@ -33,9 +40,11 @@ def d_optimal(W: Array) -> tuple[float, Array]:
 
 def a_optimal(W: Array) -> tuple[float, Array]:
     """Return ln trace F^-1 and its gradient: the mean variance of the parameters."""
+    if W.shape[0] < W.shape[1]:
+        return np.inf, np.zeros_like(W)
     Q, R = qr(W, mode='economic')
     diagonal = np.abs(np.diag(R))
-    if diagonal.min() <= 1e-12 * diagonal.max():
+    if np.any(diagonal <= SINGULAR * np.linalg.norm(R, axis=0)):
         return np.inf, np.zeros_like(W)
     inverse = solve_triangular(R, np.eye(len(R)))
     trace = float(np.sum(inverse**2))
@@ -46,7 +55,7 @@ def a_optimal(W: Array) -> tuple[float, Array]:
 def e_optimal(W: Array) -> tuple[float, Array]:
     """Return -ln of the smallest eigenvalue of F, smoothed, and its gradient."""
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
-    if s[-1] <= 1e-12 * s[0]:
+    if W.shape[0] < W.shape[1] or s[-1] <= SINGULAR * s[0]:
         return np.inf, np.zeros_like(W)
     value, slope = _smooth_largest(-np.log(s))
     return 2.0 * value, (U * (-2.0 * slope / s)) @ Vt
@@ -55,7 +64,7 @@ def e_optimal(W: Array) -> tuple[float, Array]:
 def condition_number(W: Array) -> tuple[float, Array]:
     """Return the logarithm of the condition number of W, smoothed, and its gradient."""
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
-    if s[-1] <= 1e-12 * s[0]:
+    if W.shape[0] < W.shape[1] or s[-1] <= SINGULAR * s[0]:
         return np.inf, np.zeros_like(W)
     top, top_slope = _smooth_largest(np.log(s))
     bottom, bottom_slope = _smooth_largest(-np.log(s))
@@ -90,6 +99,10 @@ CRITERIA: Mapping[str, Criterion] = {
 
 def normalised_weights(criterion: str | Mapping[str, float]) -> dict[str, float]:
     """Return {criterion: weight} of a name or a mix; refuses what is unknown or not positive."""
+    if not isinstance(criterion, str | Mapping):
+        raise TrajectoryError(
+            f'criterion must be a name or {{name: weight}}, not {type(criterion).__name__}'
+        )
     mix = {criterion: 1.0} if isinstance(criterion, str) else dict(criterion)
     if not mix:
         raise TrajectoryError('an empty mix of criteria optimises nothing')
@@ -98,8 +111,7 @@ def normalised_weights(criterion: str | Mapping[str, float]) -> dict[str, float]
             raise TrajectoryError(
                 f"criterion '{name}' is unknown; valid are {', '.join(sorted(CRITERIA))}"
             )
-        if not (np.isfinite(weight) and weight > 0.0):
-            raise TrajectoryError(f"the weight of criterion '{name}' must be positive")
+        finite_number(f"the weight of criterion '{name}'", weight, positive=True)
     return {name: float(weight) for name, weight in mix.items()}
 
 
@@ -115,33 +127,55 @@ def mixed(weights: Mapping[str, float], W: Array) -> tuple[float, Array]:
 def figures(W: Array) -> dict[str, float]:
     """Return the exact value of every criterion.
 
+    All follow from the columns made one unit long, so that the units of the parameters
+    do not decide what is singular.
+
     Returns
     -------
     dict
-        `d_optimal` -ln det F; `a_optimal` trace F^-1; `e_optimal` the smallest
-        eigenvalue of F (the larger the better); `condition_number` of W, and
-        `condition_number_scaled` with columns of unit length.
+        `d_optimal` -ln det F; `a_optimal` trace F^-1, variances of all parameters in
+        SI units; `e_optimal` the smallest eigenvalue of F in SI units (the larger the
+        better); `condition_number` of W in SI units, and `condition_number_scaled` with
+        columns of unit length. Where W is singular, they are infinite and `e_optimal` is 0.
+        `rank`: directions of the parameters that W shows.
     """
-    R = qr(W, mode='r')[0][: W.shape[1]]
-    diagonal = np.abs(np.diag(R))
-    s = np.linalg.svd(R, compute_uv=False)
-    if W.shape[0] < W.shape[1] or s[-1] <= 1e-12 * s[0]:
-        raise EstimationError(
-            f'the motion excites only {int(np.sum(s > 1e-12 * s[0]))} of {W.shape[1]} '
-            'parameter directions: use more harmonics or a freer motion'
-        )
-    scaled = np.linalg.svd(R / np.linalg.norm(R, axis=0), compute_uv=False)
+    R, lengths, rank = _factored(W)
+    if rank < W.shape[1]:
+        singular = dict.fromkeys(('d_optimal', 'a_optimal', *CONDITIONS), float('inf'))
+        return {**singular, 'e_optimal': 0.0, 'rank': float(rank)}
+    unit_inverse = solve_triangular(R, np.eye(len(R)))
+    inverse = unit_inverse / lengths[:, None]
+    largest, largest_inverse = (np.linalg.norm(A, 2) for A in (R * lengths, inverse))
     return {
-        'd_optimal': -2.0 * float(np.sum(np.log(diagonal))),
-        'a_optimal': float(np.sum(s**-2.0)),
-        'e_optimal': float(s[-1] ** 2),
-        'condition_number': float(s[0] / s[-1]),
-        'condition_number_scaled': float(scaled[0] / scaled[-1]),
+        'd_optimal': -2.0 * float(np.sum(np.log(np.abs(np.diag(R)) * lengths))),
+        'a_optimal': float(np.sum(inverse**2)),
+        'e_optimal': float(largest_inverse**-2.0),
+        'condition_number': float(largest * largest_inverse),
+        'condition_number_scaled': float(np.linalg.norm(R, 2) * np.linalg.norm(unit_inverse, 2)),
+        'rank': float(rank),
     }
 
 
 def standard_deviations(W: Array) -> Array:
-    """Return the square roots of the diagonal of F^-1 (n,), by triangular inversion."""
-    R = qr(W, mode='r')[0][: W.shape[1]]
-    inverse = solve_triangular(R, np.eye(len(R)))
-    return np.asarray(np.sqrt(np.sum(inverse**2, axis=1)))
+    """Return the square roots of the diagonal of F^-1 (n,).
+
+    Infinite for every parameter with a part in what W does not show.
+    """
+    R, lengths, rank = _factored(W)
+    if rank == W.shape[1]:
+        inverse = solve_triangular(R, np.eye(len(R)))
+        return np.asarray(np.sqrt(np.sum(inverse**2, axis=1)) / lengths)
+    _, s, Vt = np.linalg.svd(R)
+    hidden = np.linalg.norm(Vt[rank:], axis=0) > np.sqrt(INDEPENDENT)
+    deviations = np.linalg.norm(Vt[:rank].T / s[:rank], axis=1)
+    return np.where(hidden, np.inf, deviations / np.where(lengths > 0.0, lengths, 1.0))
+
+
+def _factored(W: Array) -> tuple[Array, Array, int]:
+    """Return R (n, n) of W with columns of unit length, their lengths, and the rank."""
+    rows = np.zeros((max(W.shape[1] - W.shape[0], 0), W.shape[1]))
+    R = np.asarray(qr(np.concatenate([W, rows]), mode='r')[0][: W.shape[1]])
+    lengths = np.linalg.norm(R, axis=0)
+    R = R / np.where(lengths > 0.0, lengths, 1.0)
+    s = np.linalg.svd(R, compute_uv=False)
+    return R, lengths, int(np.sum(s > INDEPENDENT * s[0]))

@@ -8,34 +8,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_description.errors import FeasibilityError, TrajectoryError
+from pkm_description.errors import TrajectoryError
 from pkm_dynamics.actuation import require_drives
-from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.limits import LimitOptions
-from pkm_dynamics.trajectories import Execution, FourierTrajectory
+from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation.constraints import DesignLimits
-from pkm_identification.excitation.criteria import (
-    figures,
-    normalised_weights,
-    standard_deviations,
-)
-from pkm_identification.excitation.excitation_design import RAMP_TIME, ExcitationDesign
+from pkm_identification.excitation.criteria import normalised_weights
+from pkm_identification.excitation.excitation_design import ExcitationDesign
+from pkm_identification.excitation.finished import finished_design
 from pkm_identification.excitation.information import prior_information, whitening_of
 from pkm_identification.excitation.monitor import Cancel, Progress
+from pkm_identification.excitation.options import (
+    MOST_HARMONICS,
+    MOST_SAMPLES,
+    initial_trajectory,
+    require_counts,
+    require_times,
+    require_types,
+)
 from pkm_identification.excitation.preflight import (
-    require_home,
-    require_information,
-    require_period,
+    require_possible,
     require_samples,
     shortest_period,
 )
 from pkm_identification.excitation.problem import DesignProblem, DesignTask
-from pkm_identification.excitation.search import DesignSolution, solve_design_problem
+from pkm_identification.excitation.search import solve_design_problem
 from pkm_identification.result import IdentificationResult
 
 Array = NDArray[np.float64]
-LONGEST_RAMP = 16.0  # [s]
-SHRINKING = 1.0, 0.998, 0.995, 0.99, 0.98, 0.95
+SUGGESTED = 0.5, 600.0  # [s]
 PERIOD_FACTORS = 0.08, 4.0  # of the suggested period, between which a free one lies
 SAMPLES_PER_OSCILLATION = 4.0  # of the highest harmonic, at least
 
@@ -68,15 +69,18 @@ def design_excitation(
     ----------
     model : ClosedChainModel
     criterion : str or {str: weight}
-        `d_optimal`, `a_optimal`, `e_optimal`, `condition_number` (SI units),
-        `condition_number_scaled` (columns of unit length), or a weighted sum of their
-        logarithms.
+        `d_optimal`, `a_optimal`, `e_optimal`, `condition_number` (of parameters in SI
+        units, all three), `condition_number_scaled` (columns of unit length), or a weighted
+        sum of their logarithms. Only `d_optimal` and `condition_number_scaled` do not
+        depend on the units. The search sees smallest and largest singular values
+        smoothed; the figures are exact.
     harmonics : int
         Of each coordinate. Platform coordinates where the platform has six degrees of
         freedom, actuator coordinates elsewhere.
     period : float, optional
         [s]; one more unknown by default. The criterion is then that of a fixed
-        `measuring_time`, so that a longer period is no gain in itself.
+        `measuring_time`, so that a longer period is no gain in itself. The figures are
+        those of one period: between periods compare `d_optimal_per_second`.
     sampling_rate : float
         Of the figures [Hz].
     noise_covariance : (n_a, n_a), optional
@@ -116,13 +120,19 @@ def design_excitation(
     UnderactuatedError
         When a degree of freedom of the robot has no drive.
     """
+    require_types(model, limits, initial, progress, cancel)
     require_drives(model, 'an excitation')
     weights = normalised_weights(criterion)
-    _check_counts(
-        harmonics=(harmonics, 1), starts=(starts, 0 if initial is not None else 1),
-        iterations=(iterations, 1), candidates=(candidates, 1), workers=(workers or 1, 1),
-    )  # fmt: skip
-    _check_positive(period=period, sampling_rate=sampling_rate, measuring_time=measuring_time)
+    require_counts(
+        harmonics=(harmonics, 1, MOST_HARMONICS),
+        starts=(starts, 0 if initial is not None else 1, None),
+        iterations=(iterations, 1, None),
+        candidates=(candidates, 1, None),
+        workers=(1 if workers is None else workers, 1, None),
+        seed=(seed, 0, None),
+    )
+    require_times(period, sampling_rate, measuring_time)
+    first = initial_trajectory(initial, model)
     base = model.base_parameters(shared=shared, reduced=reduced)
     problem = build_design_problem(
         model,
@@ -134,15 +144,17 @@ def design_excitation(
         noise_covariance=noise_covariance,
         sampling_rate=sampling_rate,
         measuring_time=measuring_time,
-        prior=prior_information(prior, base.names),
+        prior=prior_information(prior, model, base),
     )
+    if first is not None:
+        problem.unknowns(first)  # refused before the search
     solution = solve_design_problem(
         problem,
         starts=starts,
         candidates=candidates,
         iterations=iterations,
         seed=seed,
-        initial=initial.trajectory if isinstance(initial, ExcitationDesign) else initial,
+        initial=first,
         workers=workers,
         progress=progress,
         cancel=cancel,
@@ -168,10 +180,10 @@ def build_design_problem(
     prior: Array | None = None,
 ) -> DesignProblem:
     """Return the problem, refusing what no search can fulfil; see `design_excitation`."""
-    suggested = suggested_period(model, harmonics)
+    suggested = suggested_period(model, harmonics, limits)
     shortest = SAMPLES_PER_OSCILLATION * harmonics / sampling_rate
     free = (
-        max(suggested * PERIOD_FACTORS[0], shortest),
+        max(suggested_period(model, harmonics) * PERIOD_FACTORS[0], shortest),
         max(suggested * PERIOD_FACTORS[1], shortest),
     )
     if period is not None and period < shortest:
@@ -180,6 +192,12 @@ def build_design_problem(
             f'period must be at least {shortest:g} s, or the rate {shortest / period:.3g} times'
         )
     first = max(suggested, shortest) if period is None else float(period)
+    longest = free[1] if period is None else first
+    if longest * sampling_rate > MOST_SAMPLES:
+        raise TrajectoryError(
+            f'a period of up to {longest:g} s has more than {MOST_SAMPLES} samples at '
+            f'{sampling_rate:g} Hz; at most {MOST_SAMPLES / longest:.3g} Hz are possible'
+        )
     task = DesignTask(
         weights,
         harmonics,
@@ -191,122 +209,11 @@ def build_design_problem(
         prior,
     )
     require_samples(model, base.rank, task, sampling_rate)
-    problem = DesignProblem(model, base, task)
-    require_home(model, problem.options)
-    require_period(model, task, problem.options)
-    require_information(problem)
-    return problem
+    return require_possible(model, base, task)
 
 
-def finished_design(
-    problem: DesignProblem,
-    solution: DesignSolution,
-    sampling_rate: float,
-    options: Mapping[str, Any],
-) -> ExcitationDesign:
-    """Add ramps, margins and figures to a solution that was checked densely."""
-    model, (trajectory, ramp) = problem.model, with_ramp(problem, solution)
-    limits = problem.limits
-    report = check_feasibility(
-        model,
-        trajectory,
-        condition_limit=problem.options.condition_limit,
-        acceleration=limits.acceleration,
-        aperture=limits.aperture,
-    )
-    W = whitened_regressor(problem, trajectory, sampling_rate)
-    return ExcitationDesign(
-        trajectory,
-        next(iter(problem.task.weights)) if len(problem.task.weights) == 1
-        else dict(problem.task.weights),
-        design_figures(problem, W, trajectory.period, sampling_rate),
-        {name: margin.to_dict() for name, margin in report.margins.items()},
-        ramp,
-        {
-            **options,
-            'iterations': int(solution.iterations),
-            'start_objectives': [float(v) for v in solution.start_objectives],
-            'random_objectives': [float(v) for v in solution.random_objectives],
-            'cancelled': solution.cancelled,
-            'limits': limits.to_dict(),
-        },
-        model,
-        W.T @ W,
-        problem.task.prior,
-    )  # fmt: skip
-
-
-def with_ramp(
-    problem: DesignProblem, solution: DesignSolution
-) -> tuple[FourierTrajectory, float]:
-    """Return the trajectory and the shortest ramp [s] with which it runs within all limits.
-
-    Ramps meet the limits at other instants than the periodic motion, whose forces jump
-    with friction; where no ramp does, the motion gets a little smaller and slower.
-
-    Raises
-    ------
-    FeasibilityError
-        No ramp is feasible, with the last reason.
-    """
-    for factor in SHRINKING:
-        z = solution.z
-        trajectory = solution.trajectory
-        if factor < 1.0:
-            z = problem.slowed(problem.shrunk(z, factor), 1.0 / factor)
-            trajectory = problem.trajectory(z)
-        ramp = RAMP_TIME
-        while ramp <= LONGEST_RAMP:
-            report = problem.check(Execution(trajectory, 1, ramp))
-            if report.feasible:
-                return trajectory, ramp
-            ramp *= 2.0
-    raise FeasibilityError(f'no feasible ramp was found: {report.message}')
-
-
-def whitened_regressor(
-    problem: DesignProblem, trajectory: FourierTrajectory, sampling_rate: float
-) -> Array:
-    """Return W (m, n) of one period of the robot as described."""
-    samples = max(int(round(trajectory.period * sampling_rate)), 1)
-    motion = trajectory.motion(np.arange(samples) / sampling_rate, problem.model)
-    W = np.einsum('ab,tbn->tan', problem.task.whitening, problem.base.regressor(motion))
-    return np.asarray(W.reshape(-1, W.shape[2]))
-
-
-def design_figures(
-    problem: DesignProblem, W: Array, period: float, sampling_rate: float
-) -> dict[str, Any]:
-    """Return all criteria of one period of the robot as described, the prior included."""
-    rows = W if problem.prior_rows is None else np.concatenate([W, problem.prior_rows])
-    deviations = standard_deviations(rows)
-    values = figures(rows)
-    own = values['d_optimal'] if problem.prior_rows is None else -np.linalg.slogdet(W.T @ W)[1]
-    return {
-        **values,
-        'd_optimal_per_second': float(own + problem.base.rank * np.log(period)),
-        'parameters': int(problem.base.rank),
-        'samples': len(W) // problem.model.n_a,
-        'sampling_rate': float(sampling_rate),
-        'standard_deviation': {
-            name: float(value) for name, value in zip(problem.base.names, deviations, strict=True)
-        },
-    }
-
-
-def suggested_period(model: Any, harmonics: int) -> float:
+def suggested_period(model: Any, harmonics: int, limits: DesignLimits | None = None) -> float:
     """Return a period [s] at which strokes, speeds and forces are used to similar degrees."""
-    longest, _ = shortest_period(model, LimitOptions(), 0.25)
-    return float(np.clip(np.ceil(14.0 * harmonics * longest) / 10.0, 0.5, 60.0))
-
-
-def _check_counts(**counts: tuple[int, int]) -> None:
-    for name, (value, least) in counts.items():
-        if isinstance(value, bool) or int(value) != value or value < least:
-            raise TrajectoryError(f'{name} must be a whole number >= {least}, not {value!r}')
-
-
-def _check_positive(**numbers: float | None) -> None:
-    for name, number in numbers.items():
-        if number is not None and not (np.isfinite(number) and number > 0.0):
-            raise TrajectoryError(f'{name} must be positive, not {number!r}')
+    options = LimitOptions(acceleration=None if limits is None else limits.acceleration)
+    longest, _, _ = shortest_period(model, options, 0.25)
+    return float(np.clip(np.ceil(14.0 * harmonics * longest) / 10.0, *SUGGESTED))

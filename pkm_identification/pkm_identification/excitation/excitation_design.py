@@ -14,12 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.new_file import write_new_text
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
+from pkm_dynamics.trajectories.base import finite_array, finite_number
+from pkm_dynamics.trajectories.io import MAX_FILE_SIZE
+from pkm_identification.excitation.criteria import normalised_weights, standard_deviations
 from pkm_identification.excitation.directions import ParameterDirection, parameter_directions
 
 Array = NDArray[np.float64]
 FORMAT, VERSION = 'pkm_excitation_design', 2
 READABLE = (1, 2)  # the first kept no information matrix
 RAMP_TIME = 1.0  # [s]
+ROUNDING = 1e-14  # of the largest eigenvalue, below which there is none
+MARGIN_KEYS = 'margin', 'value', 'limit', 'name', 'time', 'unit'
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,15 @@ class ExcitationDesign:
         What was optimised: a name, or {name: weight}.
     figures : dict
         Values of all criteria for one period at `sampling_rate` and what was known before
-        (see `criteria.figures`), `d_optimal_per_second` (of the motion alone, whatever its
-        period), `parameters` (number), `samples`, `sampling_rate` [Hz], and
-        `standard_deviation`: {parameter: expected standard deviation after one period},
-        for the noise covariance of the design (unit variance [N^2] when none was given).
+        (see `criteria.figures`), `d_optimal_per_second` (of the motion alone, for as many
+        samples as one second has, so that periods compare), `parameters` (number), `rank`
+        (directions of them that are shown), `samples`, `sampling_rate` [Hz], and
+        `standard_deviation`: {parameter: expected standard deviation after one period} in
+        SI units, for the noise covariance of the design (unit variance [N^2] when none was
+        given); infinite for what is not shown.
     margins : dict
-        Worst margin to each limit of the robot along one period:
+        Worst margin to each limit of the robot along one period, and to the further limits
+        `acceleration` and `aperture` of the design:
         {constraint: {margin, value, limit, name, time, unit}}.
     ramp_time : float
         Ramp with which ramp in and ramp out are feasible, too [s].
@@ -60,6 +68,13 @@ class ExcitationDesign:
     period_information: Array | None = None
     prior: Array | None = None
 
+    def __post_init__(self) -> None:
+        """Copy and freeze the matrices."""
+        for name in ('period_information', 'prior'):
+            if getattr(self, name) is not None:
+                shape = (len(self.names),) * 2
+                object.__setattr__(self, name, finite_array(name, getattr(self, name), shape))
+
     @property
     def period(self) -> float:
         """Period [s]."""
@@ -77,30 +92,32 @@ class ExcitationDesign:
             raise TrajectoryError('the design was loaded without a model: use load(path, model)')
         return self.trajectory.motion(np.asarray(t, dtype=float), self.model)
 
+    @property
+    def names(self) -> list[str]:
+        """Parameters that the figures are about, the order of the information matrix."""
+        return list(self.figures['standard_deviation'])
+
     def information(self, periods: float = 1) -> Array:
         """Return the information matrix (n, n) after some periods, the prior included."""
         if self.period_information is None:
             raise TrajectoryError('the design holds no information matrix: a file of version 1')
-        if not (np.isfinite(periods) and periods > 0.0):
-            raise TrajectoryError(f'periods must be positive, not {periods!r}')
-        own = periods * self.period_information
+        own = finite_number('periods', periods, positive=True) * self.period_information
         return np.asarray(own if self.prior is None else own + self.prior)
 
     def standard_deviation(self, periods: float = 1) -> dict[str, float]:
-        """Return the expected standard deviation of each parameter after some periods."""
-        names = list(self.figures['standard_deviation'])
-        information = self.information(periods)
-        scale = 1.0 / np.sqrt(np.diag(information))
-        inverse = np.linalg.inv(information * np.outer(scale, scale))
-        return dict(zip(names, (scale * np.sqrt(np.diag(inverse))).tolist(), strict=True))
+        """Return the expected standard deviation of each parameter after some periods.
+
+        In SI units; infinite for what is not shown.
+        """
+        deviations = standard_deviations(information_factor(self.information(periods)))
+        return dict(zip(self.names, deviations.tolist(), strict=True))
 
     def directions(self, periods: float = 1, scaled: bool = False) -> list[ParameterDirection]:
         """Return the combinations of parameters after some periods, the least visible first.
 
         See `parameter_directions`: the first and the last bound the condition number.
         """
-        names = list(self.figures['standard_deviation'])
-        return parameter_directions(self.information(periods), names, scaled)
+        return parameter_directions(self.information(periods), self.names, scaled)
 
     def save(self, path: str | Path) -> None:
         """Write the design as YAML.
@@ -138,6 +155,8 @@ class ExcitationDesign:
             The file cannot be read, is no design, or belongs to another robot than `model`.
         """
         try:
+            if Path(path).stat().st_size > MAX_FILE_SIZE:
+                raise TrajectoryError(f'{path}: larger than {MAX_FILE_SIZE} bytes')
             content = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise TrajectoryError(f'{path}: not a readable design ({error})') from None
@@ -151,34 +170,64 @@ class ExcitationDesign:
         missing = {'criterion', 'trajectory', 'figures', 'margins'} - set(content)
         if missing:
             raise TrajectoryError(f'{path}: lacks {", ".join(sorted(missing))}')
+        try:
+            return cls._read(content, model)
+        except TrajectoryError as error:
+            raise TrajectoryError(f'{path}: {error}') from None
+
+    @classmethod
+    def _read(cls, content: Mapping[str, Any], model: Any) -> ExcitationDesign:
         trajectory = Trajectory.from_dict(content['trajectory'])
         if not isinstance(trajectory, FourierTrajectory):
-            raise TrajectoryError(f'{path}: a design holds a Fourier trajectory')
-        if model is not None and trajectory.robot not in ('', model.description.name):
-            raise TrajectoryError(
-                f"{path}: the design is for robot '{trajectory.robot}', not "
-                f"'{model.description.name}'"
-            )
+            raise TrajectoryError('a design holds a Fourier trajectory')
+        if model is not None:
+            if trajectory.robot not in ('', model.description.name):
+                raise TrajectoryError(
+                    f"the design is for robot '{trajectory.robot}', not "
+                    f"'{model.description.name}'"
+                )
+            trajectory.ordered(model.actuated_joints)
+        figures, margins = (_table(content, name) for name in ('figures', 'margins'))
+        _check_figures(figures)
+        for name, margin in margins.items():
+            if not isinstance(margin, Mapping) or not set(MARGIN_KEYS) <= set(margin):
+                raise TrajectoryError(f'margins: {name} needs {", ".join(MARGIN_KEYS)}')
+        criterion = content['criterion']
         return cls(
             trajectory,
-            content['criterion'],
-            content['figures'],
-            content['margins'],
-            float(content.get('ramp_time', RAMP_TIME)),
-            content.get('origin', {}),
+            criterion if isinstance(criterion, str) else dict(normalised_weights(criterion)),
+            figures,
+            margins,
+            finite_number('ramp_time', content.get('ramp_time', RAMP_TIME), positive=True),
+            _table(content, 'origin') if 'origin' in content else {},
             model,
-            _matrix(path, content, 'period_information'),
-            _matrix(path, content, 'prior'),
+            content.get('period_information'),
+            content.get('prior'),
         )
 
 
-def _matrix(path: str | Path, content: Mapping[str, Any], name: str) -> Array | None:
-    if content.get(name) is None:
-        return None
-    try:
-        matrix = np.array(content[name], dtype=float)
-    except (TypeError, ValueError):
-        matrix = np.zeros(0)
-    if matrix.ndim != 2 or len(matrix) != len(matrix.T) or not np.all(np.isfinite(matrix)):
-        raise TrajectoryError(f'{path}: {name} is no square matrix of finite numbers')
-    return matrix
+def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = content[name]
+    if not isinstance(table, Mapping):
+        raise TrajectoryError(f'{name}: a table of keys is needed, got {table!r}')
+    return table
+
+
+def _check_figures(figures: Mapping[str, Any]) -> None:
+    deviations = figures.get('standard_deviation')
+    if not isinstance(deviations, Mapping):
+        raise TrajectoryError('figures: standard_deviation of each parameter is missing')
+    for name, value in {**figures, **deviations}.items():
+        if name != 'standard_deviation' and (
+            isinstance(value, bool) or not isinstance(value, int | float) or np.isnan(value)
+        ):
+            raise TrajectoryError(f'figures: {name} is no number: {value!r}')
+
+
+def information_factor(information: Array) -> Array:
+    """Return R (n, n) with R^T R the information matrix, which may be singular."""
+    size = np.sqrt(np.maximum(np.diag(information), 0.0))
+    unit = np.where(size > 0.0, size, 1.0)  # units of the parameters decide no rounding
+    values, vectors = np.linalg.eigh(information / np.outer(unit, unit))
+    values = np.where(values > ROUNDING * values[-1], values, 0.0)
+    return np.asarray(np.sqrt(values)[:, None] * vectors.T * size)

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.trajectories.base import finite_array
 from pkm_identification.excitation.excitation_design import ExcitationDesign
+from pkm_identification.excitation.options import require_robot
 from pkm_identification.result import IdentificationResult
 
 Array = NDArray[np.float64]
@@ -17,49 +19,45 @@ SYMMETRIC = 1e-8
 
 
 def prior_information(
-    prior: ArrayLike | ExcitationDesign | IdentificationResult | None, names: Sequence[str]
+    prior: ArrayLike | ExcitationDesign | IdentificationResult | None, model: Any, base: Any
 ) -> Array | None:
-    """Return the information (n, n) that is there already, for the base parameters `names`.
+    """Return the information (n, n) about the base parameters that is there already.
 
     An earlier design counts with one period of its own, an identification with the inverse
-    of its covariance (nothing where its variance is infinite).
+    of its covariance: nothing where a variance is infinite, so that what it tells of such
+    a parameter together with others does not count.
 
     Raises
     ------
     TrajectoryError
-        For another shape, other parameters, or no information matrix at all.
+        For another shape, robot or other parameters, or no information matrix at all.
     """
+    names = base.names
     if prior is None:
         return None
     if isinstance(prior, ExcitationDesign):
-        _require_names(list(prior.figures['standard_deviation']), names, 'the earlier design')
+        require_robot(prior.trajectory.robot, model, 'prior: the earlier design')
+        _require_names(prior.names, names, 'the earlier design')
         return prior.information(1)
     if isinstance(prior, IdentificationResult):
+        require_robot(prior.robot, model, 'prior: the identification')
         _require_names(prior.names, names, 'the identification')
-        return _inverse_covariance(prior.covariance)
-    matrix = np.array(prior, dtype=float)
-    if matrix.shape != (len(names), len(names)) or not np.all(np.isfinite(matrix)):
-        raise TrajectoryError(
-            f'prior must be a finite information matrix ({len(names)}, {len(names)}), got '
-            f'{matrix.shape}'
-        )
-    size = max(float(np.abs(matrix).max()), 1e-300)
-    if np.abs(matrix - matrix.T).max() > SYMMETRIC * size:
-        raise TrajectoryError('prior must be symmetric')
-    if np.linalg.eigvalsh(matrix)[0] < -SYMMETRIC * size:
+        return _inverse_covariance(prior.covariance, names)
+    matrix = _symmetric('prior', prior, len(names))
+    scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    unit = matrix / np.outer(*[np.where(scale > 0.0, scale, 1.0)] * 2)
+    if np.linalg.eigvalsh(unit)[0] < -SYMMETRIC or np.any(np.diag(matrix) < 0.0):
         raise TrajectoryError('prior has negative eigenvalues: no information matrix')
-    return 0.5 * (matrix + matrix.T)
+    return matrix
 
 
 def whitening_of(noise_covariance: ArrayLike | None, n_a: int) -> Array:
     """Return W (n_a, n_a) with W^T W the inverse of the covariance (by triangular solve)."""
     if noise_covariance is None:
         return np.eye(n_a)
-    covariance = np.asarray(noise_covariance, dtype=float)
-    if covariance.shape != (n_a, n_a) or not np.all(np.isfinite(covariance)):
-        raise TrajectoryError(f'noise_covariance must be ({n_a}, {n_a}) and finite')
+    covariance = _symmetric('noise_covariance', noise_covariance, n_a)
     try:
-        factor = np.linalg.cholesky(0.5 * (covariance + covariance.T))
+        factor = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
         raise TrajectoryError('noise_covariance is not positive definite') from None
     return np.asarray(np.linalg.solve(factor, np.eye(n_a)))
@@ -74,9 +72,22 @@ def _require_names(found: Sequence[str], names: Sequence[str], what: str) -> Non
         )
 
 
-def _inverse_covariance(covariance: Any) -> Array:
+def _symmetric(what: str, values: Any, size: int) -> Array:
+    """Return a copy of a finite symmetric matrix (size, size), or say what is wrong."""
+    matrix = finite_array(what, values, (size, size))
+    if np.abs(matrix - matrix.T).max() > SYMMETRIC * max(float(np.abs(matrix).max()), 1e-300):
+        raise TrajectoryError(f'{what} must be symmetric')
+    return 0.5 * (matrix + matrix.T)
+
+
+def _inverse_covariance(covariance: Any, names: Sequence[str]) -> Array:
     matrix = np.asarray(covariance, dtype=float)
     known = np.flatnonzero(np.isfinite(np.diag(matrix)))
+    exact = [names[int(i)] for i in known if not matrix[i, i] > 0.0]
+    if exact:
+        raise TrajectoryError(
+            f"prior: the identification gives '{exact[0]}' no uncertainty: no information matrix"
+        )
     out = np.zeros_like(matrix)
     scale = np.sqrt(np.diag(matrix)[known])
     inverse = np.linalg.inv(matrix[np.ix_(known, known)] / np.outer(scale, scale))

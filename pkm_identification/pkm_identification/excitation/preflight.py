@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ from numpy.typing import NDArray
 from pkm_description.errors import FeasibilityError, KinematicsError, TrajectoryError
 from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.limits import LimitOptions, acceleration_limit
-from pkm_dynamics.margins import Margin
+from pkm_dynamics.margins import FeasibilityReport, Margin
+from pkm_identification.excitation.nearest import (
+    longest_period,
+    nearest_requests,
+    relaxable,
+    widest,
+)
 from pkm_identification.excitation.problem import DesignProblem, DesignTask
 from pkm_identification.excitation.starts import random_unknowns, repair
 
@@ -19,65 +26,107 @@ Array = NDArray[np.float64]
 
 LEAST_STROKE = 0.005  # of the stroke, below which nothing is excited
 DRAWS = 3
-FURTHER_HARMONICS = 9
+FURTHER_HARMONICS = 8
 INDEPENDENT = 1e-9  # singular value of columns of unit length
-BISECTIONS = 12
-MARGIN_OF = {
-    'force': 'force_margin',
-    'velocity': 'velocity_margin',
-    'joint_velocity': 'velocity_margin',
-    'stroke': 'stroke_margin',
-    'joint': 'stroke_margin',
-    'workspace': 'stroke_margin',
-    'tilt': 'stroke_margin',
-    'aperture': 'stroke_margin',
-    'clearance': 'clearance',
+OPTIONS_OF = {
+    'force': ('force_margin', 'force_uncertainty'),
+    'velocity': ('velocity_margin',),
+    'joint_velocity': ('velocity_margin',),
+    'acceleration': ('acceleration',),
+    'stroke': ('stroke_margin',),
+    'joint': ('stroke_margin',),
+    'workspace': ('stroke_margin',),
+    'tilt': ('stroke_margin',),
+    'aperture': ('stroke_margin', 'aperture'),
+    'clearance': ('clearance',),
+    'conditioning': ('condition_factor',),
 }
 
 
-def require_home(model: Any, options: LimitOptions) -> None:
+def require_possible(model: Any, base: Any, task: DesignTask) -> DesignProblem:
+    """Return the problem of a task, refusing what no search can fulfil.
+
+    Raises
+    ------
+    TrajectoryError, FeasibilityError
+        With the reason, and the nearest that is possible.
+    """
+    require_bounds(model, task)
+    problem = DesignProblem(model, base, task)
+    require_home(problem)
+    require_period(problem)
+    require_information(problem)
+    return problem
+
+
+def is_possible(model: Any, base: Any, task: DesignTask) -> bool:
+    """Whether `require_possible` would let a task pass."""
+    problem = DesignProblem(model, base, task)
+    if not rest_report(model, problem.options).feasible:
+        return False
+    if longest_period(task) < shortest_period(model, problem.options, LEAST_STROKE)[0]:
+        return False
+    return shown_rank(problem)[0] >= base.rank
+
+
+def require_bounds(model: Any, task: DesignTask) -> None:
+    """Refuse a free period where nothing bounds the speed of the actuators."""
+    options = LimitOptions(acceleration=task.limits.acceleration)
+    bounds = model.velocity_limit, model.force_limit, acceleration_limit(model, options)
+    if task.period_range is not None and not np.any(np.isfinite(bounds)):
+        raise FeasibilityError(
+            f"nothing bounds the speed of robot '{model.description.name}': it gives neither "
+            'velocity nor effort limits; add them, a limit of the acceleration, or a period'
+        )
+
+
+def rest_report(model: Any, options: LimitOptions) -> FeasibilityReport:
+    """Return the margins of rest at home."""
+    home = np.asarray(model.home_actuators)[None]
+    rest = model.motion_from_actuators(home, 0.0 * home, 0.0 * home)
+    return check_feasibility(model, rest, **dataclasses.asdict(options))
+
+
+def require_home(problem: DesignProblem) -> None:
     """Refuse limits that rest at home breaks already.
 
     Raises
     ------
     FeasibilityError
-        Names the limits, and the largest margin or least limit that home allows.
+        Names the limits, and the largest margins or least limits with which a design is
+        possible.
     """
-    home = np.asarray(model.home_actuators)[None]
-    rest = model.motion_from_actuators(home, 0.0 * home, 0.0 * home)
-    report = check_feasibility(model, rest, **dataclasses.asdict(options))
+    report = rest_report(problem.model, problem.options)
     if report.feasible:
         return
-    nearest = '; '.join(_nearest(model, rest, options, margin) for margin in report.violations)
-    raise FeasibilityError(
-        f'rest at home breaks the limits left by the margins: {report.message}; {nearest}'
+    reason = f'rest at home breaks the limits left by the margins: {report.message}'
+    kinds = [margin.constraint for margin in report.violations]
+    raise FeasibilityError(f'{reason}; {_possible_instead(problem, kinds, report.violations)}')
+
+
+def _possible_instead(
+    problem: DesignProblem, kinds: list[str], broken: list[Margin], further: tuple[str, ...] = ()
+) -> str:
+    """Return what to ask for instead, where the limits of some kinds are too narrow."""
+    candidates = relaxable(problem.model, problem.task)
+    wanted = {name for kind in kinds for name in OPTIONS_OF.get(kind, ())}.union(further)
+    possible = partial(is_possible, problem.model, problem.base)
+    names = [name for name in candidates if name in wanted]
+    if text := nearest_requests(problem.task, names, possible):
+        return f'possible is {text}'
+    needed = ' and '.join(
+        f'the {margin.constraint} limit of {margin.name} would have to lie beyond '
+        f'{abs(margin.value) if margin.constraint == "force" else margin.value:.6g} {margin.unit}'
+        for margin in broken
     )
+    return f'no margin helps: {needed}' if needed else 'no option alone helps'
 
 
-def _nearest(model: Any, rest: Any, options: LimitOptions, broken: Margin) -> str:
-    kind, name = broken.constraint, MARGIN_OF.get(broken.constraint, '')
-
-    def holds(value: float) -> bool:
-        changed = dataclasses.asdict(dataclasses.replace(options, **{name: value}))
-        found = check_feasibility(model, rest, **changed).margins.get(kind)
-        return found is None or found.margin >= 0.0
-
-    if not name or not holds(0.0):
-        return (
-            f'the {kind} limit of {broken.name} would have to reach '
-            f'{broken.value:.6g} {broken.unit}'.rstrip()
-        )
-    low, high = 0.0, float(getattr(options, name))
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return f'home allows a {name} of at most {low:.4g}'
-
-
-def shortest_period(model: Any, options: LimitOptions, share: float) -> tuple[float, str]:
+def shortest_period(model: Any, options: LimitOptions, share: float) -> tuple[float, str, str]:
     """Return the period [s] in which a sine can use a share of every stroke, and what bounds it.
 
-    Nominal inertia and the forces that rest at home leaves; the margins count.
+    Nominal inertia and the forces that rest at home leaves; the margins count. Then the
+    kind of limit and the joint that bound it.
     """
     span = np.asarray(model.upper) - np.asarray(model.lower)
     amplitude = share * np.where(np.isfinite(span), span, 0.5)
@@ -96,23 +145,24 @@ def shortest_period(model: Any, options: LimitOptions, share: float) -> tuple[fl
     }
     kind = max(times, key=lambda name: float(np.max(times[name])))
     joint = int(np.argmax(times[kind]))
-    return float(times[kind][joint]), f'the {kind} limit of {model.actuated_joints[joint]}'
+    return float(times[kind][joint]), kind, model.actuated_joints[joint]
 
 
-def require_period(model: Any, task: DesignTask, options: LimitOptions) -> None:
+def require_period(problem: DesignProblem) -> None:
     """Refuse a period in which the limits leave next to no motion; names the shortest."""
-    longest = task.period if task.period_range is None else task.period_range[1]
-    least, reason = shortest_period(model, options, LEAST_STROKE)
+    longest = longest_period(problem.task)
+    least, kind, name = shortest_period(problem.model, problem.options, LEAST_STROKE)
     if longest < least:
+        instead = _possible_instead(problem, [kind], [], ('period',))
         raise FeasibilityError(
-            f'in a period of {longest:.4g} s {reason} leaves less than {LEAST_STROKE:.1%} of the '
-            f'stroke; the shortest possible period is {least:.4g} s'
+            f'in a period of {longest:.4g} s the {kind} limit of {name} leaves less than '
+            f'{LEAST_STROKE:.1%} of the stroke; {instead}'
         )
 
 
 def require_samples(model: Any, rank: int, task: DesignTask, sampling_rate: float) -> None:
     """Refuse fewer measured forces than parameters; names the least rate and period."""
-    longest = task.period if task.period_range is None else task.period_range[1]
+    longest = longest_period(task)
     if task.prior is not None or int(longest * sampling_rate + 1e-9) * model.n_a >= rank:
         return
     needed = int(np.ceil(rank / model.n_a))
@@ -124,29 +174,40 @@ def require_samples(model: Any, rank: int, task: DesignTask, sampling_rate: floa
 
 
 def require_information(problem: DesignProblem) -> None:
-    """Refuse more parameters than any motion of these harmonics can show.
+    """Refuse more parameters than any motion within limits and harmonics can show.
 
     Raises
     ------
     FeasibilityError
-        Names the least number of harmonics that shows all, or the parameters that none
-        does.
+        Names the least number of harmonics or the nearest limits with which all show, or
+        the parameters that hide anyway.
     """
     rank, hidden = shown_rank(problem)
     wanted = problem.base.rank
     if rank >= wanted:
         return
+    task, model, base = problem.task, problem.model, problem.base
     reason = (
-        f'motions with {problem.harmonics} harmonics show only {rank} of {wanted} directions of '
-        f'the parameters (hidden: {", ".join(hidden)})'
+        f'within these limits, motions with {task.harmonics} harmonics show only {rank} of '
+        f'{wanted} directions of the parameters (hidden: {", ".join(hidden)})'
     )
-    for more in range(problem.harmonics + 1, problem.harmonics + FURTHER_HARMONICS):
-        task = dataclasses.replace(problem.task, harmonics=more)
-        if shown_rank(DesignProblem(problem.model, problem.base, task))[0] >= wanted:
-            raise FeasibilityError(f'{reason}; at least {more} harmonics are needed')
-    raise FeasibilityError(
-        f'{reason}, and more harmonics do not help: leave these parameters out or give a prior'
-    )
+    more = dataclasses.replace(task, harmonics=task.harmonics + FURTHER_HARMONICS)
+    names, possible = relaxable(model, task), partial(is_possible, model, base)
+    if widest(more, names, possible) is None:
+        raise FeasibilityError(
+            f'{reason}, and neither more harmonics nor wider limits help: leave these '
+            'parameters out or give a prior'
+        )
+    if possible(more):
+        low, high = task.harmonics, more.harmonics
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = possible(dataclasses.replace(task, harmonics=middle))
+            low, high = (low, middle) if enough else (middle, high)
+        raise FeasibilityError(f'{reason}; at least {high} harmonics are needed')
+    text = nearest_requests(task, names, possible)
+    instead = f'possible is {text}' if text else 'wider limits and more harmonics would show all'
+    raise FeasibilityError(f'{reason}; {instead}')
 
 
 def shown_rank(problem: DesignProblem) -> tuple[int, list[str]]:

@@ -19,6 +19,7 @@ from pkm_dynamics.extrema import peaks
 from pkm_dynamics.feasibility import FeasibilityReport, check_feasibility
 from pkm_identification.excitation.constraints import ConstraintTable, DesignLimits
 from pkm_identification.excitation.criteria import mixed
+from pkm_identification.excitation.excitation_design import information_factor
 from pkm_identification.excitation.samples import Evaluator, Samples
 from pkm_identification.excitation.sensitivities import local_derivatives
 from pkm_identification.excitation.sequential_convex import Linearisation
@@ -83,7 +84,7 @@ class DesignProblem(FourierUnknowns):
         self._table = ConstraintTable(model, self.options, self._distances)
         self.tightening: Array = np.zeros(self._table.count)  # or by sample (M, C)
         self.ridge = np.zeros(base.rank)
-        self.prior_rows = _factor(task.prior, base.rank)
+        self.prior_rows = None if task.prior is None else information_factor(task.prior)
         self._last: tuple[bytes, Samples] | None = None
         self._set_grid(max(SAMPLES_PER_HARMONIC * task.harmonics, FEWEST_SAMPLES))
 
@@ -304,12 +305,6 @@ class DesignProblem(FourierUnknowns):
         return type(self.model)(description)
 
 
-def _factor(information: Array | None, rank: int) -> Array | None:
-    """Return R (n, n) with R^T R the information, which may be singular."""
-    if information is None:
-        return None
-    values, vectors = np.linalg.eigh(information)
-    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
 
 
 def _home_condition(model: Any) -> float:

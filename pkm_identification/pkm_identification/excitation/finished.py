@@ -1,0 +1,123 @@
+"""What makes a design of the solution of a search: ramps, margins, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from pkm_description.errors import FeasibilityError
+from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.trajectories import Execution, FourierTrajectory
+from pkm_identification.excitation.criteria import figures, standard_deviations
+from pkm_identification.excitation.excitation_design import RAMP_TIME, ExcitationDesign
+from pkm_identification.excitation.problem import DesignProblem
+from pkm_identification.excitation.search import DesignSolution
+from pkm_identification.excitation.starts import SHRINKING
+
+Array = NDArray[np.float64]
+RAMPS = tuple(RAMP_TIME * 2.0**k for k in range(5))  # [s]
+BLOCK = 20000  # samples whose regressor is held at once
+
+
+def finished_design(
+    problem: DesignProblem,
+    solution: DesignSolution,
+    sampling_rate: float,
+    options: Mapping[str, Any],
+) -> ExcitationDesign:
+    """Add ramps, margins and figures to a solution that was checked densely."""
+    model, limits = problem.model, problem.limits
+    trajectory, ramp = with_ramps(problem, solution.z)
+    report = check_feasibility(
+        model,
+        trajectory,
+        condition_limit=problem.options.condition_limit,
+        acceleration=limits.acceleration,
+        aperture=limits.aperture,
+    )
+    W, own = whitened_regressor(problem, trajectory, sampling_rate)
+    samples = sample_count(trajectory, sampling_rate)
+    return ExcitationDesign(
+        trajectory,
+        next(iter(problem.task.weights)) if len(problem.task.weights) == 1
+        else dict(problem.task.weights),
+        design_figures(problem, W, samples, sampling_rate),
+        {name: margin.to_dict() for name, margin in report.margins.items()},
+        ramp,
+        {
+            **options,
+            'iterations': int(solution.iterations),
+            'start_objectives': [float(v) for v in solution.start_objectives],
+            'random_objectives': [float(v) for v in solution.random_objectives],
+            'cancelled': solution.cancelled,
+            'limits': limits.to_dict(),
+        },
+        model,
+        own,
+        problem.task.prior,
+    )  # fmt: skip
+
+
+def with_ramps(problem: DesignProblem, z: Array) -> tuple[FourierTrajectory, float]:
+    """Return a trajectory whose period and ramps keep the limits, and the ramp time [s].
+
+    The motion is made a little smaller where no ramp is feasible: samples of an execution
+    are not those of a period, and what touches a limit in one may exceed it in the other.
+    """
+    for factor in SHRINKING:
+        trajectory = problem.trajectory(problem.shrunk(z, factor))
+        for ramp in RAMPS:
+            if (report := problem.check(Execution(trajectory, 1, ramp))).feasible:
+                return trajectory, ramp
+    raise FeasibilityError(f'no feasible ramp was found: {report.message}')
+
+
+def sample_count(trajectory: FourierTrajectory, sampling_rate: float) -> int:
+    """Return the number of samples of one period."""
+    return max(int(round(trajectory.period * sampling_rate)), 1)
+
+
+def whitened_regressor(
+    problem: DesignProblem, trajectory: FourierTrajectory, sampling_rate: float
+) -> tuple[Array, Array]:
+    """Return rows W (m, n) of one period of the robot as described, and W^T W.
+
+    Long periods are condensed: the rows are then not those of the samples.
+    """
+    count, n = sample_count(trajectory, sampling_rate), problem.base.rank
+    rows, own = np.zeros((0, n)), np.zeros((n, n))
+    for begin in range(0, count, BLOCK):
+        time = np.arange(begin, min(begin + BLOCK, count)) / sampling_rate
+        regressor = problem.base.regressor(trajectory.motion(time, problem.model))
+        W = np.einsum('ab,tbn->tan', problem.task.whitening, regressor).reshape(-1, n)
+        own += W.T @ W
+        rows = np.concatenate([rows, W])
+        if count > BLOCK:
+            rows = np.asarray(qr(rows, mode='r')[0][:n])
+    return rows, own
+
+
+def design_figures(
+    problem: DesignProblem, W: Array, samples: int, sampling_rate: float
+) -> dict[str, Any]:
+    """Return all criteria of one period of the robot as described, the prior included."""
+    rows = W if problem.prior_rows is None else np.concatenate([W, problem.prior_rows])
+    values, rank = figures(rows), problem.base.rank
+    own = values if problem.prior_rows is None else figures(W)
+    per_second = own['d_optimal'] + rank * np.log(samples / sampling_rate)
+    deviations = standard_deviations(rows)
+    return {
+        **values,
+        'd_optimal_per_second': float(per_second),
+        'parameters': int(rank),
+        'rank': int(values['rank']),
+        'samples': samples,
+        'sampling_rate': float(sampling_rate),
+        'standard_deviation': {
+            name: float(value) for name, value in zip(problem.base.names, deviations, strict=True)
+        },
+    }
