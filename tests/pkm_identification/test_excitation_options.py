@@ -16,9 +16,9 @@ from pkm_dynamics.feasibility import check_feasibility
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.criteria import CRITERIA, mixed
 from pkm_identification.excitation.design import build_design_problem
+from pkm_identification.excitation.periods import shortest_period
 from pkm_identification.excitation.preflight import (
     require_information,
-    shortest_period,
     shown_rank,
 )
 from pkm_identification.excitation.problem import DesignProblem
@@ -240,7 +240,8 @@ def test_parameters_that_no_motion_shows_are_named(model, base):
     problem = problem_of(model, base)
     assert shown_rank(problem) == (base.rank, [])
     either = f'({base.names[0]}|twin)'  # both hide to the same degree
-    with pytest.raises(FeasibilityError, match=rf'only {base.rank} of .*{either}.* do not help'):
+    match = rf'only {base.rank} of .*{either}.* nor wider limits help'
+    with pytest.raises(FeasibilityError, match=match):
         require_information(DesignProblem(model, twice, problem.task))
 
 

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.actuation import require_drives
-from pkm_dynamics.limits import LimitOptions
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation.constraints import DesignLimits
 from pkm_identification.excitation.criteria import normalised_weights
@@ -26,18 +25,18 @@ from pkm_identification.excitation.options import (
     require_times,
     require_types,
 )
+from pkm_identification.excitation.periods import free_period, suggested_period
 from pkm_identification.excitation.preflight import (
     require_possible,
     require_samples,
-    shortest_period,
 )
 from pkm_identification.excitation.problem import DesignProblem, DesignTask
 from pkm_identification.excitation.search import solve_design_problem
 from pkm_identification.result import IdentificationResult
 
+__all__ = ['build_design_problem', 'design_excitation', 'suggested_period']
+
 Array = NDArray[np.float64]
-SUGGESTED = 0.5, 600.0  # [s]
-PERIOD_FACTORS = 0.08, 4.0  # of the suggested period, between which a free one lies
 SAMPLES_PER_OSCILLATION = 4.0  # of the highest harmonic, at least
 
 
@@ -180,18 +179,14 @@ def build_design_problem(
     prior: Array | None = None,
 ) -> DesignProblem:
     """Return the problem, refusing what no search can fulfil; see `design_excitation`."""
-    suggested = suggested_period(model, harmonics, limits)
     shortest = SAMPLES_PER_OSCILLATION * harmonics / sampling_rate
-    free = (
-        max(suggested_period(model, harmonics) * PERIOD_FACTORS[0], shortest),
-        max(suggested * PERIOD_FACTORS[1], shortest),
-    )
+    suggested, free = free_period(model, harmonics, limits, shortest)
     if period is not None and period < shortest:
         raise TrajectoryError(
             f'{harmonics} harmonics of {period:g} s are too fast for {sampling_rate:g} Hz: the '
             f'period must be at least {shortest:g} s, or the rate {shortest / period:.3g} times'
         )
-    first = max(suggested, shortest) if period is None else float(period)
+    first = suggested if period is None else float(period)
     longest = free[1] if period is None else first
     if longest * sampling_rate > MOST_SAMPLES:
         raise TrajectoryError(
@@ -210,10 +205,3 @@ def build_design_problem(
     )
     require_samples(model, base.rank, task, sampling_rate)
     return require_possible(model, base, task)
-
-
-def suggested_period(model: Any, harmonics: int, limits: DesignLimits | None = None) -> float:
-    """Return a period [s] at which strokes, speeds and forces are used to similar degrees."""
-    options = LimitOptions(acceleration=None if limits is None else limits.acceleration)
-    longest, _, _ = shortest_period(model, options, 0.25)
-    return float(np.clip(np.ceil(14.0 * harmonics * longest) / 10.0, *SUGGESTED))

@@ -19,7 +19,7 @@ from pkm_identification.excitation.search import DesignSolution
 from pkm_identification.excitation.starts import SHRINKING
 
 Array = NDArray[np.float64]
-RAMPS = tuple(RAMP_TIME * 2.0**k for k in range(5))  # [s]
+LONGEST_RAMP = 16.0  # [s], or a period where that is longer
 BLOCK = 20000  # samples whose regressor is held at once
 
 
@@ -70,9 +70,11 @@ def with_ramps(problem: DesignProblem, z: Array) -> tuple[FourierTrajectory, flo
     """
     for factor in SHRINKING:
         trajectory = problem.trajectory(problem.shrunk(z, factor))
-        for ramp in RAMPS:
+        ramp = RAMP_TIME
+        while ramp <= max(LONGEST_RAMP, 2.0 * trajectory.period):
             if (report := problem.check(Execution(trajectory, 1, ramp))).feasible:
                 return trajectory, ramp
+            ramp *= 2.0
     raise FeasibilityError(f'no feasible ramp was found: {report.message}')
 
 

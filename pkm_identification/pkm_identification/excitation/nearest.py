@@ -10,6 +10,7 @@ import numpy as np
 
 from pkm_dynamics.clearances import BodyDistances
 from pkm_dynamics.conditioning import has_singularities
+from pkm_identification.excitation.periods import longest_period
 from pkm_identification.excitation.problem import DesignTask
 
 FRACTIONS = 'force_margin', 'velocity_margin', 'stroke_margin', 'force_uncertainty'
@@ -55,17 +56,9 @@ def relaxed(task: DesignTask, shares: dict[str, float]) -> DesignTask:
             limits[name] = np.asarray(given, dtype=float) * FAR**share
         if np.ndim(limits[name]) == 0:
             limits[name] = float(limits[name])
-    if task.period_range is not None and shares.get('acceleration', 0.0) > 0.0:
-        quicker = task.period * FAR ** (-0.5 * shares['acceleration'])  # a first guess
-        task = dataclasses.replace(task, period=max(quicker, task.period_range[0]))
     if 'aperture' in limits:
         limits['aperture'] = min(limits['aperture'], np.pi)
     return dataclasses.replace(task, limits=dataclasses.replace(task.limits, **limits))
-
-
-def longest_period(task: DesignTask) -> float:
-    """Return the longest period [s] that a task allows."""
-    return task.period if task.period_range is None else task.period_range[1]
 
 
 def nearest_requests(task: DesignTask, names: Sequence[str], possible: Possible) -> str:
@@ -80,12 +73,18 @@ def nearest_requests(task: DesignTask, names: Sequence[str], possible: Possible)
     return _together(task, names, possible) if len(names) > 1 else ''
 
 
-def widest(task: DesignTask, names: Sequence[str], possible: Possible) -> dict[str, float] | None:
+def widest(
+    task: DesignTask,
+    names: Sequence[str],
+    possible: Possible,
+    periods: Sequence[float] = PERIODS,
+) -> dict[str, float] | None:
     """Return shares with which a task becomes possible; None where there are none.
 
-    All as wide as can be but for the period: in the longest one nothing accelerates.
+    All as wide as can be but for the period, whose shares are tried in turn: in the
+    longest one nothing accelerates.
     """
-    for share in PERIODS if 'period' in names else (0.0,):
+    for share in periods if 'period' in names else (0.0,):
         shares = {name: share if name == 'period' else 1.0 for name in names}
         if possible(relaxed(task, shares)):
             return shares

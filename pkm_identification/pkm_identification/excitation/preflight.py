@@ -14,10 +14,15 @@ from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.limits import LimitOptions, acceleration_limit
 from pkm_dynamics.margins import FeasibilityReport, Margin
 from pkm_identification.excitation.nearest import (
-    longest_period,
+    PERIODS,
     nearest_requests,
     relaxable,
     widest,
+)
+from pkm_identification.excitation.periods import (
+    longest_period,
+    refreshed,
+    shortest_period,
 )
 from pkm_identification.excitation.problem import DesignProblem, DesignTask
 from pkm_identification.excitation.starts import random_unknowns, repair
@@ -28,6 +33,7 @@ LEAST_STROKE = 0.005  # of the stroke, below which nothing is excited
 DRAWS = 3
 FURTHER_HARMONICS = 8
 INDEPENDENT = 1e-9  # singular value of columns of unit length
+CLEARLY = 1e-6  # the same, of what is proposed instead of an impossible request
 OPTIONS_OF = {
     'force': ('force_margin', 'force_uncertainty'),
     'velocity': ('velocity_margin',),
@@ -60,13 +66,13 @@ def require_possible(model: Any, base: Any, task: DesignTask) -> DesignProblem:
 
 
 def is_possible(model: Any, base: Any, task: DesignTask) -> bool:
-    """Whether `require_possible` would let a task pass."""
-    problem = DesignProblem(model, base, task)
+    """Whether `require_possible` would let a task pass, and not just so."""
+    problem = DesignProblem(model, base, refreshed(model, task))
     if not rest_report(model, problem.options).feasible:
         return False
-    if longest_period(task) < shortest_period(model, problem.options, LEAST_STROKE)[0]:
+    if longest_period(problem.task) < shortest_period(model, problem.options, LEAST_STROKE)[0]:
         return False
-    return shown_rank(problem)[0] >= base.rank
+    return shown_rank(problem, CLEARLY)[0] >= base.rank
 
 
 def require_bounds(model: Any, task: DesignTask) -> None:
@@ -122,32 +128,6 @@ def _possible_instead(
     return f'no margin helps: {needed}' if needed else 'no option alone helps'
 
 
-def shortest_period(model: Any, options: LimitOptions, share: float) -> tuple[float, str, str]:
-    """Return the period [s] in which a sine can use a share of every stroke, and what bounds it.
-
-    Nominal inertia and the forces that rest at home leaves; the margins count. Then the
-    kind of limit and the joint that bound it.
-    """
-    span = np.asarray(model.upper) - np.asarray(model.lower)
-    amplitude = share * np.where(np.isfinite(span), span, 0.5)
-    speed = np.asarray(model.velocity_limit) * (1.0 - options.velocity_margin)
-    rest = np.zeros((1, model.n_a))
-    home = np.asarray(model.home_actuators)[None]
-    still = model.inverse_dynamics(model.motion_from_actuators(home, rest, rest))[0]
-    pushed = model.inverse_dynamics(model.motion_from_actuators(home, rest, rest + 1.0))[0]
-    force = np.asarray(model.force_limit) * (1.0 - options.force_margin)
-    left = np.maximum(force - np.abs(still), 1e-9)
-    inertia = np.maximum(np.abs(pushed - still), 1e-9)
-    times = {
-        'velocity': 2.0 * np.pi * amplitude / speed,
-        'acceleration': 2.0 * np.pi * np.sqrt(amplitude / acceleration_limit(model, options)),
-        'force': 2.0 * np.pi * np.sqrt(amplitude * inertia / left),
-    }
-    kind = max(times, key=lambda name: float(np.max(times[name])))
-    joint = int(np.argmax(times[kind]))
-    return float(times[kind][joint]), kind, model.actuated_joints[joint]
-
-
 def require_period(problem: DesignProblem) -> None:
     """Refuse a period in which the limits leave next to no motion; names the shortest."""
     longest = longest_period(problem.task)
@@ -193,7 +173,7 @@ def require_information(problem: DesignProblem) -> None:
     )
     more = dataclasses.replace(task, harmonics=task.harmonics + FURTHER_HARMONICS)
     names, possible = relaxable(model, task), partial(is_possible, model, base)
-    if widest(more, names, possible) is None:
+    if widest(more, names, possible, PERIODS[::4]) is None:
         raise FeasibilityError(
             f'{reason}, and neither more harmonics nor wider limits help: leave these '
             'parameters out or give a prior'
@@ -210,8 +190,13 @@ def require_information(problem: DesignProblem) -> None:
     raise FeasibilityError(f'{reason}; {instead}')
 
 
-def shown_rank(problem: DesignProblem) -> tuple[int, list[str]]:
-    """Return how many directions random motions show, and the parameters that hide."""
+def shown_rank(
+    problem: DesignProblem, least: float = INDEPENDENT
+) -> tuple[int, list[str]]:
+    """Return how many directions random motions show, and the parameters that hide.
+
+    `least` is the smallest singular value that counts, of columns of unit length.
+    """
     problem = problem.unsmoothed()
     names, best, hidden = problem.base.names, -1, list(problem.base.names)
     for seed in range(DRAWS):
@@ -223,7 +208,7 @@ def shown_rank(problem: DesignProblem) -> tuple[int, list[str]]:
         lengths = np.linalg.norm(rows, axis=0)
         rows = rows / np.where(lengths > 0.0, lengths, 1.0)
         _, s, directions = np.linalg.svd(rows, full_matrices=True)
-        count = int(np.sum(s > INDEPENDENT * s[0]))
+        count = int(np.sum(s > least * s[0]))
         if count > best:
             best = count
             share = np.linalg.norm(directions[count:], axis=0)

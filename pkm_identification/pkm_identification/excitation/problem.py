@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 NEAR = 0.5  # constraints closer than this to their limits enter the linearised problem
 SAMPLES_PER_HARMONIC = 12
 FEWEST_SAMPLES = 48
+CHECKED_PER_OSCILLATION = 4000.0  # samples of the dense check, of the highest harmonic
 SMOOTHING = 5.0  # samples over which Coulomb friction changes sign
 RIDGE = 1e-10  # of the information that is typical of a parameter, in place of none
 
@@ -286,7 +287,13 @@ class DesignProblem(FourierUnknowns):
         return value, np.einsum('ab,tan->tbn', size * self.task.whitening, slope)
 
     def check(self, trajectory: Any, rate: float | None = None) -> FeasibilityReport:
-        """Return the dense feasibility report within the design limits."""
+        """Return the dense feasibility report within the design limits.
+
+        At the rate that `check_feasibility` takes by default; slow motions at less.
+        """
+        period = getattr(trajectory, 'trajectory', trajectory).period
+        if rate is None and CHECKED_PER_OSCILLATION * self.harmonics < 1000.0 * period:
+            rate = CHECKED_PER_OSCILLATION * self.harmonics / period
         return check_feasibility(
             self.model, trajectory, rate=rate, **dataclasses.asdict(self.options)
         )
