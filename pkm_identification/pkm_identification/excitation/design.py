@@ -132,6 +132,8 @@ def design_excitation(
     )
     require_times(period, sampling_rate, measuring_time)
     first = initial_trajectory(initial, model)
+    if progress is not None:
+        progress('checking the request', 0.0, float('nan'))
     base = model.base_parameters(shared=shared, reduced=reduced)
     problem = build_design_problem(
         model,

@@ -193,9 +193,10 @@ class ExcitationDesign:
             if not isinstance(margin, Mapping) or not set(MARGIN_KEYS) <= set(margin):
                 raise TrajectoryError(f'margins: {name} needs {", ".join(MARGIN_KEYS)}')
         criterion = content['criterion']
+        weights = normalised_weights(criterion)
         return cls(
             trajectory,
-            criterion if isinstance(criterion, str) else dict(normalised_weights(criterion)),
+            criterion if isinstance(criterion, str) else weights,
             figures,
             margins,
             finite_number('ramp_time', content.get('ramp_time', RAMP_TIME), positive=True),

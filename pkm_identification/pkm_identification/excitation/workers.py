@@ -35,8 +35,9 @@ def improve_in_processes(
 ) -> list[Improved]:
     """Improve starts in parallel; the results in the order of the starts.
 
-    The processes are kept for the next call. They tell how far they are, and hear that
-    they shall stop, through files of a temporary folder.
+    The processes are kept for the next call, but ended where an error of the caller's
+    functions ends this one. They tell how far they are, and hear that they shall stop,
+    through files of a temporary folder.
     """
     content = pickle.dumps(problem)
     digest = hashlib.sha256(content).hexdigest()
@@ -50,12 +51,16 @@ def improve_in_processes(
             for start in starts
         }
         left = set(futures)
-        while left:
-            ended, left = wait(left, timeout=LOOKS, return_when=FIRST_COMPLETED)
-            for future in ended:
-                monitor.done(futures[future].index, future.result().objective)
-            if monitor.update(_states(folder, [futures[future] for future in left])):
-                (folder / STOP).touch()
+        try:
+            while left:
+                ended, left = wait(left, timeout=LOOKS, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    monitor.done(futures[future].index, future.result().objective)
+                if monitor.update(_states(folder, [futures[future] for future in left])):
+                    (folder / STOP).touch()
+        except BaseException:  # of the caller's progress and cancel, Ctrl-C: nobody waits
+            executor.shutdown(wait=True, kill_workers=True)
+            raise
         results = [future.result() for future in futures]
     return sorted(results, key=lambda result: result.index)
 
