@@ -245,7 +245,7 @@ def test_a_peak_at_the_seam_of_two_periods_is_seen(model):
 
 def test_what_is_no_number_breaks_every_limit():
     values = np.array([[0.0], [np.nan], [0.1]])
-    found = largest(values, np.array([1.0]), np.arange(3.0))
+    (found,) = largest(values, np.array([1.0]), np.arange(3.0))
     assert found.margin == -np.inf
 
 
