@@ -27,6 +27,7 @@ from pkm_identification.excitation.options import (
 )
 from pkm_identification.excitation.periods import free_period, suggested_period
 from pkm_identification.excitation.preflight import (
+    informative_motion,
     require_possible,
     require_samples,
 )
@@ -149,19 +150,27 @@ def design_excitation(
     )
     if first is not None:
         problem.unknowns(first)  # refused before the search
-    solution = solve_design_problem(
-        problem,
-        starts=starts,
-        candidates=candidates,
-        iterations=iterations,
-        seed=seed,
-        initial=first,
-        workers=workers,
-        progress=progress,
-        cancel=cancel,
-    )
     options = {'seed': int(seed), 'starts': int(starts), 'candidates': int(candidates)}
-    design = finished_design(problem, solution, sampling_rate, options)
+
+    def searched(starts: int, initial: FourierTrajectory | None) -> ExcitationDesign:
+        solution = solve_design_problem(
+            problem,
+            starts=starts,
+            candidates=candidates,
+            iterations=iterations,
+            seed=seed,
+            initial=initial,
+            workers=workers,
+            progress=progress if initial is first else None,
+            cancel=cancel,
+        )
+        return finished_design(problem, solution, sampling_rate, options)
+
+    design = searched(starts, first)
+    if design.figures['rank'] < base.rank and not design.origin['cancelled']:
+        # where information is singular, no slope leads out: from a motion that has it all
+        again = searched(0, problem.trajectory(informative_motion(problem)))
+        design = max(design, again, key=lambda found: found.figures['rank'])
     if progress is not None:
         progress('done', 1.0, 0.0)
     return design

@@ -28,8 +28,7 @@ def free_period(
 ) -> tuple[float, tuple[float, float]]:
     """Return the first guess and the range of a free period [s], none below `shortest`."""
     suggested = suggested_period(model, harmonics, limits)
-    least = FACTORS[0] * suggested_period(model, harmonics)
-    ends = max(least, shortest), max(FACTORS[1] * suggested, shortest)
+    ends = max(FACTORS[0] * suggested, shortest), max(FACTORS[1] * suggested, shortest)
     return max(suggested, shortest), ends
 
 
@@ -37,7 +36,7 @@ def refreshed(model: Any, task: DesignTask) -> DesignTask:
     """Return a task whose free period is that of its limits."""
     if task.period_range is None:
         return task
-    first, ends = free_period(model, task.harmonics, task.limits, task.period_range[0])
+    first, ends = free_period(model, task.harmonics, task.limits, 0.0)
     return dataclasses.replace(task, period=first, period_range=ends)
 
 

@@ -190,15 +190,24 @@ def require_information(problem: DesignProblem) -> None:
     raise FeasibilityError(f'{reason}; {instead}')
 
 
-def shown_rank(
-    problem: DesignProblem, least: float = INDEPENDENT
-) -> tuple[int, list[str]]:
+def shown_rank(problem: DesignProblem, least: float = INDEPENDENT) -> tuple[int, list[str]]:
     """Return how many directions random motions show, and the parameters that hide.
 
     `least` is the smallest singular value that counts, of columns of unit length.
     """
+    rank, hidden, _ = _most_shown(problem, least)
+    return rank, hidden
+
+
+def informative_motion(problem: DesignProblem) -> Array:
+    """Return the unknowns of the feasible random motion that shows most directions."""
+    return _most_shown(problem, INDEPENDENT)[2]
+
+
+def _most_shown(problem: DesignProblem, least: float) -> tuple[int, list[str], Array]:
     problem = problem.unsmoothed()
-    names, best, hidden = problem.base.names, -1, list(problem.base.names)
+    names = problem.base.names
+    best: tuple[int, list[str], Array] = -1, list(names), np.zeros(problem.size)
     for seed in range(DRAWS):
         z = repair(problem, random_unknowns(problem, np.random.default_rng(seed)))
         try:
@@ -209,11 +218,10 @@ def shown_rank(
         rows = rows / np.where(lengths > 0.0, lengths, 1.0)
         _, s, directions = np.linalg.svd(rows, full_matrices=True)
         count = int(np.sum(s > least * s[0]))
-        if count > best:
-            best = count
+        if count > best[0]:
             share = np.linalg.norm(directions[count:], axis=0)
             order = np.argsort(-share)[: len(names) - count]
-            hidden = [names[i] for i in sorted(order)]
-        if best >= len(names):
+            best = count, [names[i] for i in sorted(order)], z
+        if count >= len(names):
             break
-    return best, hidden
+    return best

@@ -312,8 +312,6 @@ class DesignProblem(FourierUnknowns):
         return type(self.model)(description)
 
 
-
-
 def _home_condition(model: Any) -> float:
     """Condition number of the scaled Jacobian at home; 1 where there is no singularity."""
     if not has_singularities(model):
