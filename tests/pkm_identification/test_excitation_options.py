@@ -69,6 +69,8 @@ def test_a_free_period_finds_more_than_the_suggested_one(model):
     free = design_excitation(model, **options)
     fixed = design_excitation(model, period=1.5, **options)
     assert free.period != pytest.approx(1.5, rel=1e-3)
+    samples = free.period * options.get('sampling_rate', 1000.0)
+    assert abs(samples - round(samples)) < 1e-9
     assert free.figures['d_optimal_per_second'] < fixed.figures['d_optimal_per_second']
 
 

@@ -78,9 +78,10 @@ def design_excitation(
         Of each coordinate. Platform coordinates where the platform has six degrees of
         freedom, actuator coordinates elsewhere.
     period : float, optional
-        [s]; one more unknown by default. The criterion is then that of a fixed
-        `measuring_time`, so that a longer period is no gain in itself. The figures are
-        those of one period: between periods compare `d_optimal_per_second`.
+        [s]; one more unknown by default, a whole number of samples in the end. The
+        criterion is then that of a fixed `measuring_time`, so that a longer period is no
+        gain in itself. The figures are those of one period: between periods compare
+        `d_optimal_per_second`.
     sampling_rate : float
         Of the figures [Hz].
     noise_covariance : (n_a, n_a), optional

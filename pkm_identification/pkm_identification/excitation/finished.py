@@ -31,7 +31,7 @@ def finished_design(
 ) -> ExcitationDesign:
     """Add ramps, margins and figures to a solution that was checked densely."""
     model, limits = problem.model, problem.limits
-    trajectory, ramp = with_ramps(problem, solution.z)
+    trajectory, ramp = with_ramps(problem, solution.z, sampling_rate)
     report = check_feasibility(
         model,
         trajectory,
@@ -62,20 +62,45 @@ def finished_design(
     )  # fmt: skip
 
 
-def with_ramps(problem: DesignProblem, z: Array) -> tuple[FourierTrajectory, float]:
+def with_ramps(
+    problem: DesignProblem, z: Array, sampling_rate: float
+) -> tuple[FourierTrajectory, float]:
     """Return a trajectory whose period and ramps keep the limits, and the ramp time [s].
 
     The motion is made a little smaller where no ramp is feasible: samples of an execution
     are not those of a period, and what touches a limit in one may exceed it in the other.
     """
     for factor in SHRINKING:
-        trajectory = problem.trajectory(problem.shrunk(z, factor))
+        trajectory = on_samples(problem, problem.shrunk(z, factor), sampling_rate)
         ramp = RAMP_TIME
         while ramp <= max(LONGEST_RAMP, 2.0 * trajectory.period):
             if (report := problem.check(Execution(trajectory, 1, ramp))).feasible:
                 return trajectory, ramp
             ramp *= 2.0
     raise FeasibilityError(f'no feasible ramp was found: {report.message}')
+
+
+def on_samples(problem: DesignProblem, z: Array, sampling_rate: float) -> FourierTrajectory:
+    """Return the trajectory with a free period made a whole number of samples, no shorter.
+
+    Recorded periods then fall onto one another sample by sample. Slower is feasible
+    wherever faster is, but for a bound of the period.
+    """
+    found = problem.trajectory(z)
+    if problem.task.period_range is None:
+        return found
+    count = np.ceil(found.period * sampling_rate - 1e-6)
+    if count > problem.task.period_range[1] * sampling_rate + 1e-6:
+        count -= 1.0
+    return FourierTrajectory(
+        max(count, 1.0) / sampling_rate,
+        found.offset,
+        found.sine,
+        found.cosine,
+        found.coordinates,
+        found.coordinate_names,
+        found.robot,
+    )
 
 
 def sample_count(trajectory: FourierTrajectory, sampling_rate: float) -> int:
