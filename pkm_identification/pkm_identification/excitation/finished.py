@@ -67,11 +67,12 @@ def with_ramps(
 ) -> tuple[FourierTrajectory, float]:
     """Return a trajectory whose period and ramps keep the limits, and the ramp time [s].
 
-    The motion is made a little smaller where no ramp is feasible: samples of an execution
-    are not those of a period, and what touches a limit in one may exceed it in the other.
+    The motion is made a little smaller and slower where no ramp is feasible: samples of an
+    execution are not those of a period, and forces jump with friction.
     """
     for factor in SHRINKING:
-        trajectory = on_samples(problem, problem.shrunk(z, factor), sampling_rate)
+        smaller = problem.slowed(problem.shrunk(z, factor), 1.0 / factor)
+        trajectory = on_samples(problem, smaller, sampling_rate)
         ramp = RAMP_TIME
         while ramp <= max(LONGEST_RAMP, 2.0 * trajectory.period):
             if (report := problem.check(Execution(trajectory, 1, ramp))).feasible:
