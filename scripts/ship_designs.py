@@ -5,8 +5,9 @@ Usage: scripts/ship_designs.py make FOLDER [ROBOT ...]
        scripts/ship_designs.py check [FOLDER] [ROBOT ...]
 
 make: every robot of the library that can be commanded gets a d-optimal design with a free
-fundamental; under-actuated robots are named and left out. The files depend on the seed
-and the options below alone, not on the number of processes. Copy them to
+fundamental; under-actuated robots are named and left out. A design that feedback alone cannot
+follow on the simulated robot is made again with wider margins. The files depend on the seed and
+the options below alone, not on the number of processes. Copy them to
 pkm_identification/pkm_identification/excitation/designs.
 
 check: runs the designs of a folder, by default the shipped ones, on the simulated robot with
@@ -16,16 +17,18 @@ The exit status is 1 where a limit was touched.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import pkm_description
 from pkm_bringup.executed import executed_margins
 from pkm_bringup.offline import effects_of, simulate
-from pkm_description.errors import UnderactuatedError
+from pkm_description.errors import FeasibilityError, SimulationError, UnderactuatedError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.library import DESIGNS
@@ -42,6 +45,8 @@ LIMITS = DesignLimits(
     condition_factor=2.5,
     clearance=0.01,
 )
+#: Of the force, tried one after the other.
+FORCE_MARGINS = 0.5, 0.65, 0.8
 
 
 def make(folder: Path, robots: list[str]) -> int:
@@ -50,19 +55,47 @@ def make(folder: Path, robots: list[str]) -> int:
         begin = time.monotonic()
         model = ClosedChainModel(pkm_description.load(robot))
         try:
-            design = design_excitation(
-                model, harmonics=HARMONICS, limits=LIMITS, starts=STARTS, seed=SEED
-            )
+            design, force_margin = followed_design(model)
         except UnderactuatedError as error:
             sys.stdout.write(f'{robot}: left out, {error}\n')
             continue
         design.save(folder / f'{robot}.yaml')
         sys.stdout.write(
             f'{robot}: {design.figures["parameters"]} parameters, period {design.period:.4g} s, '
-            f'-ln det F {design.figures["d_optimal"]:.2f}, {time.monotonic() - begin:.0f} s\n'
+            f'force margin {force_margin:g}, -ln det F {design.figures["d_optimal"]:.2f}, '
+            f'{time.monotonic() - begin:.0f} s\n'
         )
         sys.stdout.flush()
     return 0
+
+
+def followed_design(model: ClosedChainModel) -> tuple[ExcitationDesign, float]:
+    """Return the first design that feedback alone follows, and its force margin."""
+    for force_margin in FORCE_MARGINS:
+        limits = dataclasses.replace(LIMITS, force_margin=force_margin)
+        design = design_excitation(
+            model, harmonics=HARMONICS, limits=limits, starts=STARTS, seed=SEED
+        )
+        try:
+            recording = run(model, design)
+        except SimulationError as error:
+            sys.stderr.write(f'force margin {force_margin:g}: {error}\n')
+            continue
+        if executed_margins(recording, model).feasible and not recording.saturated.any():
+            return design, force_margin
+    raise FeasibilityError(f"no design for '{model.description.name}' can be followed")
+
+
+def run(model: ClosedChainModel, design: ExcitationDesign) -> Any:
+    """Run a design on the simulated robot with all its effects and feedback alone."""
+    return simulate(
+        model,
+        design.trajectory,
+        PERIODS,
+        ramp_time=design.ramp_time,
+        effects=effects_of(model.description, 'all'),
+        seed=SEED,
+    )
 
 
 def check(folder: Path, robots: list[str]) -> int:
@@ -71,14 +104,12 @@ def check(folder: Path, robots: list[str]) -> int:
     for robot in robots or sorted(path.stem for path in folder.glob('*.yaml')):
         model = ClosedChainModel(pkm_description.load(robot))
         design = ExcitationDesign.load(folder / f'{robot}.yaml', model)
-        recording = simulate(
-            model,
-            design.trajectory,
-            PERIODS,
-            ramp_time=design.ramp_time,
-            effects=effects_of(model.description, 'all'),
-            seed=SEED,
-        )
+        try:
+            recording = run(model, design)
+        except SimulationError as error:
+            sys.stdout.write(f'{robot}: {error}\n')
+            touched += 1
+            continue
         report = executed_margins(recording, model)
         errors = np.abs(recording.errors[recording.running]).max(axis=0)
         sys.stdout.write(

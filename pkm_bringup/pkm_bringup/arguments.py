@@ -111,12 +111,16 @@ def load_trajectory(text: str, model: ClosedChainModel, any_robot: bool = False)
         The file is no trajectory, or belongs to another robot; or the name is unknown.
     FeasibilityError
         The preset of this name does not fit the robot.
+    UnderactuatedError
+        An excitation is asked for and a degree of freedom of the robot has no drive.
     """
     from pkm_description.errors import TrajectoryError
+    from pkm_dynamics.actuation import require_drives
     from pkm_identification.excitation import load_excitation
 
     robot = model.description.name
     if text == SHIPPED:
+        require_drives(model, 'an excitation')
         return load_excitation(robot).ordered(model.actuated_joints)
     path = Path(text)
     if not path.is_file() and not path.suffix:

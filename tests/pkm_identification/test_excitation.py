@@ -4,12 +4,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+from every_model import model_of
 from mechanisms import tripod
 
 import pkm_description
 from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.rotations import rotation_to_rpy
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
 from pkm_identification.excitation import (
     DesignLimits,
@@ -234,28 +236,48 @@ def test_limits_that_exclude_home(model):
         design_excitation(narrow, **QUICK)
 
 
-def test_shipped_designs_are_feasible_and_informative():
-    assert 'palida' in shipped_excitations()
-    for robot in shipped_excitations():
-        model = ClosedChainModel(pkm_description.load(robot))
-        trajectory = load_excitation(robot)
-        assert isinstance(trajectory, FourierTrajectory)
-        assert trajectory.robot == robot
-        start = np.concatenate([model.home_position, np.zeros(3)])
-        execution = Execution(trajectory, 2, 1.0, start)
-        report = check_feasibility(model, execution, force_margin=0.25, stroke_margin=0.03)
-        assert report.feasible, report.message
-        problem = problem_of(model)
-        time = np.arange(500) / 500 * trajectory.period
-        base = model.base_parameters(shared=True, reduced=True)
-        value = figures(base.regressor(trajectory.motion(time, model)).reshape(-1, base.rank))
-        rng = np.random.default_rng(4)
-        random = [
-            problem.refined(4).value(repair(problem, random_unknowns(problem, rng)))[0]
-            + base.rank * np.log(problem.task.samples / 500)
-            for _ in range(10)
-        ]
-        assert value['d_optimal'] < min(random) - 10.0
+@pytest.mark.parametrize('robot', shipped_excitations())
+def test_shipped_designs_are_feasible_and_up_to_date(robot):
+    """From rest at home to rest, with wide margins; figures are those of today's robot."""
+    model = model_of(robot)
+    design = ExcitationDesign.load(excitation_path(robot), model)
+    trajectory = load_excitation(robot)
+    assert isinstance(trajectory, FourierTrajectory) and trajectory.robot == robot
+    start = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
+    if trajectory.coordinates == 'actuators':
+        start = model.home_actuators
+    report = check_feasibility(
+        model,
+        Execution(trajectory, 2, design.ramp_time, start),
+        force_margin=0.4,
+        velocity_margin=0.2,
+        stroke_margin=0.03,
+        clearance=0.005,
+    )
+    assert report.feasible, report.message
+    base = model.base_parameters(shared=True, reduced=True)
+    count = design.figures['samples']
+    assert count == round(1000.0 * design.period) and design.figures['parameters'] == base.rank
+    rows = base.regressor(design.motion(np.arange(count) / 1000.0)).reshape(-1, base.rank)
+    found = figures(rows)
+    assert found['d_optimal'] == pytest.approx(design.figures['d_optimal'], abs=1e-3)
+    assert design.period < 10.0 and found['condition_number_scaled'] < 200.0
+
+
+@pytest.mark.parametrize('robot', ['palida', 'five_bar'])
+def test_shipped_designs_are_informative(robot):
+    """Far better than random feasible motions of the same period with narrower margins."""
+    model = model_of(robot)
+    design = ExcitationDesign.load(excitation_path(robot), model)
+    problem = problem_of(model, period=design.period)
+    rng = np.random.default_rng(4)
+    samples = design.figures['samples']
+    random = [
+        problem.refined(4).value(repair(problem, random_unknowns(problem, rng)))[0]
+        + problem.base.rank * np.log(problem.task.samples / samples)
+        for _ in range(6)
+    ]
+    assert design.figures['d_optimal'] < min(random) - 0.4 * problem.base.rank
 
 
 def test_an_unknown_robot_names_the_shipped_ones():
