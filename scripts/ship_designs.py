@@ -6,8 +6,8 @@ Usage: scripts/ship_designs.py make FOLDER [ROBOT ...]
 
 make: every robot of the library that can be commanded gets a d-optimal design with a free
 fundamental; under-actuated robots are named and left out. A design that feedback alone cannot
-follow on the simulated robot is made again with wider margins. The files depend on the seed and
-the options below alone, not on the number of processes. Copy them to
+follow on the simulated robot is made again with less of each limit. The files depend on the
+seed and the options below alone, not on the number of processes. Copy them to
 pkm_identification/pkm_identification/excitation/designs.
 
 check: runs the designs of a folder, by default the shipped ones, on the simulated robot with
@@ -17,7 +17,6 @@ The exit status is 1 where a limit was touched.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 import time
 from pathlib import Path
@@ -37,16 +36,21 @@ SEED = 0
 STARTS = 8
 HARMONICS = 5
 PERIODS = 3
-#: Wide, so that a joint servo follows before there is any model to feed forward.
-LIMITS = DesignLimits(
-    force_margin=0.5,
-    velocity_margin=0.3,
-    stroke_margin=0.06,
-    condition_factor=2.5,
-    clearance=0.01,
-)
-#: Of the force, tried one after the other.
-FORCE_MARGINS = 0.5, 0.65, 0.8
+#: Fractions of forces, speeds and ranges that are used, and these divided by or times `SHARES`,
+#: one after the other: a joint servo has to follow before there is any model to feed forward.
+FORCE, SPEED, FREE_RANGE = 0.5, 0.7, 0.06
+SHARES = 1.0, 2.0, 3.0
+
+
+def limits(share: float) -> DesignLimits:
+    """Return the limits of a design that uses one `share`-th of forces and speeds."""
+    return DesignLimits(
+        force_margin=round(1.0 - FORCE / share, 3),
+        velocity_margin=round(1.0 - SPEED / share, 3),
+        stroke_margin=FREE_RANGE * share,
+        condition_factor=2.5,
+        clearance=0.01,
+    )
 
 
 def make(folder: Path, robots: list[str]) -> int:
@@ -55,35 +59,41 @@ def make(folder: Path, robots: list[str]) -> int:
         begin = time.monotonic()
         model = ClosedChainModel(pkm_description.load(robot))
         try:
-            design, force_margin = followed_design(model)
+            design = followed_design(model)
         except UnderactuatedError as error:
             sys.stdout.write(f'{robot}: left out, {error}\n')
             continue
         design.save(folder / f'{robot}.yaml')
         sys.stdout.write(
             f'{robot}: {design.figures["parameters"]} parameters, period {design.period:.4g} s, '
-            f'force margin {force_margin:g}, -ln det F {design.figures["d_optimal"]:.2f}, '
-            f'{time.monotonic() - begin:.0f} s\n'
+            f'-ln det F {design.figures["d_optimal"]:.2f}, {time.monotonic() - begin:.0f} s\n'
         )
         sys.stdout.flush()
     return 0
 
 
-def followed_design(model: ClosedChainModel) -> tuple[ExcitationDesign, float]:
-    """Return the first design that feedback alone follows, and its force margin."""
-    for force_margin in FORCE_MARGINS:
-        limits = dataclasses.replace(LIMITS, force_margin=force_margin)
+def followed_design(model: ClosedChainModel) -> ExcitationDesign:
+    """Return the first design that feedback alone follows without touching a limit."""
+    for share in SHARES:
         design = design_excitation(
-            model, harmonics=HARMONICS, limits=limits, starts=STARTS, seed=SEED
+            model, harmonics=HARMONICS, limits=limits(share), starts=STARTS, seed=SEED
         )
-        try:
-            recording = run(model, design)
-        except SimulationError as error:
-            sys.stderr.write(f'force margin {force_margin:g}: {error}\n')
-            continue
-        if executed_margins(recording, model).feasible and not recording.saturated.any():
-            return design, force_margin
+        if is_followed(model, design):
+            return design
     raise FeasibilityError(f"no design for '{model.description.name}' can be followed")
+
+
+def is_followed(model: ClosedChainModel, design: ExcitationDesign) -> bool:
+    """Whether feedback alone follows and touches no limit."""
+    try:
+        recording = run(model, design)
+    except SimulationError as error:
+        sys.stderr.write(f'period {design.period:.4g} s: {error}\n')
+        return False
+    report = executed_margins(recording, model)
+    if not report.feasible:
+        sys.stderr.write(f'period {design.period:.4g} s: {report.message}\n')
+    return report.feasible and not bool(recording.saturated.any())
 
 
 def run(model: ClosedChainModel, design: ExcitationDesign) -> Any:
