@@ -6,9 +6,9 @@ Usage: scripts/ship_designs.py make FOLDER [ROBOT ...]
 
 make: every robot of the library that can be commanded gets a d-optimal design with a free
 fundamental; under-actuated robots are named and left out. A design that feedback alone cannot
-follow on the simulated robot is made again with less of each limit. The files depend on the
-seed and the options below alone, not on the number of processes. Copy them to
-pkm_identification/pkm_identification/excitation/designs.
+follow on the simulated robot is made again with a period of a second, then with less of each
+limit. The files depend on the seed and the options below alone, not on the number of processes.
+Copy them to pkm_identification/pkm_identification/excitation/designs.
 
 check: runs the designs of a folder, by default the shipped ones, on the simulated robot with
 all its effects and feedback alone, and prints what was left of each limit from rest to rest.
@@ -36,10 +36,11 @@ SEED = 0
 STARTS = 8
 HARMONICS = 5
 PERIODS = 3
-#: Fractions of forces, speeds and ranges that are used, and these divided by or times `SHARES`,
-#: one after the other: a joint servo has to follow before there is any model to feed forward.
+#: Fractions of forces and speeds that are used, and of ranges that are not. A joint servo has to
+#: follow before there is any model to feed forward.
 FORCE, SPEED, FREE_RANGE = 0.5, 0.7, 0.06
-SHARES = 1.0, 2.0, 3.0
+#: Period [s] (None: free) and what the fractions are divided by, tried one after the other.
+ATTEMPTS = (None, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 3.0), (2.0, 3.0)
 
 
 def limits(share: float) -> DesignLimits:
@@ -74,9 +75,14 @@ def make(folder: Path, robots: list[str]) -> int:
 
 def followed_design(model: ClosedChainModel) -> ExcitationDesign:
     """Return the first design that feedback alone follows without touching a limit."""
-    for share in SHARES:
+    for period, share in ATTEMPTS:
         design = design_excitation(
-            model, harmonics=HARMONICS, limits=limits(share), starts=STARTS, seed=SEED
+            model,
+            harmonics=HARMONICS,
+            period=period,
+            limits=limits(share),
+            starts=STARTS,
+            seed=SEED,
         )
         if is_followed(model, design):
             return design

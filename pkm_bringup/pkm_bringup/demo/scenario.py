@@ -68,7 +68,7 @@ class DemoOptions:
     robot: str = 'palida'
     excitation: str = ''
     estimator: str = 'gauss_markov'
-    periods: int = 20
+    periods: int = 30
     circle_periods: int = 3
     validation_periods: int = 15
     seed: int = 0

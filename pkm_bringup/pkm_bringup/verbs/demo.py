@@ -32,7 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         '--estimator', default='gauss_markov', help='estimator (default gauss_markov)'
     )
     parser.add_argument(
-        '--periods', type=int, default=20, help='recorded periods of the excitation, count'
+        '--periods', type=int, default=30, help='recorded periods of the excitation, count'
     )
     parser.add_argument(
         '--circle-periods', type=int, default=3, help='recorded rounds of each circle, count'
