@@ -39,6 +39,7 @@ PERIODS = 3
 #: Fractions of forces and speeds that are used, and of ranges that are not. A joint servo has to
 #: follow before there is any model to feed forward.
 FORCE, SPEED, FREE_RANGE = 0.5, 0.7, 0.06
+FREQUENCY = 10.0  # [Hz], the highest of the motion: below the structural modes of such machines
 #: Period [s] (None: free) and what the fractions are divided by, tried one after the other.
 ATTEMPTS = (None, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 3.0), (2.0, 3.0)
 
@@ -51,6 +52,7 @@ def limits(share: float) -> DesignLimits:
         stroke_margin=FREE_RANGE * share,
         condition_factor=2.5,
         clearance=0.01,
+        frequency=FREQUENCY,
     )
 
 

@@ -74,6 +74,17 @@ def test_a_free_period_finds_more_than_the_suggested_one(model):
     assert free.figures['d_optimal_per_second'] < fixed.figures['d_optimal_per_second']
 
 
+def test_no_harmonic_is_above_the_highest_frequency(model):
+    limits = DesignLimits(frequency=1.25)
+    options = {**QUICK, 'iterations': 4, 'limits': limits}
+    design = design_excitation(model, **options)
+    assert design.trajectory.harmonics / design.period <= 1.25 * (1 + 1e-9)
+    with pytest.raises(FeasibilityError, match='above the frequency') as caught:
+        design_excitation(model, period=0.5, **options)
+    least = number_after('must be at least', caught)
+    assert design_excitation(model, period=least, **options).period == least
+
+
 def test_unknowns_and_trajectory_are_each_others_inverse(model, base):
     problem = problem_of(model, base)
     z = 0.3 * random_unknowns(problem, np.random.default_rng(0))

@@ -93,6 +93,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         ('acceleration', positive, 'largest of any actuator [m/s^2, rad/s^2]; default: no limit'),
         ('aperture', positive, "largest of spherical joints [rad]; default: the description's"),
         ('clearance', not_negative, 'least distance of struts and platform [m]; default: 0.005'),
+        ('frequency', positive, 'highest of the motion [Hz]; default: no limit'),
     ):
         parser.add_argument(f'--{name}', type=kind, help=text)
 

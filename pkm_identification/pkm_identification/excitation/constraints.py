@@ -47,6 +47,9 @@ class DesignLimits:
     force_uncertainty : float or (n_p, n_p)
         How wrong the nominal model's forces may be: a fraction, or the covariance of the
         standard parameters, of which three standard deviations are kept.
+    frequency : float, optional
+        Highest frequency of the motion [Hz], below what the drives follow and the first
+        structural mode of the robot. A free period is at least `harmonics` / `frequency`.
     """
 
     force_margin: float = 0.25
@@ -57,10 +60,13 @@ class DesignLimits:
     aperture: float | None = None
     clearance: float = 0.005
     force_uncertainty: ArrayLike = 0.0
+    frequency: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         self.options(1.0)
+        if self.frequency is not None:
+            finite_number('frequency', self.frequency, positive=True)
         if not self.condition_factor > 1.0:
             raise TrajectoryError(
                 f'condition_factor must be larger than 1, not {self.condition_factor}'

@@ -17,11 +17,12 @@ from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories.base import finite_number
 
 Array = NDArray[np.float64]
-Criterion = Callable[[Array], tuple[float, Array]]
+Criterion = Callable[..., tuple[float, Array]]
 
 CONDITIONS = 'condition_number', 'condition_number_scaled'
+SMOOTHED = 'e_optimal', *CONDITIONS  # extreme singular values have corners where two are equal
 
-SMOOTHING_POWER = 12.0
+POWERS = 12.0, 60.0  # of the smoothing: far from the optimum, and at its end
 SINGULAR = 1e-12  # relative to the length of a column
 INDEPENDENT = 1e-10  # least singular value of columns of unit length, to the largest
 
@@ -52,40 +53,40 @@ def a_optimal(W: Array) -> tuple[float, Array]:
     return float(np.log(trace)), gradient / trace
 
 
-def e_optimal(W: Array) -> tuple[float, Array]:
+def e_optimal(W: Array, power: float = POWERS[0]) -> tuple[float, Array]:
     """Return -ln of the smallest eigenvalue of F, smoothed, and its gradient."""
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
     if W.shape[0] < W.shape[1] or s[-1] <= SINGULAR * s[0]:
         return np.inf, np.zeros_like(W)
-    value, slope = _smooth_largest(-np.log(s))
+    value, slope = _smooth_largest(-np.log(s), power)
     return 2.0 * value, (U * (-2.0 * slope / s)) @ Vt
 
 
-def condition_number(W: Array) -> tuple[float, Array]:
+def condition_number(W: Array, power: float = POWERS[0]) -> tuple[float, Array]:
     """Return the logarithm of the condition number of W, smoothed, and its gradient."""
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
     if W.shape[0] < W.shape[1] or s[-1] <= SINGULAR * s[0]:
         return np.inf, np.zeros_like(W)
-    top, top_slope = _smooth_largest(np.log(s))
-    bottom, bottom_slope = _smooth_largest(-np.log(s))
+    top, top_slope = _smooth_largest(np.log(s), power)
+    bottom, bottom_slope = _smooth_largest(-np.log(s), power)
     return top + bottom, (U * ((top_slope - bottom_slope) / s)) @ Vt
 
 
-def condition_number_scaled(W: Array) -> tuple[float, Array]:
+def condition_number_scaled(W: Array, power: float = POWERS[0]) -> tuple[float, Array]:
     """Return the same for columns of unit length, and the gradient."""
     lengths = np.linalg.norm(W, axis=0)
     if lengths.min() <= 0.0:
         return np.inf, np.zeros_like(W)
     unit = W / lengths
-    value, slope = condition_number(unit)
+    value, slope = condition_number(unit, power)
     return value, (slope - unit * np.sum(slope * unit, axis=0)) / lengths
 
 
-def _smooth_largest(values: Array) -> tuple[float, Array]:
-    """Smooth upper bound of the largest entry, and its gradient."""
+def _smooth_largest(values: Array, power: float) -> tuple[float, Array]:
+    """Smooth upper bound of the largest entry, at most ln(n) / power above it; its gradient."""
     top = values.max()
-    weights = np.exp(SMOOTHING_POWER * (values - top))
-    return float(top + np.log(weights.sum()) / SMOOTHING_POWER), weights / weights.sum()
+    weights = np.exp(power * (values - top))
+    return float(top + np.log(weights.sum()) / power), weights / weights.sum()
 
 
 CRITERIA: Mapping[str, Criterion] = {
@@ -115,11 +116,17 @@ def normalised_weights(criterion: str | Mapping[str, float]) -> dict[str, float]
     return {name: float(weight) for name, weight in mix.items()}
 
 
-def mixed(weights: Mapping[str, float], W: Array) -> tuple[float, Array]:
-    """Return the weighted sum of criteria, each a logarithm, and its gradient."""
+def mixed(
+    weights: Mapping[str, float], W: Array, power: float = POWERS[0]
+) -> tuple[float, Array]:
+    """Return the weighted sum of criteria, each a logarithm, and its gradient.
+
+    `power` is that of the smoothing of extreme singular values.
+    """
     value, gradient = 0.0, np.zeros_like(W)
     for name, weight in weights.items():
-        part, slope = CRITERIA[name](W)
+        options = {'power': power} if name in SMOOTHED else {}
+        part, slope = CRITERIA[name](W, **options)
         value, gradient = value + weight * part, gradient + weight * slope
     return value, gradient
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_description.errors import TrajectoryError
+from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation.constraints import DesignLimits
@@ -25,7 +25,11 @@ from pkm_identification.excitation.options import (
     require_times,
     require_types,
 )
-from pkm_identification.excitation.periods import free_period, suggested_period
+from pkm_identification.excitation.periods import (
+    free_period,
+    highest_frequency_period,
+    suggested_period,
+)
 from pkm_identification.excitation.preflight import (
     informative_motion,
     require_possible,
@@ -39,6 +43,7 @@ __all__ = ['build_design_problem', 'design_excitation', 'suggested_period']
 
 Array = NDArray[np.float64]
 SAMPLES_PER_OSCILLATION = 4.0  # of the highest harmonic, at least
+ROUNDING = 1e-9
 
 
 def design_excitation(
@@ -192,6 +197,12 @@ def build_design_problem(
 ) -> DesignProblem:
     """Return the problem, refusing what no search can fulfil; see `design_excitation`."""
     shortest = SAMPLES_PER_OSCILLATION * harmonics / sampling_rate
+    slowest = highest_frequency_period(harmonics, limits)
+    if period is not None and period < slowest * (1.0 - ROUNDING):
+        raise FeasibilityError(
+            f'{harmonics} harmonics of {period:g} s reach {harmonics / period:g} Hz, above the '
+            f'frequency of {limits.frequency:g} Hz: the period must be at least {slowest:g} s'
+        )
     suggested, free = free_period(model, harmonics, limits, shortest)
     if period is not None and period < shortest:
         raise TrajectoryError(

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import FeasibilityError, KinematicsError
 from pkm_identification.excitation.problem import DesignProblem
-from pkm_identification.excitation.sequential_convex import merit, minimise, restored
+from pkm_identification.excitation.sequential_convex import (
+    STALLED,
+    merit,
+    minimise,
+    restored,
+)
 from pkm_identification.excitation.starts import (
     fast_unknowns,
     perturbed_unknowns,
@@ -104,20 +109,24 @@ def improve(
     if not np.isfinite(problem.value(z)[0]):  # so slow that Coulomb friction looks viscous
         problem = problem.unsmoothed()
     budgets = [iterations, *[max(iterations // 4, 2)] * (ROUNDS - 1)]
+    longest = sum(budgets) * len(problem.powers)
     stopped, done = False, 0
     fine = problem.refined(REFINEMENT)
-    for budget in budgets:
+    for power in problem.powers:
+        problem, fine = problem.with_power(power), fine.with_power(power)
+        sharper = power / problem.powers[0]
+        for budget in budgets:
 
-        def step(k: int, value: float, done: int = done) -> bool:
-            nonlocal stopped
-            stopped = stopped or watch(min((done + k) / sum(budgets), 1.0), value)
-            return stopped
+            def step(k: int, value: float, done: int = done) -> bool:
+                nonlocal stopped
+                stopped = stopped or watch(min((done + k) / longest, 1.0), value)
+                return stopped
 
-        z, used = minimise(problem, z, budget, step)
-        done += used
-        problem = problem.followed(z, fine)
-        if stopped or fine.peaks(z).max() <= TOLERATED_EXCESS:
-            break
+            z, used = minimise(problem, z, budget, step, STALLED / sharper)
+            done += used
+            problem = problem.followed(z, fine)
+            if stopped or fine.peaks(z).max() <= TOLERATED_EXCESS:
+                break
     total += done
     given = start.z is not None and start.perturbation == 0.0
     objective, z = _best_feasible(problem, fine, z, begin, given)

@@ -23,10 +23,19 @@ def suggested_period(model: Any, harmonics: int, limits: DesignLimits | None = N
     return float(np.clip(np.ceil(14.0 * harmonics * longest) / 10.0, *SUGGESTED))
 
 
+def highest_frequency_period(harmonics: int, limits: DesignLimits) -> float:
+    """Return the period [s] in which the last harmonic has the highest frequency allowed."""
+    return 0.0 if limits.frequency is None else harmonics / limits.frequency
+
+
 def free_period(
     model: Any, harmonics: int, limits: DesignLimits, shortest: float
 ) -> tuple[float, tuple[float, float]]:
-    """Return the first guess and the range of a free period [s], none below `shortest`."""
+    """Return the first guess and the range of a free period [s], none below `shortest`.
+
+    The highest frequency of the limits counts, too.
+    """
+    shortest = max(shortest, highest_frequency_period(harmonics, limits))
     suggested = suggested_period(model, harmonics, limits)
     ends = max(FACTORS[0] * suggested, shortest), max(FACTORS[1] * suggested, shortest)
     return max(suggested, shortest), ends

@@ -18,7 +18,7 @@ from pkm_dynamics.conditioning import has_singularities, reciprocal_condition
 from pkm_dynamics.extrema import peaks
 from pkm_dynamics.feasibility import FeasibilityReport, check_feasibility
 from pkm_identification.excitation.constraints import ConstraintTable, DesignLimits
-from pkm_identification.excitation.criteria import mixed
+from pkm_identification.excitation.criteria import POWERS, SMOOTHED, mixed
 from pkm_identification.excitation.excitation_design import information_factor
 from pkm_identification.excitation.samples import Evaluator, Samples
 from pkm_identification.excitation.sensitivities import local_derivatives
@@ -85,6 +85,7 @@ class DesignProblem(FourierUnknowns):
         self._table = ConstraintTable(model, self.options, self._distances)
         self.tightening: Array = np.zeros(self._table.count)  # or by sample (M, C)
         self.ridge = np.zeros(base.rank)
+        self.power = POWERS[0]
         self.prior_rows = None if task.prior is None else information_factor(task.prior)
         self._last: tuple[bytes, Samples] | None = None
         self._set_grid(max(SAMPLES_PER_HARMONIC * task.harmonics, FEWEST_SAMPLES))
@@ -128,6 +129,18 @@ class DesignProblem(FourierUnknowns):
         fine._set_grid(self.samples * factor)
         fine.tightening = np.zeros(self._table.count)
         return fine
+
+    @property
+    def powers(self) -> tuple[float, ...]:
+        """Of the smoothing of the criterion, for one search after the other."""
+        smoothed = any(name in SMOOTHED for name in self.task.weights)
+        return POWERS if smoothed else POWERS[:1]
+
+    def with_power(self, power: float) -> DesignProblem:
+        """Return the problem with a criterion smoothed less by a larger power."""
+        sharp = copy.copy(self)
+        sharp.power = power
+        return sharp
 
     def tightened(self, by: Array) -> DesignProblem:
         """Return the problem with the limits at each sample (M, C) moved inwards."""
@@ -281,7 +294,7 @@ class DesignProblem(FourierUnknowns):
             parts.append(self.prior_rows)
         if np.any(self.ridge):
             parts.append(np.diag(self.ridge))
-        value, slope = mixed(self.task.weights, np.concatenate(parts))
+        value, slope = mixed(self.task.weights, np.concatenate(parts), self.power)
         slope = slope[: len(rows)].reshape(samples.regressor.shape)
         size = np.sqrt(self.task.samples / self.samples)
         return value, np.einsum('ab,tan->tbn', size * self.task.whitening, slope)

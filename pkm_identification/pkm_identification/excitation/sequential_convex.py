@@ -66,7 +66,7 @@ SLACK = 1e-5  # violation that counts as none
 CORRECTIONS = 2  # of one step, at most
 ACCEPTED = 0.05  # of the predicted decrease
 GOOD, POOR, CORRECTED = 0.6, 0.3, 0.75
-STALLED = 1e-3  # relative decrease of the merit over STALL_STEPS accepted steps
+STALLED = 1e-3  # decrease of the merit over STALL_STEPS accepted steps, relative to it
 STALL_STEPS = 6
 USABLE = (piqp.PIQP_SOLVED, piqp.PIQP_MAX_ITER_REACHED)
 
@@ -95,11 +95,13 @@ def minimise(
     z: Array,
     iterations: int,
     step: Callable[[int, float], bool] = lambda count, value: False,
+    stalled: float = STALLED,
 ) -> tuple[Array, int]:
     """Return a local minimiser from the start z, and the iterations used.
 
     The result may exceed constraints by a small amount; repair it afterwards. `step` gets
-    the number of the iteration and the criterion, and ends the search where it returns true.
+    the number of the iteration and the criterion, and ends the search where it returns true;
+    so does a relative decrease of less than `stalled` over several steps.
     """
     radius, price = FIRST_RADIUS, FIRST_PRICE
     model = problem.linearise(z)
@@ -130,7 +132,7 @@ def minimise(
                 radius = min(2.0 * radius, LARGEST_RADIUS)
         if ratio < POOR:
             radius *= 0.5
-        if radius < SMALLEST_RADIUS or _stalled(history, price):
+        if radius < SMALLEST_RADIUS or _stalled(history, price, stalled):
             break
     return z, count
 
@@ -196,11 +198,11 @@ def merit(value: float, worst: float) -> float:
     return Point(value, worst).merit(FIRST_PRICE)
 
 
-def _stalled(history: list[Point], price: float) -> bool:
+def _stalled(history: list[Point], price: float, share: float) -> bool:
     if len(history) <= STALL_STEPS:
         return False
     last = history[-1].merit(price)
-    return history[-1 - STALL_STEPS].merit(price) - last < STALLED * max(abs(last), 1.0)
+    return history[-1 - STALL_STEPS].merit(price) - last < share * max(abs(last), 1.0)
 
 
 def _updated(curvature: Array, direction: Array, change: Array, first: bool) -> Array:
