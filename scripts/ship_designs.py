@@ -36,20 +36,28 @@ SEED = 0
 STARTS = 8
 HARMONICS = 5
 PERIODS = 3
-#: Fractions of forces and speeds that are used, and of ranges that are not. A joint servo has to
-#: follow before there is any model to feed forward.
-FORCE, SPEED, FREE_RANGE = 0.5, 0.7, 0.06
+#: Fractions of forces and speeds that are used. A joint servo has to follow before there is any
+#: model to feed forward.
+FORCE, SPEED = 0.5, 0.7
 FREQUENCY = 10.0  # [Hz], the highest of the motion: below the structural modes of such machines
-#: Period [s] (None: free) and what the fractions are divided by, tried one after the other.
-ATTEMPTS = (None, 1.0), (1.0, 1.0), (1.0, 2.0), (1.0, 3.0), (2.0, 3.0)
+#: Period [s] (None: free), what the fractions are divided by, and what is left of the ranges;
+#: tried one after the other.
+ATTEMPTS = (
+    (None, 1.0, 0.06),
+    (None, 1.0, 0.12),
+    (1.0, 1.4, 0.12),
+    (1.0, 2.0, 0.15),
+    (2.0, 2.0, 0.15),
+    (2.0, 3.0, 0.18),
+)
 
 
-def limits(share: float) -> DesignLimits:
+def limits(share: float, free_range: float) -> DesignLimits:
     """Return the limits of a design that uses one `share`-th of forces and speeds."""
     return DesignLimits(
         force_margin=round(1.0 - FORCE / share, 3),
         velocity_margin=round(1.0 - SPEED / share, 3),
-        stroke_margin=FREE_RANGE * share,
+        stroke_margin=free_range,
         condition_factor=2.5,
         clearance=0.01,
         frequency=FREQUENCY,
@@ -77,12 +85,12 @@ def make(folder: Path, robots: list[str]) -> int:
 
 def followed_design(model: ClosedChainModel) -> ExcitationDesign:
     """Return the first design that feedback alone follows without touching a limit."""
-    for period, share in ATTEMPTS:
+    for period, share, free_range in ATTEMPTS:
         design = design_excitation(
             model,
             harmonics=HARMONICS,
             period=period,
-            limits=limits(share),
+            limits=limits(share, free_range),
             starts=STARTS,
             seed=SEED,
         )
