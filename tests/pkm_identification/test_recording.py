@@ -138,7 +138,7 @@ def test_metadata_is_plain_yaml_and_says_it_all(model):
     assert (again['error_code'], again['error_msg']) == (208, 'canceled')
     read = Trajectory.from_dict(again['trajectory'])
     assert np.array_equal(read.sine, trajectory.sine)
-    assert (again['period'], again['periods'], again['ramp_time']) == (2.0, 10, 1.5)
+    assert (again['period'], again['periods'], again['ramp_time']) == (trajectory.period, 10, 1.5)
     assert again['description_digest'] == model.description.digest
     assert again['force_constants'] == dict(
         zip(model.actuated_joints, model.force_constants, strict=True)
