@@ -145,6 +145,11 @@ def _print(content: dict[str, Any]) -> None:
     if figures is None:
         out(f'no figures: {content["reason"]}\n\n')
     else:
+        if figures['rank'] < figures['parameters']:
+            out(
+                f'the motion excites only {figures["rank"]:.0f} of {figures["parameters"]} '
+                'parameter directions\n\n'
+            )
         rows = [(label, figures[key]) for key, label in CRITERIA.items()]
         known = ' and what was known before' if content['prior'] else ''
         header = f'{_runs(content)}{known}, {figures["samples"]} samples'
