@@ -40,7 +40,7 @@ def scaled_jacobian(
 
     The twist's angular part is multiplied by `length` [m] (`rotation_length` by default),
     so that the singular values do not depend on the unit of length. `joints` (N, n_j) are
-    joint positions nearby, which save time.
+    the joint positions of these poses, where they are known; that saves time.
 
     Returns
     -------
@@ -52,7 +52,10 @@ def scaled_jacobian(
         jacobian = np.array(model.jacobian(position, rotation, joints))
         jacobian[:, :, 3:] /= length
         return jacobian
-    jacobian = np.array(model.platform_jacobian(actuators, joints))
+    if joints is None:
+        jacobian = np.array(model.platform_jacobian(actuators))
+    else:
+        jacobian = np.array(model.platform_jacobian_at(joints, position, rotation))
     jacobian[:, 3:] *= length
     return jacobian
 

@@ -280,6 +280,19 @@ class ClosedChainModel:
         joints, p, r = self._positions.of_actuators(self._check_actuators(q, 'q'), initial)
         return self._positions.platform_jacobians(joints, p, r)
 
+    def platform_jacobian_at(
+        self, joints: ArrayLike, position: ArrayLike, rotation: ArrayLike
+    ) -> Floats:
+        """Platform twist from the actuators' rates (N, 6, n_a) at closed configurations.
+
+        All joint positions (N, n_j) and the poses of the platform that belong to them, as
+        a motion holds them; nothing is solved.
+        """
+        j = self._positions.check_guess(np.array(joints, dtype=float))
+        p = samples(position, 'position', (3,), len(j))
+        r = rotations(rotation, 'rotation', len(j))
+        return self._positions.platform_jacobians(j, p.copy(), r.copy())
+
     def body_motion(self, motion: PlatformMotion) -> BodyMotion:
         """Motion of every body and its Jacobian from the actuators' rates."""
         return build_body_motion(

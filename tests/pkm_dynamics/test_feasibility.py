@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from every_model import model_of
 
 import pkm_description
 from pkm_description.errors import FeasibilityError, TrajectoryError
@@ -287,3 +288,21 @@ def test_options_that_make_no_sense_are_named(model, option, values):
     for value in values:
         with pytest.raises(TrajectoryError, match=option):
             check_feasibility(model, fourier(model, z=0.01), **{option: value})
+
+
+@pytest.mark.parametrize('robot', ['delta', 'h4', 'five_bar', 'rps_upv', 'serial_arm'])
+def test_conditioning_at_known_joints_is_that_of_the_actuators(robot):
+    """What the solved configuration gives is what forward kinematics would find again."""
+    model = model_of(robot)
+    rng = np.random.default_rng(2)
+    q = model.home_actuators + rng.uniform(-0.05, 0.05, (9, model.n_a))
+    motion = model.motion_from_actuators(q, 0 * q, 0 * q)
+    state = motion.joint_positions, motion.position, motion.rotation
+    found = model.platform_jacobian_at(*state)
+    assert found == pytest.approx(model.platform_jacobian(q), abs=1e-8)
+    step = 1e-6
+    first = step * np.eye(model.n_a)[0]
+    ahead, behind = (model.forward_kinematics(q + s * first)[0] for s in (1, -1))
+    assert found[:, :3, 0] == pytest.approx((ahead - behind) / (2 * step), abs=1e-6)
+    with pytest.raises(TrajectoryError, match='position'):
+        model.platform_jacobian_at(state[0], state[1][:2], state[2])
