@@ -3,11 +3,16 @@
 from pkm_identification.estimators.identify import identify
 from pkm_identification.estimators.problem import Problem, build_problem
 from pkm_identification.estimators.registry import estimator_options, estimators
+from pkm_identification.estimators.run import Rows, Run
+from pkm_identification.estimators.selection import Selection
 from pkm_identification.estimators.solve import Estimate
 
 __all__ = [
     'Estimate',
     'Problem',
+    'Rows',
+    'Run',
+    'Selection',
     'build_problem',
     'estimator_options',
     'estimators',

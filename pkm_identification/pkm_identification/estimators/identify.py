@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,16 @@ import pkm_description
 from pkm_description.description import digest_of
 from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Dataset
+from pkm_identification.estimators.honest import full_covariance, honest_covariance
 from pkm_identification.estimators.problem import Problem, build_problem
 from pkm_identification.estimators.registry import find_estimator, split_options
-from pkm_identification.estimators.solve import Estimate, inverse_root, sandwich
+from pkm_identification.estimators.run import Run
 from pkm_identification.feasibility import nearest_feasible
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
-from pkm_identification.signals import process
-from pkm_identification.signals.bands import BLOCK, HarmonicBand
+from pkm_identification.signals import Signals, process
+from pkm_identification.signals.bands import BLOCK
+from pkm_identification.signals.noise import Noise
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -30,19 +32,19 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
-SIGNIFICANCE = 4.0
-LAGS = 20
-REACH = 8  # rows to either side that the spectrum of the residuals is smoothed over
 PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'cvxpy')
 
 
 def identify(
-    dataset: Dataset,
+    dataset: Dataset | Sequence[Dataset],
     model: ClosedChainModel,
     estimator: str = 'wls',
     *,
     shared: bool = True,
     reduced: bool | str = True,
+    estimate: Sequence[str] | str | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    prior: IdentificationResult | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> IdentificationResult:
@@ -51,7 +53,9 @@ def identify(
     Parameters
     ----------
     dataset
-        Measured positions with efforts or currents; joints are matched by name.
+        Measured positions with efforts or currents; joints are matched by name. Several
+        recordings of one robot are processed each by itself, with its own period and noise,
+        and estimated from together.
     model
         The mechanism.
     estimator
@@ -61,6 +65,15 @@ def identify(
     reduced
         Leave parameters out that the description declares zero; a name is one of
         the description's `reduced_models`.
+    estimate
+        Names or patterns (`*.viscous`) of the base parameters to estimate; the others are
+        fixed at their nominal values.
+    fixed
+        By name or pattern: value, (value, standard deviation), or None for the nominal
+        value. The deviations enter the covariance of the result, with what they make
+        uncertain in the estimated parameters.
+    prior
+        What is known before: an earlier result, or (value, standard deviation) by name.
     progress
         Called with the phase and the fraction done; may raise to stop.
     **options
@@ -80,35 +93,39 @@ def identify(
     DatasetError
         Joints, units or values do not fit the robot.
     EstimationError
-        Unknown estimator or option, or the data do not suffice.
+        Unknown estimator, option or parameter, or the data do not suffice.
     """
     report = progress or (lambda phase, fraction: None)
     solve = find_estimator(estimator)
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
-    data = dataset.for_model(model)
-    signals = process(data, signal_options)
+    datasets = [dataset] if isinstance(dataset, Dataset) else list(dataset)
+    data = [each.for_model(model) for each in datasets]
+    signals = [process(each, signal_options) for each in data]
     report('building the regressor', 0.15)
-    problem = build_problem(signals, model, shared=shared, reduced=reduced)
+    problem = build_problem(
+        signals, model, shared=shared, reduced=reduced, estimate=estimate, fixed=fixed, prior=prior
+    )
     report('estimating', 0.5)
     try:
-        estimate = solve(problem, **own)
+        found = solve(problem, **own)
     except (TypeError, ValueError, np.linalg.LinAlgError) as error:
         raise EstimationError(f"estimator '{estimator}' with options {own}: {error}") from error
-    if not np.isfinite(estimate.values).all():
+    if not np.isfinite(found.values).all():
         raise EstimationError(f"estimator '{estimator}' found no finite solution")
-    covariance, fit = _honest_covariance(problem, estimate)
+    covariance, fit = honest_covariance(problem, found)
+    covariance = full_covariance(problem, found, covariance)
+    values = problem.expand(found.values)
     report('checking physical feasibility', 0.8)
-    feasible = nearest_feasible(
-        estimate.values, covariance, problem.base, model
-    )
-    residuals = signals.forces - _predicted(problem, estimate.values)
+    feasible = nearest_feasible(values, covariance, problem.base, model)
+    residuals = [run.signals.forces - _predicted(run, values) for run in problem.runs]
     report('done', 1.0)
     description = model.description
     names = list(problem.base.names)
+    digest = description.digest
     result = IdentificationResult(
         names=names,
-        values=estimate.values,
+        values=values,
         covariance=covariance,
         units=list(problem.base.units),
         expressions=list(problem.base.expressions),
@@ -118,39 +135,46 @@ def identify(
         parameter_names=list(model.parameter_names),
         feasible=feasible,
         joint_names=list(model.actuated_joints),
-        residuals=residuals,
-        residual_rms=np.sqrt(np.mean(problem.residuals(estimate.values) ** 2, axis=0)),
+        residuals=np.concatenate(residuals),
+        residual_rms=_residual_rms(problem, found.values),
         robot=description.name,
-        digest=description.digest,
+        digest=digest,
         path=description_path(description),
         diagnostics=plain(
             {
                 **fit,
-                'condition_number': estimate.condition_number,
-                'undetermined': [names[i] for i in estimate.undetermined],
-                'equations': problem.forces.size,
-                'recorded_description': _recorded_description(dataset, description.digest),
+                'condition_number': found.condition_number,
+                'undetermined': [problem.names[i] for i in found.undetermined],
+                'fixed': [names[i] for i in problem.selection.fixed],
+                'equations': problem.equations,
+                'recorded_description': _one_or_list(
+                    [_recorded_description(each, digest) for each in datasets]
+                ),
                 'is_physical': feasible.is_physical,
                 'violations': feasible.violations,
-                'warnings': data.stroke_warnings(model),
-                'signals': signals.diagnostics,
-                'force_noise': None
-                if signals.force_noise is None
-                else np.sqrt(np.diag(signals.force_noise.covariance)),
-                'force_noise_correlation': None
-                if signals.force_noise is None
-                else signals.force_noise.correlation,
-                'position_noise': None
-                if signals.position_noise is None
-                else np.sqrt(np.diag(signals.position_noise.covariance)),
-                **estimate.diagnostics,
+                'warnings': [text for each in data for text in each.stroke_warnings(model)],
+                'signals': _one_or_list([each.diagnostics for each in signals]),
+                **_measured_noise(signals),
+                **found.diagnostics,
             }
         ),
         provenance=plain(
             {
-                'data': {k: v for k, v in dataset.provenance.items() if k != 'metadata'},
-                'recording': dataset.provenance.get('metadata', {}),
-                'options': {'shared': shared, 'reduced': reduced, **options},
+                'data': _one_or_list(
+                    [
+                        {k: v for k, v in each.provenance.items() if k != 'metadata'}
+                        for each in datasets
+                    ]
+                ),
+                'recording': _one_or_list(
+                    [each.provenance.get('metadata', {}) for each in datasets]
+                ),
+                'options': {
+                    'shared': shared,
+                    'reduced': reduced,
+                    **_selection_options(estimate, fixed, prior),
+                    **options,
+                },
                 'versions': _versions(),
             }
         ),
@@ -158,72 +182,53 @@ def identify(
     return result.with_model(model)
 
 
-def _predicted(problem: Problem, values: Array) -> Array:
-    """Forces (n, n_a) at the samples, block by block."""
-    signals = problem.signals
-    standard = problem.base.columns @ values
-    blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
-    parts = [
-        problem.model.inverse_dynamics(signals.motion(problem.model, rows), standard)
-        for rows in blocks
-    ]
-    return np.concatenate(parts)
+def _one_or_list(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
 
 
-def _honest_covariance(problem: Problem, estimate: Estimate) -> tuple[Array, dict[str, Any]]:
-    """Compare the residuals with their expected noise; widen where they are larger."""
-    residuals = problem.residuals(estimate.values)
-    whitened = np.einsum('kab,kb->ka', inverse_root(estimate.row_covariance), residuals)
-    freedom = max(problem.degrees_of_freedom, 1)
-    ratio = float(np.sum(whitened**2) / freedom)
-    expected = np.einsum('kaa->ka', estimate.row_covariance)
-    periodic = isinstance(problem.signals.band, HarmonicBand)
-    correlated = 1.0 if periodic else _correlation_time(whitened)
-    covariance, rests_on = estimate.covariance * correlated, 'noise'
-    if ratio > 1 + SIGNIFICANCE * np.sqrt(2 / freedom):
-        rests_on = 'noise scaled to the residuals'
-        covariance = covariance * ratio
-        if periodic and estimate.weights is not None and estimate.bread is not None:
-            rests_on = 'residuals by frequency'
-            covariance = sandwich(
-                problem,
-                estimate.weights,
-                estimate.bread,
-                _residual_spectrum(residuals * np.sqrt(residuals.size / freedom)),
-                estimate.undetermined,
-            )
-    known = np.isfinite(np.diag(estimate.covariance)) & (np.diag(estimate.covariance) > 0)
-    widened = np.diag(covariance)[known] / np.diag(estimate.covariance)[known]
-    return covariance, {
-        'residual_variance_ratio': ratio,
-        'residual_variance_ratio_per_axis': np.mean(residuals**2 / expected, axis=0),
-        'residual_correlation_time': correlated,
-        'covariance_scale': float(np.median(widened)) if known.any() else 1.0,
-        'covariance_rests_on': rests_on,
-        'noise_from': 'spread over periods' if problem.covariance is not None else 'residuals',
+def _selection_options(
+    estimate: Sequence[str] | str | None,
+    fixed: Mapping[str, Any] | None,
+    prior: IdentificationResult | Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Return the options that were given, as a file can say them."""
+    given: dict[str, Any] = {'estimate': estimate, 'fixed': fixed, 'prior': prior}
+    if isinstance(prior, IdentificationResult):
+        given['prior'] = {'estimator': prior.estimator, 'file': prior.file, **prior.provenance}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _residual_rms(problem: Problem, values: Array) -> Array:
+    """Root mean square (n_a,) of the residuals of the rows of all runs."""
+    power = sum(np.sum(run.compact.residuals(values) ** 2, axis=0) for run in problem.runs)
+    return np.sqrt(power / sum(run.count for run in problem.runs))
+
+
+def _measured_noise(signals: Sequence[Signals]) -> dict[str, Any]:
+    """Standard deviations and correlation of the noise that the periods show."""
+
+    def deviations(noise: Noise | None) -> Array | None:
+        return None if noise is None else np.sqrt(np.diag(noise.covariance))
+
+    force = [each.force_noise for each in signals]
+    return {
+        'force_noise': _one_or_list([deviations(noise) for noise in force]),
+        'force_noise_correlation': _one_or_list(
+            [None if noise is None else noise.correlation for noise in force]
+        ),
+        'position_noise': _one_or_list([deviations(each.position_noise) for each in signals]),
     }
 
 
-def _residual_spectrum(residuals: Array) -> Array:
-    """Covariance (m, n_a, n_a) of residual rows, smoothed over neighbouring harmonics."""
-    outer = np.einsum('ka,kb->kab', residuals, residuals)
-    total = np.concatenate([np.zeros((1, *outer.shape[1:])), np.cumsum(outer, axis=0)])
-    rows = np.arange(len(outer))
-    low, high = np.maximum(rows - REACH, 0), np.minimum(rows + REACH + 1, len(outer))
-    return (total[high] - total[low]) / (high - low)[:, None, None]
-
-
-def _correlation_time(whitened: Array) -> float:
-    """Rows that carry the information of one: 1 + 2 sum of the autocorrelation, at least 1."""
-    centred = whitened - whitened.mean(axis=0)
-    power = np.sum(centred**2)
-    total = 1.0
-    for lag in range(1, min(LAGS, len(centred) - 1) + 1):
-        correlation = float(np.sum(centred[lag:] * centred[:-lag]) / max(power, 1e-300))
-        if correlation <= 2 / np.sqrt(centred.size):
-            break
-        total += 2 * correlation
-    return total
+def _predicted(run: Run, values: Array) -> Array:
+    """Forces (n, n_a) at the samples, block by block."""
+    signals = run.signals
+    standard = run.base.columns @ values
+    blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
+    parts = [
+        run.model.inverse_dynamics(signals.motion(run.model, rows), standard) for rows in blocks
+    ]
+    return np.concatenate(parts)
 
 
 def _recorded_description(dataset: Dataset, digest: str) -> str:

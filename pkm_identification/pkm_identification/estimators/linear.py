@@ -13,17 +13,26 @@ from pkm_identification.estimators.solve import (
     weighted_least_squares,
 )
 
+PASSES = 2
+FIRST_GUESS = 0.1  # noise over force, of a run among others whose noise is known
+
 
 def ls(problem: Problem) -> Estimate:
     """Ordinary least squares: every axis and row counts the same.
 
-    The covariance still follows the measured noise (sandwich form).
+    The covariance still follows the measured noise (sandwich form). A prior counts with
+    the noise averaged over axes and rows.
     """
-    identity = np.eye(problem.forces.shape[1])
-    if problem.covariance is not None:
-        return weighted_least_squares(problem, identity, problem.covariance)
-    first = weighted_least_squares(problem, identity, _unit_noise(problem))
-    return weighted_least_squares(problem, identity, residual_covariance(problem, first.values))
+    identity = np.eye(problem.axes)
+    noise = noise_of_rows(problem, whiten=False)
+    scale = 1.0
+    if len(problem.prior_target):  # its unit noise fixes what "the same" means
+        power = sum(
+            run.count * np.mean(np.trace(each, axis1=-2, axis2=-1))
+            for run, each in zip(problem.runs, noise, strict=True)
+        )
+        scale = float(np.sqrt(problem.equations / power))
+    return weighted_least_squares(problem, [identity * scale] * len(problem.runs), noise)
 
 
 def wls(problem: Problem) -> Estimate:
@@ -32,30 +41,49 @@ def wls(problem: Problem) -> Estimate:
     Correlation between axes is not used for the estimate, but enters its covariance.
     """
     noise = noise_of_rows(problem)
-    variance = np.einsum('kaa->ka', noise)
-    weights = np.zeros_like(noise)
-    np.einsum('kaa->ka', weights)[:] = 1 / np.sqrt(variance)
+    weights = []
+    for covariance in noise:
+        variance = np.diagonal(covariance, axis1=-2, axis2=-1)
+        weights.append(np.eye(problem.axes) / np.sqrt(variance)[..., None])
     return weighted_least_squares(problem, weights, noise)
 
 
 def gauss_markov(problem: Problem) -> Estimate:
     """Best linear unbiased estimate: whitening by the full noise covariance, then QR."""
     noise = noise_of_rows(problem)
-    return weighted_least_squares(problem, inverse_root(noise), noise)
+    return weighted_least_squares(problem, [inverse_root(each) for each in noise], noise)
 
 
-def noise_of_rows(problem: Problem) -> Array:
-    """Noise covariance of the rows: from the spread, else from residuals (two passes)."""
-    if problem.covariance is not None:
-        return problem.covariance
-    identity = np.eye(problem.forces.shape[1])
-    estimate = weighted_least_squares(problem, identity, _unit_noise(problem))
-    for _ in range(2):
-        noise = residual_covariance(problem, estimate.values)
-        estimate = weighted_least_squares(problem, inverse_root(noise), noise)
-    return residual_covariance(problem, estimate.values)
+def noise_of_rows(problem: Problem, whiten: bool = True) -> tuple[Array, ...]:
+    """Noise covariance of the rows, one array a run.
 
+    (m, n_a, n_a) from the spread over periods; (n_a, n_a), the same for all rows, from the
+    residuals where there is no spread.
 
-def _unit_noise(problem: Problem) -> Array:
-    rows, axes = problem.forces.shape
-    return np.broadcast_to(np.eye(axes), (rows, axes, axes))
+    Parameters
+    ----------
+    problem
+        Any.
+    whiten
+        Take the residuals from a weighted fit (two passes), else from ordinary least squares.
+    """
+    if all(run.covariance is not None for run in problem.runs):
+        return tuple(run.covariance for run in problem.runs if run.covariance is not None)
+    identity = np.eye(problem.axes)
+    several = len(problem.runs) > 1
+    noise = [
+        run.covariance
+        if run.covariance is not None
+        else np.diag(FIRST_GUESS * np.maximum(run.force_size, 1e-12)) ** 2 if several else identity
+        for run in problem.runs
+    ]  # fmt: skip
+    for _ in range(1 + PASSES if whiten else 1):
+        weights = [inverse_root(each) if whiten else identity for each in noise]
+        estimate = weighted_least_squares(problem.without_prior(), weights, noise)
+        noise = [
+            run.covariance
+            if run.covariance is not None
+            else residual_covariance(problem, run, estimate.values)
+            for run in problem.runs
+        ]
+    return tuple(noise)

@@ -23,6 +23,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'irls': irls,
     'iv': iv,
 }
+COMMON_OPTIONS = ('shared', 'reduced', 'estimate', 'fixed', 'prior')
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))
 
 
@@ -56,7 +57,7 @@ def split_options(
     own = estimator_options(estimator)
     for name in options:
         if name not in own and name not in SIGNAL_OPTIONS:
-            valid = ', '.join([*own, *SIGNAL_OPTIONS, 'shared', 'reduced'])
+            valid = ', '.join([*own, *SIGNAL_OPTIONS, *COMMON_OPTIONS])
             raise EstimationError(
                 f"unknown option '{name}' of estimator '{estimator}'; valid are {valid}"
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_identification.estimators.problem import Problem
+from pkm_identification.estimators.run import Rows, Run
 
 Array = NDArray[np.float64]
+PerRun = Sequence[Array]
 
 RANK_TOLERANCE = 1e-9
 NEGLIGIBLE = 1e-9  # a parameter that makes a smaller share of the forces is not shown by them
@@ -19,34 +21,43 @@ NEGLIGIBLE = 1e-9  # a parameter that makes a smaller share of the forces is not
 
 @dataclass(frozen=True)
 class Estimate:
-    """What an estimator hands back.
+    """What an estimator hands back, of the free parameters.
 
     Attributes
     ----------
     values
-        Parameters (r,).
+        Parameters (f,).
     covariance
-        (r, r); infinite on the diagonal for what the data do not determine.
-    row_covariance
-        Noise (m, n_a, n_a) of the rows that the covariance rests on.
+        (f, f); infinite on the diagonal for what the data do not determine.
     undetermined
         Indices of the parameters that stay at their nominal value.
     condition_number
         Of the weighted, column-scaled regressor.
+    noise
+        Noise that the covariance rests on, one array a run: (m, n_a, n_a), or (n_a, n_a)
+        where it is the same for all rows. None: that of the problem, else of the residuals.
     weights, bread
-        Weights L (m, n_a, n_a) of the rows and (Psi^T L^T L Psi)^-1, where the estimate is
-        weighted least squares: `sandwich` then gives its covariance for any noise.
+        Weights L, one array a run as `noise`, and (Psi^T L^T L Psi + B^T B)^-1, where the
+        estimate is weighted least squares: `sandwich` then gives its covariance for any noise.
+    sensitivity
+        Change (f, g) of the values with the fixed parameters; None: that of weighted
+        least squares with the weights, else with the inverse noise.
+    covariance_rests_on
+        What the covariance rests on, where it is final: it is then not compared with the
+        residuals nor widened.
     diagnostics
         Of the estimator itself.
     """
 
     values: Array
     covariance: Array
-    row_covariance: Array
-    undetermined: NDArray[np.int64]
-    condition_number: float
-    weights: Array | None = None
+    undetermined: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    condition_number: float = float('nan')
+    noise: tuple[Array, ...] | None = None
+    weights: tuple[Array, ...] | None = None
     bread: Array | None = None
+    sensitivity: Array | None = None
+    covariance_rests_on: str = ''
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -55,32 +66,63 @@ def inverse_root(covariance: Array) -> Array:
     return np.linalg.inv(np.linalg.cholesky(covariance))
 
 
-def weighted_least_squares(problem: Problem, weights: Array, noise: Array) -> Estimate:
-    """Minimise sum |L_k (Gamma_k - Psi_k p)|^2.
+def rows_for(run: Run, *matrices: Array) -> Rows:
+    """Rows that these weights and noises apply to: the few compact ones where all are constant."""
+    return run.compact if all(matrix.ndim == 2 for matrix in matrices) else run.rows
+
+
+def whitened_rows(problem: Problem, noise: PerRun) -> tuple[Array, Array]:
+    """Return rows (k, f) and target (k,) with unit noise: all runs and the prior.
 
     Parameters
     ----------
     problem
-        Psi (m, n_a, r), Gamma (m, n_a).
-    weights
-        L (m, n_a, n_a) or one for all rows (n_a, n_a).
+        Any; long runs enter by their factor.
     noise
-        Covariance (m, n_a, n_a) of the rows. The covariance of the estimate is
-        H (sum Psi^T L^T L noise L^T L Psi) H with H = (Psi^T L^T L Psi)^-1: right also
-        where the weights are not the inverse of the noise.
+        Covariance of the rows, one array a run (see `linear.noise_of_rows`).
+    """
+    designs, targets = [problem.prior_rows], [problem.prior_target]
+    for run, covariance in zip(problem.runs, noise, strict=True):
+        root, rows = inverse_root(covariance), rows_for(run, covariance)
+        designs.append((root @ rows.regressor).reshape(-1, problem.size))
+        targets.append((root @ rows.forces[..., None]).ravel())
+    return np.concatenate(designs), np.concatenate(targets)
+
+
+def weighted_least_squares(problem: Problem, weights: PerRun, noise: PerRun) -> Estimate:
+    """Minimise sum |L_k (Gamma_k - Psi_k p)|^2 + |B p - b|^2 with the prior's B and b.
+
+    Parameters
+    ----------
+    problem
+        Psi (m, n_a, f), Gamma (m, n_a) in each run.
+    weights
+        L, one array a run: (m, n_a, n_a), or (n_a, n_a) for all rows.
+    noise
+        Covariance of the rows, in the same form. The covariance of the estimate is
+        H (sum Psi^T L^T L noise L^T L Psi + B^T B) H with
+        H = (Psi^T L^T L Psi + B^T B)^-1: right also where the weights are not the inverse
+        of the noise.
 
     Returns
     -------
     Estimate
         Directions that the data do not determine keep their nominal value.
     """
-    root = np.broadcast_to(weights, noise.shape)
-    design = (root @ problem.regressor).reshape(-1, problem.size)
-    target = np.einsum('kab,kb->ka', root, problem.residuals(problem.nominal)).ravel()
-    norm = np.linalg.norm(design, axis=0)
-    forces = np.linalg.norm(root @ problem.forces[..., None])
-    shown = norm * _sizes(problem.nominal) > NEGLIGIBLE * forces
+    prior = problem.prior_rows
+    designs, targets, force_power = [], [], 0.0
+    for run, weight, covariance in zip(problem.runs, weights, noise, strict=True):
+        rows = rows_for(run, weight, covariance)
+        designs.append((weight @ rows.regressor).reshape(-1, problem.size))
+        targets.append((weight @ rows.residuals(problem.nominal)[..., None]).ravel())
+        force_power += float(np.sum((weight @ rows.forces[..., None]) ** 2))
+    norm = np.sqrt(sum(np.sum(design**2, axis=0) for design in designs))
+    shown = norm * _sizes(problem.nominal) > NEGLIGIBLE * np.sqrt(force_power)
+    shown |= np.abs(prior).max(axis=0, initial=0.0) > 0
+    norm = np.hypot(norm, np.linalg.norm(prior, axis=0))
     scale = np.where(shown, norm, 1.0)
+    design = np.concatenate([*designs, prior])
+    target = np.concatenate([*targets, problem.prior_target - prior @ problem.nominal])
     stacked = np.column_stack([design * (shown / scale), target])
     triangle = np.asarray(np.linalg.qr(stacked, mode='r'))
     left, singular, right = np.linalg.svd(triangle[: problem.size, : problem.size])
@@ -92,22 +134,28 @@ def weighted_least_squares(problem: Problem, weights: Array, noise: Array) -> Es
     undetermined = np.flatnonzero(hidden > 1e-6)
     return Estimate(
         values=problem.nominal + step / scale,
-        covariance=sandwich(problem, root, bread, noise, undetermined),
-        row_covariance=noise,
+        covariance=sandwich(problem, weights, bread, noise, undetermined),
         undetermined=undetermined,
         condition_number=float(singular[0] / max(singular[-1], 1e-300)),
-        weights=root,
+        noise=tuple(noise),
+        weights=tuple(weights),
         bread=bread,
     )
 
 
 def sandwich(
-    problem: Problem, weights: Array, bread: Array, noise: Array, undetermined: NDArray[np.int64]
+    problem: Problem,
+    weights: PerRun,
+    bread: Array,
+    noise: PerRun,
+    undetermined: NDArray[np.int64],
 ) -> Array:
-    """Covariance (r, r) of weighted least squares for rows with this noise (m, n_a, n_a)."""
-    rows = weights @ problem.regressor
-    weighted_noise = weights @ noise @ np.swapaxes(weights, -1, -2)
-    meat = np.einsum('kar,kas->rs', rows, weighted_noise @ rows, optimize=True)
+    """Covariance (f, f) of weighted least squares for rows with this noise."""
+    meat = problem.prior_rows.T @ problem.prior_rows
+    for run, weight, covariance in zip(problem.runs, weights, noise, strict=True):
+        rows = weight @ rows_for(run, weight, covariance).regressor
+        weighted = weight @ covariance @ np.swapaxes(weight, -1, -2) @ rows
+        meat = meat + rows.reshape(-1, problem.size).T @ weighted.reshape(-1, problem.size)
     covariance = bread @ meat @ bread
     covariance = (covariance + covariance.T) / 2
     covariance[undetermined] = 0.0
@@ -123,11 +171,10 @@ def _sizes(nominal: Array) -> Array:
     return np.where(size > 0, size, typical)
 
 
-def residual_covariance(problem: Problem, values: Array) -> Array:
-    """Covariance (m, n_a, n_a), the same for all rows, from the residuals of a solution."""
-    residuals = problem.residuals(values)
-    share = max(len(residuals) - problem.size / residuals.shape[1], 1.0)
-    covariance = residuals.T @ residuals / share
-    floor = (1e-9 * np.maximum(problem.forces.std(axis=0), 1e-12)) ** 2
-    covariance = covariance + np.diag(np.maximum(floor, 1e-300))
-    return np.broadcast_to(covariance, (len(residuals), *covariance.shape))
+def residual_covariance(problem: Problem, run: Run, values: Array) -> Array:
+    """Covariance (n_a, n_a), the same for all rows of a run, from the residuals of a solution."""
+    residuals = run.compact.residuals(values)
+    used = problem.size * run.count / problem.equations  # the runs share the parameters
+    covariance = residuals.T @ residuals / max(run.count - used, 1.0)
+    floor = (1e-9 * np.maximum(run.force_size, 1e-12)) ** 2
+    return covariance + np.diag(np.maximum(floor, 1e-300))

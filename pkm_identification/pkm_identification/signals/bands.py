@@ -6,7 +6,7 @@ by content that only one of the two still has (parallel filtering [P]).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,7 +18,8 @@ Array = NDArray[np.float64]
 
 BLOCK = 5000
 SAMPLES_A_HARMONIC = 16
-REACH = 4.0  # of 1 / cutoff: how far a zero-phase filter looks to either side
+REACH = 4.0  # of 1 / cutoff: how far a zero-phase filter is continued beyond the ends
+MARGIN = 10.0  # of 1 / cutoff: beyond it a sample does not change a filtered one (1e-10)
 
 
 class Band(Protocol):
@@ -27,6 +28,10 @@ class Band(Protocol):
     @property
     def frequencies(self) -> Array:
         """Frequency of each row [Hz] (m,); zeros where rows are in time."""
+        ...
+
+    def row_count(self, count: int) -> int:
+        """Return the number of rows of so many samples."""
         ...
 
     def rows(self, samples: Array) -> Array:
@@ -62,6 +67,10 @@ class HarmonicBand:
     def indices(self) -> NDArray[np.int64]:
         """Harmonic of each row."""
         return (np.arange(2 * self.harmonics + 1) + 1) // 2
+
+    def row_count(self, count: int) -> int:
+        """Return the number of rows."""
+        return 2 * self.harmonics + 1
 
     def rows(self, samples: Array) -> Array:
         """Turn one period (n, ...) into rows (2K + 1, ...)."""
@@ -120,20 +129,33 @@ class FilterBand:
 
     def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
         """Rows of a function, in overlapping blocks so that memory does not grow with them."""
+        parts = [
+            self.smooth(function(samples))[inside] for samples, inside in self.stretches(count)
+        ]
+        return np.concatenate(parts)
+
+    def stretches(self, count: int) -> Iterator[tuple[slice, slice]]:
+        """Yield samples to filter, and which of the filtered ones are rows."""
         block = max(BLOCK, 10 * self.reach)
         block -= block % self.step
-        parts = []
         for begin in range(self.trim, count - self.trim, block):
             end = min(begin + block, count - self.trim)
-            low, high = max(0, begin - self.reach), min(count, end + self.reach)
-            filtered = self.smooth(function(slice(low, high)))
-            parts.append(filtered[begin - low : end - low : self.step])
-        return np.concatenate(parts)
+            low, high = max(0, begin - self.margin), min(count, end + self.margin)
+            yield slice(low, high), slice(begin - low, end - low, self.step)
+
+    def row_count(self, count: int) -> int:
+        """Return the number of rows of so many samples."""
+        return len(range(self.trim, count - self.trim, self.step))
 
     @property
     def reach(self) -> int:
-        """Samples to either side that matter for one filtered sample."""
+        """Samples that the record is continued by at either end."""
         return int(np.ceil(REACH * self.rate / self.cutoff))
+
+    @property
+    def margin(self) -> int:
+        """Samples to either side that matter for one filtered sample."""
+        return int(np.ceil(MARGIN * self.rate / self.cutoff))
 
     def smooth(self, samples: Array) -> Array:
         """Return the filtered samples (n, ...)."""

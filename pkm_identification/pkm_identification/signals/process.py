@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Dataset
 from pkm_identification.signals import filtering, fourier
-from pkm_identification.signals.bands import Band, HarmonicBand
+from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
 from pkm_identification.signals.noise import Noise, noise_from_spread
 from pkm_identification.signals.periods import Folded, find_period, fold, settling_periods
 
@@ -119,6 +119,37 @@ class Signals:
         return model.motion_from_actuators(
             self.positions[rows], self.velocities[rows], self.accelerations[rows]
         )
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the samples are read block by block, as they are too many for memory."""
+        return False
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows that the band makes of the samples."""
+        return self.band.row_count(len(self))
+
+    def row_blocks(
+        self, function: Callable[[Signals, slice], Array]
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield rows of a function of the motion, and of the forces, block by block.
+
+        Parameters
+        ----------
+        function
+            Gives (k, n_a, ...) for some samples of signals, for example a regressor.
+        """
+        band = self.band
+        if not isinstance(band, FilterBand):
+            yield (
+                band.evaluate(lambda samples: function(self, samples), len(self)),
+                band.rows(self.forces),
+            )
+            return
+        for samples, inside in band.stretches(len(self)):
+            rows = band.smooth(function(self, samples))[inside]
+            yield rows, band.smooth(self.forces[samples])[inside]
 
     def with_periods(self, chosen: NDArray[np.bool_]) -> Signals:
         """Return the same signals from some of the periods (P,) only, with the same harmonics.

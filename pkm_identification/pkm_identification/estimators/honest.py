@@ -1,0 +1,234 @@
+"""Covariances that tell the truth: compared with the residuals, and with fixed parameters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.estimators.problem import Problem
+from pkm_identification.estimators.run import Run
+from pkm_identification.estimators.solve import (
+    Estimate,
+    inverse_root,
+    residual_covariance,
+    rows_for,
+    sandwich,
+)
+
+Array = NDArray[np.float64]
+
+SIGNIFICANCE = 4.0
+LAGS = 20
+REACH = 8  # rows to either side that the spectrum of the residuals is smoothed over
+
+
+def with_noise(problem: Problem, estimate: Estimate) -> Estimate:
+    """Give an estimate the noise of the rows, where it does not name it."""
+    if estimate.noise is not None:
+        return estimate
+    noise = tuple(
+        residual_covariance(problem, run, estimate.values)
+        if run.covariance is None
+        else run.covariance
+        for run in problem.runs
+    )
+    return replace(estimate, noise=noise)
+
+
+def honest_covariance(problem: Problem, estimate: Estimate) -> tuple[Array, dict[str, Any]]:
+    """Compare the residuals with their expected noise; widen where they are larger.
+
+    Returns
+    -------
+    covariance, diagnostics
+        (f, f) of the free parameters.
+    """
+    estimate = with_noise(problem, estimate)
+    assert estimate.noise is not None
+    freedom = _freedom(problem, estimate)
+    fits = [
+        _fit(run, estimate, noise, max(freedom * run.count * run.axes / problem.equations, 1.0))
+        for run, noise in zip(problem.runs, estimate.noise, strict=True)
+    ]
+    sizes = np.array([run.count for run in problem.runs], dtype=float)
+    share = sizes / sizes.sum()
+    significant = [fit['significant'] for fit in fits]
+    covariance, rests_on = estimate.covariance, 'noise'
+    spectral = estimate.weights is not None and estimate.bread is not None
+    if estimate.covariance_rests_on:
+        rests_on = estimate.covariance_rests_on
+    else:
+        if any(significant):
+            rests_on = 'noise scaled to the residuals'
+            if spectral and any(run.is_periodic for run in problem.runs):
+                rests_on = 'residuals by frequency'
+        if spectral and (any(significant) or any(fit['correlated'] > 1 for fit in fits)):
+            assert estimate.weights is not None and estimate.bread is not None
+            covariance = sandwich(
+                problem,
+                estimate.weights,
+                estimate.bread,
+                [
+                    _widened(run, estimate.values, noise, fit)
+                    for run, noise, fit in zip(problem.runs, estimate.noise, fits, strict=True)
+                ],
+                estimate.undetermined,
+            )
+        else:
+            factors = [
+                fit['correlated'] * (fit['ratio'] if fit['significant'] else 1.0) for fit in fits
+            ]
+            covariance = covariance * float(np.dot(share, factors))
+    variance = np.diag(estimate.covariance)
+    known = np.isfinite(variance) & (variance > 0)
+    widened = np.diag(covariance)[known] / variance[known]
+    overall = {
+        'residual_variance_ratio': float(np.dot(share, [fit['ratio'] for fit in fits])),
+        'residual_variance_ratio_per_axis': share @ np.array([fit['per_axis'] for fit in fits]),
+        'residual_correlation_time': float(np.dot(share, [fit['correlated'] for fit in fits])),
+        'covariance_scale': float(np.median(widened)) if known.any() else 1.0,
+        'covariance_rests_on': rests_on,
+        'noise_from': ' and '.join(sorted({_noise_source(run) for run in problem.runs})),
+    }
+    if len(problem.runs) > 1:
+        overall['runs'] = [
+            {
+                'rows': run.count,
+                'residual_variance_ratio': fit['ratio'],
+                'residual_variance_ratio_per_axis': fit['per_axis'],
+                'residual_correlation_time': fit['correlated'],
+                'noise_from': _noise_source(run),
+            }
+            for run, fit in zip(problem.runs, fits, strict=True)
+        ]
+    return covariance, overall
+
+
+def full_covariance(problem: Problem, estimate: Estimate, covariance: Array) -> Array:
+    """Covariance (r, r) of all base parameters, with the uncertainty of the fixed ones.
+
+    With S = d p_free / d p_fixed and F the covariance of the fixed parameters:
+    [[C + S F S^T, S F], [F S^T, F]].
+    """
+    selection = problem.selection
+    free, fixed = selection.free, selection.fixed
+    if not fixed.size:
+        return covariance
+    full = np.zeros((selection.size, selection.size))
+    spread = selection.covariance
+    open_ends = ~np.isfinite(np.diag(covariance))
+    change = sensitivity(problem, estimate)
+    change[open_ends] = 0.0  # undetermined parameters stay at their nominal values
+    cross = change @ spread
+    full[np.ix_(free, free)] = covariance + cross @ change.T
+    full[np.ix_(free, fixed)] = cross
+    full[np.ix_(fixed, free)] = cross.T
+    full[np.ix_(fixed, fixed)] = spread
+    return full
+
+
+def sensitivity(problem: Problem, estimate: Estimate) -> Array:
+    """Change (f, g) of the free parameters with the fixed ones.
+
+    -(Psi^T W Psi + B^T B)^-1 (Psi^T W Psi_fixed + B^T B_fixed) with the weights W of the
+    estimate, else with the inverse noise.
+    """
+    if estimate.sensitivity is not None:
+        return np.array(estimate.sensitivity, dtype=float)
+    weights, bread = estimate.weights, estimate.bread
+    if weights is None:
+        noise = estimate.noise or noise_of_rows(problem)
+        weights = tuple(inverse_root(each) for each in noise)
+        bread = None
+    prior = problem.prior_rows
+    mixed = prior.T @ problem.prior_fixed
+    square = prior.T @ prior
+    for run, weight in zip(problem.runs, weights, strict=True):
+        rows = rows_for(run, weight)
+        own = (weight @ rows.regressor).reshape(-1, problem.size)
+        held = (weight @ rows.fixed).reshape(len(own), -1)
+        mixed = mixed + own.T @ held
+        square = square + own.T @ own
+    if bread is None:
+        scale = np.sqrt(np.maximum(np.diag(square), 1e-300))
+        inverse = np.linalg.pinv(square / np.outer(scale, scale), rcond=1e-14, hermitian=True)
+        bread = inverse / np.outer(scale, scale)
+    return -bread @ mixed
+
+
+def _noise_source(run: Run) -> str:
+    return 'residuals' if run.covariance is None else 'spread over periods'
+
+
+def _freedom(problem: Problem, estimate: Estimate) -> float:
+    """Equations less what the estimate takes of them; the prior's share is not taken."""
+    taken = float(problem.size)
+    if estimate.bread is not None and len(problem.prior_target):
+        taken -= float(np.trace(problem.prior_rows @ estimate.bread @ problem.prior_rows.T))
+    return max(problem.equations - max(taken, 0.0), 1.0)
+
+
+def _fit(run: Run, estimate: Estimate, noise: Array, freedom: float) -> dict[str, Any]:
+    """Figures of the residuals of one run against its noise."""
+    rows = rows_for(run, noise)
+    residuals = rows.residuals(estimate.values)
+    root = inverse_root(noise)
+    ratio = float(np.sum((root @ residuals[..., None]) ** 2) / freedom)
+    expected = np.diagonal(noise, axis1=-2, axis2=-1)
+    correlated = 1.0
+    if not run.is_periodic:
+        whole = np.broadcast_to(root, (1, *root.shape[-2:])) if root.ndim == 2 else root
+        pieces = [piece.residuals(estimate.values) for piece in run.sample]
+        correlated = correlation_time(
+            [(whole @ piece[..., None])[..., 0] for piece in pieces]
+        )
+    return {
+        'ratio': ratio,
+        'significant': ratio > 1 + SIGNIFICANCE * np.sqrt(2 / freedom),
+        'per_axis': np.sum(residuals**2 / expected, axis=0) / run.count,
+        'correlated': correlated,
+        'freedom': freedom,
+    }
+
+
+def _widened(run: Run, values: Array, noise: Array, fit: dict[str, Any]) -> Array:
+    """Noise that explains the residuals of one run."""
+    if run.is_periodic and fit['significant']:
+        residuals = run.residuals(values)
+        return residual_spectrum(residuals * np.sqrt(residuals.size / fit['freedom']))
+    return noise * (fit['correlated'] * (fit['ratio'] if fit['significant'] else 1.0))
+
+
+def residual_spectrum(residuals: Array) -> Array:
+    """Covariance (m, n_a, n_a) of residual rows, smoothed over neighbouring harmonics."""
+    outer = np.einsum('ka,kb->kab', residuals, residuals)
+    total = np.concatenate([np.zeros((1, *outer.shape[1:])), np.cumsum(outer, axis=0)])
+    rows = np.arange(len(outer))
+    low, high = np.maximum(rows - REACH, 0), np.minimum(rows + REACH + 1, len(outer))
+    return (total[high] - total[low]) / (high - low)[:, None, None]
+
+
+def correlation_time(pieces: list[Array]) -> float:
+    """Rows that carry the information of one: 1 + 2 sum of the autocorrelation, at least 1.
+
+    Parameters
+    ----------
+    pieces
+        Whitened residuals of stretches of consecutive rows.
+    """
+    mean = np.concatenate(pieces).mean(axis=0)
+    centred = [piece - mean for piece in pieces]
+    power = sum(float(np.sum(piece**2)) for piece in centred)
+    size = sum(piece.size for piece in centred)
+    total = 1.0
+    for lag in range(1, min(LAGS, max(len(piece) for piece in centred) - 1) + 1):
+        product = sum(float(np.sum(piece[lag:] * piece[:-lag])) for piece in centred)
+        correlation = product / max(power, 1e-300)
+        if correlation <= 2 / np.sqrt(size):
+            break
+        total += 2 * correlation
+    return total

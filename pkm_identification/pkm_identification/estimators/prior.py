@@ -1,0 +1,88 @@
+"""What is known before: rows that a least-squares problem takes beside those of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError
+from pkm_identification.estimators.selection import (
+    Selection,
+    matching_names,
+    value_and_deviation,
+)
+from pkm_identification.result import IdentificationResult
+
+Array = NDArray[np.float64]
+
+SMALLEST = 1e-14  # share of the largest eigenvalue below which a correlation is singular
+
+
+def prior_information(
+    prior: IdentificationResult | Mapping[str, Any] | None,
+    names: Sequence[str],
+    selection: Selection,
+) -> tuple[Array, Array]:
+    """Whiten a prior: rows B (k, r) and target b (k,) with B p = b + unit noise.
+
+    Parameters
+    ----------
+    prior
+        An earlier result, of which every parameter with a variance that is finite and not
+        zero counts (with the correlation), or (value, standard deviation) by name or
+        pattern.
+    names
+        Base parameters (r,).
+    selection
+        Parameters that are fixed have no prior.
+
+    Raises
+    ------
+    EstimationError
+        A name is unknown or fixed, a standard deviation is zero, or the earlier result
+        has other parameters.
+    """
+    if prior is None:
+        return np.zeros((0, len(names))), np.zeros(0)
+    if isinstance(prior, IdentificationResult):
+        return _from_result(prior, names)
+    if not isinstance(prior, Mapping):
+        raise EstimationError(
+            'prior must be an IdentificationResult or {name: (value, standard deviation)}, '
+            f'not {type(prior).__name__}'
+        )
+    rows, target = [], []
+    for name, given in prior.items():
+        value, deviation = value_and_deviation(name, given)
+        if deviation <= 0:
+            raise EstimationError(
+                f"prior of '{name}' needs a standard deviation above zero; use fixed= for "
+                'what is known exactly'
+            )
+        for i in matching_names(name, names, 'prior'):
+            if i in selection.fixed:
+                raise EstimationError(f"parameter '{names[i]}' is fixed and has a prior; give one")
+            rows.append(np.eye(len(names))[i] / deviation)
+            target.append(value / deviation)
+    return np.array(rows).reshape(-1, len(names)), np.array(target)
+
+
+def _from_result(prior: IdentificationResult, names: Sequence[str]) -> tuple[Array, Array]:
+    if list(prior.names) != list(names):
+        odd = sorted(set(prior.names) ^ set(names)) or ['the order']
+        raise EstimationError(
+            f"the prior of estimator '{prior.estimator}' has other base parameters than this "
+            f'problem (differs in {", ".join(odd[:3])}); use the same shared= and reduced='
+        )
+    variance = np.diag(prior.covariance)
+    known = np.flatnonzero(np.isfinite(variance) & (variance > 0))
+    deviation = np.sqrt(variance[known])
+    correlation = prior.covariance[np.ix_(known, known)] / np.outer(deviation, deviation)
+    spread, axes = np.linalg.eigh(correlation)
+    floor = SMALLEST * max(float(spread[-1]), 1.0) if spread.size else 1.0
+    rows = np.zeros((len(known), len(names)))
+    rows[:, known] = (axes / np.sqrt(np.maximum(spread, floor))).T / deviation
+    return rows, rows @ prior.values

@@ -1,0 +1,238 @@
+"""The rows of one dataset: in memory where they are few, block by block, or folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError
+from pkm_identification.estimators.selection import Selection
+from pkm_identification.signals import Signals
+from pkm_identification.signals.bands import HarmonicBand
+
+Array = NDArray[np.float64]
+
+IN_MEMORY = 2**27  # numbers in the rows of a regressor
+SAMPLE_ROWS = 20000  # rows that are kept of a long run to see how its residuals follow each other
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Gamma = Psi p + eta for some rows.
+
+    Attributes
+    ----------
+    regressor
+        Psi (m, n_a, f) of the free parameters.
+    forces
+        Gamma (m, n_a) [N, N m], less the part of the fixed parameters.
+    fixed
+        Regressor (m, n_a, g) of the fixed parameters.
+    """
+
+    regressor: Array
+    forces: Array
+    fixed: Array
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.forces)
+
+    def residuals(self, values: Array) -> Array:
+        """Return Gamma - Psi p (m, n_a)."""
+        return self.forces - self.regressor @ values
+
+
+@dataclass(frozen=True)
+class Run:
+    """One dataset of a problem.
+
+    Attributes
+    ----------
+    signals
+        Motion and forces.
+    base, model
+        Base parameters and mechanism.
+    selection
+        Free and fixed parameters.
+    covariance
+        Noise (m, n_a, n_a) of the rows, from the spread over periods; None where it is
+        unknown and the same for all rows.
+    """
+
+    signals: Signals
+    base: Any
+    model: Any
+    selection: Selection
+    covariance: Array | None = None
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether the rows are Fourier coefficients (else they are in time)."""
+        return isinstance(self.signals.band, HarmonicBand)
+
+    @cached_property
+    def count(self) -> int:
+        """Number of rows m."""
+        return self.signals.row_count
+
+    @property
+    def axes(self) -> int:
+        """Number of actuators n_a."""
+        return len(self.model.actuated_joints)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the rows are too many for memory."""
+        return self.count * self.axes * self.selection.size > IN_MEMORY or self.signals.is_long
+
+    @property
+    def regressor(self) -> Array:
+        """Psi (m, n_a, f) of the free parameters."""
+        return self.rows.regressor
+
+    @property
+    def forces(self) -> Array:
+        """Gamma (m, n_a) [N, N m], less the part of the fixed parameters."""
+        return self.rows.forces
+
+    @cached_property
+    def rows(self) -> Rows:
+        """All rows.
+
+        Raises
+        ------
+        EstimationError
+            They are too many; use `blocks`, `triangle` or `compact`.
+        """
+        if self.is_long:
+            raise EstimationError(
+                f'{self.count} rows are too many to be in memory at once: ls, wls and '
+                'gauss_markov estimate from recordings of this length; give others a part of it'
+            )
+        if '_pass' in self.__dict__ and len(self._pass[1]) == 1:
+            return self._pass[1][0]
+        return concatenated(list(self.blocks()))
+
+    def blocks(self) -> Iterator[Rows]:
+        """Yield the rows in their order, some thousand at once; each call reads anew."""
+        if self.is_long or 'rows' not in self.__dict__:
+            for regressor, forces in self.signals.row_blocks(self._base_regressor):
+                yield self._select(regressor, forces)
+        else:
+            yield self.rows
+
+    @property
+    def triangle(self) -> Array:
+        """Folded rows [Psi_1 .. Psi_na | Gamma_1 .. Gamma_na | Fixed_1 .. Fixed_na].
+
+        (k, n_a (f + 1 + g)) with k at most that many: its Gram matrix, and so any sum over
+        rows of products, is that of all rows. Axis by axis in each part.
+        """
+        return self._pass[0]
+
+    @cached_property
+    def compact(self) -> Rows:
+        """Few rows that give the same estimate and residual covariance for constant weights.
+
+        One matrix L (n_a, n_a) from the left on every row commutes with the rotation of
+        the rows that `triangle` makes, so its rows stand for all of them.
+        """
+        axes, free, fixed = self.axes, len(self.selection.free), len(self.selection.fixed)
+        if not self.is_long and self.count <= axes * (free + fixed + 1):
+            return self.rows
+        parts = np.split(self.triangle, np.cumsum([axes * free, axes]), axis=1)
+        size = len(parts[1])
+        return Rows(
+            parts[0].reshape(size, axes, free), parts[1], parts[2].reshape(size, axes, fixed)
+        )
+
+    @property
+    def sample(self) -> tuple[Rows, ...]:
+        """Stretches of consecutive rows: all of a short run, evenly spread ones of a long one."""
+        return self._pass[1]
+
+    @cached_property
+    def force_size(self) -> Array:
+        """Root mean square (n_a,) of the forces."""
+        return np.sqrt(np.sum(self.compact.forces**2, axis=0) / self.count)
+
+    def residuals(self, values: Array) -> Array:
+        """Return Gamma - Psi p (m, n_a)."""
+        return self.rows.residuals(values)
+
+    def with_rows(self, rows: Rows) -> Run:
+        """Return the same run with other rows."""
+        other = replace(self)
+        other.__dict__['rows'] = rows
+        return other
+
+    def rows_of(self, signals: Signals) -> Rows:
+        """Rows of other signals of this robot, for example of some periods only."""
+        return concatenated(
+            [self._select(*block) for block in signals.row_blocks(self._base_regressor)]
+        )
+
+    def in_time(self) -> Rows:
+        """Regressor and averaged forces at every sample (n, n_a), before the band."""
+        return self._select(
+            self._base_regressor(self.signals, slice(None)), np.asarray(self.signals.forces)
+        )
+
+    @cached_property
+    def _pass(self) -> tuple[Array, tuple[Rows, ...]]:
+        """Fold all blocks and keep some of them, in one pass."""
+        stride = max(1, -(-self.count // SAMPLE_ROWS))
+        kept: list[Rows] = []
+
+        def wide() -> Iterator[Array]:
+            for number, rows in enumerate(self.blocks()):
+                if number % stride == 0:
+                    kept.append(rows)
+                count = len(rows)
+                yield np.concatenate(
+                    [rows.regressor.reshape(count, -1), rows.forces, rows.fixed.reshape(count, -1)],
+                    axis=1,
+                )
+
+        triangle = fold_rows(wide())
+        if stride == 1 and len(kept) > 1:
+            kept = [concatenated(kept)]
+        return triangle, tuple(kept)
+
+    def _base_regressor(self, signals: Signals, samples: slice) -> Array:
+        return np.asarray(self.base.regressor(signals.motion(self.model, samples)))
+
+    def _select(self, regressor: Array, forces: Array) -> Rows:
+        if not self.selection.fixed.size:
+            return Rows(regressor, forces, regressor[..., :0])
+        fixed = regressor[..., self.selection.fixed]
+        forces = forces - fixed @ self.selection.values
+        return Rows(regressor[..., self.selection.free], forces, fixed)
+
+
+def concatenated(blocks: list[Rows]) -> Rows:
+    """Return the rows of several blocks as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    return Rows(
+        np.concatenate([block.regressor for block in blocks]),
+        np.concatenate([block.forces for block in blocks]),
+        np.concatenate([block.fixed for block in blocks]),
+    )
+
+
+def fold_rows(blocks: Iterable[Array]) -> Array:
+    """Fold blocks of rows (m, c) into one factor (k, c), k <= c, with the same Gram matrix."""
+    factor: Array | None = None
+    for block in blocks:
+        stacked = block if factor is None else np.concatenate([factor, block])
+        factor = np.asarray(np.linalg.qr(stacked, mode='r'))
+    if factor is None:
+        raise EstimationError('there are no rows to estimate from')
+    return factor

@@ -1,0 +1,129 @@
+"""Which base parameters are estimated and which are held fixed, how well known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+NEAR = 4
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Free and fixed base parameters.
+
+    Attributes
+    ----------
+    free, fixed
+        Indices (f,) and (g,) into the names of the base parameters.
+    values, covariance
+        Of the fixed ones (g,), (g, g); a variance of zero is taken as exact.
+    """
+
+    free: Indices
+    fixed: Indices
+    values: Array
+    covariance: Array
+
+    @property
+    def size(self) -> int:
+        """Number of base parameters r = f + g."""
+        return len(self.free) + len(self.fixed)
+
+    def expand(self, free_values: Array) -> Array:
+        """Return all base parameters (r,) from the free ones (f,)."""
+        values = np.empty(self.size)
+        values[self.free] = free_values
+        values[self.fixed] = self.values
+        return values
+
+
+def build_selection(
+    names: Sequence[str],
+    nominal: Array,
+    estimate: Sequence[str] | str | None = None,
+    fixed: Mapping[str, Any] | None = None,
+) -> Selection:
+    """Select the parameters to estimate.
+
+    Parameters
+    ----------
+    names, nominal
+        Base parameters (r,) and their nominal values.
+    estimate
+        Names or patterns (`*.viscous`) of the parameters to estimate, the others are
+        fixed at their nominal values; None: all that `fixed` does not name.
+    fixed
+        Value, (value, standard deviation) or None (nominal value) by name or pattern; it
+        goes before a pattern of `estimate`.
+
+    Raises
+    ------
+    EstimationError
+        A name is unknown or both fixed and to be estimated, a value is no number, or
+        nothing is left to estimate.
+    """
+    held: dict[int, tuple[float, float]] = {}
+    if estimate is not None:
+        wanted = [estimate] if isinstance(estimate, str) else list(estimate)
+        chosen = {i for name in wanted for i in matching_names(name, names, 'estimate')}
+        held = {i: (float(nominal[i]), 0.0) for i in range(len(names)) if i not in chosen}
+        both = sorted(set(wanted) & set(fixed or {}))
+        if both:
+            raise EstimationError(f"parameter '{both[0]}' is both in estimate and in fixed")
+    for name, given in (fixed or {}).items():
+        for i in matching_names(name, names, 'fixed'):
+            held[i] = value_and_deviation(name, (nominal[i], 0.0) if given is None else given)
+    free = np.array([i for i in range(len(names)) if i not in held], dtype=np.int64)
+    if not free.size:
+        raise EstimationError('all parameters are fixed: there is nothing to estimate')
+    index = np.array(sorted(held), dtype=np.int64)
+    values = np.array([held[i][0] for i in index], dtype=float)
+    deviations = np.array([held[i][1] for i in index], dtype=float)
+    return Selection(free, index, values, np.diag(deviations**2))
+
+
+def matching_names(pattern: str, names: Sequence[str], option: str) -> list[int]:
+    """Return the indices of the names that are `pattern` or match it.
+
+    Raises
+    ------
+    EstimationError
+        None does; the message lists the near ones.
+    """
+    if pattern in names:
+        return [list(names).index(pattern)]
+    found = [i for i, name in enumerate(names) if fnmatchcase(name, pattern)]
+    if not found:
+        near = get_close_matches(pattern, names, NEAR, 0.3) or list(names)[:NEAR]
+        raise EstimationError(
+            f"{option}: no base parameter is called or matches '{pattern}'; near are "
+            f'{", ".join(near)}'
+        )
+    return found
+
+
+def value_and_deviation(name: str, given: Any) -> tuple[float, float]:
+    """Return a value with its standard deviation, 0 where only a value is given."""
+    try:
+        pair = np.atleast_1d(np.asarray(given, dtype=float))
+    except (TypeError, ValueError):
+        pair = np.zeros(0)
+    if pair.shape == (1,):
+        pair = np.append(pair, 0.0)
+    if pair.shape != (2,) or not np.isfinite(pair).all() or pair[1] < 0:
+        raise EstimationError(
+            f"parameter '{name}': give a value or (value, standard deviation >= 0), not {given!r}"
+        )
+    return float(pair[0]), float(pair[1])
