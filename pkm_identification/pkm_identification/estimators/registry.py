@@ -9,6 +9,7 @@ from typing import Any
 
 from pkm_description.errors import EstimationError
 from pkm_identification.estimators.instruments import iv
+from pkm_identification.estimators.kalman import ekf, ukf
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
 from pkm_identification.estimators.robust import irls
 from pkm_identification.estimators.solve import Estimate
@@ -22,6 +23,8 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'gauss_markov': gauss_markov,
     'irls': irls,
     'iv': iv,
+    'ekf': ekf,
+    'ukf': ukf,
 }
 COMMON_OPTIONS = ('shared', 'reduced', 'estimate', 'fixed', 'prior')
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))
