@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.registry import SIGNAL_OPTIONS
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
-from pkm_identification.signals import SignalOptions, Signals, process
+from pkm_identification.signals import LongSignals, SignalOptions, Signals, process
 from pkm_identification.signals.bands import BLOCK, FilterBand
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
 
 Array = NDArray[np.float64]
+
+SHOWN = 50000  # samples in the series of a long recording
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,10 @@ def compare(predicted: Array, reference: Array) -> Comparison:
 
 
 def validate(
-    dataset: Dataset, result: IdentificationResult, model: ClosedChainModel, **options: Any
+    dataset: Dataset | LongDataset,
+    result: IdentificationResult,
+    model: ClosedChainModel,
+    **options: Any,
 ) -> Validation:
     """Predict the forces of a recorded motion and compare.
 
@@ -163,6 +168,8 @@ def validate(
         )
     data = dataset.for_model(model)
     signals = process(data, SignalOptions(**options))
+    if isinstance(signals, LongSignals):
+        return _validate_long(signals, result, model)
     predicted, deviation = _predict(signals, result, model)
     inside = _inside(signals)
     reference = signals.forces
@@ -182,6 +189,60 @@ def validate(
         is_unbiased=_is_unbiased(reference[inside] - predicted[inside], noise),
         diagnostics=signals.diagnostics,
     )
+
+
+def _validate_long(
+    signals: LongSignals, result: IdentificationResult, model: ClosedChainModel
+) -> Validation:
+    """Compare block by block; the series keep every k-th sample, at most `SHOWN`."""
+    result.with_model(model)
+    axes, count = len(model.actuated_joints), len(signals) - 2 * signals.band.trim
+    mean = np.zeros(axes)
+    for stretch, inside in signals.stretches():
+        mean += stretch.forces[_every(inside)].sum(axis=0) / count
+    error, spread, covariance = np.zeros(axes), np.zeros(axes), np.zeros((axes, axes))
+    stride, passed = -(-count // SHOWN), 0
+    shown: list[tuple[Array, ...]] = []
+    for stretch, inside in signals.stretches():
+        predicted, deviation = _predict(stretch, result, model)
+        rows = _every(inside)
+        reference, forces = stretch.forces[rows], predicted[rows]
+        residual = reference - forces
+        error += np.abs(residual).sum(axis=0)
+        spread += np.abs(reference - mean).sum(axis=0)
+        covariance += residual.T @ residual / count
+        few = slice(-passed % stride, None, stride)
+        series = (stretch.time[rows], reference, forces, deviation[rows])
+        shown.append(tuple(each[few] for each in series))
+        passed += len(residual)
+    time, measured, forces, deviation = (
+        np.concatenate([part[k] for part in shown]) for k in range(4)
+    )
+    with np.errstate(divide='ignore', invalid='ignore'):
+        comparison = Comparison(
+            error / spread,
+            float(error.sum() / spread.sum()),
+            np.sqrt(np.diag(covariance)),
+            covariance,
+        )
+    return Validation(
+        joint_names=list(model.actuated_joints),
+        time=time,
+        measured=measured,
+        predicted=forces,
+        standard_deviation=deviation,
+        against_measured=comparison,
+        against_truth=None,
+        against_truth_in_band=None,
+        noise_covariance=None,
+        is_unbiased=None,
+        diagnostics={**signals.diagnostics, 'shown': f'every {stride}. of {count} samples'},
+    )
+
+
+def _every(rows: slice) -> slice:
+    """Samples of a stretch that are its own, not only those that are rows."""
+    return slice(rows.start, rows.stop)
 
 
 def _predict(
@@ -232,7 +293,7 @@ def _against_truth(
     return compare(predicted, truth), smooth
 
 
-def _truth(data: Dataset, signals: Signals) -> Array | None:
+def _truth(data: Dataset | LongDataset, signals: Signals) -> Array | None:
     """Noise-free forces (n, n_a) at the samples of the signals, averaged as those."""
     truth = data.truth
     if truth is None or len(truth.time) < 2:

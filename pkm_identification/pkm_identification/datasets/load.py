@@ -8,12 +8,13 @@ from typing import Any
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bag_dataset import load_bag
 from pkm_identification.datasets.dataset import Dataset
+from pkm_identification.datasets.long_dataset import LongDataset
 from pkm_identification.datasets.table_files import load_csv, load_npz
 
 FORMS = 'a rosbag2 folder, .mcap, .db3, .csv or .npz'
 
 
-def load(path: Path | str, **options: Any) -> Dataset:
+def load(path: Path | str, **options: Any) -> Dataset | LongDataset:
     """Read a dataset.
 
     Parameters
@@ -25,7 +26,8 @@ def load(path: Path | str, **options: Any) -> Dataset:
 
     Returns
     -------
-    Dataset
+    Dataset or LongDataset
+        The latter, of the same attributes, where the samples are too many for memory.
         Measured signals; use `dataset.for_model(model)` for a robot's joint order.
 
     Raises

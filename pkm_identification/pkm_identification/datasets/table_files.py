@@ -6,23 +6,31 @@ import re
 import warnings
 import zipfile
 import zlib
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.dataset import Dataset, Truth
+from pkm_identification.datasets.long_dataset import LONG, LongDataset
+from pkm_identification.datasets.sources import NpzSource, SpooledSource, npz_shapes
 
+BYTES_A_NUMBER = 10  # of text
+ROWS = 2**14  # of a table, read at once
 CSV_FORM = 'time, <joint>.position, <joint>.effort and/or <joint>.current'
 COLUMN = re.compile(r'(?P<joint>.+)\.(?P<kind>position|effort|current)')
 NPZ_REQUIRED = ('time', 'joint_names', 'positions')
 NPZ_TRUTH = ('truth_time', 'truth_positions', 'truth_velocities', 'truth_forces')
+NPZ_STREAMED = (*NpzSource.MEMBERS, *NPZ_TRUTH)
 NPZ_OPTIONAL = (
     'efforts', 'currents', 'period', 'effort_delay', 'force_constants', *NPZ_TRUTH
 )  # fmt: skip
 
 
-def load_csv(path: Path) -> Dataset:
+def load_csv(path: Path) -> Dataset | LongDataset:
     """Read `time, <joint>.position, <joint>.effort, <joint>.current` in any column order.
 
     SI units: [s], [m, rad], [N, N m], [A]. Joints with a position only are left out.
@@ -42,7 +50,6 @@ def load_csv(path: Path) -> Dataset:
         columns[match['kind']][match['joint']] = index
     if header.count('time') != 1:
         raise DatasetError(f"'{path}': needs exactly one column 'time'; expected {CSV_FORM}")
-    table = _read_table(path, len(header))
     driven = [
         joint
         for joint in columns['position']
@@ -54,26 +61,34 @@ def load_csv(path: Path) -> Dataset:
                 raise DatasetError(f"'{path}': '{joint}.{kind}' has no column '{joint}.position'")
     if not driven:
         raise DatasetError(f"'{path}' has no joint with a position and an effort or current column")
-    values = {}
+    places = {
+        'time': [header.index('time')],
+        'positions': [columns['position'][joint] for joint in driven],
+    }
     for kind in ('effort', 'current'):
         lacking = [joint for joint in driven if joint not in columns[kind]]
         if not lacking:
-            values[kind] = table[:, [columns[kind][joint] for joint in driven]]
+            places[f'{kind}s'] = [columns[kind][joint] for joint in driven]
         elif len(lacking) < len(driven) and kind == 'effort':
             raise DatasetError(
                 f"'{path}': column '{lacking[0]}.effort' is missing, other joints have one"
             )
+    provenance = {
+        'source': str(path),
+        'format': 'csv',
+        'left_out': [joint for joint in columns['position'] if joint not in driven],
+    }
+    if path.stat().st_size > LONG * BYTES_A_NUMBER:
+        source = SpooledSource(_table_blocks(path, len(header)), places)
+        return LongDataset.of(source, driven, provenance=provenance)
+    table = _read_table(path, len(header))
     return Dataset(
         time=table[:, header.index('time')],
         joint_names=tuple(driven),
-        positions=table[:, [columns['position'][joint] for joint in driven]],
-        efforts=values.get('effort'),
-        currents=values.get('current'),
-        provenance={
-            'source': str(path),
-            'format': 'csv',
-            'left_out': [joint for joint in columns['position'] if joint not in driven],
-        },
+        positions=table[:, places['positions']],
+        efforts=table[:, places['efforts']] if 'efforts' in places else None,
+        currents=table[:, places['currents']] if 'currents' in places else None,
+        provenance=provenance,
     )
 
 
@@ -90,40 +105,59 @@ def _first_line(path: Path) -> str:
 
 
 def _read_table(path: Path, width: int) -> np.ndarray:
+    table = _numbers_of(path, path, width, 1)
+    if not table.size:
+        raise DatasetError(f"'{path}' has a header but no samples")
+    return table
+
+
+def _table_blocks(path: Path, width: int) -> Iterator[np.ndarray]:
+    """Yield the rows of a long table, some thousand at once."""
+    with path.open(encoding='utf-8-sig') as file:
+        file.readline()
+        while lines := list(islice(file, ROWS)):
+            table = _numbers_of(path, lines, width, 0)
+            if table.size:
+                yield table
+
+
+def _numbers_of(path: Path, text: Any, width: int, skip: int) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', UserWarning)
             table = np.loadtxt(
-                path, delimiter=',', skiprows=1, ndmin=2, encoding='utf-8-sig', comments=None
+                text, delimiter=',', skiprows=skip, ndmin=2, encoding='utf-8-sig', comments=None
             )
     except ValueError as error:
         raise DatasetError(f"'{path}' cannot be read as numbers: {error}") from error
-    if not table.size:
-        raise DatasetError(f"'{path}' has a header but no samples")
-    if table.shape[1] != width:
+    if table.size and table.shape[1] != width:
         raise DatasetError(f"'{path}' has {width} column names but rows of {table.shape[1]} values")
     return table
 
 
-def load_npz(path: Path) -> Dataset:
+def load_npz(path: Path) -> Dataset | LongDataset:
     """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
 
     Optional: `period` [s], `effort_delay` [s], `force_constants` (n_a,) [N/A, N m/A], and
     all of `truth_time` (M,) [s], `truth_positions`, `truth_velocities`, `truth_forces`
-    (M, n_a) of a simulated robot.
+    (M, n_a) of a simulated robot. A file too long for memory is read in blocks, without
+    its truth.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
-            content = {name: archive[name] for name in archive.files}
+            streamed = NPZ_STREAMED if _is_long(path) else ()
+            there = list(archive.files)
+            content = {name: archive[name] for name in there if name not in streamed}
+        source = NpzSource(path) if streamed else None
     except (
         ValueError, TypeError, OSError, zipfile.BadZipFile, zlib.error, EOFError, KeyError
     ) as error:  # fmt: skip
         raise DatasetError(f"'{path}' cannot be read as an NPZ file: {error}") from error
-    missing = [name for name in NPZ_REQUIRED if name not in content]
+    missing = [name for name in NPZ_REQUIRED if name not in there]
     if missing:
-        there = ', '.join(sorted(content)) or 'nothing'
-        raise DatasetError(f"'{path}' lacks {', '.join(missing)}; it holds {there}")
-    unknown = sorted(set(content) - set(NPZ_REQUIRED) - set(NPZ_OPTIONAL))
+        held = ', '.join(sorted(there)) or 'nothing'
+        raise DatasetError(f"'{path}' lacks {', '.join(missing)}; it holds {held}")
+    unknown = sorted(set(there) - set(NPZ_REQUIRED) - set(NPZ_OPTIONAL))
     names = _names(content['joint_names'], path)
     constants = None
     if 'force_constants' in content:
@@ -132,20 +166,34 @@ def load_npz(path: Path) -> Dataset:
         raise DatasetError(
             f"'{path}': force_constants have shape {constants.shape}, expected ({len(names)},)"
         )
+    fields: dict[str, Any] = {
+        name: _number(content, name, path) for name in ('period', 'effort_delay') if name in content
+    }
+    if constants is not None:
+        fields['force_constants'] = dict(zip(names, constants.tolist(), strict=True))
+    provenance = {'source': str(path), 'format': 'npz', 'left_out': unknown}
+    if source is not None:
+        provenance['left_out'] = sorted({*unknown, *(set(there) & set(NPZ_TRUTH))})
+        return LongDataset.of(source, names, provenance=provenance, **fields)
     return Dataset(
         time=content['time'],
         joint_names=names,
         positions=content['positions'],
         efforts=content.get('efforts'),
         currents=content.get('currents'),
-        period=_number(content, 'period', path) if 'period' in content else None,
-        effort_delay=_number(content, 'effort_delay', path) if 'effort_delay' in content else 0.0,
-        force_constants={}
-        if constants is None
-        else dict(zip(names, constants.tolist(), strict=True)),
         truth=_truth(content, len(names), path),
-        provenance={'source': str(path), 'format': 'npz', 'left_out': unknown},
+        provenance=provenance,
+        **fields,
     )
+
+
+def _is_long(path: Path) -> bool:
+    """Whether the samples of an NPZ file are too many for memory."""
+    shapes = npz_shapes(path)
+    if any(name not in shapes for name in NPZ_REQUIRED) or len(shapes['time']) != 1:
+        return False
+    measured = [shapes[name] for name in NpzSource.MEMBERS if name in shapes]
+    return sum(int(np.prod(shape)) for shape in measured) > LONG
 
 
 def _names(values: np.ndarray, path: Path) -> tuple[str, ...]:

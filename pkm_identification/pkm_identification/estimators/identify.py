@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import pkm_description
 from pkm_description.description import digest_of
 from pkm_description.errors import EstimationError
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.honest import full_covariance, honest_covariance
 from pkm_identification.estimators.problem import Problem, build_problem
 from pkm_identification.estimators.registry import find_estimator, split_options
@@ -22,7 +22,7 @@ from pkm_identification.estimators.run import Run
 from pkm_identification.feasibility import nearest_feasible
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
-from pkm_identification.signals import Signals, process
+from pkm_identification.signals import LongSignals, Signals, process
 from pkm_identification.signals.bands import BLOCK
 from pkm_identification.signals.noise import Noise
 
@@ -36,7 +36,7 @@ PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 's
 
 
 def identify(
-    dataset: Dataset | Sequence[Dataset],
+    dataset: Dataset | LongDataset | Sequence[Dataset | LongDataset],
     model: ClosedChainModel,
     estimator: str = 'wls',
     *,
@@ -99,7 +99,7 @@ def identify(
     solve = find_estimator(estimator)
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
-    datasets = [dataset] if isinstance(dataset, Dataset) else list(dataset)
+    datasets = [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
     data = [each.for_model(model) for each in datasets]
     signals = [process(each, signal_options) for each in data]
     report('building the regressor', 0.15)
@@ -118,7 +118,6 @@ def identify(
     values = problem.expand(found.values)
     report('checking physical feasibility', 0.8)
     feasible = nearest_feasible(values, covariance, problem.base, model)
-    residuals = [run.signals.forces - _predicted(run, values) for run in problem.runs]
     report('done', 1.0)
     description = model.description
     names = list(problem.base.names)
@@ -135,7 +134,7 @@ def identify(
         parameter_names=list(model.parameter_names),
         feasible=feasible,
         joint_names=list(model.actuated_joints),
-        residuals=np.concatenate(residuals),
+        residuals=_residuals(problem, values),
         residual_rms=_residual_rms(problem, found.values),
         robot=description.name,
         digest=digest,
@@ -204,7 +203,7 @@ def _residual_rms(problem: Problem, values: Array) -> Array:
     return np.sqrt(power / sum(run.count for run in problem.runs))
 
 
-def _measured_noise(signals: Sequence[Signals]) -> dict[str, Any]:
+def _measured_noise(signals: Sequence[Signals | LongSignals]) -> dict[str, Any]:
     """Standard deviations and correlation of the noise that the periods show."""
 
     def deviations(noise: Noise | None) -> Array | None:
@@ -220,9 +219,18 @@ def _measured_noise(signals: Sequence[Signals]) -> dict[str, Any]:
     }
 
 
-def _predicted(run: Run, values: Array) -> Array:
+def _residuals(problem: Problem, values: Array) -> Array | None:
+    """Measured minus predicted forces (n, n_a) of all runs; None where one is too long."""
+    parts = []
+    for run in problem.runs:
+        if isinstance(run.signals, LongSignals):
+            return None
+        parts.append(run.signals.forces - _predicted(run, run.signals, values))
+    return np.concatenate(parts)
+
+
+def _predicted(run: Run, signals: Signals, values: Array) -> Array:
     """Forces (n, n_a) at the samples, block by block."""
-    signals = run.signals
     standard = run.base.columns @ values
     blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
     parts = [
@@ -231,7 +239,7 @@ def _predicted(run: Run, values: Array) -> Array:
     return np.concatenate(parts)
 
 
-def _recorded_description(dataset: Dataset, digest: str) -> str:
+def _recorded_description(dataset: Dataset | LongDataset, digest: str) -> str:
     """Whether the data carry the description that they are identified with."""
     if not dataset.urdf:
         return 'none'

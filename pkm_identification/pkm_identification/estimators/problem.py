@@ -16,7 +16,7 @@ from pkm_identification.estimators.row_noise import apparent_inertia, row_covari
 from pkm_identification.estimators.run import Run, fold_rows
 from pkm_identification.estimators.selection import Selection, build_selection
 from pkm_identification.result import IdentificationResult
-from pkm_identification.signals import Signals
+from pkm_identification.signals import LongSignals, Signals
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -78,7 +78,7 @@ class Problem:
         return self.all_nominal[self.free]
 
     @property
-    def signals(self) -> Signals:
+    def signals(self) -> Signals | LongSignals:
         """Signals of the only run.
 
         Raises
@@ -154,7 +154,7 @@ class Problem:
 
 
 def build_problem(
-    signals: Signals | Sequence[Signals],
+    signals: Signals | LongSignals | Sequence[Signals | LongSignals],
     model: ClosedChainModel,
     *,
     shared: bool = True,
@@ -190,7 +190,7 @@ def build_problem(
     nominal = np.asarray(base.matrix @ model.nominal_parameters)
     selection = build_selection(base.names, nominal, estimate, fixed)
     information = prior_information(prior, base.names, selection)
-    several = (signals,) if isinstance(signals, Signals) else tuple(signals)
+    several = (signals,) if isinstance(signals, Signals | LongSignals) else tuple(signals)
     if not several:
         raise EstimationError('there is no dataset to identify from')
     runs = tuple(Run(each, base, model, selection) for each in several)
@@ -209,10 +209,12 @@ def _with_noise(problem: Problem) -> tuple[Run, ...]:
     runs = []
     for run in problem.runs:
         inertia = None
-        if run.is_periodic and run.signals.position_noise is not None:
+        if isinstance(run.signals, Signals) and run.signals.position_noise is not None:
             first = _first_fit(problem) if first is None else first
             inertia = apparent_inertia(run.signals, run.base, run.model, first)
-        covariance = row_covariance(run.signals, inertia)
+        covariance = None
+        if isinstance(run.signals, Signals):
+            covariance = row_covariance(run.signals, inertia)
         rows = run.__dict__  # what was computed already serves the same run with its noise
         noisy = replace(run, covariance=covariance)
         noisy.__dict__.update({name: rows[name] for name in ('rows', '_pass') if name in rows})

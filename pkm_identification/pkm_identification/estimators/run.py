@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_identification.estimators.selection import Selection
-from pkm_identification.signals import Signals
+from pkm_identification.signals import LongSignals, Signals
 from pkm_identification.signals.bands import HarmonicBand
 
 Array = NDArray[np.float64]
 
 IN_MEMORY = 2**27  # numbers in the rows of a regressor
+AT_ONCE = 512  # samples of a regressor
 SAMPLE_ROWS = 20000  # rows that are kept of a long run to see how its residuals follow each other
 
 
@@ -65,7 +66,7 @@ class Run:
         unknown and the same for all rows.
     """
 
-    signals: Signals
+    signals: Signals | LongSignals
     base: Any
     model: Any
     selection: Selection
@@ -180,8 +181,11 @@ class Run:
 
     def in_time(self) -> Rows:
         """Regressor and averaged forces at every sample (n, n_a), before the band."""
+        signals = self.signals
+        if isinstance(signals, LongSignals):
+            return self.rows  # says that it is too long
         return self._select(
-            self._base_regressor(self.signals, slice(None)), np.asarray(self.signals.forces)
+            self._base_regressor(signals, slice(None)), np.asarray(signals.forces)
         )
 
     @cached_property
@@ -206,7 +210,12 @@ class Run:
         return triangle, tuple(kept)
 
     def _base_regressor(self, signals: Signals, samples: slice) -> Array:
-        return np.asarray(self.base.regressor(signals.motion(self.model, samples)))
+        count = len(range(*samples.indices(len(signals))))
+        parts = [
+            self.base.regressor(signals.motion(self.model, part))
+            for part in _parts(samples, count)
+        ]
+        return np.concatenate(parts)
 
     def _select(self, regressor: Array, forces: Array) -> Rows:
         if not self.selection.fixed.size:
@@ -214,6 +223,13 @@ class Run:
         fixed = regressor[..., self.selection.fixed]
         forces = forces - fixed @ self.selection.values
         return Rows(regressor[..., self.selection.free], forces, fixed)
+
+
+def _parts(samples: slice, count: int) -> Iterator[slice]:
+    """Split a slice: the regressor of all standard parameters is large, a cache is not."""
+    begin, step = samples.start or 0, samples.step or 1
+    for k in range(0, count, AT_ONCE):
+        yield slice(begin + k * step, begin + min(k + AT_ONCE, count) * step, step)
 
 
 def concatenated(blocks: list[Rows]) -> Rows:

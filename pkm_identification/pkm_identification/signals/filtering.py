@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
@@ -13,6 +16,7 @@ from pkm_identification.signals.bands import FilterBand
 Array = NDArray[np.float64]
 
 ORDER = 4
+OVERSAMPLING = 16  # samples a cutoff period for the regressor of filtered motions
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
 SECOND = np.array([-1 / 560, 8 / 315, -1 / 5, 8 / 5, -205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560])
 TRIM = 2.0  # of 1 / cutoff, off either end
@@ -101,6 +105,62 @@ def low_pass(cutoff: float, interval: float, count: int) -> FilterBand:
     sections = butter(ORDER, cutoff, fs=1 / interval, output='sos')
     step = max(1, int(0.5 / (cutoff * interval)))
     return FilterBand(sections, cutoff, 1 / interval, step, trim)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Samples at `interval`, filtered, and every `coarse`-th of them kept.
+
+    Nothing above the cutoff is left: a coarser grid loses nothing and saves the regressor.
+
+    Attributes
+    ----------
+    raw, band
+        The filter on the samples as they are, and on the coarse ones.
+    cutoff
+        [Hz].
+    interval
+        Of the samples as they are [s].
+    coarse
+        Samples from one to the next coarse one.
+    """
+
+    raw: FilterBand
+    band: FilterBand
+    cutoff: float
+    interval: float
+    coarse: int
+
+    def signals(
+        self, positions: Array, efforts: Array, delay: float
+    ) -> tuple[Array, Array, Array, Array]:
+        """Positions, velocities, accelerations, and forces filtered alike, on the coarse grid."""
+        motion = derivatives(positions, self.interval, self.raw, delay)
+        signals = (*motion, self.raw.smooth(efforts))  # parallel filtering [P]
+        q, qd, qdd, forces = (values[:: self.coarse] for values in signals)
+        return q, qd, qdd, forces
+
+    def diagnostics(self, interpolated: bool) -> dict[str, Any]:
+        """Say how the signals are made."""
+        return {
+            'method': 'filter',
+            'cutoff': self.cutoff,
+            'filter': 'Butterworth, order 4, zero phase; central differences of order 8',
+            'interval': self.interval * self.coarse,
+            'interpolated': interpolated,
+        }
+
+
+def grid(cutoff: float, interval: float, count: int) -> Grid:
+    """Choose the grid for so many samples; raises as `low_pass`."""
+    coarse = max(1, int(1 / (OVERSAMPLING * cutoff * interval)))
+    return Grid(
+        low_pass(cutoff, interval, count),
+        low_pass(cutoff, interval * coarse, -(-count // coarse)),
+        cutoff,
+        interval,
+        coarse,
+    )
 
 
 def derivatives(

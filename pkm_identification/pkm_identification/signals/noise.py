@@ -66,9 +66,35 @@ def noise_from_spread(
     """
     periods, count, axes = deviations.shape
     flat = deviations.reshape(-1, axes)
-    covariance = flat.T @ flat / len(flat)
-    transform = np.fft.rfft(deviations, axis=1) / np.sqrt(count)
-    outer = np.einsum('pka,pkb->kab', transform.conj(), transform).real / periods
+    transform = np.fft.rfft(deviations, axis=1)
+    outer = np.einsum('pka,pkb->kab', transform.conj(), transform).real
+    total = periods * count
+    return noise_from_moments(
+        flat.T @ flat / total, outer / total, periods, use_total=use_total, negligible=negligible
+    )
+
+
+def noise_from_moments(
+    covariance: Array,
+    outer: Array,
+    periods: int,
+    *,
+    use_total: bool = True,
+    negligible: Array | float = 0.0,
+) -> Noise:
+    """Estimate the noise from the second moments of the deviations.
+
+    Parameters
+    ----------
+    covariance
+        Of one sample (n_a, n_a).
+    outer
+        By harmonic (n_h, n_a, n_a): mean over the periods of conj(X_k) X_k^T / n with the
+        discrete Fourier transform X of the n samples of a period.
+    periods, use_total, negligible
+        As for `noise_from_spread`.
+    """
+    axes = len(covariance)
     is_white = (np.diag(covariance) <= negligible).all() or _is_white(outer, covariance, periods)
     if is_white and use_total:
         spectrum = np.broadcast_to(covariance, outer.shape)

@@ -70,16 +70,8 @@ def fold(time: Array, values: Array, period: float, skip: int = 0) -> Folded:
         The record holds no whole period (after `skip`).
     """
     interval = float(np.median(np.diff(time)))
-    count = round(period / interval)
-    if count < 4:
-        raise EstimationError(f'period {period:g} s holds {count} samples; at least 4 are needed')
     start = time[0] + skip * period
-    periods = int(np.floor((time[-1] + 1.01 * interval - start) / period))
-    if periods < 1:
-        raise EstimationError(
-            f'the record of {time[-1] - time[0] + interval:.3f} s holds no whole period of '
-            f'{period:g} s after leaving out {skip}'
-        )
+    count, periods = whole_periods(time[0], time[-1], interval, period, skip)
     grid = start + period / count * np.arange(periods * count)
     first = int(round((start - time[0]) / interval))
     direct = time[first : first + len(grid)]
@@ -91,6 +83,28 @@ def fold(time: Array, values: Array, period: float, skip: int = 0) -> Folded:
     return Folded(samples.reshape(periods, count, -1), period, interpolated)
 
 
+def whole_periods(
+    first: float, last: float, interval: float, period: float, skip: int = 0
+) -> tuple[int, int]:
+    """Return samples a period and number of whole periods between two stamps [s].
+
+    Raises
+    ------
+    EstimationError
+        There is no whole period after `skip`.
+    """
+    count = round(period / interval)
+    if count < 4:
+        raise EstimationError(f'period {period:g} s holds {count} samples; at least 4 are needed')
+    periods = int(np.floor((last + 1.01 * interval - first - skip * period) / period))
+    if periods < 1:
+        raise EstimationError(
+            f'the record of {last - first + interval:.3f} s holds no whole period of '
+            f'{period:g} s after leaving out {skip}'
+        )
+    return count, periods
+
+
 def settling_periods(folded: Folded) -> int:
     """Count the first periods in which the motion has not settled to its periodic form.
 
@@ -99,8 +113,18 @@ def settling_periods(folded: Folded) -> int:
     such transients lie, by more than the later ones' spread explains. At least two
     periods are left.
     """
-    count = min(SETTLING_HARMONICS + 1, folded.samples.shape[1] // 2)
-    spectra = np.fft.rfft(folded.samples, axis=1)[:, :count] / folded.samples.shape[1]
+    return settling_spectra(low_harmonics(folded.samples))
+
+
+def low_harmonics(samples: Array) -> NDArray[np.complex128]:
+    """Return the harmonics (P, h, n_a) of periods (P, n, n_a) in which transients lie."""
+    count = samples.shape[1]
+    spectra = np.fft.rfft(samples, axis=1)[:, : min(SETTLING_HARMONICS + 1, count // 2)]
+    return np.asarray(spectra / count)
+
+
+def settling_spectra(spectra: NDArray[np.complex128]) -> int:
+    """Count the settling periods from their `low_harmonics`."""
     size = float(np.mean(np.abs(spectra[:, 1:]) ** 2))
     skipped = 0
     while len(spectra) - skipped > 2:

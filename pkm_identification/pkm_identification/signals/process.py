@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets.long_dataset import LONG
 from pkm_identification.signals import filtering, fourier
-from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
-from pkm_identification.signals.noise import Noise, noise_from_spread
-from pkm_identification.signals.periods import Folded, find_period, fold, settling_periods
-
-if TYPE_CHECKING:
-    from pkm_dynamics import PlatformMotion
+from pkm_identification.signals.averaging import Averaged, average, average_long
+from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.signals.long_signals import LongSignals, filtered_long
+from pkm_identification.signals.noise import Noise
+from pkm_identification.signals.periods import find_period
+from pkm_identification.signals.signals import Signals
 
 Array = NDArray[np.float64]
 
 METHODS = ('auto', 'fourier', 'filter')
-NEGLIGIBLE = 1e-9  # noise below this share of a signal is rounding
-OVERSAMPLING = 16  # samples a cutoff period for the regressor of filtered motions
 FORCE_RESOLUTION = 1e-6  # of the force's range, where it has no noise
 
 
@@ -66,124 +63,15 @@ class SignalOptions:
             raise EstimationError(f'skip_periods must not be negative, got {self.skip_periods}')
 
 
-@dataclass(frozen=True)
-class Signals:
-    """Motion of the actuators and forces at the same instants.
-
-    Attributes
-    ----------
-    time
-        Stamps of the forces (n,) [s] on the clock of the dataset; one period where averaged.
-    positions, velocities, accelerations
-        Actuators (n, n_a), evaluated at `time`.
-    forces
-        Measured forces or torques (n, n_a) [N, N m], averaged over `averaged` periods.
-    band
-        Turns samples into the rows that an estimator sees.
-    averaged
-        Number of periods P.
-    force_noise, position_noise
-        Noise of one sample before averaging; None where the data are one period or none.
-    measured_harmonics
-        Harmonics (K + 1,) whose motion was measured and carries position noise; in the
-        others the motion is below its noise and taken as zero.
-    folded_positions, folded_forces
-        The measured periods (P, n, n_a) that were averaged; None for filtered data.
-    delay
-        Time from a position to the force of the same sample [s].
-    diagnostics
-        What was chosen and why.
-    """
-
-    time: Array
-    positions: Array
-    velocities: Array
-    accelerations: Array
-    forces: Array
-    band: Band
-    averaged: int = 1
-    force_noise: Noise | None = None
-    position_noise: Noise | None = None
-    measured_harmonics: NDArray[np.bool_] | None = None
-    folded_positions: Folded | None = None
-    folded_forces: Folded | None = None
-    delay: float = 0.0
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        """Return the number of samples."""
-        return len(self.time)
-
-    def motion(self, model: Any, rows: slice = slice(None)) -> PlatformMotion:
-        """Return the motion of the mechanism (by its forward kinematics)."""
-        return model.motion_from_actuators(
-            self.positions[rows], self.velocities[rows], self.accelerations[rows]
-        )
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the samples are read block by block, as they are too many for memory."""
-        return False
-
-    @property
-    def row_count(self) -> int:
-        """Number of rows that the band makes of the samples."""
-        return self.band.row_count(len(self))
-
-    def row_blocks(
-        self, function: Callable[[Signals, slice], Array]
-    ) -> Iterator[tuple[Array, Array]]:
-        """Yield rows of a function of the motion, and of the forces, block by block.
-
-        Parameters
-        ----------
-        function
-            Gives (k, n_a, ...) for some samples of signals, for example a regressor.
-        """
-        band = self.band
-        if not isinstance(band, FilterBand):
-            yield (
-                band.evaluate(lambda samples: function(self, samples), len(self)),
-                band.rows(self.forces),
-            )
-            return
-        for samples, inside in band.stretches(len(self)):
-            rows = band.smooth(function(self, samples))[inside]
-            yield rows, band.smooth(self.forces[samples])[inside]
-
-    def with_periods(self, chosen: NDArray[np.bool_]) -> Signals:
-        """Return the same signals from some of the periods (P,) only, with the same harmonics.
-
-        Raises
-        ------
-        EstimationError
-            The data are not periods.
-        """
-        positions, forces = self.folded_positions, self.folded_forces
-        if positions is None or forces is None or not isinstance(self.band, HarmonicBand):
-            raise EstimationError('the data are not periodic: there are no periods to choose from')
-        mean = positions.samples[chosen].mean(axis=0)
-        refit = fourier.fit(mean, positions.period, self.band.harmonics)
-        if self.measured_harmonics is not None:
-            refit.coefficients[~self.measured_harmonics] = 0.0
-        q, qd, qdd = (refit.sampled(len(self), self.delay, order) for order in range(3))
-        return replace(
-            self,
-            positions=q,
-            velocities=qd,
-            accelerations=qdd,
-            forces=forces.samples[chosen].mean(axis=0),
-            averaged=int(np.count_nonzero(chosen)),
-        )
-
-
-def process(dataset: Dataset, options: SignalOptions | None = None) -> Signals:
+def process(
+    dataset: Dataset | LongDataset, options: SignalOptions | None = None
+) -> Signals | LongSignals:
     """Find motion and forces in a dataset that has efforts.
 
     Parameters
     ----------
     dataset
-        As `Dataset.for_model` returns it.
+        As `Dataset.for_model` returns it; one that is too long for memory is read in blocks.
     options
         Choices; by default all are made from the data.
 
@@ -193,72 +81,68 @@ def process(dataset: Dataset, options: SignalOptions | None = None) -> Signals:
         Too few samples, nothing moves, or the options do not fit the data.
     """
     options = options or SignalOptions()
-    if dataset.efforts is None:
+    if isinstance(dataset, Dataset) and dataset.efforts is not None:
+        if 2 * dataset.positions.size > LONG:
+            dataset = LongDataset.from_memory(dataset)
+    head = dataset.scan.head if isinstance(dataset, LongDataset) else dataset
+    if head.efforts is None:
         raise EstimationError('the dataset has no efforts; use dataset.for_model(model) first')
     if len(dataset) < 16:
         raise EstimationError(f'{len(dataset)} samples are too few to identify from')
     period = options.period or dataset.period
     source = 'given' if options.period else 'recorded'
     if period is None and options.method != 'filter':
-        period, source = find_period(dataset.time, dataset.positions), 'found in the data'
+        period, source = find_period(head.time, head.positions), 'found in the data'
     if options.method == 'fourier' and period is None:
         raise EstimationError('the motion has no period that could be found; give period=')
     if options.method == 'filter' or period is None:
+        if isinstance(dataset, LongDataset):
+            return filtered_long(dataset, options.cutoff)
         return _filtered(dataset, options)
-    return _periodic(dataset, options, period, source)
+    if isinstance(dataset, LongDataset):
+        averaged = average_long(dataset, period, options.skip_periods)
+    else:
+        averaged = average(dataset, period, options.skip_periods)
+    return _periodic(dataset, options, source, averaged)
 
 
-def _periodic(dataset: Dataset, options: SignalOptions, period: float, source: str) -> Signals:
-    assert dataset.efforts is not None
-    skip = options.skip_periods
-    if skip is None:
-        skip = settling_periods(fold(dataset.time, dataset.positions, period))
-    positions = fold(dataset.time, dataset.positions, period, skip)
-    efforts = fold(dataset.time, dataset.efforts, period, skip)
-    periods, count, _ = positions.samples.shape
-    position_noise = force_noise = None
-    if periods > 1:
-        whole = not efforts.interpolated  # interpolation takes noise at high frequencies away
-        position_noise, force_noise = (
-            noise_from_spread(
-                folded.deviations,
-                use_total=whole,
-                negligible=(NEGLIGIBLE * folded.mean.std(axis=0)) ** 2,
-            )
-            for folded in (positions, efforts)
-        )
-    position_variance = _averaged_variance(positions.mean, position_noise)
-    significant = fourier.significant_harmonics(positions.mean, position_variance)
+def _periodic(
+    dataset: Dataset | LongDataset, options: SignalOptions, source: str, averaged: Averaged
+) -> Signals:
+    position_mean, force_mean = averaged.positions.mean, averaged.forces.mean
+    position_noise, force_noise = averaged.position_noise, averaged.force_noise
+    count, period = len(position_mean), averaged.positions.period
+    position_variance = _averaged_variance(position_mean, position_noise)
+    significant = fourier.significant_harmonics(position_mean, position_variance)
     harmonics = options.harmonics or _useful_harmonics(
-        positions.mean, efforts.mean, period, significant, position_variance,
-        _averaged_variance(efforts.mean, force_noise),
+        position_mean, force_mean, period, significant, position_variance,
+        _averaged_variance(force_mean, force_noise),
     )  # fmt: skip
-    refit = fourier.fit(positions.mean, period, harmonics, position_variance)
-    start = float(dataset.time[0] + skip * period)
+    refit = fourier.fit(position_mean, period, harmonics, position_variance)
     delay = dataset.effort_delay
     q, qd, qdd = (refit.sampled(count, delay, order) for order in range(3))
     return Signals(
-        time=start + delay + period / count * np.arange(count),
+        time=averaged.start + delay + period / count * np.arange(count),
         positions=q,
         velocities=qd,
         accelerations=qdd,
-        forces=efforts.mean,
+        forces=force_mean,
         band=HarmonicBand(harmonics, period),
-        averaged=periods,
+        averaged=averaged.periods,
         force_noise=force_noise,
         position_noise=position_noise,
         measured_harmonics=refit.kept,
-        folded_positions=positions,
-        folded_forces=efforts,
+        folded_positions=averaged.positions,
+        folded_forces=averaged.forces,
         delay=delay,
         diagnostics={
             'method': 'fourier',
             'period': period,
             'period_source': source,
-            'periods': periods,
-            'skipped_periods': skip,
+            'periods': averaged.periods,
+            'skipped_periods': averaged.skipped,
             'samples_a_period': count,
-            'interpolated': efforts.interpolated,
+            'interpolated': averaged.forces.interpolated,
             'significant_harmonics': significant,
             'harmonics': harmonics,
             'kept_harmonics': int(refit.kept[1:].sum()),
@@ -312,23 +196,14 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
     _, efforts = filtering.uniform(dataset.time, dataset.efforts)
     interval = float(np.median(np.diff(time)))
     cutoff = options.cutoff or filtering.choose_cutoff(positions, efforts, interval)
-    band = filtering.low_pass(cutoff, interval, len(time))
-    q, qd, qdd = filtering.derivatives(positions, interval, band, dataset.effort_delay)
-    # nothing above the cutoff is left: a coarser grid loses nothing and saves the regressor
-    coarse = slice(None, None, max(1, int(1 / (OVERSAMPLING * cutoff * interval))))
-    step = interval * (coarse.step or 1)
+    grid = filtering.grid(cutoff, interval, len(time))
+    q, qd, qdd, forces = grid.signals(positions, efforts, dataset.effort_delay)
     return Signals(
-        time=time[coarse] + dataset.effort_delay,
-        positions=q[coarse],
-        velocities=qd[coarse],
-        accelerations=qdd[coarse],
-        forces=band.smooth(efforts)[coarse],  # as the positions: parallel filtering [P]
-        band=filtering.low_pass(cutoff, step, len(time[coarse])),
-        diagnostics={
-            'method': 'filter',
-            'cutoff': cutoff,
-            'filter': 'Butterworth, order 4, zero phase; central differences of order 8',
-            'interval': step,
-            'interpolated': time is not dataset.time,
-        },
+        time=time[:: grid.coarse] + dataset.effort_delay,
+        positions=q,
+        velocities=qd,
+        accelerations=qdd,
+        forces=forces,
+        band=grid.band,
+        diagnostics=grid.diagnostics(interpolated=time is not dataset.time),
     )

@@ -1,0 +1,333 @@
+"""Recordings that are too long for memory: checked in one pass, then read block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import DatasetError
+from pkm_identification.datasets.dataset import STROKE_TOLERANCE, Dataset
+from pkm_identification.datasets.sources import ArraySource, Block, Source
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+Array = NDArray[np.float64]
+
+LONG = 4_000_000  # numbers; recordings with more are read in blocks
+HEAD = 2**17  # samples from the beginning that show whether and how the motion repeats
+PROBES = 8
+PROBE = 2**14  # samples of each probe
+EVEN = 0.02  # of a sampling interval
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What one pass over a recording shows.
+
+    Attributes
+    ----------
+    count
+        Number of samples.
+    first, last
+        Stamps [s].
+    interval
+        Median sampling interval of the first samples [s].
+    is_even
+        Whether all intervals are that within 2 %.
+    lower, upper
+        Smallest and largest positions (n,).
+    head
+        The first samples.
+    probes
+        Stretches of samples, evenly spread over the recording.
+    """
+
+    count: int
+    first: float
+    last: float
+    interval: float
+    is_even: bool
+    lower: Array
+    upper: Array
+    head: Dataset
+    probes: tuple[Dataset, ...]
+
+
+@dataclass(frozen=True)
+class LongDataset:
+    """A recording that is read in blocks; otherwise as `Dataset`.
+
+    `time`, `positions`, `efforts` and `currents` read all of it into memory.
+
+    Attributes
+    ----------
+    source
+        Gives the samples, again and again.
+    scan
+        What the check of all samples showed; its datasets have the joints of this one.
+    columns
+        Of the source, in the order of `joint_names`.
+    constants
+        Forces a current (n,), where efforts are made of currents; None: as recorded.
+    """
+
+    source: Source
+    scan: Scan
+    columns: NDArray[np.int64]
+    constants: Array | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    truth = None  # of a simulated robot: not read in blocks
+
+    @classmethod
+    def of(cls, source: Source, names: Sequence[str], **fields: Any) -> LongDataset:
+        """Check all samples of a source.
+
+        Parameters
+        ----------
+        source
+            Samples.
+        names
+            Joints, one a column.
+        **fields
+            Others of `Dataset`.
+
+        Raises
+        ------
+        DatasetError
+            As `Dataset` does.
+        """
+        scan, columns = _scan(source, tuple(names), fields)
+        return cls(source, scan, columns, provenance=scan.head.provenance)
+
+    @classmethod
+    def from_memory(cls, dataset: Dataset) -> LongDataset:
+        """Read a dataset in memory by blocks, too, so that its processing needs little more."""
+        block = Block(dataset.time, dataset.positions, dataset.efforts, dataset.currents)
+        fields = {
+            name: getattr(dataset, name)
+            for name in (
+                'effort_delay', 'force_constants', 'period', 'urdf', 'sidecar', 'provenance',
+            )
+        }  # fmt: skip
+        return cls.of(ArraySource(block), dataset.joint_names, **fields)
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return self.scan.count
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Joints, one a column."""
+        return self.scan.head.joint_names
+
+    @property
+    def effort_delay(self) -> float:
+        """Stamp of an effort or current minus the stamp of the position in the same row [s]."""
+        return self.scan.head.effort_delay
+
+    @property
+    def force_constants(self) -> Mapping[str, float]:
+        """Force a current, by joint, as recorded."""
+        return self.scan.head.force_constants
+
+    @property
+    def period(self) -> float | None:
+        """Period of the recorded motion [s], None where unknown."""
+        return self.scan.head.period
+
+    @property
+    def urdf(self) -> str:
+        """Description that was recorded, else empty."""
+        return self.scan.head.urdf
+
+    @property
+    def sidecar(self) -> str:
+        """Its YAML file, else empty."""
+        return self.scan.head.sidecar
+
+    @property
+    def interval(self) -> float:
+        """Median sampling interval of the first samples [s]."""
+        return self.scan.interval
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last sample [s]."""
+        return self.scan.last - self.scan.first
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the samples in their order; each call reads them anew."""
+        for block in self.source.blocks():
+            efforts = _pick(block.efforts, self.columns)
+            currents = _pick(block.currents, self.columns)
+            if efforts is None and self.constants is not None and currents is not None:
+                efforts = currents * self.constants
+            yield Block(block.time, block.positions[:, self.columns], efforts, currents)
+
+    @cached_property
+    def in_memory(self) -> Dataset:
+        """All samples at once."""
+        parts = list(self.blocks())
+
+        return replace(
+            self.scan.head,
+            time=np.concatenate([part.time for part in parts]),
+            positions=np.concatenate([part.positions for part in parts]),
+            efforts=_joined([part.efforts for part in parts]),
+            currents=_joined([part.currents for part in parts]),
+        )
+
+    @property
+    def time(self) -> Array:
+        """Stamps (N,) [s]."""
+        return self.in_memory.time
+
+    @property
+    def positions(self) -> Array:
+        """Positions (N, n) [m, rad]."""
+        return self.in_memory.positions
+
+    @property
+    def efforts(self) -> Array | None:
+        """Forces or torques (N, n) [N, N m], or None."""
+        return self.in_memory.efforts
+
+    @property
+    def currents(self) -> Array | None:
+        """Motor currents (N, n) [A], or None."""
+        return self.in_memory.currents
+
+    def __getitem__(self, rows: slice) -> Dataset:
+        """Return the samples of a slice, in memory."""
+        return self.in_memory[rows]
+
+    def with_joints(self, names: Sequence[str]) -> LongDataset:
+        """Return the dataset with exactly these joints, in this order."""
+        chosen = [self.joint_names.index(name) for name in names]
+        scan = replace(
+            self.scan,
+            lower=self.scan.lower[chosen],
+            upper=self.scan.upper[chosen],
+            head=self.scan.head.with_joints(names),
+            probes=tuple(probe.with_joints(names) for probe in self.scan.probes),
+        )
+        constants = None if self.constants is None else self.constants[chosen]
+        return replace(self, scan=scan, columns=self.columns[chosen], constants=constants)
+
+    def for_model(self, model: ClosedChainModel) -> LongDataset:
+        """Return the dataset in the joint order of `model`, with efforts in force units.
+
+        See `Dataset.for_model`; efforts and currents are compared in the probes.
+        """
+        probes = self.scan.probes
+        together = replace(
+            probes[0],
+            time=np.concatenate([probe.time for probe in probes]),
+            positions=np.concatenate([probe.positions for probe in probes]),
+            efforts=_joined([probe.efforts for probe in probes]),
+            currents=_joined([probe.currents for probe in probes]),
+        ).for_model(model)
+        ordered = self.with_joints(together.joint_names)
+        if self.scan.head.efforts is not None:
+            return ordered
+        assert together.currents is not None and together.efforts is not None
+        constants = np.asarray(together._constants(model))
+
+        def converted(part: Dataset) -> Dataset:
+            assert part.currents is not None
+            return replace(part, efforts=part.currents * constants)
+
+        scan = replace(
+            ordered.scan,
+            head=converted(ordered.scan.head),
+            probes=tuple(converted(probe) for probe in ordered.scan.probes),
+        )
+        return replace(ordered, scan=scan, constants=constants)
+
+    def stroke_warnings(self, model: ClosedChainModel) -> list[str]:
+        """Name the joints whose positions leave the stroke by more than 1 % of it."""
+        lower, upper = np.asarray(model.lower), np.asarray(model.upper)
+        beyond = np.maximum(lower - self.scan.lower, self.scan.upper - upper)
+        bound = np.where(np.isfinite(upper - lower), STROKE_TOLERANCE * (upper - lower), np.inf)
+        return [
+            f"positions of '{name}' leave its stroke [{lower[i]:g}, {upper[i]:g}] by up to "
+            f'{beyond[i]:.4g}; do unit and zero fit the description?'
+            for i, name in enumerate(self.joint_names)
+            if beyond[i] > bound[i]
+        ]
+
+
+def _pick(values: Array | None, columns: NDArray[np.int64]) -> Array | None:
+    return None if values is None else values[:, columns]
+
+
+def _joined(parts: Sequence[Array | None]) -> Array | None:
+    found = [part for part in parts if part is not None]
+    return np.concatenate(found) if found else None
+
+
+def _scan(
+    source: Source, names: tuple[str, ...], fields: Mapping[str, Any]
+) -> tuple[Scan, NDArray[np.int64]]:
+    """Check every sample; see what is known only after all of them."""
+    where = str(fields.get('provenance', {}).get('source', 'dataset'))
+    count, interval, last = 0, float('nan'), -np.inf
+    shortest, longest = np.inf, 0.0
+    lower = upper = np.zeros(0)
+    head: list[Dataset] = []
+    probes: list[Dataset] = []
+    starts = np.linspace(0, max(len(source) - 1, 0), PROBES + 1)[:-1]
+    for block in source.blocks():
+        part = Dataset(joint_names=names, **block._asdict(), **fields)
+        if head and part.joint_names != head[0].joint_names:
+            lost = sorted(set(part.joint_names) ^ set(head[0].joint_names))[0]
+            raise DatasetError(
+                f"{where}: joint '{lost}' has no numbers in some of the time (about t = "
+                f'{part.time[0]:.6f} s)'
+            )
+        if part.time[0] <= last:
+            raise DatasetError(
+                f'{where}: time does not increase at sample {count} ({last:.6f} s, then '
+                f'{part.time[0]:.6f} s)'
+            )
+        if not head:
+            interval = part.interval
+            lower, upper = part.positions.min(axis=0), part.positions.max(axis=0)
+        steps = np.diff(part.time, prepend=last if np.isfinite(last) else part.time[0] - interval)
+        shortest, longest = min(shortest, float(steps.min())), max(longest, float(steps.max()))
+        lower = np.minimum(lower, part.positions.min(axis=0))
+        upper = np.maximum(upper, part.positions.max(axis=0))
+        if count < HEAD:
+            head.append(part[: HEAD - count])
+        if ((starts >= count) & (starts < count + len(part))).any():
+            probes.append(part[:PROBE])
+        count, last = count + len(part), float(part.time[-1])
+    if not head:
+        raise DatasetError(f'{where}: there are no samples')
+    first = replace(
+        head[0],
+        time=np.concatenate([part.time for part in head]),
+        positions=np.concatenate([part.positions for part in head]),
+        efforts=_joined([part.efforts for part in head]),
+        currents=_joined([part.currents for part in head]),
+    )
+    scan = Scan(
+        count=count,
+        first=float(first.time[0]),
+        last=last,
+        interval=interval,
+        is_even=max(longest - interval, interval - shortest) <= EVEN * interval,
+        lower=lower,
+        upper=upper,
+        head=first,
+        probes=tuple(probes),
+    )
+    columns = np.array([names.index(name) for name in first.joint_names], dtype=np.int64)
+    return scan, columns

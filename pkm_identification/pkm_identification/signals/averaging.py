@@ -1,0 +1,224 @@
+"""Mean over the periods and the noise that their spread shows, in memory or in two passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.signals.noise import Noise, noise_from_moments, noise_from_spread
+from pkm_identification.signals.periods import (
+    GRID_TOLERANCE,
+    Folded,
+    fold,
+    low_harmonics,
+    settling_periods,
+    settling_spectra,
+    whole_periods,
+)
+from pkm_identification.signals.resampling import resampled
+
+Array = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-9  # noise below this share of a signal is rounding
+AT_ONCE = 2**15  # samples
+
+
+class LongFolded(Folded):
+    """As `Folded`, of a recording that is too long for memory; `samples` reads all of it."""
+
+    def __init__(self, pass_: PeriodPass, columns: slice, mean: Array) -> None:
+        object.__setattr__(self, '_pass', pass_)
+        object.__setattr__(self, '_columns', columns)
+        object.__setattr__(self, '_mean', mean)
+        object.__setattr__(self, 'period', pass_.period)
+        object.__setattr__(self, 'interpolated', pass_.interpolated)
+
+    @property
+    def mean(self) -> Array:
+        """Mean over the periods (n, n_a)."""
+        mean: Array = self.__dict__['_mean']
+        return mean
+
+    @cached_property
+    def samples(self) -> Array:
+        """All samples (P, n, n_a), in memory."""
+        columns: slice = self.__dict__['_columns']
+        parts = [block[..., columns] for block in self.__dict__['_pass'].blocks()]
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Positions and forces of P whole periods.
+
+    Attributes
+    ----------
+    positions, forces
+        Folded onto one grid.
+    position_noise, force_noise
+        From the spread; None for one period.
+    periods, skipped
+        Number of periods, and of those left out before them.
+    start
+        Stamp of the first sample [s].
+    """
+
+    positions: Folded
+    forces: Folded
+    position_noise: Noise | None
+    force_noise: Noise | None
+    periods: int
+    skipped: int
+    start: float
+
+
+def average(dataset: Dataset, period: float, skip: int | None) -> Averaged:
+    """Average a recording in memory; without `skip`, periods that still settle are left out."""
+    assert dataset.efforts is not None
+    if skip is None:
+        skip = settling_periods(fold(dataset.time, dataset.positions, period))
+    positions = fold(dataset.time, dataset.positions, period, skip)
+    forces = fold(dataset.time, dataset.efforts, period, skip)
+    periods = len(positions.samples)
+    position_noise = force_noise = None
+    if periods > 1:
+        whole = not forces.interpolated  # interpolation takes noise at high frequencies away
+        position_noise, force_noise = (
+            noise_from_spread(
+                folded.deviations,
+                use_total=whole,
+                negligible=(NEGLIGIBLE * folded.mean.std(axis=0)) ** 2,
+            )
+            for folded in (positions, forces)
+        )
+    start = float(dataset.time[0] + skip * period)
+    return Averaged(positions, forces, position_noise, force_noise, periods, skip, start)
+
+
+@dataclass(frozen=True)
+class PeriodPass:
+    """Whole periods of a long recording, read again and again.
+
+    Attributes
+    ----------
+    dataset
+        With efforts.
+    period
+        [s].
+    skip
+        Periods left out at the beginning.
+    interpolated
+        Whether the stamps lie off the grid.
+    """
+
+    dataset: LongDataset
+    period: float
+    skip: int
+    interpolated: bool
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Samples a period and number of periods."""
+        scan = self.dataset.scan
+        return whole_periods(scan.first, scan.last, scan.interval, self.period, self.skip)
+
+    @property
+    def start(self) -> float:
+        """Stamp of the first sample [s]."""
+        return self.dataset.scan.first + self.skip * self.period
+
+    def blocks(self) -> Iterator[Array]:
+        """Yield some periods (k, n, 2 n_a) at once: positions, then efforts."""
+        count, periods = self.size
+        step = self.period / count
+        pending: list[Array] = []
+        ready, done = 0, 0
+        for values in resampled(
+            self.dataset, self.start, step, periods * count, 5 if self.interpolated else None
+        ):
+            pending.append(values)
+            ready += len(values)
+            last = done + ready == periods * count
+            if ready >= max(AT_ONCE, count) or last:
+                together = np.concatenate(pending)
+                whole = len(together) // count * count
+                yield together[:whole].reshape(-1, count, together.shape[1])
+                pending, ready, done = [together[whole:]], len(together) - whole, done + whole
+
+
+def average_long(dataset: LongDataset, period: float, skip: int | None) -> Averaged:
+    """Average a long recording in memory that does not grow with the number of periods."""
+    axes = len(dataset.joint_names)
+    if skip is None:
+        every = _pass(dataset, period, 0)
+        skip = settling_spectra(
+            np.concatenate([low_harmonics(block[..., :axes]) for block in every.blocks()])
+        )
+    chosen = _pass(dataset, period, skip)
+    count, periods = chosen.size
+    reference: Array | None = None  # one period: what is left has the size of the noise
+    total = np.zeros((count, 2 * axes))
+    square = np.zeros((2, axes, axes))
+    outer = np.zeros((2, count // 2 + 1, axes, axes))
+    parts = (slice(0, axes), slice(axes, 2 * axes))
+    for block in chosen.blocks():
+        reference = block[0].copy() if reference is None else reference
+        difference = block - reference
+        total += difference.sum(axis=0)
+        for k, part in enumerate(parts):
+            square[k] += _square(difference[..., part])
+            outer[k] += _outer(difference[..., part])
+    assert reference is not None
+    mean = total / periods
+    position_noise = force_noise = None
+    folded = [LongFolded(chosen, part, (reference + mean)[:, part]) for part in parts]
+    if periods > 1:
+        freedom = (periods - 1) * count
+        position_noise, force_noise = (
+            noise_from_moments(
+                (square[k] - periods * _square(mean[None, :, part])) / freedom,
+                (outer[k] - periods * _outer(mean[None, :, part])) / freedom,
+                periods,
+                use_total=not chosen.interpolated,
+                negligible=(NEGLIGIBLE * folded[k].mean.std(axis=0)) ** 2,
+            )
+            for k, part in enumerate(parts)
+        )
+    return Averaged(
+        folded[0], folded[1], position_noise, force_noise, periods, skip, chosen.start
+    )
+
+
+def _pass(dataset: LongDataset, period: float, skip: int) -> PeriodPass:
+    """Decide whether the stamps lie on the grid of the period."""
+    direct = PeriodPass(dataset, period, skip, interpolated=False)
+    count, periods = direct.size
+    scan, step = dataset.scan, period / count
+    first = round((direct.start - scan.first) / scan.interval)
+    number = 0
+    worst = 0.0
+    for block in dataset.blocks():
+        rows = slice(max(0, first - number), max(0, first + periods * count - number))
+        stamps = block.time[rows]
+        grid = direct.start + step * (number + np.arange(len(block.time))[rows] - first)
+        worst = max(worst, float(np.abs(stamps - grid).max(initial=0.0)))
+        number += len(block.time)
+    enough = number >= first + periods * count
+    on_grid = enough and worst <= GRID_TOLERANCE * scan.interval
+    return direct if on_grid else PeriodPass(dataset, period, skip, interpolated=True)
+
+
+def _square(values: Array) -> Array:
+    flat = values.reshape(-1, values.shape[-1])
+    return flat.T @ flat
+
+
+def _outer(values: Array) -> Array:
+    """Sum over the periods (P, n, n_a) of conj(X_k) X_k^T."""
+    transform = np.fft.rfft(values, axis=1)
+    return np.einsum('pka,pkb->kab', transform.conj(), transform).real

@@ -1,0 +1,132 @@
+"""Motion and forces at the same instants, as an estimator uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError
+from pkm_identification.signals import fourier
+from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
+from pkm_identification.signals.noise import Noise
+from pkm_identification.signals.periods import Folded
+
+if TYPE_CHECKING:
+    from pkm_dynamics import PlatformMotion
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Signals:
+    """Motion of the actuators and forces at the same instants.
+
+    Attributes
+    ----------
+    time
+        Stamps of the forces (n,) [s] on the clock of the dataset; one period where averaged.
+    positions, velocities, accelerations
+        Actuators (n, n_a), evaluated at `time`.
+    forces
+        Measured forces or torques (n, n_a) [N, N m], averaged over `averaged` periods.
+    band
+        Turns samples into the rows that an estimator sees.
+    averaged
+        Number of periods P.
+    force_noise, position_noise
+        Noise of one sample before averaging; None where the data are one period or none.
+    measured_harmonics
+        Harmonics (K + 1,) whose motion was measured and carries position noise; in the
+        others the motion is below its noise and taken as zero.
+    folded_positions, folded_forces
+        The measured periods (P, n, n_a) that were averaged; None for filtered data.
+    delay
+        Time from a position to the force of the same sample [s].
+    diagnostics
+        What was chosen and why.
+    """
+
+    time: Array
+    positions: Array
+    velocities: Array
+    accelerations: Array
+    forces: Array
+    band: Band
+    averaged: int = 1
+    force_noise: Noise | None = None
+    position_noise: Noise | None = None
+    measured_harmonics: NDArray[np.bool_] | None = None
+    folded_positions: Folded | None = None
+    folded_forces: Folded | None = None
+    delay: float = 0.0
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.time)
+
+    def motion(self, model: Any, rows: slice = slice(None)) -> PlatformMotion:
+        """Return the motion of the mechanism (by its forward kinematics)."""
+        return model.motion_from_actuators(
+            self.positions[rows], self.velocities[rows], self.accelerations[rows]
+        )
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the samples are read block by block, as they are too many for memory."""
+        return False
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows that the band makes of the samples."""
+        return self.band.row_count(len(self))
+
+    def row_blocks(
+        self, function: Callable[[Signals, slice], Array]
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield rows of a function of the motion, and of the forces, block by block.
+
+        Parameters
+        ----------
+        function
+            Gives (k, n_a, ...) for some samples of signals, for example a regressor.
+        """
+        band = self.band
+        if not isinstance(band, FilterBand):
+            yield (
+                band.evaluate(lambda samples: function(self, samples), len(self)),
+                band.rows(self.forces),
+            )
+            return
+        for samples, inside in band.stretches(len(self)):
+            rows = band.smooth(function(self, samples))[inside]
+            yield rows, band.smooth(self.forces[samples])[inside]
+
+    def with_periods(self, chosen: NDArray[np.bool_]) -> Signals:
+        """Return the same signals from some of the periods (P,) only, with the same harmonics.
+
+        Raises
+        ------
+        EstimationError
+            The data are not periods.
+        """
+        positions, forces = self.folded_positions, self.folded_forces
+        if positions is None or forces is None or not isinstance(self.band, HarmonicBand):
+            raise EstimationError('the data are not periodic: there are no periods to choose from')
+        mean = positions.samples[chosen].mean(axis=0)
+        refit = fourier.fit(mean, positions.period, self.band.harmonics)
+        if self.measured_harmonics is not None:
+            refit.coefficients[~self.measured_harmonics] = 0.0
+        q, qd, qdd = (refit.sampled(len(self), self.delay, order) for order in range(3))
+        return replace(
+            self,
+            positions=q,
+            velocities=qd,
+            accelerations=qdd,
+            forces=forces.samples[chosen].mean(axis=0),
+            averaged=int(np.count_nonzero(chosen)),
+        )

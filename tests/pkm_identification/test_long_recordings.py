@@ -1,0 +1,261 @@
+"""Recordings that are read in blocks give what they give in memory."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from pkm_description.errors import DatasetError, EstimationError
+from pkm_identification import identify, load, validate
+from pkm_identification.datasets import Dataset, LongDataset, long_dataset, table_files
+from pkm_identification.datasets.sources import SpooledSource
+from pkm_identification.estimators import build_problem
+from pkm_identification.signals import LongSignals, SignalOptions, process
+
+DURATION = 90.0
+
+
+@pytest.fixture
+def wandering(slider_model, motion):
+    """The function that records a motion that never repeats; 90 s at 1 kHz."""
+
+    def record(time=None, noise=1.0):
+        random = np.random.default_rng(3)
+        time = np.arange(round(1e3 * DURATION)) * 1e-3 if time is None else time
+        warped = time + 0.3 * np.sin(0.7 * time) / 0.7
+        rate, bend = 1 + 0.3 * np.cos(0.7 * time), -0.21 * np.sin(0.7 * time)
+        inner = motion(warped)
+        moving = type(inner)(
+            inner.q,
+            inner.qd * rate[:, None],
+            inner.qdd * rate[:, None] ** 2 + inner.qd * bend[:, None],
+        )
+        forces = slider_model.inverse_dynamics(moving)
+        return Dataset(
+            time,
+            ('left', 'right'),
+            moving.q + 1e-6 * random.normal(size=moving.q.shape),
+            forces + noise * random.normal(size=forces.shape),
+            effort_delay=0.4e-3,
+        )
+
+    return record
+
+
+def save(path, data, compressed=False, **more):
+    write = np.savez_compressed if compressed else np.savez
+    write(
+        path, time=data.time, joint_names=np.array(data.joint_names), positions=data.positions,
+        efforts=data.efforts, effort_delay=data.effort_delay, **more,
+    )  # fmt: skip
+    return path
+
+
+@pytest.fixture
+def short_is_long(monkeypatch):
+    """Files of a few thousand samples are read in blocks, too."""
+    monkeypatch.setattr(table_files, 'LONG', 1000)
+    monkeypatch.setattr(long_dataset, 'PROBE', 2**20)  # the same cutoff as in memory
+
+
+def same(long, memory, tolerance=1e-10):
+    scale = np.abs(memory).max()
+    np.testing.assert_allclose(long, memory, rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize('layout', ['stored', 'compressed', 'fortran'])
+def test_blocks_of_a_file_hold_its_samples(
+    tmp_path, wandering, slider_model, short_is_long, layout
+):
+    data = wandering()
+    names = ('right', 'left')
+    mixed = data.with_joints(names)
+    positions = np.asfortranarray(mixed.positions) if layout == 'fortran' else mixed.positions
+    path = tmp_path / 'data.npz'
+    write = np.savez_compressed if layout == 'compressed' else np.savez
+    write(
+        path, time=data.time, joint_names=np.array(names), positions=positions,
+        currents=mixed.efforts / [25.0, 20.0],
+    )  # fmt: skip
+    long = load(path)
+    assert isinstance(long, LongDataset) and len(long) == len(data)
+    np.testing.assert_array_equal(long.positions, mixed.positions)
+    ordered = long.for_model(slider_model)
+    assert ordered.joint_names == ('left', 'right')
+    blocks = list(ordered.blocks())
+    assert len(blocks) > 2
+    np.testing.assert_array_equal(np.concatenate([block.time for block in blocks]), data.time)
+    efforts = np.concatenate([block.efforts for block in blocks])
+    np.testing.assert_allclose(efforts, data.efforts, rtol=1e-12)
+    assert long.interval == pytest.approx(1e-3) and long.duration == pytest.approx(DURATION - 1e-3)
+
+
+@pytest.mark.parametrize('uneven', [False, True])
+def test_filtered_rows_are_those_in_memory(
+    tmp_path, wandering, slider_model, short_is_long, uneven
+):
+    time = np.arange(round(1e3 * DURATION)) * 1e-3
+    if uneven:
+        time = time + 2e-4 * np.sin(370 * time) * np.minimum(1, time)
+    data = wandering(time)
+    path = save(tmp_path / 'data.npz', data)
+    options = SignalOptions(method='filter', cutoff=18.0)
+    memory = build_problem(process(data.for_model(slider_model), options), slider_model)
+    long = load(path).for_model(slider_model)
+    signals = process(long, options)
+    assert isinstance(signals, LongSignals) and signals.is_even != uneven
+    problem = build_problem(signals, slider_model)
+    blocks = list(problem.runs[0].blocks())
+    assert len(blocks) > 2
+    rows = np.concatenate([block.regressor for block in blocks])
+    forces = np.concatenate([block.forces for block in blocks])
+    if uneven:  # the grids differ by the rounding of their intervals
+        assert len(rows) == pytest.approx(len(memory.regressor), abs=2)
+        return
+    same(rows, memory.regressor)
+    same(forces, memory.forces)
+    with pytest.raises(EstimationError, match='too many to be in memory'):
+        _ = problem.regressor
+    with pytest.raises(EstimationError, match='the positions of 90000 samples'):
+        _ = signals.positions
+
+
+@pytest.mark.parametrize('estimator', ['ls', 'wls', 'gauss_markov'])
+@pytest.mark.parametrize('uneven', [False, True])
+def test_streamed_estimates_are_those_in_memory(
+    tmp_path, wandering, slider_model, short_is_long, estimator, uneven
+):
+    time = np.arange(round(1e3 * DURATION)) * 1e-3
+    if uneven:
+        time = time + 2e-4 * np.sin(370 * time) * np.minimum(1, time)
+    data = wandering(time)
+    options = {'method': 'filter', 'cutoff': 18.0, 'fixed': {'c.m': (1.5, 0.1)}}
+    memory = identify(data, slider_model, estimator, **options)
+    long = identify(load(save(tmp_path / 'data.npz', data)), slider_model, estimator, **options)
+    same(long.values, memory.values, 1e-5 if uneven else 1e-10)
+    same(long.covariance, memory.covariance, 1e-2 if uneven else 1e-8)
+    np.testing.assert_allclose(long.residual_rms, memory.residual_rms, rtol=1e-4)
+    assert long.residuals is None
+    assert long.diagnostics['residual_correlation_time'] == pytest.approx(
+        memory.diagnostics['residual_correlation_time'], rel=1e-3 if uneven else 1e-8
+    )
+
+
+@pytest.mark.parametrize('period', [1.0, 0.9993])
+@pytest.mark.parametrize('estimator', ['gauss_markov', 'irls'])
+def test_long_periodic_recordings(
+    tmp_path, record, slider_model, short_is_long, period, estimator
+):
+    """Averages, noise, settling and estimates; a period off the grid is interpolated."""
+    data = record(periods=70, period=period)
+    data = Dataset(data.time, data.joint_names, data.positions, data.efforts, period=period)
+    memory = process(data, SignalOptions())
+    path = save(tmp_path / 'data.npz', data, period=period)
+    long = process(load(path).for_model(slider_model), SignalOptions())
+    assert long.diagnostics == memory.diagnostics
+    assert long.averaged == memory.averaged >= 69
+    for name in ('positions', 'velocities', 'accelerations', 'forces'):
+        same(getattr(long, name), getattr(memory, name), 1e-9)
+    for name in ('position_noise', 'force_noise'):
+        same(getattr(long, name).covariance, getattr(memory, name).covariance, 1e-6)
+        same(getattr(long, name).spectrum, getattr(memory, name).spectrum, 1e-6)
+    same(long.folded_forces.samples, memory.folded_forces.samples, 1e-9)
+    results = [identify(each, slider_model, estimator) for each in (load(path), data)]
+    same(results[0].values, results[1].values, 1e-7)
+    same(results[0].covariance, results[1].covariance, 1e-6)
+    same(results[0].residuals, results[1].residuals, 1e-6)
+
+
+def test_the_cutoff_comes_from_probes(tmp_path, wandering, slider_model, monkeypatch):
+    monkeypatch.setattr(table_files, 'LONG', 1000)
+    monkeypatch.setattr(long_dataset, 'PROBE', 2**13)
+    data = wandering()
+    long = load(save(tmp_path / 'data.npz', data)).for_model(slider_model)
+    assert len(long.scan.probes) > 2
+    whole = process(data, SignalOptions(method='filter')).diagnostics['cutoff']
+    found = process(long, SignalOptions(method='filter')).diagnostics['cutoff']
+    assert 0.5 < found / whole < 2
+
+
+@pytest.mark.parametrize(
+    ('column', 'row', 'value', 'message'),
+    [
+        ('positions', 70000, np.nan, "position of joint 'right' is nan"),
+        ('time', 2**15, 5.0, 'time does not increase at sample 32768'),
+        ('time', 70000, 5.0, 'time does not increase'),
+        ('efforts', 40000, np.inf, 'effort of joint'),
+    ],
+)
+def test_every_block_is_checked(
+    tmp_path, wandering, short_is_long, column, row, value, message
+):
+    data = wandering()
+    arrays = {name: getattr(data, name).copy() for name in ('time', 'positions', 'efforts')}
+    arrays[column][row] = value if column == 'time' else np.where([False, True], value, 0.3)
+    np.savez(tmp_path / 'bad.npz', joint_names=np.array(data.joint_names), **arrays)
+    with pytest.raises(DatasetError, match=message):
+        load(tmp_path / 'bad.npz')
+
+
+def test_units_and_strokes_of_long_recordings(tmp_path, wandering, slider_model, short_is_long):
+    data = wandering()
+    path = save(tmp_path / 'data.npz', data, currents=data.efforts)
+    with pytest.raises(DatasetError, match='another unit'):
+        load(path).for_model(slider_model)
+    np.savez(
+        tmp_path / 'far.npz', time=data.time, joint_names=np.array(data.joint_names),
+        positions=data.positions + [0.0, 5.0], efforts=data.efforts,
+    )  # fmt: skip
+    warnings = load(tmp_path / 'far.npz').for_model(slider_model).stroke_warnings(slider_model)
+    assert len(warnings) == 1 and "'right' leave its stroke" in warnings[0]
+
+
+def test_long_tables(tmp_path, wandering, slider_model, monkeypatch):
+    data = wandering(np.arange(40000) * 1e-3)
+    header = 'right.position,time,left.effort,left.position,right.effort,idle.position'
+    table = np.column_stack(
+        [data.positions[:, 1], data.time, data.efforts[:, 0], data.positions[:, 0],
+         data.efforts[:, 1], data.time]
+    )  # fmt: skip
+    path = tmp_path / 'data.csv'
+    np.savetxt(path, table, delimiter=',', header=header, comments='', fmt='%.17g')
+    memory = load(path)
+    monkeypatch.setattr(table_files, 'LONG', 1000)
+    long = load(path)
+    assert isinstance(long.source, SpooledSource)
+    assert long.provenance == memory.provenance
+    np.testing.assert_array_equal(long.positions, memory.positions)
+    np.testing.assert_array_equal(long.efforts, memory.efforts)
+    with path.open('a') as file:
+        file.write('1,2,3\n')
+    with pytest.raises(DatasetError, match='cannot be read as numbers'):
+        load(path)
+
+
+def test_datasets_in_memory_are_processed_in_blocks_too(wandering, slider_model, monkeypatch):
+    monkeypatch.setattr(sys.modules['pkm_identification.signals.process'], 'LONG', 1000)
+    data = wandering()
+    result = identify(data, slider_model, method='filter', cutoff=18.0)
+    assert result.residuals is None
+    np.testing.assert_allclose(result.values, slider_model.nominal_parameters, rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    'options', [{'method': 'filter', 'cutoff': 18.0}, {'period': 1.0}]
+)
+def test_validation_of_long_recordings(
+    tmp_path, record, wandering, slider_model, short_is_long, options
+):
+    data = record(periods=70) if 'period' in options else wandering()
+    result = identify(data, slider_model, **options)
+    memory = validate(data, result, slider_model, **options)
+    long = validate(load(save(tmp_path / 'data.npz', data)), result, slider_model, **options)
+    for name in ('relative_absolute_error', 'residual_rms', 'residual_covariance', 'overall'):
+        expected = getattr(memory.against_measured, name)
+        np.testing.assert_allclose(
+            getattr(long.against_measured, name), expected, rtol=1e-7, atol=1e-12
+        )
+    assert len(long.time) == len(long.measured) == len(long.predicted)
+    assert len(long.standard_deviation) == len(long.time) <= len(memory.time)
