@@ -81,3 +81,16 @@ def test_loop_on_ros(capfd):
     # a command answers a state after it was computed
     assert loop['state_to_command']['p50'] > 50
     assert loop['step_time']['p50'] > 50
+
+
+def test_identification_of_two_lengths(capfd):
+    """Ten times the data in the same memory: what is kept of them does not grow."""
+    both = bench(capfd, '--robot', 'planar_3rrr', '--only', 'identify', '--recording', '70')
+    for kind in both['identify'].values():
+        short, long = kind['short'], kind['long']
+        assert (short['duration'], long['duration']) == (70.0, 700.0)
+        assert kind['memory_ratio'] == pytest.approx(long['memory'] / short['memory'])
+        # 63e4 numbers more would be 45 MB, their signals several times that
+        assert long['memory'] - short['memory'] < 60e6
+        assert kind['time_ratio'] == pytest.approx(long['cpu'] / short['cpu'])
+        assert short['equations'] > short['parameters']

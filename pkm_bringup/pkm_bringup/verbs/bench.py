@@ -10,7 +10,7 @@ from typing import Any
 from pkm_bringup.arguments import add_json, count, load_model, positive
 from pkm_bringup.console import Update, print_json, print_table, progress
 
-PARTS = ('step', 'model', 'library', 'loop', 'lockstep', 'design')
+PARTS = ('step', 'model', 'library', 'loop', 'lockstep', 'identify', 'design')
 ON_REQUEST = ('design',)  # takes minutes
 SAMPLES = 10_000  # of the batches
 SPEED = 0.3  # [m/s] of the circle: times do not depend on it, lost cycles hurt less
@@ -28,8 +28,9 @@ def add_parser(subparsers: Any) -> None:
         '--only', action='append', choices=PARTS, metavar='PART',
         help='repeatable; step: one feedforward + PD step offline; model: inverse dynamics and '
         'regressor beside other engines; library: the same for every library robot; loop: the '
-        '1 kHz loop on ROS 2; lockstep: lockstep steps through ROS 2; design: search of an '
-        'excitation beside SLSQP (minutes); default: all but design',
+        '1 kHz loop on ROS 2; lockstep: lockstep steps through ROS 2; identify: time and memory of '
+        'an identification from recordings of two lengths; design: search of an excitation '
+        'beside SLSQP (minutes); default: all but design',
     )  # fmt: skip
     parser.add_argument(
         '--duration', type=positive, default=10.0,
@@ -45,6 +46,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         '--reference-time', type=positive,
         help='a longer search from other starts that the first is compared with [s]; default: none',
+    )  # fmt: skip
+    parser.add_argument(
+        '--recording', type=positive, default=600.0,
+        help='length of the recordings to identify from; others are ten times as long [s]; '
+        'default: 600',
     )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run)
@@ -99,6 +105,10 @@ def _measure(part: str, arguments: Any, model: Any, trajectory: Any, update: Upd
         from pkm_bringup.bench.design_search import measure_design
 
         return measure_design(model, arguments.search_time, arguments.reference_time, report)
+    if part == 'identify':
+        from pkm_bringup.bench.identify_cost import measure_identification
+
+        return measure_identification(model, arguments.robot, arguments.recording, report)
     from pkm_bringup.nodes.bench_client import measure_free_running, measure_lockstep
 
     measure = measure_free_running if part == 'loop' else measure_lockstep
@@ -143,6 +153,8 @@ def _print(result: dict[str, Any]) -> None:
         _print_loop(result['loop'])
     if 'design' in result:
         _print_design(result['design'])
+    if 'identify' in result:
+        _print_identification(result['identify'])
     if 'lockstep' in result:
         lockstep = result['lockstep']
         out(
@@ -176,6 +188,25 @@ def _print_model(model: dict[str, Any]) -> None:
         rows,
     )  # fmt: skip
     sys.stdout.write(f'\nimport of pkm_dynamics, fresh process: {model["import"]:.2f} s\n')
+
+
+def _print_identification(kinds: dict[str, Any]) -> None:
+    parameters = kinds['filter']['short']['parameters']
+    sys.stdout.write(f"\nidentify('wls'), {parameters} parameters, NPZ at 1 kHz\n")
+    rows = [
+        (
+            'periodic' if kind == 'fourier' else 'not periodic',
+            *(run[key] for run in (both['short'], both['long']) for key in ('duration', 'wall')),
+            *(run['memory'] / 1e6 for run in (both['short'], both['long'])),
+            both['time_ratio'], both['memory_ratio'],
+        )
+        for kind, both in kinds.items()
+    ]  # fmt: skip
+    header = (
+        'motion', 'data [s]', 'time [s]', 'data [s]', 'time [s]', 'peak [MB]', 'peak [MB]',
+        'CPU time ratio', 'memory ratio',
+    )  # fmt: skip
+    print_table(header, rows)
 
 
 def _print_design(design: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 IN_MEMORY = 2**27  # numbers in the rows of a regressor
 AT_ONCE = 512  # samples of a regressor
-SAMPLE_ROWS = 20000  # rows that are kept of a long run to see how its residuals follow each other
+SAMPLE_ROWS = 10000  # rows that are kept of a long run to see how its residuals follow each other
 
 
 @dataclass(frozen=True)

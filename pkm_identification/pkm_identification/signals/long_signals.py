@@ -107,7 +107,8 @@ class LongSignals:
         """Yield rows of a function of the motion, and of the forces; see `Signals`."""
         for signals, inside in self.stretches():
             rows = self.band.smooth(function(signals, slice(None)))[inside]
-            yield rows, self.band.smooth(np.asarray(signals.forces))[inside]
+            # copies: a view would keep all of the filtered samples
+            yield rows.copy(), self.band.smooth(np.asarray(signals.forces))[inside].copy()
 
     def _samples(self) -> Iterator[Array]:
         scan = self.dataset.scan

@@ -111,7 +111,7 @@ def _periodic(
 ) -> Signals:
     position_mean, force_mean = averaged.positions.mean, averaged.forces.mean
     position_noise, force_noise = averaged.position_noise, averaged.force_noise
-    count, period = len(position_mean), averaged.positions.period
+    count, period = len(position_mean), float(averaged.positions.period)
     position_variance = _averaged_variance(position_mean, position_noise)
     significant = fourier.significant_harmonics(position_mean, position_variance)
     harmonics = options.harmonics or _useful_harmonics(
@@ -122,7 +122,7 @@ def _periodic(
     delay = dataset.effort_delay
     q, qd, qdd = (refit.sampled(count, delay, order) for order in range(3))
     return Signals(
-        time=averaged.start + delay + period / count * np.arange(count),
+        time=averaged.start + delay + period / count * np.arange(count, dtype=np.float64),
         positions=q,
         velocities=qd,
         accelerations=qdd,

@@ -104,7 +104,7 @@ class Signals:
             return
         for samples, inside in band.stretches(len(self)):
             rows = band.smooth(function(self, samples))[inside]
-            yield rows, band.smooth(self.forces[samples])[inside]
+            yield rows.copy(), band.smooth(self.forces[samples])[inside].copy()
 
     def with_periods(self, chosen: NDArray[np.bool_]) -> Signals:
         """Return the same signals from some of the periods (P,) only, with the same harmonics.

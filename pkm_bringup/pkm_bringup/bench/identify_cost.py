@@ -1,0 +1,191 @@
+"""Time and memory of an identification from recordings of two lengths, each in its own process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+Array = NDArray[np.float64]
+Report = Callable[[str, float | None], None]
+
+RATE = 1000.0  # [Hz]
+BLOCK = 20_000  # samples
+LONGER = 10
+WAVES = 6
+SLOW, FAST = 0.1, 4.0  # [Hz] of the motion
+STROKE, SPEED = 0.03, 0.25  # [m, rad], [m/s, rad/s]
+FORCE_NOISE, POSITION_NOISE = 5.0, 2e-6  # [N, N m], [m, rad]
+SCRIPT = """
+import json, resource, sys, time
+import pkm_description
+from pkm_dynamics import ClosedChainModel
+from pkm_identification import identify, load
+path, robot, estimator, method = sys.argv[1:]
+model = ClosedChainModel(pkm_description.load(robot))
+begin, cpu = time.perf_counter(), time.process_time()
+result = identify(load(path), model, estimator, method=method)
+wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
+try:
+    status = open('/proc/self/status').read()
+    memory = int(status.split('VmHWM:')[1].split()[0]) * 1024
+except (OSError, IndexError):
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+signals = result.diagnostics['signals']
+print(json.dumps({
+    'wall': wall, 'cpu': cpu, 'memory': memory, 'parameters': len(result.names),
+    'equations': result.diagnostics['equations'], 'cutoff': signals.get('cutoff'),
+    'periods': signals.get('periods'),
+}))
+"""
+
+
+def measure_identification(
+    model: ClosedChainModel, robot: str, duration: float, report: Report
+) -> dict[str, Any]:
+    """Measure `identify('wls')` of files with motions that repeat and that do not.
+
+    Parameters
+    ----------
+    model, robot
+        Mechanism, and the name or path that a fresh process loads it from.
+    duration
+        Of the shorter recordings [s]; the longer ones are ten times as long.
+    report
+        Called with what is being done.
+
+    Returns
+    -------
+    dict
+        By kind (`filter`, `fourier`): `short` and `long`, each with `duration`, `wall` and
+        `cpu` [s], `memory` (peak resident, of the whole process [bytes]), `parameters`;
+        `time_ratio` (CPU time) and `memory_ratio` of the two.
+
+    Raises
+    ------
+    EstimationError
+        The identification failed in its process.
+    """
+    result: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(prefix='pkm_bench_') as folder:
+        for method, period in (('filter', duration), ('fourier', 2.0)):
+            runs = []
+            for repeats in (1, LONGER):
+                name = f'{method}, {duration * repeats:g} s'
+                report(f'recording, {name}', None)
+                path = write_recording(
+                    Path(folder) / 'data.npz', model, duration * repeats, period,
+                    named=method == 'fourier',
+                )  # fmt: skip
+                report(f'identification, {name}', None)
+                figures = _in_own_process(path, robot, method)
+                runs.append({'duration': duration * repeats, **figures})
+                path.unlink()
+            result[method] = {
+                'short': runs[0],
+                'long': runs[1],
+                'time_ratio': runs[1]['cpu'] / runs[0]['cpu'],
+                'memory_ratio': runs[1]['memory'] / runs[0]['memory'],
+            }
+    return result
+
+
+def write_recording(
+    path: Path,
+    model: ClosedChainModel,
+    duration: float,
+    period: float,
+    *,
+    named: bool,
+    seed: int = 0,
+) -> Path:
+    """Write an NPZ file of a smooth motion about home with noise, in little memory.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    model
+        Mechanism.
+    duration
+        [s].
+    period
+        After which the motion (not the noise) begins anew [s].
+    named
+        Whether the file tells the period.
+    seed
+        Of motion and noise.
+    """
+    count = round(duration * RATE)
+    once = list(_motion(model, min(period, duration), seed))
+    columns = {'positions': (0, POSITION_NOISE), 'efforts': (1, FORCE_NOISE)}
+    with zipfile.ZipFile(path, 'w') as archive:
+        small = {'joint_names': np.array(model.actuated_joints)}
+        small |= {'period': np.array(period)} if named else {}
+        for name, values in small.items():
+            with archive.open(f'{name}.npy', 'w') as stream:
+                np.lib.format.write_array(stream, values)
+        with archive.open('time.npy', 'w', force_zip64=True) as stream:
+            _header(stream, (count,))
+            for begin in range(0, count, BLOCK):
+                stream.write((np.arange(begin, min(begin + BLOCK, count)) / RATE).tobytes())
+        for name, (which, noise) in columns.items():
+            random = np.random.default_rng([seed, which])
+            with archive.open(f'{name}.npy', 'w', force_zip64=True) as stream:
+                _header(stream, (count, model.n_a))
+                left = count
+                while left > 0:
+                    for part in once:
+                        values = part[which][:left]
+                        noisy = values + noise * random.standard_normal(values.shape)
+                        stream.write(np.ascontiguousarray(noisy).tobytes())
+                        left -= len(values)
+    return path
+
+
+def _motion(model: ClosedChainModel, period: float, seed: int) -> Iterator[tuple[Array, Array]]:
+    """Positions and forces of one period, in blocks."""
+    random = np.random.default_rng(seed)
+    slowest, fastest = max(1, round(SLOW * period)), max(2, round(FAST * period))
+    harmonics = random.integers(slowest, fastest, (WAVES, model.n_a), endpoint=True)
+    frequency = 2 * np.pi * harmonics / period
+    amplitude = np.minimum(STROKE, SPEED / frequency) / WAVES**0.5 / 2
+    phase = random.uniform(0, 2 * np.pi, (WAVES, model.n_a))
+    count = round(period * RATE)
+    for begin in range(0, count, BLOCK):
+        time = np.arange(begin, min(begin + BLOCK, count)) / RATE
+        angle = time[:, None, None] * frequency + phase
+        sine, cosine = amplitude * np.sin(angle), amplitude * np.cos(angle)
+        q = model.home_actuators + sine.sum(axis=1)
+        qd, qdd = (frequency * cosine).sum(axis=1), -(frequency**2 * sine).sum(axis=1)
+        yield q, model.inverse_dynamics(model.motion_from_actuators(q, qd, qdd))
+
+
+def _header(stream: Any, shape: tuple[int, ...]) -> None:
+    np.lib.format.write_array_header_2_0(
+        stream, {'descr': '<f8', 'fortran_order': False, 'shape': shape}
+    )
+
+
+def _in_own_process(path: Path, robot: str, method: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, '-c', SCRIPT, str(path), robot, 'wls', method],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    if done.returncode:
+        raise EstimationError(f'the identification failed: {done.stderr.strip()[-500:]}')
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
