@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -166,6 +167,29 @@ def test_long_periodic_recordings(
     same(results[0].values, results[1].values, 1e-7)
     same(results[0].covariance, results[1].covariance, 1e-6)
     same(results[0].residuals, results[1].residuals, 1e-6)
+
+
+@pytest.mark.parametrize('options', [{'method': 'filter', 'cutoff': 40.0}, {'period': 1.0}])
+def test_memory_does_not_grow(tmp_path, record, wandering, slider_model, monkeypatch, options):
+    """Peak of all arrays, of identification and validation, over three times the samples."""
+    monkeypatch.setattr(table_files, 'LONG', 1000)
+    monkeypatch.setattr(long_dataset, 'HEAD', 2**12)
+    monkeypatch.setattr(long_dataset, 'PROBE', 2**11)
+    monkeypatch.setattr(sys.modules['pkm_identification.estimators.run'], 'SAMPLE_ROWS', 1000)
+    monkeypatch.setattr(sys.modules['pkm_identification.validation'], 'SHOWN', 1000)
+    peaks, sizes = [], []
+    for seconds in (60, 180):
+        periodic = 'period' in options
+        data = record(periods=seconds) if periodic else wandering(np.arange(seconds * 1000) / 1e3)
+        path = save(tmp_path / f'{seconds}.npz', data)
+        sizes.append(path.stat().st_size)
+        del data
+        tracemalloc.start()
+        result = identify(load(path), slider_model, **options)
+        validate(load(path), result, slider_model, **options)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 0.25 * (sizes[1] - sizes[0])  # in memory it is 10 times that
 
 
 def test_the_cutoff_comes_from_probes(tmp_path, wandering, slider_model, monkeypatch):
