@@ -213,7 +213,7 @@ def _validate_long(
         covariance += residual.T @ residual / count
         few = slice(-passed % stride, None, stride)
         series = (stretch.time[rows], reference, forces, deviation[rows])
-        shown.append(tuple(each[few] for each in series))
+        shown.append(tuple(each[few].copy() for each in series))
         passed += len(residual)
     time, measured, forces, deviation = (
         np.concatenate([part[k] for part in shown]) for k in range(4)

@@ -10,7 +10,7 @@ import pytest
 
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import identify, load, validate
-from pkm_identification.datasets import Dataset, LongDataset, long_dataset, table_files
+from pkm_identification.datasets import Dataset, LongDataset, long_dataset, sources, table_files
 from pkm_identification.datasets.sources import SpooledSource
 from pkm_identification.estimators import build_problem
 from pkm_identification.signals import LongSignals, SignalOptions, process
@@ -173,6 +173,7 @@ def test_long_periodic_recordings(
 def test_memory_does_not_grow(tmp_path, record, wandering, slider_model, monkeypatch, options):
     """Peak of all arrays, of identification and validation, over three times the samples."""
     monkeypatch.setattr(table_files, 'LONG', 1000)
+    monkeypatch.setattr(sources, 'BLOCK', 2**12)
     monkeypatch.setattr(long_dataset, 'HEAD', 2**12)
     monkeypatch.setattr(long_dataset, 'PROBE', 2**11)
     monkeypatch.setattr(sys.modules['pkm_identification.estimators.run'], 'SAMPLE_ROWS', 1000)
@@ -189,7 +190,7 @@ def test_memory_does_not_grow(tmp_path, record, wandering, slider_model, monkeyp
         validate(load(path), result, slider_model, **options)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] - peaks[0] < 0.25 * (sizes[1] - sizes[0])  # in memory it is 10 times that
+    assert peaks[1] - peaks[0] < 0.25 * (sizes[1] - sizes[0])
 
 
 def test_the_cutoff_comes_from_probes(tmp_path, wandering, slider_model, monkeypatch):
