@@ -1,7 +1,7 @@
 """Excitation, recording, datasets, estimation and validation for parallel robots."""
 
 from pkm_identification.datasets import Dataset, load
-from pkm_identification.estimators import estimators, identify
+from pkm_identification.estimators import RecursiveEstimator, estimators, identify
 from pkm_identification.excitation import (
     ExcitationDesign,
     design_excitation,
@@ -16,6 +16,7 @@ __all__ = [
     'Dataset',
     'ExcitationDesign',
     'IdentificationResult',
+    'RecursiveEstimator',
     'Validation',
     'design_excitation',
     'estimators',

@@ -2,6 +2,7 @@
 
 from pkm_identification.estimators.identify import identify
 from pkm_identification.estimators.problem import Problem, build_problem
+from pkm_identification.estimators.recursive_estimator import RecursiveEstimator
 from pkm_identification.estimators.registry import estimator_options, estimators
 from pkm_identification.estimators.run import Rows, Run
 from pkm_identification.estimators.selection import Selection
@@ -10,6 +11,7 @@ from pkm_identification.estimators.solve import Estimate
 __all__ = [
     'Estimate',
     'Problem',
+    'RecursiveEstimator',
     'Rows',
     'Run',
     'Selection',

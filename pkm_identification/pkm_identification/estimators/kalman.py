@@ -9,6 +9,7 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.estimators.energy_rows import energy_rows
+from pkm_identification.estimators.initial_state import opened, parameter_size, undetermined
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.estimators.nonlinear_filters import (
     Extended,
@@ -23,7 +24,6 @@ from pkm_identification.estimators.solve import Array, Estimate, inverse_root
 
 MEASUREMENTS = ('force', 'energy')
 PROCESSES = ('none', 'robbins_monro')
-FORGOTTEN = 0.5  # of the first standard deviation: what the data do not reduce below it
 
 
 @dataclass(frozen=True)
@@ -149,17 +149,15 @@ def _filtered(
         linearise(data), data.measured, problem.nominal, start, data.noise, run,
         before=lambda state: _take_prior(problem, state),
     )  # fmt: skip
-    lost = np.flatnonzero(np.sqrt(np.diag(found.covariance)) > FORGOTTEN * start)
-    covariance, values = found.covariance * data.correlated, found.values.copy()
+    lost = undetermined(found.covariance, start)
+    values = found.values.copy()
     values[lost] = problem.nominal[lost]
-    bread = covariance.copy()
-    bread[lost], bread[:, lost] = 0.0, 0.0
-    covariance[lost], covariance[:, lost] = 0.0, 0.0
-    covariance[lost, lost] = np.inf
+    covariance = found.covariance * data.correlated
+    bread = opened(covariance, lost, 0.0)
     linear = noise is not None and not found.walk.any()
     return Estimate(
         values=values,
-        covariance=covariance,
+        covariance=opened(covariance, lost),
         undetermined=lost,
         condition_number=_condition(found.covariance),
         noise=noise,
@@ -199,15 +197,6 @@ def _energy(problem: Problem) -> _Data:
         rows.regressor[:, None], rows.work[:, None], rows.variance[:, None, None],
         rows.fixed[:, None], rows.correlated,
     )  # fmt: skip
-
-
-def parameter_size(nominal: Array, regressor: Array, measured: Array) -> Array:
-    """Size (f,) of each parameter: its nominal one, or what alone makes all measurements."""
-    column = np.sqrt(np.mean(regressor**2, axis=(0, 1)))
-    shown = column > 1e-12 * max(float(column.max(initial=0.0)), 1e-300)
-    alone = np.sqrt(np.mean(measured**2)) / np.where(shown, column, np.inf)
-    size = np.maximum(np.abs(nominal), alone)
-    return np.where(size > 0, size, 1.0)
 
 
 def _walk(process: str | float, size: Array) -> Array | None:

@@ -11,6 +11,7 @@ from pkm_description.errors import EstimationError
 from pkm_identification.estimators.instruments import iv
 from pkm_identification.estimators.kalman import ekf, ukf
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
+from pkm_identification.estimators.recursive import recursive
 from pkm_identification.estimators.robust import irls
 from pkm_identification.estimators.solve import Estimate
 from pkm_identification.signals import SignalOptions
@@ -25,6 +26,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'iv': iv,
     'ekf': ekf,
     'ukf': ukf,
+    'recursive': recursive,
 }
 COMMON_OPTIONS = ('shared', 'reduced', 'estimate', 'fixed', 'prior')
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))

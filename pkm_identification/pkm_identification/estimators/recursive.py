@@ -1,0 +1,135 @@
+"""Estimator `recursive`: least squares sample by sample, with forgetting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pkm_description.errors import EstimationError
+from pkm_identification.estimators.honest import correlation_time
+from pkm_identification.estimators.initial_state import opened, parameter_size, undetermined
+from pkm_identification.estimators.linear import gauss_markov
+from pkm_identification.estimators.problem import Problem
+from pkm_identification.estimators.recursive_least_squares import RecursiveLeastSquares
+from pkm_identification.estimators.run import Rows, Run
+from pkm_identification.estimators.solve import Array, Estimate, inverse_root, residual_covariance
+
+KEPT = 20_000  # rows whose residuals show how they follow each other
+
+
+def recursive(
+    problem: Problem,
+    forgetting: float = 1.0,
+    huber: float | None = None,
+    initial_deviation: float = 10.0,
+    history: int = 200,
+) -> Estimate:
+    """Recursive least squares through the samples in their order, run after run.
+
+    Periodic data are taken as one averaged period in time, others as filtered. With
+    `forgetting=1` the estimate is that of the whole data at once. The noise is that of the
+    residuals of a Gauss-Markov fit; online (`RecursiveEstimator`) it is given.
+
+    Parameters
+    ----------
+    problem
+        Any length of data.
+    forgetting
+        Factor that older samples weigh less by, each sample.
+    huber
+        Innovations beyond so many standard deviations count less; None: all count alike.
+    initial_deviation
+        Standard deviation of the start, as of `ukf`.
+    history
+        Estimates kept in `diagnostics['history']`.
+    """
+    if initial_deviation <= 0 or history < 1:
+        raise EstimationError('initial_deviation and history must be positive')
+    first = gauss_markov(problem)
+    start, spread = _start(problem, initial_deviation)
+    state: RecursiveLeastSquares | None = None
+    total = sum(_count(run) for run in problem.runs)
+    every = max(total // history, 1)
+    steps: list[int] = []
+    values: list[Array] = []
+    deviations: list[Array] = []
+    pieces: list[Array] = []
+    noises: list[Array] = []
+    outliers = 0
+    for run in problem.runs:
+        noise = _noise(problem, run, first.values)
+        noises.append(noise)
+        whitening = inverse_root(noise)
+        if state is None:
+            state = RecursiveLeastSquares(start, spread, noise, forgetting, huber)
+        state.noise = noise
+        for rows in _blocks(run):
+            for regressor, forces in zip(rows.regressor, rows.forces, strict=True):
+                state.update(regressor, forces)
+                if state.updates % every == 0 or state.updates == total:
+                    steps.append(state.updates)
+                    values.append(state.values)
+                    deviations.append(np.sqrt(np.diag(state.covariance())))
+            whitened = rows.residuals(first.values) @ whitening.T
+            outliers += 0 if huber is None else int(np.sum(np.abs(whitened) > huber))
+            if sum(len(piece) for piece in pieces) < KEPT:
+                pieces.append(whitened)
+    if state is None or not np.isfinite(state.values).all():
+        raise EstimationError('the recursion diverged')
+    lost = undetermined(state.covariance(), np.sqrt(np.diag(spread)))
+    if len(problem.prior_target):
+        lost = np.intersect1d(lost, first.undetermined)
+    correlated = correlation_time(pieces)
+    found = state.values.copy()
+    found[lost] = problem.nominal[lost]
+    return Estimate(
+        values=found,
+        covariance=opened(state.covariance() * correlated, lost),
+        undetermined=lost,
+        condition_number=first.condition_number,
+        covariance_rests_on='residuals in time',
+        diagnostics={
+            'updates': state.updates,
+            'memory': float('inf') if forgetting == 1 else 1 / (1 - forgetting),
+            'noise': [np.sqrt(np.diag(each)) for each in noises],
+            'limited': outliers,
+            'history': {'updates': steps, 'values': values, 'standard_deviation': deviations},
+        },
+    )
+
+
+def _start(problem: Problem, initial_deviation: float) -> tuple[Array, Array]:
+    """Nominal values and a wide covariance, with the prior taken in."""
+    run = problem.runs[0]
+    rows = next(_blocks(run))
+    size = initial_deviation * parameter_size(problem.nominal, rows.regressor, rows.forces)
+    prior = problem.prior_rows
+    if not len(prior):
+        return problem.nominal, np.diag(size**2)
+    stacked = np.concatenate([np.diag(1 / size), prior])
+    right = np.concatenate([problem.nominal / size, problem.prior_target])
+    inverse = np.linalg.inv(np.linalg.qr(stacked * size, mode='r')) * size[:, None]
+    covariance = inverse @ inverse.T
+    return covariance @ (stacked.T @ right), covariance
+
+
+def _blocks(run: Run) -> Iterator[Rows]:
+    """Rows in time order."""
+    if run.is_periodic:
+        yield run.in_time()
+    else:
+        yield from run.blocks()
+
+
+def _count(run: Run) -> int:
+    return len(run.signals) if run.is_periodic else run.count
+
+
+def _noise(problem: Problem, run: Run, values: Array) -> Array:
+    """Covariance (n_a, n_a) of the rows in time, from the residuals of an estimate."""
+    if not run.is_periodic:
+        return residual_covariance(problem, run, values)
+    residuals = run.in_time().residuals(values)
+    floor = (1e-9 * np.maximum(run.force_size, 1e-12)) ** 2
+    return residuals.T @ residuals / len(residuals) + np.diag(np.maximum(floor, 1e-300))

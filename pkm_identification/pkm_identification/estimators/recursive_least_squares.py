@@ -1,0 +1,153 @@
+"""Recursive least squares with forgetting, in square-root form."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.lapack import dgeqrf, dtrtri
+
+from pkm_description.errors import EstimationError
+
+Array = NDArray[np.float64]
+
+
+class RecursiveLeastSquares:
+    """Parameters from one group of rows after the other.
+
+    After the rows Psi_k p = y_k + noise the estimate minimises
+
+        sum_k lambda^(n - k) |L (y_k - Psi_k p)|^2 + |R_0 (p - p_0)|^2
+
+    with L whitening the noise and lambda the forgetting factor. The start R_0^T R_0 is
+    the inverse of its covariance; it is not forgotten (one of its rows comes back at each
+    update), so that what no motion shows stays where it was, with the uncertainty that it
+    had. Only the triangular root of the information is kept, and updated by orthogonal
+    rotations.
+
+    Parameters
+    ----------
+    values
+        Start p_0 (f,).
+    covariance
+        Of the start (f, f), positive definite.
+    noise
+        Covariance (n_a, n_a) of the rows of one sample.
+    forgetting
+        lambda, above 0 and at most 1; the memory is 1 / (1 - lambda) updates long.
+    huber
+        Residuals beyond so many standard deviations count less; None: all count alike.
+
+    Raises
+    ------
+    EstimationError
+        An option is out of range, or a covariance is not positive definite.
+    """
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        covariance: ArrayLike,
+        noise: ArrayLike,
+        forgetting: float = 1.0,
+        huber: float | None = None,
+    ) -> None:
+        if not 0 < forgetting <= 1:
+            raise EstimationError(f'forgetting must be in (0, 1], got {forgetting:g}')
+        if huber is not None and not huber > 0:
+            raise EstimationError(f'huber must be positive, got {huber:g}')
+        self.forgetting, self.huber = forgetting, huber
+        self.values = np.array(values, dtype=float)
+        self.start = self.values.copy()
+        spread = np.array(covariance, dtype=float)
+        size = len(self.values)
+        if spread.shape != (size, size):
+            raise EstimationError(f'the covariance of the start must be ({size}, {size})')
+        try:
+            self._prior = np.linalg.inv(np.linalg.cholesky(spread))
+        except np.linalg.LinAlgError as error:
+            raise EstimationError('the covariance of the start is not positive definite') from error
+        self._root = _triangle(self._prior)
+        self._shown = np.zeros((size, size))  # root of the noise's part, forgotten twice as fast
+        self.updates = 0
+        self.noise = noise
+
+    @property
+    def noise(self) -> Array:
+        """Covariance (n_a, n_a) of the rows of one sample."""
+        return self._noise
+
+    @noise.setter
+    def noise(self, covariance: ArrayLike) -> None:
+        self._noise = np.array(covariance, dtype=float)
+        try:
+            self._whitening = np.linalg.inv(np.linalg.cholesky(self._noise))
+        except np.linalg.LinAlgError as error:
+            raise EstimationError('the noise covariance is not positive definite') from error
+
+    @property
+    def root(self) -> Array:
+        """Upper triangular root (f, f) of the information."""
+        return self._root
+
+    def covariance(self) -> Array:
+        """Covariance (f, f) of the error of the estimate, for constant parameters.
+
+        With P = (R^T R)^-1 it is P where nothing is forgotten, else P (sum of lambda^(2 (n - k))
+        Psi_k^T L^T L Psi_k + R_0^T R_0) P: forgetting makes estimates less certain.
+        """
+        inverse = _inverse(self._root)
+        if self.forgetting == 1:
+            return inverse @ inverse.T
+        bread = inverse @ inverse.T
+        noise, prior = self._shown @ bread, self._prior @ bread
+        return noise.T @ noise + prior.T @ prior
+
+    def update(self, regressor: Array, forces: Array) -> Array:
+        """Take in the rows of one sample: regressor (n_a, f), forces (n_a,).
+
+        Returns
+        -------
+        (n_a,)
+            Innovation: the forces less what was expected of them.
+        """
+        innovation = forces - regressor @ self.values
+        rows = self._whitening @ regressor
+        right = self._whitening @ innovation
+        if self.huber is not None:
+            weight = self._weights(rows, right)
+            rows, right = rows * weight[:, None], right * weight
+        size, forget = len(self.values), self.forgetting
+        back = 0 if forget == 1 else 1
+        stack = np.zeros((size + len(rows) + back, size + 1))
+        stack[:size, :size] = self._root if forget == 1 else np.sqrt(forget) * self._root
+        stack[size : size + len(rows), :size] = rows
+        stack[size : size + len(rows), size] = right
+        if back:
+            row = np.sqrt((1 - forget) * size) * self._prior[self.updates % size]
+            stack[-1, :size] = row
+            stack[-1, size] = row @ (self.start - self.values)
+            self._shown = _triangle(np.concatenate([forget * self._shown, rows]))
+        triangle = _triangle(stack)
+        self._root = triangle[:size, :size]
+        self.values = self.values + _inverse(self._root) @ triangle[:size, size]
+        self.updates += 1
+        return np.asarray(innovation)
+
+    def _weights(self, rows: Array, right: Array) -> Array:
+        """Huber's weights (square roots) for whitened innovations."""
+        assert self.huber is not None
+        spread = np.sqrt(1 + np.sum((rows @ _inverse(self._root)) ** 2, axis=1))
+        return np.sqrt(np.minimum(1.0, self.huber * spread / np.maximum(np.abs(right), 1e-300)))
+
+
+def _triangle(rows: Array) -> Array:
+    """Upper triangular factor (c, c) of rows (k, c), k >= c, with the same Gram matrix."""
+    factor, _, _, _ = dgeqrf(rows)
+    return np.triu(factor[: rows.shape[1]])
+
+
+def _inverse(upper: Array) -> Array:
+    inverse, singular = dtrtri(upper)
+    if singular:
+        raise EstimationError('the information matrix is singular')
+    return inverse
