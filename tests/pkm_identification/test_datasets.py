@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pkm_description.errors import DatasetError
-from pkm_identification.datasets import BagWriter, Dataset, load, partial_path
+from pkm_identification.datasets import BagWriter, Dataset, bag_reader, load, partial_path
 
 NAMES = ['left', 'right']
 
@@ -87,6 +87,23 @@ def test_bag_with_changing_joint_order_is_decoded(tmp_path, signals, bag_of):
     names = list(data.joint_names)
     expected = q[:, [NAMES.index(name) for name in names]]
     np.testing.assert_array_equal(data.positions, expected)
+
+
+def test_long_bags_keep_numbers_alone(tmp_path, signals, bag_of, monkeypatch):
+    """Chunks of messages, also where the joints change their order, give what the whole gives."""
+    time, q, i = signals
+    path = bag_of(tmp_path / 'bag', time, q, i, shuffle=3)
+    whole = load(path)
+    for chunk in (7, 64):
+        monkeypatch.setattr(bag_reader, 'CHUNK', chunk)
+        parts = load(path)
+        assert parts.joint_names == whole.joint_names
+        np.testing.assert_array_equal(parts.time, whole.time)
+        np.testing.assert_array_equal(parts.positions, whole.positions)
+        np.testing.assert_array_equal(parts.currents, whole.currents)
+    bag = bag_reader.read_bag(path, ['joint_states'], numbers={'joint_states': ('position',)})
+    topic = next(iter(bag.topics.values()))
+    assert not topic.messages and len(topic) == len(time)
 
 
 def test_only_whole_periods_at_full_speed_are_used(tmp_path, signals, bag_of):

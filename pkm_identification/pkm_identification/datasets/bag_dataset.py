@@ -24,6 +24,12 @@ URDF = 'robot_description'
 SIDECAR = 'robot_description_yaml'
 METADATA = 'pkm/metadata'
 TOPICS = (POSITIONS, CURRENTS, TRUTH, STATE, URDF, SIDECAR, METADATA)
+NUMBERS = {
+    POSITIONS: ('position', 'effort'),
+    CURRENTS: ('current',),
+    TRUTH: ('position', 'velocity', 'effort'),
+    STATE: ('phase',),
+}
 RUN = 4  # pkm_msgs/ControllerState.RUN
 NANOSECONDS = 1e-9
 
@@ -75,7 +81,10 @@ def load_bag(
     if unknown:
         raise DatasetError(f"unknown topic role '{unknown[0]}'; roles are {', '.join(TOPICS)}")
     bag = read_bag(
-        path, [name.strip('/') for name in roles.values()], allow_incomplete=allow_incomplete
+        path,
+        [name.strip('/') for name in roles.values()],
+        allow_incomplete=allow_incomplete,
+        numbers={roles[role].strip('/'): fields for role, fields in NUMBERS.items()},
     )
     found = {role: _topic(bag, name.strip('/')) for role, name in roles.items()}
     metadata = _metadata(bag, found[METADATA])
@@ -148,7 +157,7 @@ def _topic(bag: RawBag, name: str) -> str | None:
             f"'{bag.path}': topics {', '.join(sorted(found))} all match '{name}'; name one "
             f"with load(path, topics={{'{name}': ...}})"
         )
-    return found[0] if found and bag.topics[found[0]].messages else None
+    return found[0] if found and len(bag.topics[found[0]]) else None
 
 
 def _require(bag: RawBag, topic: str | None, role: str) -> str:

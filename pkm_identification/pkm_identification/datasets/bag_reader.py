@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rosbags.highlevel import AnyReader, AnyReaderError
-from rosbags.interfaces import Connection, MessageDefinitionFormat
+from rosbags.interfaces import Connection, MessageDefinitionFormat, Nodetype
 from rosbags.rosbag2 import ReaderError
 from rosbags.rosbag2.storage_mcap import McapReader
 from rosbags.typesys import TypesysError, get_types_from_idl, get_types_from_msg
@@ -17,6 +17,7 @@ from rosbags.typesys.store import Typestore
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.message_types import jazzy_typestore
 from pkm_identification.datasets.message_view import MessageTable
+from pkm_identification.datasets.topic_columns import CHUNK, TopicColumns
 
 MAGIC = b'\x89MCAP0\r\n'
 RECORD_HEADER = 9
@@ -25,12 +26,32 @@ NANOSECONDS = 1e-9
 
 @dataclass
 class RawTopic:
-    """Serialised messages of one topic with their log stamps [ns]."""
+    """Serialised messages of one topic or their wanted numbers, and when they were written [ns]."""
 
     name: str
     message_type: str
     messages: list[bytes] = field(default_factory=list)
-    stamps: list[int] = field(default_factory=list)
+    columns: TopicColumns | None = None
+    first: int = 0
+    last: int = 0
+
+    def __len__(self) -> int:
+        """Return the number of messages."""
+        return len(self.messages) + (0 if self.columns is None else len(self.columns))
+
+    def add(self, stamp: int, data: bytes) -> None:
+        """Take one more message."""
+        self.first = stamp if not len(self) else min(self.first, stamp)
+        self.last = max(self.last, stamp)
+        self.messages.append(data)
+        if self.columns is not None and len(self.messages) >= CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Keep the wanted numbers alone."""
+        if self.columns is not None and self.messages:
+            self.columns.add(self.messages)
+            self.messages = []
 
 
 @dataclass
@@ -43,9 +64,11 @@ class RawBag:
     store: Typestore
     complete: bool
 
-    def table(self, topic: str) -> MessageTable:
+    def table(self, topic: str) -> MessageTable | TopicColumns:
         """Return the messages of a topic as columns."""
         raw = self.topics[topic]
+        if raw.columns is not None:
+            return raw.columns
         return MessageTable(raw.messages, raw.message_type, self.store, topic)
 
     def text(self, topic: str | None) -> str:
@@ -57,7 +80,13 @@ class RawBag:
         return str(getattr(message, 'data', ''))
 
 
-def read_bag(path: Path, wanted: Sequence[str], *, allow_incomplete: bool = False) -> RawBag:
+def read_bag(
+    path: Path,
+    wanted: Sequence[str],
+    *,
+    allow_incomplete: bool = False,
+    numbers: Mapping[str, tuple[str, ...]] | None = None,
+) -> RawBag:
     """Read the topics whose names end in one of `wanted`.
 
     Parameters
@@ -68,6 +97,9 @@ def read_bag(path: Path, wanted: Sequence[str], *, allow_incomplete: bool = Fals
         Topic names without namespace, for example `joint_states`.
     allow_incomplete
         Read a cut-off MCAP file up to its last whole chunk instead of refusing it.
+    numbers
+        Fields by name in `wanted`: of these topics nothing else is kept in memory. Sequences
+        beside a field `name` are by joint.
 
     Raises
     ------
@@ -78,13 +110,17 @@ def read_bag(path: Path, wanted: Sequence[str], *, allow_incomplete: bool = Fals
     try:
         if cut is None:
             with AnyReader([_storage(path)]) as reader:
-                return _collect(path, reader.connections, reader.messages, wanted, complete=True)
+                return _collect(
+                    path, reader.connections, reader.messages, wanted, numbers, complete=True
+                )
         with _open_prefix(cut) as prefix:
-            bag = _collect(path, prefix.connections, prefix.messages_scan, wanted, complete=False)
+            bag = _collect(
+                path, prefix.connections, prefix.messages_scan, wanted, numbers, complete=False
+            )
     except (AnyReaderError, ReaderError, TypesysError, FileNotFoundError) as error:
         raise DatasetError(f"'{path}' is not a readable bag: {error}") from error
     if not allow_incomplete:
-        spans = [max(t.stamps) - min(t.stamps) for t in bag.topics.values() if t.stamps]
+        spans = [topic.last - topic.first for topic in bag.topics.values() if len(topic)]
         seconds = max(spans, default=0) * NANOSECONDS
         raise DatasetError(
             f"'{path}' is cut off (no index at its end): {seconds:.3f} s are readable; "
@@ -98,22 +134,35 @@ def matching(topics: Sequence[str], name: str) -> list[str]:
     return [topic for topic in topics if topic.strip('/') == name or topic.endswith(f'/{name}')]
 
 
-def _collect(path, connections, messages, wanted, *, complete):  # type: ignore[no-untyped-def]
+def _collect(path, connections, messages, wanted, numbers, *, complete):  # type: ignore[no-untyped-def]
     found: list[Connection] = [
         c for c in connections if any(matching([c.topic], name) for name in wanted)
     ]
     counts = {c.topic: c.msgcount for c in connections}
+    store = _types(connections)
     topics: dict[str, RawTopic] = {}
     for connection in found:
         topics.setdefault(connection.topic, RawTopic(connection.topic, connection.msgtype))
+    for name, fields in (numbers or {}).items():
+        for raw in (topics[topic] for topic in matching(list(topics), name)):
+            raw.columns = _columns(raw, fields, store)
     if found:
         for connection, stamp, data in messages(connections=found):
-            topic = topics[connection.topic]
-            topic.messages.append(data)
-            topic.stamps.append(stamp)
+            topics[connection.topic].add(stamp, data)
+    for raw in topics.values():
+        raw.flush()
     if complete and not any(counts.values()):
         raise DatasetError(f"bag '{path}' holds no messages")
-    return RawBag(path, topics, counts, _types(connections), complete)
+    return RawBag(path, topics, counts, store, complete)
+
+
+def _columns(raw: RawTopic, fields: tuple[str, ...], store: Typestore) -> TopicColumns | None:
+    """Columns of a topic whose messages have a stamp and these fields; else None."""
+    known = dict(store.fielddefs.get(raw.message_type, ((), ()))[1])
+    if not {'header', *fields} <= set(known):
+        return None
+    by_name = 'name' in known and known[fields[0]][0] != Nodetype.BASE
+    return TopicColumns(raw.name, raw.message_type, store, fields, by_name)
 
 
 def _types(connections: Sequence[Connection]) -> Typestore:
