@@ -10,7 +10,7 @@ from typing import Any
 from pkm_bringup.arguments import add_json, count, load_model, positive
 from pkm_bringup.console import Update, print_json, print_table, progress
 
-PARTS = ('step', 'model', 'library', 'loop', 'lockstep', 'identify', 'design')
+PARTS = ('step', 'model', 'library', 'loop', 'lockstep', 'identify', 'filters', 'design')
 ON_REQUEST = ('design',)  # takes minutes
 SAMPLES = 10_000  # of the batches
 SPEED = 0.3  # [m/s] of the circle: times do not depend on it, lost cycles hurt less
@@ -29,7 +29,8 @@ def add_parser(subparsers: Any) -> None:
         help='repeatable; step: one feedforward + PD step offline; model: inverse dynamics and '
         'regressor beside other engines; library: the same for every library robot; loop: the '
         '1 kHz loop on ROS 2; lockstep: lockstep steps through ROS 2; identify: time and memory of '
-        'an identification from recordings of two lengths; design: search of an excitation '
+        'an identification from recordings of two lengths; filters: updates of the Kalman filters '
+        'and of the recursive estimator; design: search of an excitation '
         'beside SLSQP (minutes); default: all but design',
     )  # fmt: skip
     parser.add_argument(
@@ -101,6 +102,11 @@ def _measure(part: str, arguments: Any, model: Any, trajectory: Any, update: Upd
         from pkm_bringup.bench.model_cost import measure_library
 
         return measure_library(report)
+    if part == 'filters':
+        from pkm_bringup.bench.filter_cost import measure_filters
+
+        update('filters')
+        return measure_filters(model)
     if part == 'design':
         from pkm_bringup.bench.design_search import measure_design
 
@@ -151,6 +157,8 @@ def _print(result: dict[str, Any]) -> None:
         _print_library(result['library'])
     if 'loop' in result:
         _print_loop(result['loop'])
+    if 'filters' in result:
+        _print_filters(result['filters'])
     if 'design' in result:
         _print_design(result['design'])
     if 'identify' in result:
@@ -207,6 +215,15 @@ def _print_identification(kinds: dict[str, Any]) -> None:
         'CPU time ratio', 'memory ratio',
     )  # fmt: skip
     print_table(header, rows)
+
+
+def _print_filters(filters: dict[str, Any]) -> None:
+    rates = ', '.join(f'{name} {rate:.0f}' for name, rate in filters['updates_per_second'].items())
+    sys.stdout.write(
+        f'\nKalman filters, {filters["parameters"]} parameters, regressor known, updates a second '
+        f'of CPU time: {rates}\nrecursive estimator, one sample with its regressor, CPU time [us]\n'
+    )
+    _spreads(filters['recursive'])
 
 
 def _print_design(design: dict[str, Any]) -> None:

@@ -125,6 +125,35 @@ def ukf(
     )  # fmt: skip
 
 
+def filtered_rows(
+    regressor: Array,
+    forces: Array,
+    noise: Array,
+    start: Array,
+    prior: tuple[Array, Array],
+    initial_deviation: float = 10.0,
+) -> Array:
+    """Parameters (f,) from rows by one pass of the unscented filter.
+
+    Parameters
+    ----------
+    regressor, forces, noise
+        (N, m, f), (N, m), (N, m, m).
+    start
+        (f,).
+    prior
+        Rows (k, f) and target (k,) with unit noise.
+    initial_deviation
+        As of `ukf`.
+    """
+    deviation = initial_deviation * parameter_size(start, regressor, forces)
+    found = run_filter(
+        Unscented(lambda points, k: points @ regressor[k].T), forces, start, deviation, noise,
+        before=lambda state: _take_rows(state, *prior),
+    )  # fmt: skip
+    return found.values
+
+
 def _filtered(
     problem: Problem,
     linearise: Callable[[_Data], Measurement],
@@ -147,7 +176,7 @@ def _filtered(
     run = FilterOptions(walk=_walk(process, size), **options)  # type: ignore[arg-type]
     found = run_filter(
         linearise(data), data.measured, problem.nominal, start, data.noise, run,
-        before=lambda state: _take_prior(problem, state),
+        before=lambda state: _take_rows(state, problem.prior_rows, problem.prior_target),
     )  # fmt: skip
     lost = undetermined(found.covariance, start)
     values = found.values.copy()
@@ -212,13 +241,12 @@ def _walk(process: str | float, size: Array) -> Array | None:
     return float(process) * size
 
 
-def _take_prior(problem: Problem, state: ParameterFilter) -> None:
-    """Let the prior be the first measurement."""
-    rows = problem.prior_rows
+def _take_rows(state: ParameterFilter, rows: Array, target: Array) -> None:
+    """Let a prior, rows (k, f) with unit noise, be the first measurement."""
     if len(rows):
         slope = rows @ state.root
         at = Linearisation(rows @ state.values, slope, slope[:, :0])
-        state.update(problem.prior_target, at, np.eye(len(rows)))
+        state.update(target, at, np.eye(len(rows)))
 
 
 def _condition(covariance: Array) -> float:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
 
 from pkm_description.errors import EstimationError
 from pkm_identification.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -135,8 +134,8 @@ class RecursiveEstimator:
     def _noise_share(self, rows: Array) -> Array:
         """Share (n_a,) of the noise in the variance of the next innovation."""
         variance = np.diag(self.noise)
-        spread = solve_triangular(self._recursion.root, rows.T, trans='T')
-        return np.asarray(variance / (variance + np.sum(spread**2, axis=0)))
+        spread = rows @ self._recursion.inverse_root
+        return np.asarray(variance / (variance + np.sum(spread**2, axis=1)))
 
     def _adapt(self, innovation: Array, share: Array) -> None:
         """Follow the variance of each axis."""

@@ -66,8 +66,10 @@ class RecursiveLeastSquares:
             self._prior = np.linalg.inv(np.linalg.cholesky(spread))
         except np.linalg.LinAlgError as error:
             raise EstimationError('the covariance of the start is not positive definite') from error
-        self._root = _triangle(self._prior)
-        self._shown = np.zeros((size, size))  # root of the noise's part, forgotten twice as fast
+        self._upper = np.triu(np.ones((size + 1, size + 1)))
+        self._root = np.triu(np.linalg.qr(self._prior, mode='r'))
+        self._inverse = _inverse(self._root)
+        self._shown = np.zeros((size, size))  # information of the noise, forgotten twice as fast
         self.updates = 0
         self.noise = noise
 
@@ -79,15 +81,19 @@ class RecursiveLeastSquares:
     @noise.setter
     def noise(self, covariance: ArrayLike) -> None:
         self._noise = np.array(covariance, dtype=float)
+        variance = np.diag(self._noise)
+        if np.all(variance > 0) and np.count_nonzero(self._noise) == len(variance):
+            self._whitening = np.diag(1 / np.sqrt(variance))
+            return
         try:
             self._whitening = np.linalg.inv(np.linalg.cholesky(self._noise))
         except np.linalg.LinAlgError as error:
             raise EstimationError('the noise covariance is not positive definite') from error
 
     @property
-    def root(self) -> Array:
-        """Upper triangular root (f, f) of the information."""
-        return self._root
+    def inverse_root(self) -> Array:
+        """Upper triangular U (f, f) with U U^T the inverse of the information."""
+        return self._inverse
 
     def covariance(self) -> Array:
         """Covariance (f, f) of the error of the estimate, for constant parameters.
@@ -95,12 +101,11 @@ class RecursiveLeastSquares:
         With P = (R^T R)^-1 it is P where nothing is forgotten, else P (sum of lambda^(2 (n - k))
         Psi_k^T L^T L Psi_k + R_0^T R_0) P: forgetting makes estimates less certain.
         """
-        inverse = _inverse(self._root)
+        bread = self._inverse @ self._inverse.T
         if self.forgetting == 1:
-            return inverse @ inverse.T
-        bread = inverse @ inverse.T
-        noise, prior = self._shown @ bread, self._prior @ bread
-        return noise.T @ noise + prior.T @ prior
+            return bread
+        prior = self._prior @ bread
+        return bread @ self._shown @ bread + prior.T @ prior
 
     def update(self, regressor: Array, forces: Array) -> Array:
         """Take in the rows of one sample: regressor (n_a, f), forces (n_a,).
@@ -118,7 +123,7 @@ class RecursiveLeastSquares:
             rows, right = rows * weight[:, None], right * weight
         size, forget = len(self.values), self.forgetting
         back = 0 if forget == 1 else 1
-        stack = np.zeros((size + len(rows) + back, size + 1))
+        stack = np.zeros((size + len(rows) + back, size + 1), order='F')
         stack[:size, :size] = self._root if forget == 1 else np.sqrt(forget) * self._root
         stack[size : size + len(rows), :size] = rows
         stack[size : size + len(rows), size] = right
@@ -126,24 +131,20 @@ class RecursiveLeastSquares:
             row = np.sqrt((1 - forget) * size) * self._prior[self.updates % size]
             stack[-1, :size] = row
             stack[-1, size] = row @ (self.start - self.values)
-            self._shown = _triangle(np.concatenate([forget * self._shown, rows]))
-        triangle = _triangle(stack)
+            self._shown = forget**2 * self._shown + rows.T @ rows
+        factor = dgeqrf(stack, overwrite_a=1)[0]
+        triangle = factor[: size + 1] * self._upper
         self._root = triangle[:size, :size]
-        self.values = self.values + _inverse(self._root) @ triangle[:size, size]
+        self._inverse = _inverse(self._root)
+        self.values = self.values + self._inverse @ triangle[:size, size]
         self.updates += 1
         return np.asarray(innovation)
 
     def _weights(self, rows: Array, right: Array) -> Array:
         """Huber's weights (square roots) for whitened innovations."""
         assert self.huber is not None
-        spread = np.sqrt(1 + np.sum((rows @ _inverse(self._root)) ** 2, axis=1))
+        spread = np.sqrt(1 + np.sum((rows @ self._inverse) ** 2, axis=1))
         return np.sqrt(np.minimum(1.0, self.huber * spread / np.maximum(np.abs(right), 1e-300)))
-
-
-def _triangle(rows: Array) -> Array:
-    """Upper triangular factor (c, c) of rows (k, c), k >= c, with the same Gram matrix."""
-    factor, _, _, _ = dgeqrf(rows)
-    return np.triu(factor[: rows.shape[1]])
 
 
 def _inverse(upper: Array) -> Array:

@@ -14,6 +14,7 @@ from pkm_identification.estimators.linear import gauss_markov, ls, wls
 from pkm_identification.estimators.recursive import recursive
 from pkm_identification.estimators.robust import irls
 from pkm_identification.estimators.solve import Estimate
+from pkm_identification.estimators.staged import staged
 from pkm_identification.signals import SignalOptions
 
 Estimator = Callable[..., Estimate]
@@ -26,6 +27,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'iv': iv,
     'ekf': ekf,
     'ukf': ukf,
+    'staged': staged,
     'recursive': recursive,
 }
 COMMON_OPTIONS = ('shared', 'reduced', 'estimate', 'fixed', 'prior')

@@ -1,0 +1,78 @@
+"""Cost of the filters and of the recursive estimator, an update."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pkm_bringup.bench.timing import spread
+from pkm_dynamics.base_parameters import random_motion
+from pkm_identification import RecursiveEstimator
+from pkm_identification.estimators.nonlinear_filters import (
+    FilterOptions,
+    extended_filter,
+    unscented_filter,
+)
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+SAMPLES = 1000
+WARM_UP = 50
+NOISE = 0.02  # of the largest force
+RECURSIONS: dict[str, dict[str, Any]] = {
+    'all samples alike': {},
+    'forgetting': {'forgetting': 0.999},
+    'forgetting and Huber': {'forgetting': 0.999, 'huber': 2.0},
+}
+
+
+def measure_filters(model: ClosedChainModel) -> dict[str, Any]:
+    """Time the updates on random motions with noisy forces.
+
+    Returns
+    -------
+    dict
+        `parameters`; `updates_per_second` by filter and walk (CPU time, regressor known);
+        `recursive`: p50, p99 and max [us] of the CPU time of `RecursiveEstimator.update`,
+        regressor included, by its options.
+    """
+    motion = random_motion(model, SAMPLES, seed=0)
+    random = np.random.default_rng(0)
+    exact = model.inverse_dynamics(motion)
+    size = NOISE * float(np.abs(exact).max())
+    forces = exact + size * random.normal(size=exact.shape)
+    base = model.base_parameters(shared=True, reduced=True)
+    regressor = base.regressor(motion)
+    start = np.asarray(base.matrix @ model.nominal_parameters)
+    noise = size**2 * np.eye(model.n_a)
+    rates = {}
+    for walk, name in ((0.0, 'constant'), (None, 'Robbins-Monro')):
+        options = FilterOptions(walk=walk)
+
+        def predicted(points: Any, k: int) -> Any:
+            return points @ regressor[k].T
+
+        begin = time.thread_time()
+        unscented_filter(predicted, forces, start, np.ones(len(start)), noise, options=options)
+        middle = time.thread_time()
+        extended_filter(
+            predicted, forces, start, np.ones(len(start)), noise,
+            jacobian=lambda values, k: regressor[k], options=options,
+        )  # fmt: skip
+        end = time.thread_time()
+        rates[f'ukf, {name}'] = SAMPLES / (middle - begin)
+        rates[f'ekf, {name}'] = SAMPLES / (end - middle)
+    samples = [motion[k : k + 1] for k in range(SAMPLES)]
+    recursive = {}
+    for name, keywords in RECURSIONS.items():
+        estimator = RecursiveEstimator(model, **keywords)
+        times = []
+        for sample, force in zip(samples, forces, strict=True):
+            begin = time.thread_time()
+            estimator.update(sample, force)
+            times.append(time.thread_time() - begin)
+        recursive[name] = spread(times[WARM_UP:])
+    return {'parameters': len(start), 'updates_per_second': rates, 'recursive': recursive}
