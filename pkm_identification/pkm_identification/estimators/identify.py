@@ -151,10 +151,11 @@ def identify(
                 ),
                 'is_physical': feasible.is_physical,
                 'violations': feasible.violations,
-                'warnings': [text for each in data for text in each.stroke_warnings(model)],
+                'warnings': [text for each in data for text in each.stroke_warnings(model)]
+                + list(found.diagnostics.get('warnings', [])),
                 'signals': _one_or_list([each.diagnostics for each in signals]),
                 **_measured_noise(signals),
-                **found.diagnostics,
+                **{k: v for k, v in found.diagnostics.items() if k != 'warnings'},
             }
         ),
         provenance=plain(

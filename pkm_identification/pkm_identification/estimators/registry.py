@@ -11,10 +11,12 @@ from pkm_description.errors import EstimationError
 from pkm_identification.estimators.instruments import iv
 from pkm_identification.estimators.kalman import ekf, ukf
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
+from pkm_identification.estimators.maximum_likelihood import maximum_likelihood
 from pkm_identification.estimators.recursive import recursive
 from pkm_identification.estimators.robust import irls
 from pkm_identification.estimators.solve import Estimate
 from pkm_identification.estimators.staged import staged
+from pkm_identification.estimators.total_least_squares import tls
 from pkm_identification.signals import SignalOptions
 
 Estimator = Callable[..., Estimate]
@@ -23,12 +25,14 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'ls': ls,
     'wls': wls,
     'gauss_markov': gauss_markov,
+    'maximum_likelihood': maximum_likelihood,
     'irls': irls,
     'iv': iv,
     'ekf': ekf,
     'ukf': ukf,
     'staged': staged,
     'recursive': recursive,
+    'tls': tls,
 }
 COMMON_OPTIONS = ('shared', 'reduced', 'estimate', 'fixed', 'prior')
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))

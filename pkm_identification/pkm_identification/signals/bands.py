@@ -94,13 +94,13 @@ class HarmonicBand:
         Of a long period only every few samples are used, still many a harmonic, and block
         by block.
         """
-        stride = self._stride(count)
+        stride = self.stride(count)
         step = BLOCK - BLOCK % stride
         blocks = [slice(i, min(i + step, count), stride) for i in range(0, count, step)]
         samples = np.concatenate([function(rows) for rows in blocks])
         return self.rows(samples) * np.sqrt(stride)
 
-    def _stride(self, count: int) -> int:
+    def stride(self, count: int) -> int:
         """Largest step that divides the period and keeps enough samples a harmonic."""
         if count <= BLOCK:
             return 1

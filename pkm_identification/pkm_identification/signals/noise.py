@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+AnyArray = NDArray[Any]
 
 BINS = 12
 SIGNIFICANCE = 4.0
@@ -94,13 +96,26 @@ def noise_from_moments(
     periods, use_total, negligible
         As for `noise_from_spread`.
     """
-    axes = len(covariance)
     is_white = (np.diag(covariance) <= negligible).all() or _is_white(outer, covariance, periods)
     if is_white and use_total:
         spectrum = np.broadcast_to(covariance, outer.shape)
     else:
-        spectrum = _smooth(outer, max(1, -(-DEGREES * axes // max(1, periods - 1)) // 2))
+        spectrum = smoothed_spectrum(outer, periods)
     return Noise(covariance, spectrum, bool(is_white), periods)
+
+
+def smoothed_spectrum(outer: AnyArray, periods: int) -> AnyArray:
+    """Smooth a spectrum over as many harmonics as its matrices need to be well determined.
+
+    Parameters
+    ----------
+    outer
+        Mean outer products (n_h, n, n) of the Fourier coefficients, real or complex.
+    periods
+        That the mean is over.
+    """
+    channels = outer.shape[-1]
+    return _smooth(outer, max(1, -(-DEGREES * channels // max(1, periods - 1)) // 2))
 
 
 def white_noise(covariance: Array, harmonics: int, periods: int = 1) -> Noise:
@@ -125,10 +140,10 @@ def _is_white(outer: Array, covariance: Array, periods: int) -> bool:
     return True
 
 
-def _smooth(outer: Array, reach: int) -> Array:
+def _smooth(outer: AnyArray, reach: int) -> AnyArray:
     """Running mean over 2 reach + 1 harmonics; harmonic 0 (no spread of its own) is left out."""
     body = outer[1:]
-    total = np.concatenate([np.zeros((1, *body.shape[1:])), np.cumsum(body, axis=0)])
+    total = np.concatenate([np.zeros((1, *body.shape[1:]), body.dtype), np.cumsum(body, axis=0)])
     index = np.arange(len(body))
     low = np.maximum(0, index - reach)
     high = np.minimum(len(body), index + reach + 1)
