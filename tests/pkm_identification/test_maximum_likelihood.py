@@ -14,8 +14,9 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators import build_problem
+from pkm_identification.estimators.likelihood import Likelihood
 from pkm_identification.estimators.linear import gauss_markov, ls
-from pkm_identification.estimators.maximum_likelihood import Likelihood, maximum_likelihood
+from pkm_identification.estimators.maximum_likelihood import maximum_likelihood
 from pkm_identification.estimators.motion_noise import motion_noise
 from pkm_identification.signals import SignalOptions, process
 
