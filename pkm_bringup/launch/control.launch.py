@@ -75,6 +75,12 @@ ARGUMENTS = (
         description="Start the excitation and estimation servers.",
     ),
     DeclareLaunchArgument(
+        "online",
+        default_value="false",
+        choices=["true", "false"],
+        description="Start the online estimator, which follows the joint states and currents.",
+    ),
+    DeclareLaunchArgument(
         "log_level",
         default_value="info",
         choices=["debug", "info", "warn", "error", "fatal"],
@@ -124,5 +130,6 @@ def generate_launch_description() -> LaunchDescription:
             ),
             node("pkm_identification", "excitation_server", servers),
             node("pkm_identification", "estimation_server", servers),
+            node("pkm_identification", "online_estimator", LaunchConfiguration("online")),
         ]
     )

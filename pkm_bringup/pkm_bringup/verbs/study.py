@@ -9,6 +9,8 @@ from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.verbs.study_estimators import add_study as add_estimators
+from pkm_bringup.verbs.study_filters import add_studies
 
 PLANTS = ('robot', 'noise')
 CONDITIONS = ('condition_number', 'condition_number_scaled')
@@ -68,77 +70,8 @@ def add_parser(subparsers: Any) -> None:
     )  # fmt: skip
     add_json(study)
     study.set_defaults(run=run)
-    _add_estimators(studies)
-
-
-def _add_estimators(studies: Any) -> None:
-    text = 'least squares, Gauss-Markov, total least squares, maximum likelihood on noisy positions'
-    study = studies.add_parser(
-        'estimators',
-        help=text,
-        description=f'{text}: error, bias and uncertainty over many runs of one excitation.',
-    )
-    study.add_argument(
-        '--robot', default='palida', metavar='ROBOT', help=f'{ROBOT}; default: palida'
-    )
-    study.add_argument('--runs', type=count, default=30, help='seeds [1]; default: 30')
-    study.add_argument(
-        '--periods', type=count, default=10, help='averaged in each run [1]; default: 10'
-    )
-    study.add_argument(
-        '--scale', type=positive, nargs='+', default=[1.0], metavar='FACTOR',
-        help='position noise in units of that of the description [1]; default: 1',
-    )  # fmt: skip
-    study.add_argument(
-        '--plant', choices=PLANTS, default='noise',
-        help='noise: the exact motion and its forces with noise on both; robot: simulated under '
-        'control, where the servo feeds noise back; default: noise',
-    )  # fmt: skip
-    study.add_argument('--seed', type=int, default=0, help='of the first run [1]; default: 0')
-    study.add_argument('--workers', type=count, default=1, help='processes [1]; default: 1')
-    study.add_argument('--output', metavar='FILE', help='new JSON file, SI units')
-    add_json(study)
-    study.set_defaults(run=run_estimators)
-
-
-def run_estimators(arguments: Any) -> int:
-    """Run all seeds at each level of noise, print the tables."""
-    import json
-
-    from pkm_bringup.outputs import OutputError, write_output
-    from pkm_bringup.studies.estimators import report, run_study
-    from pkm_bringup.studies.estimators_report import HEADER, paired_lines, rows, title
-
-    path = Path(arguments.output) if arguments.output else None
-    if path is not None and path.exists():
-        raise OutputError(f"'{path}' exists already and is not overwritten")
-    contents = []
-    with progress('study') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
-        for scale in arguments.scale:
-            study = run_study(
-                model.description,
-                arguments.plant,
-                arguments.runs,
-                arguments.periods,
-                scale,
-                arguments.seed,
-                workers=arguments.workers,
-                update=update,
-            )
-            contents.append(report(study) | {'plant': arguments.plant, 'scale': scale})
-    if path is not None:
-        write_output(path, lambda at: at.write_text(json.dumps(contents, indent=2) + '\n'))
-    if arguments.json:
-        print_json(contents)
-    else:
-        for content in contents:
-            print_table(HEADER, rows(content), title(content))
-            sys.stdout.write('\n' + '\n'.join(paired_lines(content)) + '\n')
-    if path is not None:
-        print_note(f"wrote '{path}'")
-    return 0
+    add_estimators(studies)
+    add_studies(studies)
 
 
 def run(arguments: Any) -> int:

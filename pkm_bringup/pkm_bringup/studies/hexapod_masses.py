@@ -1,0 +1,113 @@
+"""Masses of the UF-PKM by the unscented filter from forces [O chapter 4]."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_dynamics.presets import preset
+from pkm_identification.estimators.nonlinear_filters import FilterOptions, unscented_filter
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+Array = NDArray[np.float64]
+
+BODIES = {'me': 'leg*_slider', 'mb': 'leg*_stator', 'mp': 'platform'}
+MASS_TERMS = ('m', 'mx', 'my', 'mz')
+START = 0.9  # of the true values [O 5.3.1]
+START_DEVIATION = 0.5  # of the true values
+FLOOR = 1e-6  # of the largest force
+
+
+def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
+    """Return true masses (3,) and the standard parameters (n_p, 3) that a unit of each makes.
+
+    Centres of mass stay where they are, inertias about the centres of mass as they are; what a
+    mass adds to the inertias about the frames' origins moves with it.
+    """
+    names = list(model.parameter_names)
+    nominal = np.asarray(model.nominal_parameters)
+    masses, columns = [], np.zeros((len(names), len(BODIES)))
+    for column, pattern in enumerate(BODIES.values()):
+        links = [
+            name[:-2] for name in names
+            if name.endswith('.m') and _matches(name[:-2], pattern)
+        ]  # fmt: skip
+        masses.append(nominal[names.index(f'{links[0]}.m')])
+        for link in links:
+            index = {term: names.index(f'{link}.{term}') for term in MASS_TERMS}
+            mass = nominal[index['m']]
+            centre = nominal[[index['mx'], index['my'], index['mz']]] / mass
+            for term in MASS_TERMS:
+                columns[index[term], column] = nominal[index[term]] / mass
+            parallel = np.eye(3) * (centre @ centre) - np.outer(centre, centre)
+            for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
+                row = names.index(f'{link}.I{"xyz"[i]}{"xyz"[j]}')
+                columns[row, column] = parallel[i, j]
+    return np.array(masses), columns
+
+
+def estimate_masses(
+    model: ClosedChainModel, noise: float, seed: int = 0, samples: int = 2000
+) -> dict[str, Any]:
+    """Run the filter on sines of x and y together (case XY of [O Table 4.3]).
+
+    Parameters
+    ----------
+    model
+        Of `uf_pkm`.
+    noise
+        Largest error of forces, velocities and accelerations over their value, and of
+        positions over their way from home, uniform.
+    seed, samples
+        Of the noise; number of samples.
+
+    Returns
+    -------
+    dict
+        `values`, `true`, `errors`, `standard_deviation` by name, `time` [s of CPU time].
+    """
+    trajectory = preset(model, 'sine_xy')
+    times = np.arange(samples) / samples * trajectory.duration
+    exact = model.actuator_states(trajectory.motion(times, model))
+    forces = model.inverse_dynamics(trajectory.motion(times, model))
+    random = np.random.default_rng(seed)
+
+    def disturbed(values: Array) -> Array:
+        return np.asarray(values * (1 + noise * random.uniform(-1, 1, values.shape)))
+
+    home = np.asarray(model.home_actuators)
+    motion = model.motion_from_actuators(
+        home + disturbed(exact.positions - home), disturbed(exact.velocities),
+        disturbed(exact.accelerations),
+    )  # fmt: skip
+    measured = disturbed(forces)
+    masses, columns = mass_columns(model)
+    regressor = model.regressor(motion)
+    rest = regressor @ (model.nominal_parameters - columns @ masses)
+    slopes, target = regressor @ columns, measured - rest
+    size = np.maximum(noise * np.sqrt(np.mean(forces**2, axis=0)), FLOOR * np.abs(forces).max())
+    begin = time.thread_time()
+    found = unscented_filter(
+        lambda points, k: points @ slopes[k].T, target, START * masses, START_DEVIATION * masses,
+        np.diag(size**2), alpha=1e-4, kappa=0.0, options=FilterOptions(history=100),
+    )  # fmt: skip
+    spent = time.thread_time() - begin
+    deviation = np.sqrt(np.diag(found.covariance))
+    return {
+        'noise': noise,
+        'time': spent,
+        'values': dict(zip(BODIES, found.values.tolist(), strict=True)),
+        'true': dict(zip(BODIES, masses.tolist(), strict=True)),
+        'errors': dict(zip(BODIES, (found.values / masses - 1).tolist(), strict=True)),
+        'standard_deviation': dict(zip(BODIES, deviation.tolist(), strict=True)),
+    }
+
+
+def _matches(link: str, pattern: str) -> bool:
+    start, _, end = pattern.partition('*')
+    return link == pattern or (bool(end) and link.startswith(start) and link.endswith(end))

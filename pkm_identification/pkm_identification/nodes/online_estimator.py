@@ -1,0 +1,167 @@
+"""Node `online_estimator`: parameters of the robot while it moves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+
+import pkm_description
+from pkm_description.errors import PkmError
+from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.running import run_node
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.estimators.recursive_estimator import RecursiveEstimator
+from pkm_identification.online import OnlineIdentification
+from pkm_identification.result_file import load_result
+from pkm_msgs.msg import DynamicParameters, MotorCurrents
+
+PARAMETERS = (
+    NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
+    NodeParameter('prior', '', 'model file to start from; empty: the nominal values'),
+    NodeParameter(
+        'initial_deviation', 1.0,
+        'standard deviation of the start over the nominal values, without a prior', '1', 1e-6, 1e6,
+    ),
+    NodeParameter('rate', 1000.0, 'of the joint states', 'Hz', 1.0, 1e5),
+    NodeParameter('cutoff', 20.0, 'of the low pass of positions and forces', 'Hz', 1e-3, 1e4),
+    NodeParameter('update_rate', 40.0, 'of samples that the estimator takes', 'Hz', 1e-3, 1e4),
+    NodeParameter('publish_rate', 2.0, 'of the estimates', 'Hz', 1e-3, 1e3),
+    NodeParameter('memory', 0.0, 'of the estimator; 0: all samples alike', 's', 0.0, 1e6),
+    NodeParameter(
+        'huber', 3.0, 'innovations beyond count less; 0: all alike', 'standard deviations', 0.0, 1e3
+    ),
+    NodeParameter(
+        'least_speed', 0.01, 'slower motion of all actuators is left out', 'm/s, rad/s', 0.0, 1e3
+    ),
+)  # fmt: skip
+MEASURED = QoSProfile(depth=2000, reliability=ReliabilityPolicy.RELIABLE)
+DIAGNOSTICS_PERIOD = 1.0
+
+
+class OnlineEstimator(Node):
+    """Follows `joint_states` and `motor_currents`; publishes `~/parameters`.
+
+    Currents become forces with the force constants of the description. The message holds the
+    estimates of the base parameters and their covariance; its standard parameters stay
+    empty: nothing here is meant to be applied unseen.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('online_estimator')
+        values = declare_parameters(self, PARAMETERS)
+        self._model = ClosedChainModel(pkm_description.load(values['robot']))
+        prior = load_result(values['prior'], self._model) if values['prior'] else None
+        memory = values['memory'] * values['update_rate']
+        self._estimator = RecursiveEstimator(
+            self._model,
+            prior=prior,
+            initial_deviation=values['initial_deviation'],
+            forgetting=1.0 - 1.0 / memory if memory > 1 else 1.0,
+            huber=values['huber'] or None,
+        )
+        self._online = OnlineIdentification(
+            self._estimator, values['rate'], values['cutoff'], values['update_rate'],
+            values['least_speed'],
+        )  # fmt: skip
+        self._joints = list(self._model.actuated_joints)
+        self._changed = False
+        self._skipped = 0
+        self._stamp = JointState().header.stamp
+        self._publisher = self.create_publisher(DynamicParameters, '~/parameters', 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
+        self.create_subscription(JointState, 'joint_states', self._on_state, MEASURED)
+        self.create_subscription(MotorCurrents, 'motor_currents', self._on_currents, MEASURED)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0 / values['publish_rate'], self._publish, clock=steady)
+        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, clock=steady)
+        self.get_logger().info(
+            f"follows '{self._model.description.name}', {len(self._estimator.names)} parameters"
+        )
+
+    def _on_state(self, message: JointState) -> None:
+        positions = self._by_joint(message.name, message.position)
+        if positions is not None:
+            self._stamp = message.header.stamp
+            self._take(self._online.add_positions, message.header.stamp, positions)
+
+    def _on_currents(self, message: MotorCurrents) -> None:
+        currents = self._by_joint(message.name, message.current)
+        if currents is not None:
+            forces = currents * self._model.force_constants
+            self._take(self._online.add_forces, message.header.stamp, forces)
+
+    def _take(self, add, stamp, values: np.ndarray) -> None:  # type: ignore[no-untyped-def]
+        try:
+            self._changed |= add(stamp.sec + 1e-9 * stamp.nanosec, values)
+        except PkmError as error:
+            self._skip(str(error))
+
+    def _by_joint(self, names: Sequence[str], values: Sequence[float]) -> np.ndarray | None:
+        """Values of the actuated joints in the model's order; None where one is missing."""
+        given = dict(zip(names, values, strict=False))
+        missing = [name for name in self._joints if not np.isfinite(given.get(name, np.nan))]
+        if missing:
+            self._skip(f"no finite value of joint '{missing[0]}'")
+            return None
+        return np.array([given[name] for name in self._joints])
+
+    def _skip(self, reason: str) -> None:
+        self._skipped += 1
+        self.get_logger().warning(f'sample skipped: {reason}', throttle_duration_sec=5.0)
+
+    def _publish(self) -> None:
+        if not self._changed:
+            return
+        self._changed = False
+        estimator, description = self._estimator, self._model.description
+        message = DynamicParameters(
+            robot=description.name,
+            description_digest=description.digest,
+            estimator='recursive',
+            name=estimator.names,
+            unit=estimator.units,
+            value=estimator.values.tolist(),
+            covariance=estimator.covariance.ravel().tolist(),
+            is_physical=False,
+        )
+        message.header.stamp = self._stamp
+        self._publisher.publish(message)
+
+    def _publish_diagnostics(self) -> None:
+        estimator = self._estimator
+        deviation = np.sqrt(np.diag(estimator.covariance))
+        noise = np.sqrt(np.diag(estimator.noise))
+        entries = {
+            'updates': str(estimator.updates),
+            'gaps': str(self._online.gaps),
+            'skipped samples': str(self._skipped),
+            'force noise': ', '.join(f'{value:.3g}' for value in noise),
+        }
+        rows = zip(estimator.names, estimator.values, deviation, estimator.units, strict=True)
+        entries |= {name: f'{value:.5g} +- {sd:.2g} {unit}' for name, value, sd, unit in rows}
+        status = DiagnosticStatus(
+            level=DiagnosticStatus.OK,
+            name=f'{self.get_name()}: estimates',
+            message='estimating' if estimator.updates else 'waits for motion',
+            hardware_id=self._model.description.name,
+            values=[KeyValue(key=key, value=value) for key, value in entries.items()],
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the node until it is interrupted."""
+    sys.exit(run_node(OnlineEstimator, args))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,76 @@
+"""Identification from samples as they come, with causal filters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pkm_description.errors import EstimationError
+from pkm_identification import RecursiveEstimator
+from pkm_identification.online import CausalFilter, OnlineIdentification
+
+RATE = 1000.0
+
+
+def run(online, model, motion, count, truth, apart=0.0, noise=0.0):
+    random = np.random.default_rng(0)
+    times = np.arange(count) / RATE
+    positions = motion(times).q + 1e-6 * random.normal(size=(count, 2))
+    forces = model.inverse_dynamics(motion(times + apart), truth)
+    forces = forces + noise * random.normal(size=forces.shape)
+    for k, t in enumerate(times):
+        online.add_forces(t + apart, forces[k])
+        online.add_positions(t, positions[k])
+
+
+@pytest.mark.parametrize('apart', [0.0, -0.5e-3, 0.4e-3])
+def test_parameters_are_found_while_the_robot_moves(slider_model, motion, apart):
+    truth = slider_model.nominal_parameters * [1.3, 0.8, 1.2, 1.0, 1.1, 1.2, 0.9]
+    estimator = RecursiveEstimator(slider_model)
+    online = OnlineIdentification(estimator, RATE, cutoff=40.0, update_rate=80.0)
+    run(online, slider_model, motion, 5000, truth, apart, noise=3.0)
+    z = (estimator.values - truth) / np.sqrt(np.diag(estimator.covariance))
+    assert 300 < estimator.updates < 420 and online.gaps == 0
+    assert np.abs(estimator.values / truth - 1).max() < 0.06
+    assert np.sqrt(np.mean(z**2)) < 3.0
+
+
+def test_filter_keeps_phase_and_differentiates():
+    """A sine far below the cutoff: the same delay on both sides, exact derivatives."""
+    through = CausalFilter(RATE, 50.0)
+    w, found = 2 * np.pi * 2.0, []
+    for k in range(1500):
+        value = np.array([np.sin(w * k / RATE)])
+        found.append(through.add(value, 3 * value))
+    settled = np.array([each for each in found[600:]])[..., 0]
+    q, qd, qdd, force = settled.T
+    np.testing.assert_allclose(force, 3 * q, atol=1e-12)
+    np.testing.assert_allclose(qdd, -(w**2) * q, atol=2e-3 * w**2)
+    np.testing.assert_allclose(qd**2 + (w * q) ** 2, w**2, rtol=2e-3)
+    assert found[10] is None
+
+
+def test_gaps_and_restarts_clear_the_filter(slider_model, motion):
+    estimator = RecursiveEstimator(slider_model)
+    online = OnlineIdentification(estimator, RATE, cutoff=40.0, update_rate=80.0)
+    run(online, slider_model, motion, 500, slider_model.nominal_parameters)
+    before = estimator.updates
+    online.add_forces(0.6, np.zeros(2))
+    online.add_positions(0.6, np.full(2, 0.3))
+    assert online.gaps == 1 and estimator.updates == before
+    run(online, slider_model, motion, 500, slider_model.nominal_parameters)  # time goes back
+    assert online.gaps == 1 and estimator.updates > before
+
+
+def test_rest_is_left_out(slider_model):
+    estimator = RecursiveEstimator(slider_model)
+    online = OnlineIdentification(estimator, RATE)
+    for k in range(1000):
+        online.add_forces(k / RATE, np.array([5.0, -2.0]))
+        online.add_positions(k / RATE, np.array([0.3, 0.4]))
+    assert estimator.updates == 0
+
+
+def test_cutoff_must_fit_the_rate():
+    with pytest.raises(EstimationError, match='quarter of the rate'):
+        CausalFilter(100.0, 50.0)
