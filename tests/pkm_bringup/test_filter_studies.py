@@ -29,17 +29,16 @@ def test_equations_are_those_of_the_library_robot(pendulum):
 
 def test_pendulum(pendulum):
     """[O] chapter 3: all within 1 % without noise; better than least squares with noise."""
-    found = compare(pendulum, duration=8.0)
+    found = compare(pendulum, duration=3.0)
     cases = {(c['noise'], c['weighed'], c['estimator']): c for c in found['cases']}
-    best = cases[0.0, True, 'ukf']
-    assert np.abs(best['errors']).max() < 0.01
+    assert np.abs(cases[0.0, True, 'ukf']['errors']).max() < 0.01
     for estimator in ('ls', 'ukf'):
         alone = cases[0.0, False, estimator]
         assert np.abs(alone['errors'][:2]).max() < 0.01
         assert np.abs(alone['ratio_errors']).max() < 0.01
+        assert np.abs(alone['errors'][2:]).max() < 0.15
     noisy = np.abs(cases[0.01, True, 'ukf']['errors']).max()
-    worse = np.abs(cases[0.01, True, 'ls']['errors']).max()
-    assert noisy < worse or np.isnan(worse)
+    assert noisy < 0.02 < np.abs(cases[0.01, True, 'ls']['errors']).max()
     assert all(case['time'] > 0 for case in found['cases'])
 
 
