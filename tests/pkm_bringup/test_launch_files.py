@@ -108,7 +108,7 @@ def test_every_argument_is_described(name: str) -> None:
     for argument in arguments.values():
         assert "no description" not in argument.description
         assert len(argument.description.split()) > 4, argument.name
-        if argument.name in ("lockstep", "autostart", "servers", "loop", "use_sim_time"):
+        if argument.name in ("lockstep", "autostart", "servers", "online", "loop", "use_sim_time"):
             assert argument.choices == ["true", "false"]
 
 
@@ -128,7 +128,7 @@ def test_nodes_exist_and_take_their_parameters(name: str, ros2bag: None) -> None
 
 
 def test_simulation_holds_everything() -> None:
-    found = resolved("simulation", namespace="left")
+    found = resolved("simulation", namespace="left", online="true")
     own = {key.split("/")[1] for key in found if key.startswith("pkm_")}
     assert own == set(nodes())
     assert {remappings(command)["__ns"] for key, command in found.items()} == {"/left"}
