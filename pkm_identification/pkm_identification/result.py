@@ -10,11 +10,13 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 import pkm_description
 import pkm_dynamics
-from pkm_description.errors import ModelFileError
+from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification.feasibility import Feasible
+from pkm_identification.residual_analysis import AxisResiduals
 
 Array = NDArray[np.float64]
 
@@ -55,7 +57,10 @@ class IdentificationResult:
     diagnostics
         Plain numbers and texts about data, signals and fit.
     provenance
-        Data, options and versions that made it.
+        Data (with the hashes of their files), options and versions that made it.
+    residual_analysis
+        Tests of the residuals, one entry a recording and actuator; empty where there is
+        none (files of earlier releases).
     """
 
     names: list[str]
@@ -77,6 +82,7 @@ class IdentificationResult:
     file: str = ''
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    residual_analysis: tuple[AxisResiduals, ...] = ()
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays."""
@@ -97,6 +103,47 @@ class IdentificationResult:
         """100 sd / |value| [%] (r,) [M 5.3]."""
         with np.errstate(divide='ignore'):
             return 100 * self.standard_deviation / np.abs(self.values)
+
+    def confidence_interval(self, level: float = 0.95) -> Array:
+        """Return lower and upper ends (r, 2) that hold the true value with this probability.
+
+        Normal quantiles where the noise is known from the spread over periods; Student's t
+        with the degrees of freedom of the residuals where it was taken from these. Infinite
+        for what the data do not determine.
+
+        Raises
+        ------
+        EstimationError
+            The level is not between 0 and 1.
+        """
+        if not 0.0 < level < 1.0:
+            raise EstimationError(f'the level must lie between 0 and 1, got {level}')
+        quantile = float(stats.norm.ppf(0.5 + 0.5 * level))
+        freedom = self.diagnostics.get('degrees_of_freedom')
+        if freedom and 'residuals' in str(self.diagnostics.get('noise_from', '')):
+            quantile = float(stats.t.ppf(0.5 + 0.5 * level, freedom))
+        reach = quantile * self.standard_deviation
+        return np.stack([self.values - reach, self.values + reach], axis=1)
+
+    @property
+    def correlation(self) -> Array:
+        """Correlation (r, r) of the estimates; nan with those of no or infinite variance."""
+        deviation = self.standard_deviation
+        known = np.isfinite(deviation) & (deviation > 0)
+        scale = np.where(known, deviation, np.nan)
+        return np.clip(self.covariance / np.outer(scale, scale), -1.0, 1.0)
+
+    def strongest_correlations(self, count: int = 10) -> list[tuple[str, str, float]]:
+        """Pairs of parameters whose estimates are most correlated, the strongest first."""
+        correlation = self.correlation
+        first, second = np.triu_indices(len(self.names), 1)
+        values = correlation[first, second]
+        order = np.argsort(-np.abs(np.nan_to_num(values)), kind='stable')
+        return [
+            (self.names[first[i]], self.names[second[i]], float(values[i]))
+            for i in order[:count]
+            if np.isfinite(values[i])
+        ]
 
     @property
     def is_physical(self) -> bool:

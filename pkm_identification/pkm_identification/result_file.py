@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pkm_description.errors import ModelFileError
 from pkm_dynamics.new_file import write_new_text
 from pkm_identification.feasibility import Feasible
+from pkm_identification.residual_analysis import AxisResiduals
 from pkm_identification.result import IdentificationResult
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ FORMAT = 'pkm identified model'
 VERSION = 1
 HEADER = """\
 # Identified dynamic model. SI units. `parameters` are the estimates with their standard
-# deviations; `standard_parameters` are a physical set of bodies and friction nearest to
-# them, for the controller.
+# deviations, these as shares of the values [%], and 95 % confidence intervals;
+# `standard_parameters` are a physical set of bodies and friction nearest to them, for the
+# controller.
 """
 
 
@@ -98,6 +100,8 @@ def plain(value: Any) -> Any:
 
 def _content(result: IdentificationResult) -> dict[str, Any]:
     deviation = result.standard_deviation
+    relative = result.relative_standard_deviation
+    interval = result.confidence_interval()
     names = result.parameter_names
     return {
         'format': FORMAT,
@@ -117,12 +121,19 @@ def _content(result: IdentificationResult) -> dict[str, Any]:
                 'name': result.names[i],
                 'value': result.values[i],
                 'standard_deviation': deviation[i],
+                'relative_standard_deviation': relative[i],
+                'interval': interval[i],
                 'unit': result.units[i],
                 'expression': result.expressions[i],
             }
             for i in range(len(result.names))
         ],
         'standard_parameters': dict(zip(names, result.standard_parameters, strict=True)),
+        'residual_analysis': [each.to_mapping() for each in result.residual_analysis],
+        'strongest_correlations': [
+            {'parameters': [first, second], 'correlation': value}
+            for first, second, value in result.strongest_correlations()
+        ],
         'diagnostics': result.diagnostics,
         'provenance': result.provenance,
         'covariance': result.covariance,
@@ -180,6 +191,9 @@ def _result(content: Mapping[str, Any]) -> IdentificationResult:
         path=str(content['description_path']),
         diagnostics=dict(content['diagnostics']),
         provenance=dict(content['provenance']),
+        residual_analysis=tuple(
+            AxisResiduals.from_mapping(each) for each in content.get('residual_analysis', ())
+        ),
     )
 
 

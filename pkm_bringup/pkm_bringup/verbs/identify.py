@@ -10,6 +10,7 @@ from pkm_bringup.arguments import (
     add_json,
     add_robot,
     add_signals,
+    fraction,
     load_data,
     load_model,
     parse_options,
@@ -35,6 +36,10 @@ def add_parser(subparsers: Any) -> None:
         '--output', required=True, metavar='MODEL', help='model file to write (.yaml), SI units; '
         'must not exist',
     )  # fmt: skip
+    parser.add_argument(
+        '--level', type=fraction, default=0.95,
+        help='of the confidence intervals [1]; default: 0.95',
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -55,13 +60,16 @@ def run(arguments: Any) -> int:
         result = identify(dataset, model, arguments.estimator, progress=update, **options)
     result.save(output)
     if arguments.json:
-        print_json(summary(result, str(output)))
+        print_json(summary(result, str(output), arguments.level))
         return 0
-    keys = ('name', 'value', 'standard_deviation', 'relative', 'unit')
-    rows = [[row[key] for key in keys] for row in parameters(result)]
-    print_table(('parameter', 'estimate', 'standard deviation', '%', 'unit'), rows)
-    residual = ', '.join(f'{value:.3g}' for value in result.residual_rms)
-    sys.stdout.write(f'\nresidual RMS [N, N m]: {residual}\n{verdict(result)}\n')
+    keys = ('name', 'value', 'standard_deviation', 'relative', 'low', 'high', 'unit')
+    rows = [[row[key] for key in keys] for row in parameters(result, arguments.level)]
+    percent = f'{100 * arguments.level:g} %'
+    print_table(
+        ('parameter', 'estimate', 'standard deviation', '%', f'{percent} from', 'to', 'unit'), rows
+    )
+    print_residuals(result)
+    sys.stdout.write(f'{correlations(result)}\n{verdict(result)}\n')
     if result.diagnostics.get('recorded_description') == 'another':
         print_note('note: the data carry another description than the one used here')
     for warning in result.diagnostics.get('warnings', []):
@@ -70,19 +78,54 @@ def run(arguments: Any) -> int:
     return 0
 
 
-def parameters(result: Any) -> list[dict[str, Any]]:
+def parameters(result: Any, level: float = 0.95) -> list[dict[str, Any]]:
     """Return one row a parameter; the relative standard deviation in %."""
+    interval = result.confidence_interval(level)
     return [
         {
             'name': result.names[i],
             'value': float(result.values[i]),
             'standard_deviation': float(result.standard_deviation[i]),
             'relative': float(result.relative_standard_deviation[i]),
+            'low': float(interval[i, 0]),
+            'high': float(interval[i, 1]),
             'unit': result.units[i],
             'expression': result.expressions[i],
         }
         for i in range(len(result.names))
     ]
+
+
+def print_residuals(result: Any) -> None:
+    """Print what the residuals say, one line an actuator and recording."""
+    several = any(entry.run for entry in result.residual_analysis)
+    rows = [
+        [
+            f'{entry.joint} ({entry.run + 1})' if several else entry.joint,
+            entry.rms,
+            entry.noise_rms,
+            entry.variance_p_value,
+            entry.whiteness_p_value,
+            100 * entry.outlier_share,
+            entry.worst_times[0] if entry.worst_times else None,
+        ]
+        for entry in result.residual_analysis
+    ]
+    header = ('residuals', 'RMS [N, N m]', 'noise RMS', 'p noise', 'p white', 'outliers [%]',
+              'worst at [s]')  # fmt: skip
+    sys.stdout.write('\n')
+    print_table(header, rows)
+
+
+def correlations(result: Any) -> str:
+    """Return the strongest correlation and the condition number in one line."""
+    pairs = result.strongest_correlations(1)
+    condition = result.diagnostics.get('condition_number')
+    text = '' if condition is None else f'condition number {condition:.4g}'
+    if pairs:
+        first, second, value = pairs[0]
+        text += f'; strongest correlation {value:.3f}, of {first} and {second}'
+    return text
 
 
 def verdict(result: Any) -> str:
@@ -97,12 +140,16 @@ def verdict(result: Any) -> str:
     return f'not physical: {reasons}; the nearest physical model contradicts the data, {place}'
 
 
-def summary(result: Any, output: str) -> dict[str, Any]:
+def summary(result: Any, output: str, level: float = 0.95) -> dict[str, Any]:
     """Return what a machine may want to know."""
     return {
         'robot': result.robot,
         'estimator': result.estimator,
-        'parameters': parameters(result),
+        'level': level,
+        'parameters': parameters(result, level),
+        'correlation': result.correlation,
+        'strongest_correlations': result.strongest_correlations(),
+        'residuals': [entry.to_mapping() for entry in result.residual_analysis],
         'residual_rms': dict(zip(result.joint_names, result.residual_rms, strict=True)),
         'is_physical': result.is_physical,
         'violations': list(result.feasible.violations),

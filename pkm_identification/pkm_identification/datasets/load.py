@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +48,26 @@ def load(path: Path | str, **options: Any) -> Dataset | LongDataset:
             f"unknown option '{unknown[0]}' for '{path}'; valid are {', '.join(valid) or 'none'}"
         )
     if is_bag:
-        return load_bag(path, **options)
+        return _with_hash(load_bag(path, **options), path)
     if path.suffix == '.csv':
-        return load_csv(path)
+        return _with_hash(load_csv(path), path)
     if path.suffix == '.npz':
-        return load_npz(path)
+        return _with_hash(load_npz(path), path)
     raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, or of names and contents of the files in a folder."""
+    total = hashlib.sha256()
+    if path.is_file():
+        with path.open('rb') as file:
+            return hashlib.file_digest(file, 'sha256').hexdigest()
+    for part in sorted(path.rglob('*')):
+        if part.is_file():
+            total.update(f'{part.relative_to(path).as_posix()}\0{file_hash(part)}\0'.encode())
+    return total.hexdigest()
+
+
+def _with_hash(dataset: Dataset | LongDataset, path: Path) -> Dataset | LongDataset:
+    provenance = {**dataset.provenance, 'sha256': file_hash(path)}
+    return replace(dataset, provenance=provenance)

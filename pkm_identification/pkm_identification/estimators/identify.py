@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 import pkm_description
 from pkm_description.description import digest_of
-from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Dataset, LongDataset
-from pkm_identification.estimators.honest import full_covariance, honest_covariance
 from pkm_identification.estimators.problem import Problem, build_problem
 from pkm_identification.estimators.registry import find_estimator, split_options
+from pkm_identification.estimators.residual_tests import analyse_residuals, condition_numbers
 from pkm_identification.estimators.run import Run
+from pkm_identification.estimators.solution import solve_problem
 from pkm_identification.feasibility import nearest_feasible
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
@@ -96,7 +96,7 @@ def identify(
         Unknown estimator, option or parameter, or the data do not suffice.
     """
     report = progress or (lambda phase, fraction: None)
-    solve = find_estimator(estimator)
+    find_estimator(estimator)
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
     datasets = [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
@@ -107,15 +107,11 @@ def identify(
         signals, model, shared=shared, reduced=reduced, estimate=estimate, fixed=fixed, prior=prior
     )
     report('estimating', 0.5)
-    try:
-        found = solve(problem, **own)
-    except (TypeError, ValueError, np.linalg.LinAlgError) as error:
-        raise EstimationError(f"estimator '{estimator}' with options {own}: {error}") from error
-    if not np.isfinite(found.values).all():
-        raise EstimationError(f"estimator '{estimator}' found no finite solution")
-    covariance, fit = honest_covariance(problem, found)
-    covariance = full_covariance(problem, found, covariance)
-    values = problem.expand(found.values)
+    solution = solve_problem(problem, estimator, own)
+    found, values, covariance = solution.estimate, solution.values, solution.covariance
+    report('analysing the residuals', 0.7)
+    in_time = _residuals(problem, values)
+    conditions = condition_numbers(problem, found.noise or ())
     report('checking physical feasibility', 0.8)
     feasible = nearest_feasible(values, covariance, problem.base, model)
     report('done', 1.0)
@@ -134,18 +130,22 @@ def identify(
         parameter_names=list(model.parameter_names),
         feasible=feasible,
         joint_names=list(model.actuated_joints),
-        residuals=_residuals(problem, values),
+        residuals=_together(in_time),
         residual_rms=_residual_rms(problem, found.values),
         robot=description.name,
         digest=digest,
         path=description_path(description),
         diagnostics=plain(
             {
-                **fit,
-                'condition_number': found.condition_number,
+                **solution.fit,
+                'condition_number': found.condition_number
+                if np.isfinite(found.condition_number)
+                else conditions['condition_number_weighted'],
+                **conditions,
                 'undetermined': [problem.names[i] for i in found.undetermined],
                 'fixed': [names[i] for i in problem.selection.fixed],
                 'equations': problem.equations,
+                'degrees_of_freedom': problem.degrees_of_freedom,
                 'recorded_description': _one_or_list(
                     [_recorded_description(each, digest) for each in datasets]
                 ),
@@ -178,6 +178,7 @@ def identify(
                 'versions': _versions(),
             }
         ),
+        residual_analysis=analyse_residuals(problem, found, in_time),
     )
     return result.with_model(model)
 
@@ -220,14 +221,20 @@ def _measured_noise(signals: Sequence[Signals | LongSignals]) -> dict[str, Any]:
     }
 
 
-def _residuals(problem: Problem, values: Array) -> Array | None:
-    """Measured minus predicted forces (n, n_a) of all runs; None where one is too long."""
-    parts = []
-    for run in problem.runs:
-        if isinstance(run.signals, LongSignals):
-            return None
-        parts.append(run.signals.forces - _predicted(run, run.signals, values))
-    return np.concatenate(parts)
+def _residuals(problem: Problem, values: Array) -> list[Array | None]:
+    """Measured minus predicted forces (n, n_a) of each run; None where one is too long."""
+    return [
+        None
+        if isinstance(run.signals, LongSignals)
+        else run.signals.forces - _predicted(run, run.signals, values)
+        for run in problem.runs
+    ]
+
+
+def _together(parts: Sequence[Array | None]) -> Array | None:
+    """One after the other; None where one is missing."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 def _predicted(run: Run, signals: Signals, values: Array) -> Array:

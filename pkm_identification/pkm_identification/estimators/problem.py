@@ -147,6 +147,11 @@ class Problem:
         factors = [run.triangle for run in self.runs]
         return factors[0] if len(factors) == 1 else fold_rows(factors)
 
+    def selected(self, selection: Selection) -> Problem:
+        """Return the same problem with other parameters free, without reading the data again."""
+        runs = tuple(run.selected(selection) for run in self.runs)
+        return replace(self, runs=runs, selection=selection)
+
     def without_prior(self) -> Problem:
         """Return the same problem from the data alone."""
         rows, target = self.prior_information

@@ -144,9 +144,13 @@ class Run:
         One matrix L (n_a, n_a) from the left on every row commutes with the rotation of
         the rows that `triangle` makes, so its rows stand for all of them.
         """
-        axes, free, fixed = self.axes, len(self.selection.free), len(self.selection.fixed)
-        if not self.is_long and self.count <= axes * (free + fixed + 1):
+        if not self.is_long and self.count <= self.axes * (self.selection.size + 1):
             return self.rows
+        return self._unfolded()
+
+    def _unfolded(self) -> Rows:
+        """Rows of the triangle, axis by axis again."""
+        axes, free, fixed = self.axes, len(self.selection.free), len(self.selection.fixed)
         parts = np.split(self.triangle, np.cumsum([axes * free, axes]), axis=1)
         size = len(parts[1])
         return Rows(
@@ -157,6 +161,11 @@ class Run:
     def sample(self) -> tuple[Rows, ...]:
         """Stretches of consecutive rows: all of a short run, evenly spread ones of a long one."""
         return self._pass[1]
+
+    @property
+    def sample_starts(self) -> tuple[int, ...]:
+        """Number of the first row of each stretch of `sample`."""
+        return self._pass[2]
 
     @cached_property
     def force_size(self) -> Array:
@@ -172,6 +181,26 @@ class Run:
         other = replace(self)
         other.__dict__['rows'] = rows
         return other
+
+    def selected(self, selection: Selection) -> Run:
+        """Return the same run with other parameters free; what was computed is kept."""
+        other = replace(self, selection=selection)
+        if 'rows' in self.__dict__:
+            other.__dict__['rows'] = self._reselected(self.rows, selection)
+        if '_pass' in self.__dict__:
+            folded = self._reselected(self._unfolded(), selection)
+            triangle = _wide(folded)
+            sample = tuple(self._reselected(part, selection) for part in self.sample)
+            other.__dict__['_pass'] = triangle, sample, self.sample_starts
+        return other
+
+    def _reselected(self, rows: Rows, selection: Selection) -> Rows:
+        old = self.selection
+        full = np.empty((*rows.regressor.shape[:2], old.size))
+        full[..., old.free], full[..., old.fixed] = rows.regressor, rows.fixed
+        fixed = full[..., selection.fixed]
+        forces = rows.forces + rows.fixed @ old.values - fixed @ selection.values
+        return Rows(full[..., selection.free], forces, fixed)
 
     def rows_of(self, signals: Signals) -> Rows:
         """Rows of other signals of this robot, for example of some periods only."""
@@ -189,25 +218,26 @@ class Run:
         )
 
     @cached_property
-    def _pass(self) -> tuple[Array, tuple[Rows, ...]]:
+    def _pass(self) -> tuple[Array, tuple[Rows, ...], tuple[int, ...]]:
         """Fold all blocks and keep some of them, in one pass."""
         stride = max(1, -(-self.count // SAMPLE_ROWS))
         kept: list[Rows] = []
+        starts: list[int] = []
 
         def wide() -> Iterator[Array]:
+            passed = 0
             for number, rows in enumerate(self.blocks()):
+                count = len(rows)
                 if number % stride == 0:
                     kept.append(rows)
-                count = len(rows)
-                yield np.concatenate(
-                    [rows.regressor.reshape(count, -1), rows.forces, rows.fixed.reshape(count, -1)],
-                    axis=1,
-                )
+                    starts.append(passed)
+                passed += count
+                yield _wide(rows)
 
         triangle = fold_rows(wide())
         if stride == 1 and len(kept) > 1:
-            kept = [concatenated(kept)]
-        return triangle, tuple(kept)
+            kept, starts = [concatenated(kept)], [0]
+        return triangle, tuple(kept), tuple(starts)
 
     def _base_regressor(self, signals: Signals, samples: slice) -> Array:
         count = len(range(*samples.indices(len(signals))))
@@ -223,6 +253,13 @@ class Run:
         fixed = regressor[..., self.selection.fixed]
         forces = forces - fixed @ self.selection.values
         return Rows(regressor[..., self.selection.free], forces, fixed)
+
+
+def _wide(rows: Rows) -> Array:
+    """One row (m, n_a (f + 1 + g)) of each: axis by axis in regressor, forces and fixed."""
+    count = len(rows)
+    parts = (rows.regressor.reshape(count, -1), rows.forces, rows.fixed.reshape(count, -1))
+    return np.concatenate(parts, axis=1)
 
 
 def _parts(samples: slice, count: int) -> Iterator[slice]:

@@ -44,6 +44,13 @@ class LongFolded(Folded):
         mean: Array = self.__dict__['_mean']
         return mean
 
+    @property
+    def some(self) -> Array:
+        """The first periods (p, n, n_a)."""
+        columns: slice = self.__dict__['_columns']
+        first: Array = next(self.__dict__['_pass'].blocks())
+        return first[..., columns]
+
     @cached_property
     def samples(self) -> Array:
         """All samples (P, n, n_a), in memory."""

@@ -39,6 +39,11 @@ class Folded:
     interpolated: bool
 
     @property
+    def some(self) -> Array:
+        """Some of the periods (p, n, n_a) as measured; all where they are in memory."""
+        return self.samples
+
+    @property
     def mean(self) -> Array:
         """Mean over the periods (n, n_a)."""
         return self.samples.mean(axis=0)

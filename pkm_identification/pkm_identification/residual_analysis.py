@@ -1,0 +1,190 @@
+"""What the residuals of a fit say about noise and model, axis by axis.
+
+Each test has a p-value: the chance of at least as odd a figure if the model is right and
+the noise is what it was measured to be. Rows are what the estimator fits: Fourier
+coefficients of an averaged period, or filtered samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.signal import sosfreqz
+
+from pkm_identification.signals.bands import FilterBand
+
+Array = NDArray[np.float64]
+
+OUTLIER = 4.0  # robust standard deviations
+TESTED = 2000  # samples; a test of more finds deviations that do not matter
+WORST = 3
+LEAST_ORDINATES = 8  # of a spectrum, for a test
+
+
+@dataclass(frozen=True)
+class AxisResiduals:
+    """Residuals of one actuator in one recording.
+
+    Attributes
+    ----------
+    joint, run
+        Actuator, and number of the recording.
+    rows
+        Number of rows.
+    rms
+        Root mean square of the rows [N, N m].
+    noise_rms
+        What the noise of the rows makes of it, less what the fit takes [N, N m].
+    variance_ratio
+        Square of rms / noise_rms; 1 where the noise explains the residuals.
+    variance_p_value
+        Chance of at least that ratio (F-distribution, with the degrees of freedom of the
+        residuals and of the noise); nan where the noise was taken from the residuals.
+    whiteness_p_value
+        Of a flat spectrum, relative to that of the noise: Kolmogorov-Smirnov distance of
+        the cumulative periodogram (Bartlett). Filtered samples are compared with what the
+        filter makes of white noise.
+    peak_frequency
+        Where the relative spectrum, smoothed over five ordinates, is largest [Hz].
+    skewness, excess_kurtosis
+        Of the residuals of single samples; 0 for normal ones.
+    normality_p_value
+        D'Agostino and Pearson's test on at most 2000 evenly spread samples; it takes them
+        for independent.
+    outlier_share
+        Samples beyond 4 robust standard deviations; 6.3e-5 of normal ones.
+    worst_times, worst_residuals
+        Stamps [s] of the largest residuals within the band of the rows, and these [N, N m]
+        in units of force; of averaged data within the first period.
+    """
+
+    joint: str
+    run: int
+    rows: int
+    rms: float
+    noise_rms: float
+    variance_ratio: float
+    variance_p_value: float
+    whiteness_p_value: float
+    peak_frequency: float
+    skewness: float
+    excess_kurtosis: float
+    normality_p_value: float
+    outlier_share: float
+    worst_times: tuple[float, ...]
+    worst_residuals: tuple[float, ...]
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the figures as plain numbers."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> AxisResiduals:
+        """Read what `to_mapping` gave; figures that are missing are nan."""
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            given = content.get(field.name, () if field.name.startswith('worst') else float('nan'))
+            if field.name.startswith('worst'):
+                given = tuple(float(item) for item in given)
+            elif field.name == 'joint':
+                given = str(given)
+            elif field.name in ('run', 'rows'):
+                given = int(given)
+            else:
+                given = float(given)
+            values[field.name] = given
+        return cls(**values)
+
+
+def bartlett_test(ordinates: Array) -> float:
+    """Chance of so uneven a cumulative periodogram if the spectrum is flat.
+
+    The normalised partial sums of independent exponential ordinates are uniform order
+    statistics, so the Kolmogorov-Smirnov test is exact for them.
+
+    Parameters
+    ----------
+    ordinates
+        Periodogram (k,) relative to the expected spectrum, in order of frequency.
+
+    Returns
+    -------
+    float
+        nan with fewer than 8 ordinates, or where all are zero.
+    """
+    total = float(ordinates.sum())
+    if len(ordinates) < LEAST_ORDINATES or not total > 0:
+        return float('nan')
+    sums = np.cumsum(ordinates)[:-1] / total
+    return float(stats.kstest(sums, 'uniform').pvalue)
+
+
+def coefficient_periodogram(whitened: Array) -> Array:
+    """Periodogram (K,) at harmonics 1 ... K of rows (2 K + 1,) of a `HarmonicBand`."""
+    return np.asarray((whitened[1::2] ** 2 + whitened[2::2] ** 2) / 2)
+
+
+def filtered_periodogram(rows: Array, band: FilterBand) -> tuple[Array, Array]:
+    """Periodogram of filtered rows, over what the filter makes of white noise.
+
+    Parameters
+    ----------
+    rows
+        Consecutive rows (m,) of one actuator.
+    band
+        The filter; forces have gone through it twice, once before they were thinned out.
+
+    Returns
+    -------
+    frequencies, ordinates
+        (k,) [Hz], and the relative ordinates (k,).
+    """
+    count = len(rows)
+    power = np.abs(np.fft.rfft(rows - rows.mean())) ** 2 / count
+    spacing = band.rate / band.step
+    frequency = np.fft.rfftfreq(count, 1 / spacing)
+    shape = np.zeros(len(frequency))
+    for fold in range(-(band.step // 2) - 1, band.step // 2 + 2):
+        alias = np.abs(frequency + fold * spacing)
+        inside = alias <= band.rate / 2
+        _, gain = sosfreqz(band.sections, worN=2 * np.pi * alias[inside] / band.rate)
+        shape[inside] += np.abs(gain) ** 8
+    inner = slice(1, (count + 1) // 2)  # without the mean and the highest frequency
+    relative = power[inner] / np.maximum(shape[inner], 1e-12 * shape.max())
+    return np.asarray(frequency[inner], dtype=float), relative
+
+
+def normality(samples: Array) -> tuple[float, float, float]:
+    """Skewness, excess kurtosis and p-value of D'Agostino and Pearson's test of samples (n,)."""
+    if len(samples) < 20 or not samples.std() > 0:
+        return float('nan'), float('nan'), float('nan')
+    stride = -(-len(samples) // TESTED)
+    p_value = float(stats.normaltest(samples[::stride]).pvalue)
+    return float(stats.skew(samples)), float(stats.kurtosis(samples)), p_value
+
+
+def outlier_share(samples: Array) -> float:
+    """Share of samples (n,) beyond 4 robust standard deviations from their median."""
+    distance = np.abs(samples - np.median(samples))
+    scale = float(np.median(distance)) / stats.norm.ppf(0.75)
+    return float(np.mean(distance > OUTLIER * scale)) if scale > 0 else 0.0
+
+
+def worst_moments(time: Array, residuals: Array, apart: float) -> tuple[Array, Array]:
+    """Stamps and values of the largest residuals (n,), at least `apart` [s] from each other."""
+    order = np.argsort(-np.abs(residuals))
+    chosen: list[int] = []
+    for index in order[: 50 * WORST]:
+        if all(abs(time[index] - time[other]) >= apart for other in chosen):
+            chosen.append(int(index))
+        if len(chosen) == WORST:
+            break
+    return time[chosen], residuals[chosen]
