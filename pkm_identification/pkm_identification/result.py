@@ -16,6 +16,7 @@ import pkm_description
 import pkm_dynamics
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification.feasibility import Feasible
+from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.residual_analysis import AxisResiduals
 
 Array = NDArray[np.float64]
@@ -54,6 +55,9 @@ class IdentificationResult:
         Which description it belongs to; no path for a robot of the library.
     file
         Model file that it was loaded from, else empty.
+    guaranteed
+        Set that holds the parameters for certain, as far as the bounds of the errors hold;
+        of the estimator `ellipsoid`.
     diagnostics
         Plain numbers and texts about data, signals and fit.
     provenance
@@ -80,6 +84,7 @@ class IdentificationResult:
     digest: str
     path: str = ''
     file: str = ''
+    guaranteed: GuaranteedSet | None = None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     residual_analysis: tuple[AxisResiduals, ...] = ()
@@ -109,7 +114,8 @@ class IdentificationResult:
 
         Normal quantiles where the noise is known from the spread over periods; Student's t
         with the degrees of freedom of the residuals where it was taken from these. Infinite
-        for what the data do not determine.
+        for what the data do not determine. Of a guaranteed set its own intervals, whatever
+        the level: nothing is known of probabilities there.
 
         Raises
         ------
@@ -118,6 +124,8 @@ class IdentificationResult:
         """
         if not 0.0 < level < 1.0:
             raise EstimationError(f'the level must lie between 0 and 1, got {level}')
+        if self.guaranteed is not None:
+            return self.guaranteed.intervals
         quantile = float(stats.norm.ppf(0.5 + 0.5 * level))
         freedom = self.diagnostics.get('degrees_of_freedom')
         if freedom and 'residuals' in str(self.diagnostics.get('noise_from', '')):
@@ -211,9 +219,13 @@ class IdentificationResult:
     def predict(self, motion: Any) -> Array: ...
 
     @overload
-    def predict(self, motion: Any, standard_deviation: bool) -> Any: ...
+    def predict(
+        self, motion: Any, standard_deviation: bool = False, bounds: bool = False
+    ) -> Any: ...
 
-    def predict(self, motion: Any, standard_deviation: bool = False) -> Any:
+    def predict(
+        self, motion: Any, standard_deviation: bool = False, bounds: bool = False
+    ) -> Any:
         """Predict the actuator forces (N, n_a) [N, N m] of a motion.
 
         Parameters
@@ -223,22 +235,40 @@ class IdentificationResult:
         standard_deviation
             Also return the standard deviations (N, n_a) that follow from the
             parameters' covariance.
+        bounds
+            Also return half the range (N, n_a) of the forces that the guaranteed set makes:
+            the forces of the robot, without noise, are those of the centre of the set plus
+            or minus that [P eq. 37].
 
         Returns
         -------
-        forces or (forces, standard_deviation)
+        forces, (forces, standard_deviation), (forces, half_ranges) or all three
+            With bounds the forces are those of the centre of the set.
+
+        Raises
+        ------
+        EstimationError
+            Bounds are asked for and the result has no guaranteed set.
         """
+        if bounds and self.guaranteed is None:
+            raise EstimationError(
+                f"the result of '{self.estimator}' has no guaranteed set; identify with "
+                "estimator='ellipsoid'"
+            )
         regressor = self.model.regressor(motion) @ self.columns
-        forces = regressor @ self.values
+        known_set = self.guaranteed if bounds else None
+        forces = regressor @ (self.values if known_set is None else known_set.centre)
+        further = [] if known_set is None else [known_set.force_half_widths(regressor)]
         if not standard_deviation:
-            return forces
+            return (forces, *further) if further else forces
         known = np.isfinite(np.diag(self.covariance))
         block = regressor[..., known]
         covariance = self.covariance[np.ix_(known, known)]
         variance = np.einsum('nar,rs,nas->na', block, covariance, block, optimize=True)
         scale = np.abs(block).max(initial=0.0)
         unknown = (np.abs(regressor[..., ~known]) > 1e-12 * max(scale, 1e-300)).any(axis=-1)
-        return forces, np.where(unknown, np.inf, np.sqrt(np.maximum(variance, 0.0)))
+        deviation = np.where(unknown, np.inf, np.sqrt(np.maximum(variance, 0.0)))
+        return (forces, deviation, *further)
 
     def save(self, path: Path | str) -> Path:
         """Write the result as YAML; an existing file is not overwritten."""

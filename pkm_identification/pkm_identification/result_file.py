@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pkm_description.errors import ModelFileError
 from pkm_dynamics.new_file import write_new_text
 from pkm_identification.feasibility import Feasible
+from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.residual_analysis import AxisResiduals
 from pkm_identification.result import IdentificationResult
 
@@ -137,6 +138,7 @@ def _content(result: IdentificationResult) -> dict[str, Any]:
         'diagnostics': result.diagnostics,
         'provenance': result.provenance,
         'covariance': result.covariance,
+        **_guaranteed_content(result),
         'base_matrix': [_sparse(row, names) for row in result.matrix],
         'base_columns': [_sparse(column, names) for column in result.columns.T],
     }
@@ -189,12 +191,42 @@ def _result(content: Mapping[str, Any]) -> IdentificationResult:
         robot=str(content['robot']),
         digest=str(content['description_digest']),
         path=str(content['description_path']),
+        guaranteed=_guaranteed(content.get('guaranteed_set'), [str(p['name']) for p in parameters]),
         diagnostics=dict(content['diagnostics']),
         provenance=dict(content['provenance']),
         residual_analysis=tuple(
             AxisResiduals.from_mapping(each) for each in content.get('residual_analysis', ())
         ),
     )
+
+
+def _guaranteed_content(result: IdentificationResult) -> dict[str, Any]:
+    found = result.guaranteed
+    if found is None:
+        return {}
+    return {
+        'guaranteed_set': {
+            'parameters': [
+                {'name': result.names[i], 'least': low, 'most': high}
+                for i, (low, high) in enumerate(found.intervals)
+            ],
+            'free': [result.names[i] for i in found.free],
+            'centre': found.centre,
+            'root': found.root,
+        }
+    }
+
+
+def _guaranteed(content: Mapping[str, Any] | None, names: list[str]) -> GuaranteedSet | None:
+    if content is None:
+        return None
+    unknown = [name for name in content['free'] if name not in names]
+    if unknown:
+        raise ValueError(f"guaranteed_set names the unknown parameter '{unknown[0]}'")
+    free = np.array([names.index(name) for name in content['free']], dtype=np.int64)
+    if len(content['centre']) != len(names):
+        raise ValueError(f'guaranteed_set has {len(content["centre"])} values of its centre')
+    return GuaranteedSet(np.array(content['centre'], dtype=float), content['root'], free)
 
 
 def _sparse(row: Array, names: list[str]) -> dict[str, float]:

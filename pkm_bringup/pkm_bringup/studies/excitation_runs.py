@@ -104,7 +104,9 @@ def signals_of(model: Any, measured: Record, design: ExcitationDesign) -> Signal
         effort_delay=measured.delay,
         period=design.period,
     )
-    return process(dataset.for_model(model), SignalOptions(method='fourier', skip_periods=0))
+    found = process(dataset.for_model(model), SignalOptions(method='fourier', skip_periods=0))
+    assert isinstance(found, Signals)  # filtered ones alone may be too long for memory
+    return found
 
 
 def estimate_runs(model: Any, signals: Signals, chosen: Sequence[int]) -> dict[str, Array]:

@@ -20,6 +20,7 @@ from pkm_identification.estimators.residual_tests import analyse_residuals, cond
 from pkm_identification.estimators.run import Run
 from pkm_identification.estimators.solution import solve_problem
 from pkm_identification.feasibility import nearest_feasible
+from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
 from pkm_identification.signals import LongSignals, Signals, process
@@ -135,6 +136,11 @@ def identify(
         robot=description.name,
         digest=digest,
         path=description_path(description),
+        guaranteed=(
+            None
+            if found.guaranteed_root is None
+            else GuaranteedSet(values, found.guaranteed_root, problem.free)
+        ),
         diagnostics=plain(
             {
                 **solution.fit,

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from pkm_description.errors import EstimationError
+from pkm_identification.estimators.ellipsoid import ellipsoid
 from pkm_identification.estimators.instruments import iv
 from pkm_identification.estimators.kalman import ekf, ukf
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
@@ -33,6 +34,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'staged': staged,
     'recursive': recursive,
     'tls': tls,
+    'ellipsoid': ellipsoid,
 }
 COMMON_OPTIONS = ('shared', 'reduced', 'estimate', 'fixed', 'prior')
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))

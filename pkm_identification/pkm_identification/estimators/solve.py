@@ -45,6 +45,8 @@ class Estimate:
     covariance_rests_on
         What the covariance rests on, where it is final: it is then not compared with the
         residuals nor widened.
+    guaranteed_root
+        Root R (f, f) of a guaranteed set |R (p - values)| <= 1, where the estimator gives one.
     diagnostics
         Of the estimator itself.
     """
@@ -58,6 +60,7 @@ class Estimate:
     bread: Array | None = None
     sensitivity: Array | None = None
     covariance_rests_on: str = ''
+    guaranteed_root: Array | None = None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
 

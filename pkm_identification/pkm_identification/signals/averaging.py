@@ -51,12 +51,16 @@ class LongFolded(Folded):
         first: Array = next(self.__dict__['_pass'].blocks())
         return first[..., columns]
 
+    def blocks(self) -> Iterator[Array]:
+        """Yield some of the periods (k, n, n_a) at once; each call reads anew."""
+        columns: slice = self.__dict__['_columns']
+        for block in self.__dict__['_pass'].blocks():
+            yield block[..., columns]
+
     @cached_property
     def samples(self) -> Array:
         """All samples (P, n, n_a), in memory."""
-        columns: slice = self.__dict__['_columns']
-        parts = [block[..., columns] for block in self.__dict__['_pass'].blocks()]
-        return np.concatenate(parts)
+        return np.concatenate(list(self.blocks()))
 
 
 @dataclass(frozen=True)

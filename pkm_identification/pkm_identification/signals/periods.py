@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,10 @@ class Folded:
     def mean(self) -> Array:
         """Mean over the periods (n, n_a)."""
         return self.samples.mean(axis=0)
+
+    def blocks(self) -> Iterator[Array]:
+        """Yield some of the periods (k, n, n_a) at once."""
+        yield self.samples
 
     @property
     def deviations(self) -> Array:
