@@ -82,20 +82,16 @@ class PhysicalBodies:
         cp = import_cvxpy()
         y = cp.Variable(len(self.names))
         constraints = self.constraints(cp, y, MARGIN)
-        distance = cp.sum_squares((matrix * self.sizes) @ y - target)
-        closeness = cp.sum_squares(y - self.nominal / self.sizes)
-        problem = cp.Problem(
-            cp.Minimize(distance + CLOSENESS * closeness), list(constraints.values())
+        nominal = self.nominal / self.sizes
+        turn, stretch, axes = np.linalg.svd(matrix * self.sizes, full_matrices=False)
+        left = turn.T @ (target - matrix @ self.nominal)
+        distance = cp.hstack(
+            [(stretch[:, None] * axes) @ (y - nominal) - left, np.sqrt(CLOSENESS) * (y - nominal)]
         )
-        if not solve(cp, problem):
-            raise EstimationError(f'no physical parameters found: solver says {problem.status}')
-        duals = {
-            name: float(np.abs(np.asarray(constraints[name].dual_value)).max())
-            for name in self.blocks
-        }
-        x = self.sizes * np.asarray(y.value)
+        value, duals = _closest(cp, y, distance, constraints, float(np.linalg.norm(left)))
+        x = self.sizes * value
         x[self.coefficients] = np.maximum(x[self.coefficients], 0.0)
-        return x, duals
+        return x, {name: duals[name] for name in self.blocks}
 
     def completed(self, x: Array, matrix: Array, values: Array) -> Array:
         """Give x exactly `matrix @ x == values`, where it stays physical by that."""
@@ -146,3 +142,34 @@ def solve(cp: Any, problem: Any) -> bool:
     except cp.SolverError as error:
         raise EstimationError(f'no physical parameters found: {error}') from error
     return problem.status in ('optimal', 'optimal_inaccurate')
+
+
+def _closest(
+    cp: Any, y: Any, distance: Any, constraints: Mapping[str, Any], size: float
+) -> tuple[Array, dict[str, float]]:
+    """Minimise |distance|^2 over y; return y and the largest dual of each constraint.
+
+    Far from all bodies, squares lose the digits that their root keeps: where they do not
+    reach the solver's accuracy, |distance| / size is minimised instead.
+    """
+    root = cp.norm(distance / max(1.0, size))
+    best: tuple[Array, dict[str, float]] | None = None
+    said = ''
+    for objective in (cp.sum_squares(distance), root):
+        problem = cp.Problem(cp.Minimize(objective), list(constraints.values()))
+        try:
+            solved = solve(cp, problem)
+            said = f'solver says {problem.status}'
+        except EstimationError as error:
+            solved, said = False, str(error)
+        if solved and (best is None or problem.status == 'optimal'):
+            squared = 2.0 * max(1.0, size) ** 2 * float(root.value) if objective is root else 1.0
+            best = np.array(y.value), {
+                name: squared * float(np.abs(np.asarray(each.dual_value)).max())
+                for name, each in constraints.items()
+            }
+        if solved and problem.status == 'optimal':
+            break
+    if best is None:
+        raise EstimationError(f'no physical parameters found: {said}')
+    return best

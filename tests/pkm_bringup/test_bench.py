@@ -9,6 +9,7 @@ import pytest
 import pkm_description
 from pkm_bringup import cli
 from pkm_bringup.bench.identify_cost import write_recording
+from pkm_bringup.bench.identify_process import in_memory
 from pkm_bringup.bench.timing import cost, spread
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify, load
@@ -100,9 +101,33 @@ def test_recordings_for_the_benchmark(tmp_path):
     assert np.abs(z).max() < 5
 
 
+def test_the_peer_in_memory_finds_the_same(tmp_path):
+    model = ClosedChainModel(pkm_description.load('five_bar'))
+    path = write_recording(tmp_path / 'data.npz', model, 20.0, 20.0, named=False)
+    data = load(path).for_model(model)
+    result = identify(data, model, method='filter')
+    off = (in_memory(data, model) - result.values) / result.standard_deviation
+    assert np.abs(off).max() < 2
+
+
+def test_filters(capfd):
+    filters = bench(capfd, '--robot', 'five_bar', '--only', 'filters')['filters']
+    assert filters['agreement'] < 1e-6  # the textbook's filter finds the same
+    rates, recursive = filters['updates_per_second'], filters['recursive']
+    assert filters['ratios']['ukf'] == pytest.approx(
+        rates['ukf, constant'] / rates['ukf, textbook']
+    )
+    assert all(0 < row['p50'] <= row['p99'] <= row['max'] for row in recursive.values())
+
+
 @pytest.mark.slow
 def test_identification_of_two_lengths(capfd):
     both = bench(capfd, '--robot', 'five_bar', '--only', 'identify', '--recording', '20')
+    likelihood = both['identify'].pop('maximum_likelihood')
+    assert (likelihood['duration'], likelihood['periods']) == (50.0, 10)
+    assert 0 < likelihood['derivative']['ours'] < likelihood['derivative']['differences']
+    peer = both['identify']['filter']['peer']
+    assert peer['duration'] == 20.0 and peer['memory'] > 0
     assert set(both['identify']) == {'filter', 'fourier'}
     for kind in both['identify'].values():
         short, long = kind['short'], kind['long']

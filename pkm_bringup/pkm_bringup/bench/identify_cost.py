@@ -1,4 +1,4 @@
-"""Time and memory of an identification from recordings of two lengths, each in its own process."""
+"""Time and memory of identifications, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -29,34 +29,14 @@ WAVES = 6
 SLOW, FAST = 0.1, 4.0  # [Hz] of the motion
 STROKE, SPEED = 0.03, 0.25  # [m, rad], [m/s, rad/s]
 FORCE_NOISE, POSITION_NOISE = 5.0, 2e-6  # [N, N m], [m, rad]
-SCRIPT = """
-import json, resource, sys, time
-import pkm_description
-from pkm_dynamics import ClosedChainModel
-from pkm_identification import identify, load
-path, robot, estimator, method = sys.argv[1:]
-model = ClosedChainModel(pkm_description.load(robot))
-begin, cpu = time.perf_counter(), time.process_time()
-result = identify(load(path), model, estimator, method=method)
-wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
-try:
-    status = open('/proc/self/status').read()
-    memory = int(status.split('VmHWM:')[1].split()[0]) * 1024
-except (OSError, IndexError):
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-signals = result.diagnostics['signals']
-print(json.dumps({
-    'wall': wall, 'cpu': cpu, 'memory': memory, 'parameters': len(result.names),
-    'equations': result.diagnostics['equations'], 'cutoff': signals.get('cutoff'),
-    'periods': signals.get('periods'),
-}))
-"""
+LIKELIHOOD_PERIODS, LIKELIHOOD_PERIOD = 10, 5.0  # of the recording for maximum likelihood, [s]
+PEER = 'numpy'  # of `identify_process`
 
 
 def measure_identification(
     model: ClosedChainModel, robot: str, duration: float, report: Report
 ) -> dict[str, Any]:
-    """Measure `identify('wls')` of files with motions that repeat and that do not.
+    """Measure `identify` from files: `wls` on two lengths, and `maximum_likelihood`.
 
     Parameters
     ----------
@@ -70,9 +50,13 @@ def measure_identification(
     Returns
     -------
     dict
-        By kind (`filter`, `fourier`): `short` and `long`, each with `duration`, `wall` and
-        `cpu` [s], `memory` (peak resident, of the whole process [bytes]), `parameters`;
-        `time_ratio` (CPU time) and `memory_ratio` of the two.
+        By kind of motion (`filter`: it does not repeat, `fourier`: it does): `short` and
+        `long`, each with `duration`, `wall` and `cpu` [s], `memory` (peak resident, of the
+        whole process [bytes]), `parameters`; `time_ratio` (CPU time) and `memory_ratio` of
+        the two. `filter` also has the `peer`: the same in memory with NumPy and SciPy, from
+        the short recording. `maximum_likelihood`: the same figures of ten periods of 5 s, and
+        of the `derivative` with the motion (`unknowns`, CPU time `ours` and by
+        `differences` [s]).
 
     Raises
     ------
@@ -81,25 +65,39 @@ def measure_identification(
     """
     result: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix='pkm_bench_') as folder:
+
+        def measured(
+            method: str, length: float, period: float, *estimators: str
+        ) -> list[dict[str, Any]]:
+            """Write one recording, identify from it by each estimator."""
+            name = f'{method}, {length:g} s'
+            report(f'recording, {name}', None)
+            path = write_recording(
+                Path(folder) / 'data.npz', model, length, period, named=method == 'fourier'
+            )
+            found = []
+            for estimator in estimators:
+                report(f'{estimator}, {name}', None)
+                figures = _in_own_process(path, robot, estimator, method)
+                found.append({'duration': length, **figures})
+            path.unlink()
+            return found
+
         for method, period in (('filter', duration), ('fourier', 2.0)):
-            runs = []
-            for repeats in (1, LONGER):
-                name = f'{method}, {duration * repeats:g} s'
-                report(f'recording, {name}', None)
-                path = write_recording(
-                    Path(folder) / 'data.npz', model, duration * repeats, period,
-                    named=method == 'fourier',
-                )  # fmt: skip
-                report(f'identification, {name}', None)
-                figures = _in_own_process(path, robot, method)
-                runs.append({'duration': duration * repeats, **figures})
-                path.unlink()
+            peers = (PEER,) if method == 'filter' else ()
+            short, *peer = measured(method, duration, period, 'wls', *peers)
+            (long,) = measured(method, LONGER * duration, period, 'wls')
             result[method] = {
-                'short': runs[0],
-                'long': runs[1],
-                'time_ratio': runs[1]['cpu'] / runs[0]['cpu'],
-                'memory_ratio': runs[1]['memory'] / runs[0]['memory'],
+                'short': short,
+                'long': long,
+                'time_ratio': long['cpu'] / short['cpu'],
+                'memory_ratio': long['memory'] / short['memory'],
+                **({'peer': peer[0]} if peer else {}),
             }
+        (result['maximum_likelihood'],) = measured(
+            'fourier', LIKELIHOOD_PERIODS * LIKELIHOOD_PERIOD, LIKELIHOOD_PERIOD,
+            'maximum_likelihood',
+        )  # fmt: skip
     return result
 
 
@@ -180,9 +178,10 @@ def _header(stream: Any, shape: tuple[int, ...]) -> None:
     )
 
 
-def _in_own_process(path: Path, robot: str, method: str) -> dict[str, Any]:
+def _in_own_process(path: Path, robot: str, estimator: str, method: str) -> dict[str, Any]:
+    module = 'pkm_bringup.bench.identify_process'
     done = subprocess.run(
-        [sys.executable, '-c', SCRIPT, str(path), robot, 'wls', method],
+        [sys.executable, '-m', module, str(path), robot, estimator, method],
         capture_output=True, text=True,
     )  # fmt: skip
     if done.returncode:

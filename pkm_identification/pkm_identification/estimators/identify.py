@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -265,9 +266,14 @@ def description_path(description: Any) -> str:
     if description.path is None:
         return ''
     if description.name in pkm_description.library():
-        if pkm_description.load(description.name).digest == description.digest:
+        if _library_digest(description.name) == description.digest:
             return ''
     return str(Path(description.path).absolute())
+
+
+@cache
+def _library_digest(name: str) -> str:
+    return pkm_description.load(name).digest
 
 
 def _versions() -> dict[str, str]:

@@ -67,4 +67,5 @@ def solve_problem(problem: Problem, estimator: str, options: Mapping[str, Any]) 
     found = with_noise(problem, found)
     covariance, fit = honest_covariance(problem, found)
     covariance = full_covariance(problem, found, covariance)
+    covariance = (covariance + covariance.T) / 2  # exactly
     return Solution(found, problem.expand(found.values), covariance, fit)

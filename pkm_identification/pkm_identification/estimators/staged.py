@@ -61,8 +61,8 @@ def staged(
     inertia = np.asarray(problem.base.is_rigid_body, dtype=bool)[problem.free]
     if inertia.all() or not inertia.any():
         raise EstimationError(
-            'staged estimation takes turns between friction and inertia: parameters of both '
-            'must be free'
+            "estimator 'staged' takes turns between friction and inertia: estimate= and fixed= "
+            'must leave parameters of both free'
         )
     chosen = {
         'A': _chosen(friction_data, problem, 'friction_data'),
