@@ -27,7 +27,11 @@ COMMON = {
     'fixed nominal': 'fixed', 'prior': 'prior', 'earlier result': 'prior',
     'two datasets': 'dataset', 'not shared': 'shared', 'not reduced': 'reduced',
 }  # fmt: skip
-REFUSED = {'staged': ('fixed nominal',)}  # what an estimator cannot use
+REFUSED = {
+    'staged': ('fixed nominal',),
+    'ellipsoid': ('fixed within', 'prior', 'earlier result'),
+}  # what an estimator cannot use
+SETS = ('ellipsoid',)  # whose standard deviations are sizes of sets, not of errors
 FIXED = 'left_arm.Izz'
 KNOWN = 'left_motor.coulomb'
 
@@ -105,7 +109,7 @@ def check_fixed_exactly(bench: Bench, estimator: str) -> None:
     assert not result.covariance[list(result.names).index(FIXED)].any()
     free = bench.result(estimator)  # a wrong inertia moves the one that comes with it
     moved = of(result, 'left_forearm.Izz')[0] - of(free, 'left_forearm.Izz')[0]
-    assert abs(moved) > 3 * of(result, 'left_forearm.Izz')[1]
+    assert abs(moved) > 3 * of(bench.result('gauss_markov'), 'left_forearm.Izz')[1]
 
 
 def check_fixed_within(bench: Bench, estimator: str) -> None:
@@ -145,7 +149,8 @@ def check_two_datasets(bench: Bench, estimator: str) -> None:
     result = bench.identify(estimator, [bench.record(0), bench.record(1)])
     single = bench.result(estimator)
     assert len(result.diagnostics['signals']) == 2
-    assert np.median(result.standard_deviation / single.standard_deviation) < 0.9
+    smaller = result.standard_deviation / single.standard_deviation
+    assert np.median(smaller) < (1.0 if estimator in SETS else 0.9)
 
 
 def check_not_shared(bench: Bench, estimator: str) -> None:

@@ -31,6 +31,7 @@ def ellipsoid(
     tolerance: float = 2e-3,
     initial_radius: float = 100.0,
     cut: bool = True,
+    force_bound: BoundOption | None = None,
 ) -> Estimate:
     """Bound the parameters by an ellipsoid, for errors of the forces that stay in bounds.
 
@@ -64,6 +65,8 @@ def ellipsoid(
         The start holds all parameters this many times their size around their nominal values.
     cut
         Narrow strips to what the ellipsoid leaves of them first; the sets get smaller.
+    force_bound
+        Largest error of a force [N, N m]: short for `bound` with `bound_of='force'`.
 
     Raises
     ------
@@ -71,6 +74,8 @@ def ellipsoid(
         An option is out of range, or there is a prior or an uncertain fixed parameter.
     """
     _check(problem, periods, passes, tolerance, initial_radius)
+    if force_bound is not None:
+        bound, bound_of = force_bound, 'force'
     bounds, gains = force_bounds(problem, bound, bound_of, periods)
     strips = strips_of(problem, bounds, periods)
     radius = initial_radius * np.sqrt(problem.size) * _sizes(problem)
