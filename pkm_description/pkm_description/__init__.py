@@ -27,6 +27,7 @@ from pkm_description.errors import (
 )
 from pkm_description.exporters import build_export, export
 from pkm_description.loader import library, load, loads
+from pkm_description.payload import Payload, payload_of, with_force_constants, with_payload
 
 __all__ = [
     'Actuator',
@@ -45,6 +46,7 @@ __all__ = [
     'Limit',
     'Link',
     'ModelFileError',
+    'Payload',
     'PkmError',
     'Pose',
     'SimulationError',
@@ -55,4 +57,7 @@ __all__ = [
     'library',
     'load',
     'loads',
+    'payload_of',
+    'with_force_constants',
+    'with_payload',
 ]

@@ -16,6 +16,7 @@ import pkm_description
 import pkm_dynamics
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification.feasibility import Feasible
+from pkm_identification.force_constants import ForceConstants, PayloadEstimate, given_constants
 from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.residual_analysis import AxisResiduals
 
@@ -58,6 +59,11 @@ class IdentificationResult:
     guaranteed
         Set that holds the parameters for certain, as far as the bounds of the errors hold;
         of the estimator `ellipsoid`.
+    force_constants
+        Of the drives, where they were estimated; None: those of description or data.
+    payloads
+        Bodies that were fixed to the platform in some of the data; the parameters are those
+        of the robot without them.
     diagnostics
         Plain numbers and texts about data, signals and fit.
     provenance
@@ -85,6 +91,8 @@ class IdentificationResult:
     path: str = ''
     file: str = ''
     guaranteed: GuaranteedSet | None = None
+    force_constants: ForceConstants | None = None
+    payloads: tuple[PayloadEstimate, ...] = ()
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     residual_analysis: tuple[AxisResiduals, ...] = ()
@@ -269,6 +277,43 @@ class IdentificationResult:
         unknown = (np.abs(regressor[..., ~known]) > 1e-12 * max(scale, 1e-300)).any(axis=-1)
         deviation = np.where(unknown, np.inf, np.sqrt(np.maximum(variance, 0.0)))
         return (forces, deviation, *further)
+
+    @overload
+    def predict_currents(self, motion: Any) -> Array: ...
+
+    @overload
+    def predict_currents(self, motion: Any, standard_deviation: bool) -> Any: ...
+
+    def predict_currents(self, motion: Any, standard_deviation: bool = False) -> Any:
+        """Predict the motor currents (N, n_a) [A] of a motion.
+
+        With the estimated force constants where there are some, else those of the
+        description, which count as exact. Joints without a drive have no current.
+
+        Parameters
+        ----------
+        motion
+            `PlatformMotion` of N samples.
+        standard_deviation
+            Also return the standard deviations (N, n_a) that follow from the covariance of
+            parameters and force constants.
+
+        Returns
+        -------
+        currents or (currents, standard_deviation)
+
+        Raises
+        ------
+        EstimationError
+            A drive has no force constant.
+        """
+        constants = self.force_constants or given_constants(self.model, len(self.values))
+        regressor = self.model.regressor(motion) @ self.columns
+        forces = regressor @ self.values
+        currents = constants.currents(forces)
+        if not standard_deviation:
+            return currents
+        return currents, constants.current_deviation(forces, regressor, self.covariance)
 
     def save(self, path: Path | str) -> Path:
         """Write the result as YAML; an existing file is not overwritten."""

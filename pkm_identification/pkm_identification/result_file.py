@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pkm_description.errors import ModelFileError
 from pkm_dynamics.new_file import write_new_text
 from pkm_identification.feasibility import Feasible
+from pkm_identification.force_constants import ForceConstants, PayloadEstimate
 from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.residual_analysis import AxisResiduals
 from pkm_identification.result import IdentificationResult
@@ -135,6 +136,7 @@ def _content(result: IdentificationResult) -> dict[str, Any]:
             {'parameters': [first, second], 'correlation': value}
             for first, second, value in result.strongest_correlations()
         ],
+        **_calibration(result),
         'diagnostics': result.diagnostics,
         'provenance': result.provenance,
         'covariance': result.covariance,
@@ -192,6 +194,8 @@ def _result(content: Mapping[str, Any]) -> IdentificationResult:
         digest=str(content['description_digest']),
         path=str(content['description_path']),
         guaranteed=_guaranteed(content.get('guaranteed_set'), [str(p['name']) for p in parameters]),
+        force_constants=_force_constants(content, joints, count),
+        payloads=tuple(PayloadEstimate.from_mapping(each) for each in content.get('payloads', ())),
         diagnostics=dict(content['diagnostics']),
         provenance=dict(content['provenance']),
         residual_analysis=tuple(
@@ -227,6 +231,24 @@ def _guaranteed(content: Mapping[str, Any] | None, names: list[str]) -> Guarante
     if len(content['centre']) != len(names):
         raise ValueError(f'guaranteed_set has {len(content["centre"])} values of its centre')
     return GuaranteedSet(np.array(content['centre'], dtype=float), content['root'], free)
+
+
+def _calibration(result: IdentificationResult) -> dict[str, Any]:
+    """Force constants and payloads, where they were estimated."""
+    content: dict[str, Any] = {}
+    if result.force_constants is not None:
+        content['force_constants'] = result.force_constants.to_mapping()
+    if result.payloads:
+        content['payloads'] = [payload.to_mapping() for payload in result.payloads]
+    return content
+
+
+def _force_constants(
+    content: Mapping[str, Any], joints: list[str], count: int
+) -> ForceConstants | None:
+    if 'force_constants' not in content:
+        return None
+    return ForceConstants.from_mapping(content['force_constants'], joints, count)
 
 
 def _sparse(row: Array, names: list[str]) -> dict[str, float]:

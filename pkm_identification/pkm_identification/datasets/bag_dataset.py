@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bag_reader import RawBag, matching, read_bag
-from pkm_identification.datasets.dataset import Dataset, Truth
+from pkm_identification.datasets.dataset import Dataset, Truth, recorded_payload
 from pkm_identification.datasets.pairing import Pairing, pair_by_stamp
 
 POSITIONS = 'joint_states'
@@ -136,6 +136,7 @@ def _assemble(
         effort_delay=pairs.delay,
         force_constants=_force_constants(metadata, path),
         period=period,
+        payload=recorded_payload(metadata.get('payload'), str(path)),
         truth=_truth(bag, found[TRUTH], origin, int(stamps[-1]), names),
         urdf=bag.text(found[URDF]),
         sidecar=bag.text(found[SIDECAR]),

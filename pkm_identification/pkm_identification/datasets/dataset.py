@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_description.errors import DatasetError
+from pkm_description import Payload, payload_of
+from pkm_description.errors import DatasetError, DescriptionError
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -66,6 +67,8 @@ class Dataset:
         Force a current, by joint [N/A, N m/A], as recorded; may be empty.
     period
         Period of the recorded motion [s], None where unknown.
+    payload
+        Body that was fixed to the platform; None without one.
     truth
         Noise-free signals where a simulated robot published them.
     urdf, sidecar
@@ -83,6 +86,7 @@ class Dataset:
     effort_delay: float = 0.0
     force_constants: Mapping[str, float] = field(default_factory=dict)
     period: float | None = None
+    payload: Payload | None = None
     truth: Truth | None = None
     urdf: str = ''
     sidecar: str = ''
@@ -161,11 +165,14 @@ class Dataset:
             truth=None if self.truth is None else self.truth.with_columns(columns),
         )
 
-    def for_model(self, model: ClosedChainModel) -> Dataset:
+    def for_model(
+        self, model: ClosedChainModel, force_constants: Mapping[str, float] | None = None
+    ) -> Dataset:
         """Return the dataset in the joint order of `model`, with efforts in force units.
 
         Joints are matched by name. Currents become efforts with the force constants of
-        the recording or of the description.
+        the recording or of the description; with `force_constants` [N/A, N m/A] by joint,
+        as an identification found them, those count alone, and currents before efforts.
 
         Raises
         ------
@@ -188,13 +195,18 @@ class Dataset:
                 f"'{model.description.name}' has the actuated joints {', '.join(expected)}"
             )
         ordered = self.with_joints(expected)
-        if ordered.currents is None:
+        values = ordered.currents
+        if values is None:
             return ordered
+        if force_constants is not None:
+            ordered = replace(ordered, efforts=None, force_constants=force_constants)
+            constants = ordered._constants(model, found=True)
+            return replace(ordered, efforts=values * constants)
         if ordered.efforts is not None:
             ordered._check_units_agree(model)
             return ordered
         constants = ordered._constants(model)
-        return replace(ordered, efforts=ordered.currents * constants)
+        return replace(ordered, efforts=values * constants)
 
     def stroke_warnings(self, model: ClosedChainModel) -> list[str]:
         """Name the joints whose positions leave the stroke by more than 1 % of it, and when.
@@ -233,14 +245,15 @@ class Dataset:
         left_out = [*self.provenance.get('left_out', ()), *names]
         object.__setattr__(self, 'provenance', {**self.provenance, 'left_out': left_out})
 
-    def _constants(self, model: ClosedChainModel) -> Array:
+    def _constants(self, model: ClosedChainModel, found: bool = False) -> Array:
+        """Force constants (n_a,); those `found` from data may differ from the description's."""
         source = self.provenance.get('source', 'dataset')
         constants = np.empty(len(self.joint_names))
         for i, (name, described) in enumerate(
             zip(self.joint_names, np.asarray(model.force_constants, dtype=float), strict=True)
         ):
             recorded = float(self.force_constants.get(name, np.nan))
-            if np.isfinite(recorded) and np.isfinite(described):
+            if np.isfinite(recorded) and np.isfinite(described) and not found:
                 if abs(recorded - described) > UNIT_TOLERANCE * abs(described):
                     raise DatasetError(
                         f"{source}: force constant of '{name}' is {recorded:g} in the recording "
@@ -297,6 +310,14 @@ class Dataset:
                 f'{source}: time does not increase at sample {row} '
                 f'({self.time[row - 1]:.6f} s, then {self.time[row]:.6f} s)'
             )
+
+
+def recorded_payload(content: Any, source: str) -> Payload | None:
+    """Return the payload that a recording names, a text or a mapping; raises DatasetError."""
+    try:
+        return payload_of(content.decode() if isinstance(content, bytes) else content)
+    except (DescriptionError, UnicodeDecodeError) as error:
+        raise DatasetError(f"'{source}': {error}") from error
 
 
 def _frozen(values: ArrayLike, name: str, source: str) -> Array:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.dataset import STROKE_TOLERANCE, Dataset
 from pkm_identification.datasets.sources import ArraySource, Block, Source
@@ -113,7 +114,8 @@ class LongDataset:
         fields = {
             name: getattr(dataset, name)
             for name in (
-                'effort_delay', 'force_constants', 'period', 'urdf', 'sidecar', 'provenance',
+                'effort_delay', 'force_constants', 'payload', 'period', 'urdf', 'sidecar',
+                'provenance',
             )
         }  # fmt: skip
         return cls.of(ArraySource(block), dataset.joint_names, **fields)
@@ -136,6 +138,11 @@ class LongDataset:
     def force_constants(self) -> Mapping[str, float]:
         """Force a current, by joint, as recorded."""
         return self.scan.head.force_constants
+
+    @property
+    def payload(self) -> Payload | None:
+        """Body that was fixed to the platform; None without one."""
+        return self.scan.head.payload
 
     @property
     def period(self) -> float | None:
@@ -167,7 +174,7 @@ class LongDataset:
         for block in self.source.blocks():
             efforts = _pick(block.efforts, self.columns)
             currents = _pick(block.currents, self.columns)
-            if efforts is None and self.constants is not None and currents is not None:
+            if self.constants is not None and currents is not None:
                 efforts = currents * self.constants
             yield Block(block.time, block.positions[:, self.columns], efforts, currents)
 
@@ -221,7 +228,9 @@ class LongDataset:
         constants = None if self.constants is None else self.constants[chosen]
         return replace(self, scan=scan, columns=self.columns[chosen], constants=constants)
 
-    def for_model(self, model: ClosedChainModel) -> LongDataset:
+    def for_model(
+        self, model: ClosedChainModel, force_constants: Mapping[str, float] | None = None
+    ) -> LongDataset:
         """Return the dataset in the joint order of `model`, with efforts in force units.
 
         See `Dataset.for_model`; efforts and currents are compared in the probes.
@@ -233,12 +242,13 @@ class LongDataset:
             positions=np.concatenate([probe.positions for probe in probes]),
             efforts=_joined([probe.efforts for probe in probes]),
             currents=_joined([probe.currents for probe in probes]),
-        ).for_model(model)
+        ).for_model(model, force_constants)
         ordered = self.with_joints(together.joint_names)
-        if self.scan.head.efforts is not None:
+        has_currents = self.scan.head.currents is not None
+        if not has_currents or (self.scan.head.efforts is not None and force_constants is None):
             return ordered
         assert together.currents is not None and together.efforts is not None
-        constants = np.asarray(together._constants(model))
+        constants = np.asarray(together._constants(model, found=force_constants is not None))
 
         def converted(part: Dataset) -> Dataset:
             assert part.currents is not None

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from pkm_description import Payload
 from pkm_description.errors import DatasetError
-from pkm_identification.datasets.dataset import Dataset, Truth
+from pkm_identification.datasets.dataset import Dataset, Truth, recorded_payload
 from pkm_identification.datasets.long_dataset import LONG, LongDataset
 from pkm_identification.datasets.sources import NpzSource, SpooledSource, npz_shapes
 
@@ -26,7 +27,7 @@ NPZ_REQUIRED = ('time', 'joint_names', 'positions')
 NPZ_TRUTH = ('truth_time', 'truth_positions', 'truth_velocities', 'truth_forces')
 NPZ_STREAMED = (*NpzSource.MEMBERS, *NPZ_TRUTH)
 NPZ_OPTIONAL = (
-    'efforts', 'currents', 'period', 'effort_delay', 'force_constants', *NPZ_TRUTH
+    'efforts', 'currents', 'period', 'effort_delay', 'force_constants', 'payload', *NPZ_TRUTH
 )  # fmt: skip
 
 
@@ -138,10 +139,10 @@ def _numbers_of(path: Path, text: Any, width: int, skip: int) -> np.ndarray:
 def load_npz(path: Path) -> Dataset | LongDataset:
     """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
 
-    Optional: `period` [s], `effort_delay` [s], `force_constants` (n_a,) [N/A, N m/A], and
-    all of `truth_time` (M,) [s], `truth_positions`, `truth_velocities`, `truth_forces`
-    (M, n_a) of a simulated robot. A file too long for memory is read in blocks, without
-    its truth.
+    Optional: `period` [s], `effort_delay` [s], `force_constants` (n_a,) [N/A, N m/A],
+    `payload` (its YAML text, see `pkm_description.payload_of`), and all of `truth_time` (M,)
+    [s], `truth_positions`, `truth_velocities`, `truth_forces` (M, n_a) of a simulated robot.
+    A file too long for memory is read in blocks, without its truth.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -169,6 +170,8 @@ def load_npz(path: Path) -> Dataset | LongDataset:
     fields: dict[str, Any] = {
         name: _number(content, name, path) for name in ('period', 'effort_delay') if name in content
     }
+    if 'payload' in content:
+        fields['payload'] = _payload(content['payload'], path)
     if constants is not None:
         fields['force_constants'] = dict(zip(names, constants.tolist(), strict=True))
     provenance = {'source': str(path), 'format': 'npz', 'left_out': unknown}
@@ -185,6 +188,14 @@ def load_npz(path: Path) -> Dataset | LongDataset:
         provenance=provenance,
         **fields,
     )
+
+
+def _payload(text: np.ndarray, path: Path) -> Payload | None:
+    if text.shape != () or text.dtype.kind not in 'US':
+        raise DatasetError(
+            f"'{path}': payload must be one text in YAML, got {text.dtype} of shape {text.shape}"
+        )
+    return recorded_payload(text.item(), str(path))
 
 
 def _is_long(path: Path) -> bool:

@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pkm_description
+from pkm_description import Payload
 from pkm_description.description import digest_of
 from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.estimators.calibrate import build_request, calibrate
+from pkm_identification.estimators.drive_gains import DriveGains
 from pkm_identification.estimators.problem import Problem, build_problem
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.estimators.residual_tests import analyse_residuals, condition_numbers
@@ -47,6 +50,8 @@ def identify(
     estimate: Sequence[str] | str | None = None,
     fixed: Mapping[str, Any] | None = None,
     prior: IdentificationResult | Mapping[str, Any] | None = None,
+    payloads: Sequence[Payload | Mapping[str, Any] | str | None] | None = None,
+    drive_gains: DriveGains | bool | str = False,
     progress: Progress | None = None,
     **options: Any,
 ) -> IdentificationResult:
@@ -76,6 +81,13 @@ def identify(
         uncertain in the estimated parameters.
     prior
         What is known before: an earlier result, or (value, standard deviation) by name.
+    payloads
+        Body fixed to the platform in each dataset: `Payload`, its mapping or YAML text, or
+        None; by default what the datasets name. What is not known of it is estimated.
+    drive_gains
+        True or a `DriveGains`: force constants are estimated from the currents, together
+        with the rest. Their common factor needs a known payload, a constant or a parameter
+        that is known; without any, its variance is infinite.
     progress
         Called with the phase and the fraction done; may raise to stop.
     **options
@@ -102,18 +114,26 @@ def identify(
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
     datasets = [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
-    data = [each.for_model(model) for each in datasets]
+    request = build_request(datasets, payloads, drive_gains)
+    data = request.forces_of(datasets, model)
     signals = [process(each, signal_options) for each in data]
     report('building the regressor', 0.15)
-    problem = build_problem(
-        signals, model, shared=shared, reduced=reduced, estimate=estimate, fixed=fixed, prior=prior
-    )
-    report('estimating', 0.5)
-    solution = solve_problem(problem, estimator, own)
+    parameters: dict[str, Any] = {
+        'shared': shared, 'reduced': reduced, 'estimate': estimate, 'fixed': fixed, 'prior': prior,
+    }  # fmt: skip
+    calibrated = None
+    if request.is_plain:
+        problem = fitted = build_problem(signals, model, **parameters)
+        report('estimating', 0.5)
+        solution = solve_problem(problem, estimator, own)
+    else:
+        calibrated = calibrate(request, estimator, own, signals, model, **parameters)
+        problem, fitted, solution = calibrated.problem, calibrated.fitted, calibrated.solution
+        signals = [run.signals for run in problem.runs]
     found, values, covariance = solution.estimate, solution.values, solution.covariance
     report('analysing the residuals', 0.7)
     in_time = _residuals(problem, values)
-    conditions = condition_numbers(problem, found.noise or ())
+    conditions = condition_numbers(fitted, found.noise or ())
     report('checking physical feasibility', 0.8)
     feasible = nearest_feasible(values, covariance, problem.base, model)
     report('done', 1.0)
@@ -133,7 +153,7 @@ def identify(
         feasible=feasible,
         joint_names=list(model.actuated_joints),
         residuals=_together(in_time),
-        residual_rms=_residual_rms(problem, found.values),
+        residual_rms=_residual_rms(fitted, found.values),
         robot=description.name,
         digest=digest,
         path=description_path(description),
@@ -142,6 +162,8 @@ def identify(
             if found.guaranteed_root is None
             else GuaranteedSet(values, found.guaranteed_root, problem.free)
         ),
+        force_constants=None if calibrated is None else calibrated.constants,
+        payloads=() if calibrated is None else calibrated.payloads,
         diagnostics=plain(
             {
                 **solution.fit,
@@ -149,10 +171,10 @@ def identify(
                 if np.isfinite(found.condition_number)
                 else conditions['condition_number_weighted'],
                 **conditions,
-                'undetermined': [problem.names[i] for i in found.undetermined],
+                'undetermined': [fitted.names[i] for i in found.undetermined],
                 'fixed': [names[i] for i in problem.selection.fixed],
-                'equations': problem.equations,
-                'degrees_of_freedom': problem.degrees_of_freedom,
+                'equations': fitted.equations,
+                'degrees_of_freedom': fitted.degrees_of_freedom,
                 'recorded_description': _one_or_list(
                     [_recorded_description(each, digest) for each in datasets]
                 ),
@@ -180,12 +202,13 @@ def identify(
                     'shared': shared,
                     'reduced': reduced,
                     **_selection_options(estimate, fixed, prior),
+                    **request.options,
                     **options,
                 },
                 'versions': _versions(),
             }
         ),
-        residual_analysis=analyse_residuals(problem, found, in_time),
+        residual_analysis=analyse_residuals(fitted, found, in_time),
     )
     return result.with_model(model)
 

@@ -77,12 +77,21 @@ def _from_result(prior: IdentificationResult, names: Sequence[str]) -> tuple[Arr
             f"the prior of estimator '{prior.estimator}' has other base parameters than this "
             f'problem (differs in {", ".join(odd[:3])}); use the same shared= and reduced='
         )
-    variance = np.diag(prior.covariance)
+    return whitened(prior.values, prior.covariance)
+
+
+def whitened(values: Array, covariance: Array) -> tuple[Array, Array]:
+    """Return rows B (k, n) and target b (k,) with B p = b + unit noise.
+
+    Of estimates (n,) with a covariance (n, n); those whose variance is infinite or zero do
+    not count.
+    """
+    variance = np.diag(covariance)
     known = np.flatnonzero(np.isfinite(variance) & (variance > 0))
     deviation = np.sqrt(variance[known])
-    correlation = prior.covariance[np.ix_(known, known)] / np.outer(deviation, deviation)
+    correlation = covariance[np.ix_(known, known)] / np.outer(deviation, deviation)
     spread, axes = np.linalg.eigh(correlation)
     floor = SMALLEST * max(float(spread[-1]), 1.0) if spread.size else 1.0
-    rows = np.zeros((len(known), len(names)))
+    rows = np.zeros((len(known), len(values)))
     rows[:, known] = (axes / np.sqrt(np.maximum(spread, floor))).T / deviation
-    return rows, rows @ prior.values
+    return rows, rows @ values

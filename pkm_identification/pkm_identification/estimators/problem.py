@@ -205,10 +205,10 @@ def build_problem(
             f'{problem.equations} equations cannot determine {problem.size} parameters; record '
             'longer or raise harmonics= or cutoff='
         )
-    return replace(problem, runs=_with_noise(problem))
+    return replace(problem, runs=noisy_runs(problem))
 
 
-def _with_noise(problem: Problem) -> tuple[Run, ...]:
+def noisy_runs(problem: Problem) -> tuple[Run, ...]:
     """Give the runs the noise of their rows, where the spread over periods shows it."""
     first: Array | None = None
     runs = []
