@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pkm_description import Payload
     from pkm_dynamics import ClosedChainModel
     from pkm_dynamics.trajectories import Trajectory
     from pkm_identification.excitation import ExcitationDesign
@@ -69,6 +70,26 @@ def load_data(path: str, allow_incomplete: bool) -> Any:
     from pkm_identification import load
 
     return load(path, allow_incomplete=True) if allow_incomplete else load(path)
+
+
+def load_payload(text: str) -> Payload | None:
+    """Return a payload from `none`, `unknown`, YAML text or a YAML file.
+
+    Raises
+    ------
+    DescriptionError
+        It is none of these; the message names what is wrong.
+    """
+    from pkm_description import DescriptionError, payload_of
+
+    path = Path(text)
+    if path.suffix not in ('.yaml', '.yml'):
+        return payload_of(text)
+    try:
+        content = path.read_text(encoding='utf8')
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionError(f"payload file '{text}' cannot be read: {error}") from error
+    return payload_of(content, f"'{text}': ")
 
 
 def parse_options(texts: Sequence[str]) -> dict[str, Any]:

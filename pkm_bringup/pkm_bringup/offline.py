@@ -17,6 +17,7 @@ from pkm_control.feedforward import (
     nominal_feedforward,
 )
 from pkm_control.gains import servo_gains
+from pkm_description import Payload, with_force_constants, with_payload
 from pkm_description.errors import SimulationError
 from pkm_dynamics.feasibility import check_feasibility
 from pkm_dynamics.rotations import rotation_to_rpy
@@ -61,6 +62,7 @@ def simulate(
     effects: PlantEffects | None = None,
     feedforward: Feedforward | None = None,
     seed: int = 0,
+    plant: Description | None = None,
     progress: Callable[[str, float | None], None] = lambda phase, fraction: None,
 ) -> ClosedLoopRecording:
     """Check a motion, then run it on the simulated robot.
@@ -71,6 +73,9 @@ def simulate(
         Whole periods at full speed; 1 for a motion that starts and ends at rest.
     ramp_time : float
         From rest to full speed and back [s].
+    plant : Description, optional
+        What is simulated where it is not what the controller knows: with a payload, with
+        other force constants (`with_payload`, `with_force_constants`).
     progress : callable
         Gets what is being done and the fraction done.
 
@@ -89,7 +94,7 @@ def simulate(
         start = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
     execution = Execution(trajectory, periods, ramp_time, start)
     check_feasibility(model, execution).raise_if_infeasible()
-    plant = SimulatedPlant(model.description, effects, seed)
+    simulated = SimulatedPlant(plant or model.description, effects, seed)
     controller = TrajectoryController(
         model, servo_gains(model), feedforward or no_feedforward()
     )
@@ -99,7 +104,7 @@ def simulate(
         progress('simulating', min(elapsed / duration, 1.0))
 
     recording = run_closed_loop(
-        plant,
+        simulated,
         controller,
         trajectory,
         periods,
@@ -115,13 +120,35 @@ def simulate(
     return recording
 
 
+def plant_of(
+    description: Description, payload: Payload | None, constant_error: float, seed: int
+) -> Description:
+    """Return a robot with a payload and with force constants that are not the described ones.
+
+    Each constant differs by a factor of its own, uniform in 1 +- `constant_error`.
+    """
+    random = np.random.default_rng(seed)
+    constants = {
+        each.joint: each.force_constant * (1.0 + constant_error * random.uniform(-1.0, 1.0))
+        for each in description.actuators
+        if not each.free
+    }
+    if constant_error:
+        description = with_force_constants(description, constants)
+    return with_payload(description, payload)
+
+
 def measured_arrays(
-    recording: ClosedLoopRecording, model: ClosedChainModel, period: float | None
+    recording: ClosedLoopRecording,
+    model: ClosedChainModel,
+    period: float | None,
+    payload: Payload | None = None,
 ) -> dict[str, Any]:
     """Return the arrays of a dataset file: the whole periods [s] at full speed, or one run.
 
-    Currents [A] with their force constants; forces [N, N m] as `efforts` where a joint
-    has no force constant. `truth_*` are the noise-free signals at `truth_time`.
+    Currents [A] with the force constants of the description; forces [N, N m] as `efforts`
+    where a joint has no force constant. `truth_*` are the noise-free signals at
+    `truth_time`.
     """
     run = recording.running
     time = recording.time[run]
@@ -136,6 +163,8 @@ def measured_arrays(
         'truth_velocities': recording.truth_velocities[run],
         'truth_forces': recording.truth_forces[run],
     }
+    if payload is not None:
+        arrays['payload'] = payload.to_text()
     if period is not None:
         arrays['period'] = period
     if np.isfinite(constants).all():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ Array = NDArray[np.float64]
 QUANTITIES = ('mass', 'centre', 'inertia')
 KEYS = (*QUANTITIES, *(f'{name}_deviation' for name in QUANTITIES), 'name', 'link')
 PLATFORM = 'platform'
+STANDARD = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 PARTS = (('mass', slice(0, 1)), ('centre', slice(1, 4)), ('inertia', slice(4, 10)))
 
 
@@ -212,8 +214,9 @@ def payload_of(given: Payload | Mapping[str, Any] | str | None, where: str = '')
 def with_payload(description: Description, payload: Payload | None) -> Description:
     """Return the robot with a body fixed to it, for a simulated plant.
 
-    The body becomes part of its link. The texts of the description, and with them its
-    digest, stay those of the robot without it.
+    The body becomes part of its link, whose parameters are then no longer declared zero.
+    The texts of the description, and with them its digest, stay those of the robot
+    without it.
 
     Raises
     ------
@@ -227,7 +230,25 @@ def with_payload(description: Description, payload: Payload | None) -> Descripti
     whole = payload.inertial if link.inertial is None else joined(link.inertial, payload.inertial)
     links = tuple(replace(item, inertial=whole) if item is link else item
                   for item in description.links)  # fmt: skip
-    return replace(description, links=links)
+    zeros = _without_link(description, name)
+    return replace(description, links=links, zero_parameters=zeros)
+
+
+def _without_link(description: Description, link: str) -> tuple[str, ...]:
+    """Patterns of parameters that are zero, those of one link left out."""
+    kept: list[str] = []
+    for pattern in description.zero_parameters:
+        if not any(fnmatchcase(f'{link}.{name}', pattern) for name in STANDARD):
+            kept.append(pattern)
+            continue
+        others = [
+            f'{item.name}.{name}'
+            for item in description.links
+            if item.inertial is not None and item.name != link
+            for name in STANDARD
+        ]
+        kept += [name for name in others if fnmatchcase(name, pattern)]
+    return tuple(kept)
 
 
 def joined(first: Inertial, second: Inertial) -> Inertial:

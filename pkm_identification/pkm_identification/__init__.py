@@ -1,21 +1,25 @@
 """Excitation, recording, datasets, estimation and validation for parallel robots."""
 
 from pkm_identification.datasets import Dataset, load
-from pkm_identification.estimators import RecursiveEstimator, estimators, identify
+from pkm_identification.estimators import DriveGains, RecursiveEstimator, estimators, identify
 from pkm_identification.excitation import (
     ExcitationDesign,
     design_excitation,
     load_excitation,
     shipped_excitations,
 )
+from pkm_identification.force_constants import ForceConstants, PayloadEstimate
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import load_result
 from pkm_identification.validation import Validation, validate
 
 __all__ = [
     'Dataset',
+    'DriveGains',
     'ExcitationDesign',
+    'ForceConstants',
     'IdentificationResult',
+    'PayloadEstimate',
     'RecursiveEstimator',
     'Validation',
     'design_excitation',

@@ -166,7 +166,13 @@ def validate(
         raise EstimationError(
             f"unknown option '{unknown[0]}' of validate; valid are {', '.join(SIGNAL_OPTIONS)}"
         )
-    data = dataset.for_model(model)
+    if dataset.payload is not None:
+        raise EstimationError(
+            f"{dataset.provenance.get('source', 'dataset')} was recorded with a payload "
+            f"('{dataset.payload.name}'); a result is validated on data of the robot without one"
+        )
+    constants = result.force_constants
+    data = dataset.for_model(model, None if constants is None else constants.conversion)
     signals = process(data, SignalOptions(**options))
     if isinstance(signals, LongSignals):
         return _validate_long(signals, result, model)

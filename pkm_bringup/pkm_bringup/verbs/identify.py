@@ -15,6 +15,12 @@ from pkm_bringup.arguments import (
     load_model,
     parse_options,
 )
+from pkm_bringup.calibration_view import (
+    add_calibration,
+    calibration_options,
+    calibration_summary,
+    print_calibration,
+)
 from pkm_bringup.console import print_json, print_note, print_table, progress
 
 CONTRADICTION = 1e-3  # below this probability the nearest physical model contradicts the data
@@ -24,7 +30,9 @@ def add_parser(subparsers: Any) -> None:
     """Add the verb."""
     text = 'identify the dynamic model of a robot from data'
     parser = subparsers.add_parser('identify', help=text, description=text)
-    parser.add_argument('data', metavar='DATA', help=DATA)
+    parser.add_argument(
+        'data', metavar='DATA', nargs='+', help=f'{DATA}; several of one robot are used together'
+    )
     add_robot(parser)
     parser.add_argument(
         '--estimator',
@@ -40,6 +48,7 @@ def add_parser(subparsers: Any) -> None:
         '--level', type=fraction, default=0.95,
         help='of the confidence intervals [1]; default: 0.95',
     )  # fmt: skip
+    add_calibration(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -56,8 +65,11 @@ def run(arguments: Any) -> int:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
         update('reading the data')
-        dataset = load_data(arguments.data, arguments.allow_incomplete)
-        result = identify(dataset, model, arguments.estimator, progress=update, **options)
+        datasets = [load_data(each, arguments.allow_incomplete) for each in arguments.data]
+        result = identify(
+            datasets, model, arguments.estimator, progress=update,
+            **calibration_options(arguments, datasets), **options,
+        )  # fmt: skip
     result.save(output)
     if arguments.json:
         print_json(summary(result, str(output), arguments.level))
@@ -68,6 +80,7 @@ def run(arguments: Any) -> int:
     print_table(
         ('parameter', 'estimate', 'standard deviation', '%', f'{percent} from', 'to', 'unit'), rows
     )
+    print_calibration(result)
     print_residuals(result)
     sys.stdout.write(f'{correlations(result)}\n{verdict(result)}\n')
     if result.diagnostics.get('recorded_description') == 'another':
@@ -151,6 +164,7 @@ def summary(result: Any, output: str, level: float = 0.95) -> dict[str, Any]:
         'strongest_correlations': result.strongest_correlations(),
         'residuals': [entry.to_mapping() for entry in result.residual_analysis],
         'residual_rms': dict(zip(result.joint_names, result.residual_rms, strict=True)),
+        **calibration_summary(result),
         'is_physical': result.is_physical,
         'violations': list(result.feasible.violations),
         'distance_to_physical': result.feasible.distance,

@@ -11,7 +11,9 @@ from pkm_bringup.arguments import (
     add_json,
     add_periods,
     add_ramp_time,
+    fraction,
     load_model,
+    load_payload,
     load_trajectory,
     periods_of,
     ramp_time_of,
@@ -48,6 +50,20 @@ def add_parser(subparsers: Any) -> None:
         '--feedforward', default='none', metavar='none|nominal|MODEL',
         help='model of the controller: none, nominal or a model file, SI units; default: none',
     )  # fmt: skip
+    parser.add_argument(
+        '--payload', default='none', metavar='PAYLOAD',
+        help='body fixed to the platform, which the controller does not know: YAML text or file '
+        'with mass [kg], centre [m, platform frame], inertia [kg m^2, about the centre: Ixx, Ixy, '
+        'Ixz, Iyy, Iyz, Izz]; default: none',
+    )  # fmt: skip
+    parser.add_argument(
+        '--constant-error', type=fraction, default=0.0, metavar='FRACTION',
+        help='largest error of the force constants in the description [1]: those of the simulated '
+        'drives differ from them, at random by the seed --drive-seed; default: 0',
+    )  # fmt: skip
+    parser.add_argument(
+        '--drive-seed', type=int, default=0, help='of --constant-error [1]; default: 0'
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -56,7 +72,13 @@ def run(arguments: Any) -> int:
     """Simulate, write the data, print the tracking errors."""
     import numpy as np
 
-    from pkm_bringup.offline import effects_of, feedforward_of, measured_arrays, simulate
+    from pkm_bringup.offline import (
+        effects_of,
+        feedforward_of,
+        measured_arrays,
+        plant_of,
+        simulate,
+    )
     from pkm_bringup.outputs import check_output, write_output
 
     output = check_output(arguments.output, ('.npz',))
@@ -64,6 +86,10 @@ def run(arguments: Any) -> int:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
         trajectory = load_trajectory(arguments.trajectory, model)
+        payload = load_payload(arguments.payload)
+        plant = plant_of(
+            model.description, payload, arguments.constant_error, arguments.drive_seed
+        )
         periods = periods_of(arguments.periods, arguments.trajectory, trajectory)
         recording = simulate(
             model,
@@ -73,9 +99,10 @@ def run(arguments: Any) -> int:
             effects=effects_of(model.description, arguments.effects),
             feedforward=feedforward_of(model, arguments.feedforward),
             seed=arguments.seed,
+            plant=plant,
             progress=update,
         )
-        arrays = measured_arrays(recording, model, trajectory.period)
+        arrays = measured_arrays(recording, model, trajectory.period, payload)
     write_output(output, lambda path: np.savez_compressed(path, **arrays))
     run = recording.running
     rms, largest = recording.tracking_rms(), np.abs(recording.errors[run]).max(axis=0)

@@ -1,5 +1,6 @@
 """Estimators and the one call that runs them."""
 
+from pkm_identification.estimators.drive_gains import DriveGains
 from pkm_identification.estimators.identify import identify
 from pkm_identification.estimators.problem import Problem, build_problem
 from pkm_identification.estimators.recursive_estimator import RecursiveEstimator
@@ -9,6 +10,7 @@ from pkm_identification.estimators.selection import Selection
 from pkm_identification.estimators.solve import Estimate
 
 __all__ = [
+    'DriveGains',
     'Estimate',
     'Problem',
     'RecursiveEstimator',

@@ -108,10 +108,10 @@ def build_groups(model: Any, gains: DriveGains | None) -> GainGroups:
             'drive_gains: all force constants are exact (deviation 0): there are none to estimate'
         )
     axes = np.full(len(joints), -1, dtype=np.int64)
-    for number, (members, _) in enumerate(groups):
-        axes[[joints.index(name) for name in members]] = number
+    for number, (group, _) in enumerate(groups):
+        axes[[joints.index(name) for name in group]] = number
     return GainGroups(
-        tuple(members for members, _ in groups), axes, np.array([each for _, each in groups])
+        tuple(group for group, _ in groups), axes, np.array([each for _, each in groups])
     )
 
 

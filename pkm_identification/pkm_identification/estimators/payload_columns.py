@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pkm_description import Payload
 from pkm_description.errors import EstimationError
-from pkm_description.payload import PLATFORM
+from pkm_description.payload import PLATFORM, STANDARD
 
 Array = NDArray[np.float64]
 
@@ -24,7 +24,6 @@ COMPONENTS = (
     'mass', 'centre.x', 'centre.y', 'centre.z', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz',
 )  # fmt: skip
 UNITS = ('kg', 'm', 'm', 'm', *['kg m^2'] * 6)
-STANDARD = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 UPPER = np.triu_indices(3)
 START = 0.1  # of the link's mass: where the search for an unknown mass begins
 
