@@ -101,12 +101,10 @@ def print_calibration(result: Any) -> None:
             )
     for payload in result.payloads:
         where = ', '.join(str(number + 1) for number in payload.datasets)
-        rows = list(
-            zip(COMPONENTS, payload.values, payload.standard_deviation, strict=True)
-        )
+        body = list(zip(COMPONENTS, payload.values, payload.standard_deviation, strict=True))
         sys.stdout.write('\n')
         title = f'{payload.name} in data {where}'
-        print_table((title, 'estimate', 'standard deviation'), rows)
+        print_table((title, 'estimate', 'standard deviation'), body)
 
 
 def calibration_summary(result: Any) -> dict[str, Any]:
