@@ -23,7 +23,8 @@ def test_figures_of_known_estimates():
     estimates = {
         'ls': made(0.2, 0.1), 'gauss_markov': made(0.15, 0.0, seed=1), BEST: made(0.1, 0.0, seed=2)
     }  # fmt: skip
-    content = report(Study(names, np.ones(6), 1e-3, 5.0, estimates))
+    root = np.diag([1.0, 2, 3, 4, 5, 6])
+    content = report(Study(names, np.ones(6), 1e-3, 5.0, estimates, root))
     assert content['well_determined'] == names
     assert content['ls']['bias_p'] < 1e-6 and content['ls']['biased_parameters'] >= 1
     assert content[BEST]['bias_p'] > 0.01 and content[BEST]['biased_parameters'] == 0
@@ -31,9 +32,16 @@ def test_figures_of_known_estimates():
         assert content[name]['reported_to_observed'] == pytest.approx(ratio, rel=0.05)
         assert content[name]['error'] == pytest.approx(1 / ratio, rel=0.15)
     assert content[BEST]['relative_error'] == pytest.approx(0.1 * np.sqrt(2 / np.pi), rel=0.05)
+    expected = 0.1 * np.sqrt(91.0)  # independent errors of 0.1 through the diagonal
+    assert content[BEST]['force_error'] == pytest.approx(expected, rel=0.1)
     for pair in content['paired'].values():
         assert pair['error']['p'] < 1e-6 and pair['error']['decrease'] > 0
-    same = report(Study(names, np.ones(6), 1e-3, 5.0, {**estimates, 'ls': made(0.15, 0.0, seed=3)}))
+        assert 100 < pair['force_error']['runs'] < 200
+    same = report(
+        Study(
+            names, np.ones(6), 1e-3, 5.0, {**estimates, 'ls': made(0.15, 0.0, seed=3)}, root
+        )
+    )  # fmt: skip
     assert same['paired']['gauss_markov below ls']['error']['p'] > 1e-3
 
 

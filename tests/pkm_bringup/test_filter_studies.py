@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import pkm_description
-from pkm_bringup.studies.hexapod_masses import estimate_masses
+from pkm_bringup import cli
+from pkm_bringup.studies.hexapod_masses import study_masses
 from pkm_bringup.studies.pendulum import compare, equations, free_fall, true_parameters
 from pkm_dynamics import ClosedChainModel
 
@@ -29,22 +30,34 @@ def test_equations_are_those_of_the_library_robot(pendulum):
 
 def test_pendulum(pendulum):
     """[O] chapter 3: all within 1 % without noise; better than least squares with noise."""
-    found = compare(pendulum, duration=3.0)
-    cases = {(c['noise'], c['weighed'], c['estimator']): c for c in found['cases']}
-    assert np.abs(cases[0.0, True, 'ukf']['errors']).max() < 0.01
-    for estimator in ('ls', 'ukf'):
-        alone = cases[0.0, False, estimator]
-        assert np.abs(alone['errors'][:2]).max() < 0.01
-        assert np.abs(alone['ratio_errors']).max() < 0.01
-        assert np.abs(alone['errors'][2:]).max() < 0.15
-    noisy = np.abs(cases[0.01, True, 'ukf']['errors']).max()
-    assert noisy < 0.02 < np.abs(cases[0.01, True, 'ls']['errors']).max()
+    found = compare(pendulum, duration=3.0, runs=3)
+    cases = {(c['noise'], c['total'], c['estimator']): c for c in found['cases']}
+    for estimator in ('ls', 'ekf', 'ukf'):
+        assert max(cases[0.0, 'weighed', estimator]['errors']) < 0.01
+        start = cases[0.0, 'start', estimator]
+        assert max(*start['errors'][:2], *start['ratio_errors']) < 0.01
+        np.testing.assert_allclose(start['errors'][2:], 3 / 2.75 - 1, atol=0.01)
+    for total in ('start', 'weighed'):
+        pair = [cases[0.01, total, name]['largest'] for name in ('ukf', 'ls')]
+        assert len(pair[0]) == 3 and np.all(np.less(*pair))
     assert all(case['time'] > 0 for case in found['cases'])
+
+
+def test_pendulum_command(capfd):
+    arguments = ['study', 'pendulum', '--duration', '1', '--runs', '2', '--seed', '3']
+    assert cli.main(arguments) == 0
+    text = capfd.readouterr().out
+    assert 'total mass weighed: smaller by the UKF than by least squares in' in text
+    assert sum(line.split()[0] in ('0', '1') for line in text.splitlines() if line.strip()) == 12
 
 
 def test_masses_of_the_uf_pkm():
     """[O] chapter 4, force-based: within 0.1 % without and 6 % with 1 % noise."""
     model = ClosedChainModel(pkm_description.load('uf_pkm'))
     for noise, limit in ((0.0, 1e-3), (0.01, 0.06)):
-        found = estimate_masses(model, noise, samples=600)
-        assert max(map(abs, found['errors'].values())) < limit
+        found = study_masses(model, noise, samples=400, runs=3)
+        assert found['runs'] == (3 if noise else 1)
+        assert max(found['worst'].values()) < limit
+        for name, worst in found['worst'].items():
+            assert 0 < found['errors'][name] <= worst
+            assert found['values'][name] == pytest.approx(found['true'][name], rel=limit)

@@ -20,11 +20,12 @@ from pkm_bringup.offline import effects_of, measured_arrays, simulate
 from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.base_parameters import random_motion
 from pkm_dynamics.simulation import PlantEffects
-from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.trajectories import Trajectory, benchmark_circle
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.problem import build_problem
-from pkm_identification.estimators.registry import find_estimator
+from pkm_identification.estimators.solution import solve_problem
 from pkm_identification.excitation.library import load_excitation
 from pkm_identification.signals import SignalOptions, process
 
@@ -37,6 +38,7 @@ SAMPLING_RATE = 1000.0  # [Hz]
 SETTLING = 2  # periods of a simulated robot left out after the ramp
 WELL_DETERMINED = 0.15  # relative standard deviation [M 5.3]
 SIGNIFICANCE = 0.01
+HELD_OUT = 500  # samples of the motion that errors of the parameters are judged by
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,9 @@ class Study:
         Median number of harmonics in which the motion was known.
     estimates
         By estimator.
+    force_root
+        R (n, n): |R (p - p_true)| is the root mean square error [N, N m] of the forces of
+        another motion, see `force_root`.
     """
 
     names: list[str]
@@ -74,6 +79,7 @@ class Study:
     position_noise: float
     harmonics: float
     estimates: dict[str, Estimates]
+    force_root: Array
 
 
 def run_study(
@@ -128,7 +134,22 @@ def run_study(
         float(np.sqrt(np.mean(np.diag(noise.position_covariance)))),
         float(np.median([kept for _, kept in found])),
         estimates,
+        force_root(model, base),
     )
+
+
+def force_root(model: Any, base: Any) -> Array:
+    """R (n, n) with |R dp| the root mean square of the forces that parameters dp make.
+
+    Along the benchmark circle [A V]; random motions where a robot cannot run it.
+    """
+    if model.platform_determines_joints:
+        circle = benchmark_circle(model)
+        motion = circle.motion(np.linspace(0.0, circle.duration, HELD_OUT), model)
+    else:
+        motion = random_motion(model, HELD_OUT, seed=1)
+    rows = base.regressor(motion).reshape(-1, len(base.names))
+    return np.asarray(np.linalg.qr(rows, mode='r')) / np.sqrt(len(rows))
 
 
 def plant_effects(description: Any, scale: float) -> PlantEffects:
@@ -165,8 +186,8 @@ def _run(
     problem = build_problem(signals, model)
     found = {}
     for name in estimators:
-        estimate = find_estimator(name)(problem)
-        found[name] = estimate.values, np.sqrt(np.diag(estimate.covariance))
+        solution = solve_problem(problem, name, {})  # as `identify`, with its covariance
+        found[name] = solution.values, np.sqrt(np.diag(solution.covariance))
     return found, int(signals.diagnostics['kept_harmonics'])
 
 
@@ -221,9 +242,11 @@ def _simulated(
 def report(study: Study) -> dict[str, Any]:
     """Return figures of each estimator, and paired tests between neighbours.
 
-    Errors of a run: `error` is the root mean square over the parameters in standard
-    deviations of the best estimator; `relative_error` the mean relative error [M 34] of the
-    parameters that it determines within 15 %. `bias`: the mean over all runs in standard
+    Errors of a run: `error` is the root mean square over the parameters in one common unit
+    for each, the standard deviation of the best estimator; `relative_error` the mean relative
+    error [M 34] of the parameters that it determines within 15 %; `force_error` the root mean
+    square [N, N m] of what the errors of the parameters make of the forces of another motion,
+    which needs no unit of the parameters. `bias`: the mean over all runs in standard
     deviations of one, its largest Student's t over the parameters with its p-value after
     Bonferroni, and in how many parameters it is significant at 1 % by itself.
     """
@@ -243,6 +266,7 @@ def report(study: Study) -> dict[str, Any]:
         errors[name] = {
             'error': np.sqrt(np.mean((off / unit) ** 2, axis=1)),
             'relative_error': np.mean(np.abs(off[:, well] / study.truth[well]), axis=1),
+            'force_error': np.linalg.norm(off @ study.force_root.T, axis=1),
         }
         content[name] = {
             **{key: float(np.mean(values)) for key, values in errors[name].items()},
@@ -277,11 +301,12 @@ def _bias(off: Array, unit: Array) -> dict[str, Any]:
     }
 
 
-def _paired(worse: Array, better: Array) -> dict[str, float]:
-    """Mean decrease of an error, run by run, and its one-sided p-value."""
+def _paired(worse: Array, better: Array) -> dict[str, float | int]:
+    """Mean decrease of an error, run by run, its one-sided p-value, runs with a decrease."""
     decrease = worse - better
     return {
         'decrease': float(np.mean(decrease)),
         'share': float(np.mean(decrease) / np.mean(worse)),
         'p': float(stats.ttest_rel(worse, better, alternative='greater').pvalue),
+        'runs': int(np.sum(decrease > 0)),
     }

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 HEADER = (
-    'estimator', 'error [sd]', 'relative error [%]', 'largest bias t', 'p of bias',
-    'parameters biased', 'reported / observed sd',
+    'estimator', 'error [sd]', 'relative error [%]', 'force error [N, N m]', 'largest bias t',
+    'p of bias', 'parameters biased', 'reported / observed sd',
 )  # fmt: skip
 
 
@@ -18,6 +18,7 @@ def rows(content: Mapping[str, Any]) -> list[tuple[str, ...]]:
             name,
             f'{found["error"]:.3f}',
             f'{100 * found["relative_error"]:.2f}',
+            f'{found["force_error"]:.3f}',
             f'{found["largest_bias_t"]:.1f}',
             f'{found["bias_p"]:.2g}',
             f'{found["biased_parameters"]} of {len(content["parameters"])}',
@@ -42,7 +43,8 @@ def paired_lines(content: Mapping[str, Any]) -> list[str]:
     lines = []
     for pair, figures in content['paired'].items():
         parts = ', '.join(
-            f'{key.replace("_", " ")} lower by {100 * value["share"]:.1f} % (p {value["p"]:.2g})'
+            f'{key.replace("_", " ")} lower by {100 * value["share"]:.1f} % '
+            f'(in {value["runs"]} of {content["runs"]} runs, p {value["p"]:.2g})'
             for key, value in figures.items()
         )
         lines.append(f'{pair}: {parts}')

@@ -108,6 +108,38 @@ def estimate_masses(
     }
 
 
+def study_masses(
+    model: ClosedChainModel, noise: float, seed: int = 0, runs: int = 10, samples: int = 2000
+) -> dict[str, Any]:
+    """Repeat `estimate_masses` with other noise.
+
+    Returns
+    -------
+    dict
+        `noise`, `runs`; `true` [kg], `values` (means) [kg], and of the errors [1] root mean
+        square `errors` and largest `worst`, by name; `standard_deviation`, the mean reported
+        one [kg]; `time`, mean CPU time [s].
+    """
+    count = runs if noise else 1
+    found = [estimate_masses(model, noise, seed + run, samples) for run in range(count)]
+
+    def over_runs(key: str, figure: Any) -> dict[str, float]:
+        return {
+            name: float(figure(np.array([run[key][name] for run in found]))) for name in BODIES
+        }
+
+    return {
+        'noise': noise,
+        'runs': count,
+        'true': found[0]['true'],
+        'values': over_runs('values', np.mean),
+        'errors': over_runs('errors', lambda errors: np.sqrt(np.mean(errors**2))),
+        'worst': over_runs('errors', lambda errors: np.abs(errors).max()),
+        'standard_deviation': over_runs('standard_deviation', np.mean),
+        'time': float(np.mean([run['time'] for run in found])),
+    }
+
+
 def _matches(link: str, pattern: str) -> bool:
     start, _, end = pattern.partition('*')
     return link == pattern or (bool(end) and link.startswith(start) and link.endswith(end))
