@@ -9,6 +9,8 @@ from pkm_identification.excitation import (
     shipped_excitations,
 )
 from pkm_identification.force_constants import ForceConstants, PayloadEstimate
+from pkm_identification.identifiability import Identifiability, identifiability
+from pkm_identification.reduction import Reduction, reduce_model
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import load_result
 from pkm_identification.validation import Validation, validate
@@ -18,16 +20,20 @@ __all__ = [
     'DriveGains',
     'ExcitationDesign',
     'ForceConstants',
+    'Identifiability',
     'IdentificationResult',
     'PayloadEstimate',
     'RecursiveEstimator',
+    'Reduction',
     'Validation',
     'design_excitation',
     'estimators',
+    'identifiability',
     'identify',
     'load',
     'load_excitation',
     'load_result',
+    'reduce_model',
     'shipped_excitations',
     'validate',
 ]

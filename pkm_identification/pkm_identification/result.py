@@ -113,9 +113,10 @@ class IdentificationResult:
 
     @property
     def relative_standard_deviation(self) -> Array:
-        """100 sd / |value| [%] (r,) [M 5.3]."""
-        with np.errstate(divide='ignore'):
-            return 100 * self.standard_deviation / np.abs(self.values)
+        """100 sd / |value| [%] (r,) [M 5.3]; 0 for what is held at an exact value."""
+        deviation = self.standard_deviation
+        with np.errstate(divide='ignore', invalid='ignore'):
+            return np.where(deviation > 0, 100 * deviation / np.abs(self.values), 0.0)
 
     def confidence_interval(self, level: float = 0.95) -> Array:
         """Return lower and upper ends (r, 2) that hold the true value with this probability.

@@ -2,144 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.registry import SIGNAL_OPTIONS
 from pkm_identification.result import IdentificationResult
-from pkm_identification.result_file import plain
+from pkm_identification.rollout import (
+    HORIZONS,
+    Rollout,
+    check_horizons,
+    recorded_motion,
+    roll_out,
+)
 from pkm_identification.signals import LongSignals, SignalOptions, Signals, process
 from pkm_identification.signals.bands import BLOCK, FilterBand
+from pkm_identification.validation_figures import (
+    Comparison,
+    Coverage,
+    check_level,
+    compare,
+    covered,
+    noise_test,
+    parameter_error,
+    relative_absolute_error,
+)
+from pkm_identification.validation_reference import (
+    inside_of,
+    noise_free_forces,
+    noise_of_identification,
+    own_noise,
+)
+from pkm_identification.validation_result import Validation
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
+
+__all__ = ['Comparison', 'Validation', 'compare', 'relative_absolute_error', 'validate']
 
 Array = NDArray[np.float64]
 
 SHOWN = 50000  # samples in the series of a long recording
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Predicted against reference forces.
-
-    Attributes
-    ----------
-    relative_absolute_error
-        Per actuator (n_a,): sum |predicted - reference| / sum |reference - mean| [M 33].
-    overall
-        The same over all actuators together.
-    residual_rms
-        (n_a,) [N, N m].
-    residual_covariance
-        (n_a, n_a) of the model error.
-    """
-
-    relative_absolute_error: Array
-    overall: float
-    residual_rms: Array
-    residual_covariance: Array
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Result of `validate`.
-
-    Attributes
-    ----------
-    joint_names
-        Actuated joints.
-    time
-        Stamps (n,) [s] of the forces, one period where the data are periodic.
-    measured, predicted, standard_deviation
-        Forces (n, n_a) [N, N m]; measured ones are averaged over the periods, or filtered;
-        the standard deviation of the prediction is that of the parameters.
-    against_measured
-        Errors against the averaged (or filtered) measured forces.
-    against_truth
-        Errors against noise-free forces, averaged alike; None without ground truth. They
-        include the forces that a servo makes of position noise, which no averaged motion
-        shows.
-    against_truth_in_band
-        The same after both were limited to the frequencies in which the motion is known.
-    noise_covariance
-        Of the reference forces `measured` (n_a, n_a), None where it cannot be told.
-    is_unbiased
-        Whether, per actuator, the model error is explained by that noise: its variance is
-        at most its expectation plus four standard deviations [A V]. None without noise.
-    diagnostics
-        How the signals were made.
-    """
-
-    joint_names: list[str]
-    time: Array
-    measured: Array
-    predicted: Array
-    standard_deviation: Array
-    against_measured: Comparison
-    against_truth: Comparison | None
-    against_truth_in_band: Comparison | None
-    noise_covariance: Array | None
-    is_unbiased: NDArray[np.bool_] | None
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the figures as plain numbers."""
-
-        def figures(comparison: Comparison | None) -> dict[str, Any] | None:
-            if comparison is None:
-                return None
-            return {
-                'relative_absolute_error': comparison.relative_absolute_error,
-                'relative_absolute_error_overall': comparison.overall,
-                'residual_rms': comparison.residual_rms,
-            }
-
-        return plain(
-            {
-                'joints': self.joint_names,
-                'against_measured': figures(self.against_measured),
-                'against_truth': figures(self.against_truth),
-                'against_truth_in_band': figures(self.against_truth_in_band),
-                'noise': None
-                if self.noise_covariance is None
-                else np.sqrt(np.diag(self.noise_covariance)),
-                'is_unbiased': self.is_unbiased,
-                'signals': self.diagnostics,
-            }
-        )
-
-
-def relative_absolute_error(predicted: Array, reference: Array) -> tuple[Array, float]:
-    """Return sum |predicted - reference| / sum |reference - mean| per axis and overall [M 33]."""
-    error = np.abs(predicted - reference).sum(axis=0)
-    spread = np.abs(reference - reference.mean(axis=0)).sum(axis=0)
-    with np.errstate(divide='ignore', invalid='ignore'):
-        return error / spread, float(error.sum() / spread.sum())
-
-
-def compare(predicted: Array, reference: Array) -> Comparison:
-    """Compare predicted with reference forces (n, n_a)."""
-    per_axis, overall = relative_absolute_error(predicted, reference)
-    residual = reference - predicted
-    return Comparison(
-        per_axis,
-        overall,
-        np.sqrt(np.mean(residual**2, axis=0)),
-        residual.T @ residual / len(residual),
-    )
-
-
 def validate(
     dataset: Dataset | LongDataset,
     result: IdentificationResult,
     model: ClosedChainModel,
+    *,
+    level: float = 0.95,
+    true_parameters: ArrayLike | None = None,
+    rollout: Sequence[float] | float | bool = False,
     **options: Any,
 ) -> Validation:
     """Predict the forces of a recorded motion and compare.
@@ -152,6 +70,15 @@ def validate(
         Identified model.
     model
         Mechanism of the same robot.
+    level
+        Nominal share of the forces within the predicted bounds.
+    true_parameters
+        Standard parameters (n_p,) of the robot that was recorded, where they are known. A
+        recording with noise-free signals is that of a simulated robot: by default its
+        parameters are those of the description.
+    rollout
+        Horizons [s] of an open-loop rollout with the physical standard parameters of the
+        result; True: 0.1, 0.5 and 2 s.
     **options
         Of the signals (`SignalOptions`).
 
@@ -166,6 +93,7 @@ def validate(
         raise EstimationError(
             f"unknown option '{unknown[0]}' of validate; valid are {', '.join(SIGNAL_OPTIONS)}"
         )
+    check_level(level)
     if dataset.payload is not None:
         raise EstimationError(
             f"{dataset.provenance.get('source', 'dataset')} was recorded with a payload "
@@ -174,14 +102,24 @@ def validate(
     constants = result.force_constants
     data = dataset.for_model(model, None if constants is None else constants.conversion)
     signals = process(data, SignalOptions(**options))
+    if true_parameters is None and data.truth is not None:
+        true_parameters = model.nominal_parameters
+    errors = None if true_parameters is None else parameter_error(result, true_parameters)
+    horizons = _horizons(rollout)
     if isinstance(signals, LongSignals):
-        return _validate_long(signals, result, model)
+        if horizons is not None:
+            recorded_motion(data, signals, float(horizons[-1]))  # says that it is too long
+        return replace(_validate_long(signals, result, model), parameter_error=errors)
     predicted, deviation = _predict(signals, result, model)
-    inside = _inside(signals)
+    inside = inside_of(signals)
     reference = signals.forces
-    noise = _reference_noise(signals)
-    truth = _truth(data, signals)
+    noise = own_noise(signals)
+    truth = noise_free_forces(data, signals)
     whole, in_band = _against_truth(truth, signals, predicted)
+    residual = reference[inside] - predicted[inside]
+    test = None
+    if noise is not None and signals.force_noise is not None:
+        test = noise_test(residual, noise, signals.force_noise)
     return Validation(
         joint_names=list(model.actuated_joints),
         time=signals.time[inside],
@@ -192,9 +130,64 @@ def validate(
         against_truth=whole,
         against_truth_in_band=in_band,
         noise_covariance=noise,
-        is_unbiased=_is_unbiased(reference[inside] - predicted[inside], noise),
+        is_unbiased=None if test is None else test.is_unbiased,
         diagnostics=signals.diagnostics,
+        noise_test=test,
+        coverage=_coverage(data, signals, result, (predicted, deviation), truth, level),
+        parameter_error=errors,
+        rollout=_rolled_out(data, signals, result, model, horizons, true_parameters),
     )
+
+
+def _horizons(rollout: Sequence[float] | float | bool) -> Array | None:
+    if rollout is False or rollout is None:
+        return None
+    return check_horizons(HORIZONS if rollout is True else rollout)
+
+
+def _coverage(
+    data: Dataset | LongDataset,
+    signals: Signals,
+    result: IdentificationResult,
+    prediction: tuple[Array, Array],
+    truth: Array | None,
+    level: float,
+) -> Coverage:
+    """Share of measured and of noise-free forces within the bounds of the prediction."""
+    predicted, deviation = prediction
+    inside = inside_of(signals)
+    noise, source = own_noise(signals), 'spread over periods'
+    if noise is None:
+        noise, source = noise_of_identification(data, signals, result), 'identification'
+    measured: tuple[Array | None, float | None] = (None, None)
+    if noise is not None:
+        spread = np.sqrt(deviation**2 + np.diag(noise))[inside]
+        measured = covered((signals.forces - predicted)[inside], spread, level)
+    exact: tuple[Array | None, float | None] = (None, None)
+    if truth is not None:
+        error = signals.band.smooth(truth - predicted)
+        if isinstance(signals.band, FilterBand):  # the predicted forces are filtered already
+            error = signals.band.smooth(truth) - predicted
+        exact = covered(error[inside], deviation[inside], level)
+    return Coverage(level, *measured, *exact, source if noise is not None else 'unknown')
+
+
+def _rolled_out(
+    data: Dataset | LongDataset,
+    signals: Signals,
+    result: IdentificationResult,
+    model: ClosedChainModel,
+    horizons: Array | None,
+    true_parameters: ArrayLike | None,
+) -> Rollout | None:
+    if horizons is None:
+        return None
+    recorded = recorded_motion(data, signals, float(horizons[-1]))
+    found = roll_out(model, result.standard_parameters, recorded, horizons)
+    if true_parameters is None:
+        return found
+    floor = roll_out(model, np.asarray(true_parameters, dtype=float), recorded, horizons)
+    return replace(found, floor=floor)
 
 
 def _validate_long(
@@ -265,52 +258,14 @@ def _predict(
     return forces, deviation
 
 
-def _inside(signals: Signals) -> slice:
-    """Samples away from the ends of a filtered record."""
-    if isinstance(signals.band, FilterBand):
-        return slice(signals.band.trim, len(signals) - signals.band.trim)
-    return slice(None)
-
-
-def _reference_noise(signals: Signals) -> Array | None:
-    if signals.force_noise is None:
-        return None
-    return np.asarray(signals.force_noise.covariance) / signals.averaged
-
-
-def _is_unbiased(residual: Array, noise: Array | None) -> NDArray[np.bool_] | None:
-    if noise is None:
-        return None
-    variance = np.mean(residual**2, axis=0)
-    limit = 1 + 4 * np.sqrt(2 / len(residual))
-    return variance <= limit * np.maximum(np.diag(noise), 1e-18)
-
-
 def _against_truth(
     truth: Array | None, signals: Signals, predicted: Array
 ) -> tuple[Comparison | None, Comparison | None]:
     """Compare with noise-free forces (n, n_a), in all frequencies and in the band."""
     if truth is None:
         return None, None
-    inside = _inside(signals)
+    inside = inside_of(signals)
     smooth = compare(signals.band.smooth(predicted)[inside], signals.band.smooth(truth)[inside])
     if isinstance(signals.band, FilterBand):  # the predicted forces have no other frequencies
         return smooth, smooth
     return compare(predicted, truth), smooth
-
-
-def _truth(data: Dataset | LongDataset, signals: Signals) -> Array | None:
-    """Noise-free forces (n, n_a) at the samples of the signals, averaged as those."""
-    truth = data.truth
-    if truth is None or len(truth.time) < 2:
-        return None
-    if isinstance(signals.band, FilterBand):
-        return _interpolated(signals.time, truth.time, truth.forces)
-    period, count = signals.diagnostics['period'], len(signals)
-    grid = signals.time[0] + period / count * np.arange(signals.averaged * count)
-    forces = _interpolated(grid, truth.time, truth.forces)
-    return forces.reshape(signals.averaged, count, -1).mean(axis=0)
-
-
-def _interpolated(time: Array, known: Array, values: Array) -> Array:
-    return np.column_stack([np.interp(time, known, column) for column in values.T])

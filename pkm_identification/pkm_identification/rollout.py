@@ -1,0 +1,294 @@
+"""Open-loop rollout: where an identified model goes under the forces that were applied.
+
+From measured states of a recording the equations of motion are integrated with the recorded
+forces and nothing that corrects; what is between the model and the robot grows with time.
+All starts are integrated side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description.errors import EstimationError, KinematicsError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.forward_dynamics import actuator_state, forward_dynamics, mass_matrix
+from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.validation_reference import inside_of, interpolated
+
+Array = NDArray[np.float64]
+
+HORIZONS = (0.1, 0.5, 2.0)  # [s]
+STARTS = 8
+STEP = 1e-3  # [s]
+STABLE = 2.0  # step times the fastest rate, of the Runge-Kutta method of order 4 with margin
+BEYOND = 0.05  # of the stroke: a motion that leaves it further has gone astray
+SLOW = 1e-3  # [m/s, rad/s] velocity that the damping near standstill is measured with
+
+Signal = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Position errors of an open-loop rollout.
+
+    Attributes
+    ----------
+    horizons
+        (h,) [s].
+    starts
+        Number of starts.
+    reached
+        Starts that came so far inside the strokes (h,), the others went astray.
+    actuators
+        Root mean square position error of these (h, n_a) [m, rad]; nan where none came.
+    platform
+        Root mean square distance (h,) [m] of the platform's positions.
+    largest
+        Largest position error of an actuator (h,) [m, rad].
+    forces
+        `noise-free` of a simulated robot, or `measured`.
+    floor
+        The same with the true parameters of a simulated robot: what is not due to
+        the estimate. None where these are unknown.
+    """
+
+    horizons: Array
+    starts: int
+    reached: NDArray[np.int64]
+    actuators: Array
+    platform: Array
+    largest: Array
+    forces: str
+    floor: Rollout | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain numbers."""
+        return {
+            'horizons': self.horizons,
+            'starts': self.starts,
+            'reached': self.reached,
+            'actuators': self.actuators,
+            'platform': self.platform,
+            'largest': self.largest,
+            'forces': self.forces,
+            'floor': None if self.floor is None else self.floor.summary(),
+        }
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """States and forces of a recording as functions of time.
+
+    Attributes
+    ----------
+    positions, velocities, forces
+        Functions of times (M,) [s] that return (M, n_a).
+    starts
+        (M,) [s].
+    source
+        Of the forces.
+    """
+
+    positions: Signal
+    velocities: Signal
+    forces: Signal
+    starts: Array
+    source: str
+
+
+def check_horizons(horizons: ArrayLike) -> Array:
+    """Return increasing positive horizons (h,) [s], or raise `EstimationError`."""
+    values = np.atleast_1d(np.asarray(horizons, dtype=float))
+    if values.ndim != 1 or not values.size or not np.isfinite(values).all() or values.min() <= 0:
+        raise EstimationError(f'rollout horizons must be positive times [s], got {horizons!r}')
+    return np.unique(values)
+
+
+def recorded_motion(
+    data: Dataset | LongDataset,
+    signals: Signals | LongSignals,
+    longest: float,
+    starts: int = STARTS,
+) -> Recorded:
+    """States and forces of a recording: noise-free ones where it has them.
+
+    Averaged periods go on for ever; other recordings must be longer than the horizon.
+
+    Raises
+    ------
+    EstimationError
+        The recording is too short, or too long for memory.
+    """
+    if isinstance(signals, LongSignals):
+        raise EstimationError(
+            'a rollout needs a recording that fits into memory: give a part of it'
+        )
+    truth = data.truth
+    if truth is not None and truth.time[-1] - truth.time[0] > longest:
+        series = (truth.positions, truth.velocities, truth.forces)
+        positions, velocities, forces = (_between(truth.time, values) for values in series)
+        first, last, source = float(truth.time[0]), float(truth.time[-1]) - longest, 'noise-free'
+    else:
+        series = (signals.positions, signals.velocities, signals.forces)
+        source = 'measured'
+        if isinstance(signals.band, HarmonicBand):
+            period = signals.band.period
+            positions, velocities, forces = (
+                _periodic(signals.time, values, period) for values in series
+            )
+            first = float(signals.time[0])
+            last = first + period * (starts - 1) / starts
+        else:
+            positions, velocities, forces = (_between(signals.time, values) for values in series)
+            edge = inside_of(signals).start
+            first, last = float(signals.time[edge]), float(signals.time[-1 - edge]) - longest
+    if last < first:
+        raise EstimationError(
+            f'the recording is shorter than the rollout of {longest:g} s: give shorter horizons'
+        )
+    return Recorded(positions, velocities, forces, np.linspace(first, last, starts), source)
+
+
+def roll_out(
+    model: ClosedChainModel,
+    parameters: Array,
+    recorded: Recorded,
+    horizons: ArrayLike = HORIZONS,
+    step: float = STEP,
+) -> Rollout:
+    """Integrate from each start and compare at the horizons.
+
+    Parameters
+    ----------
+    parameters
+        Standard parameters (n_p,) of real bodies.
+    horizons
+        [s].
+    step
+        Longest step of the Runge-Kutta method of order 4 [s]; shorter where friction near
+        standstill, linear between plus and minus the transition velocity, asks for it.
+
+    Raises
+    ------
+    SimulationError
+        The mass matrix is not positive definite: the parameters are not physical.
+    """
+    ends = check_horizons(horizons)
+    starts = recorded.starts
+    q, qd = recorded.positions(starts), recorded.velocities(starts)
+    step = min(step, STABLE / max(_fastest_rate(model, parameters, q), 1e-9))
+    run = _Starts(model, parameters, recorded.forces, starts, q, qd)
+    axes = len(model.actuated_joints)
+    reached = np.zeros(len(ends), dtype=np.int64)
+    actuators, platform = np.full((len(ends), axes), np.nan), np.full(len(ends), np.nan)
+    largest, elapsed = np.full(len(ends), np.nan), 0.0
+    for index, end in enumerate(ends):
+        count = max(1, int(np.ceil((end - elapsed) / step - 1e-9)))
+        for _ in range(count):
+            run.advance((end - elapsed) / count)
+        elapsed = end
+        alive = run.alive
+        reached[index] = len(alive)
+        if not len(alive):
+            continue
+        reference = recorded.positions(starts[alive] + end)
+        error = run.q - reference
+        actuators[index] = np.sqrt(np.mean(error**2, axis=0))
+        largest[index] = float(np.abs(error).max())
+        apart = _platform_positions(model, run.q) - _platform_positions(model, reference)
+        platform[index] = float(np.sqrt(np.mean(np.sum(apart**2, axis=1))))
+    return Rollout(ends, len(starts), reached, actuators, platform, largest, recorded.source)
+
+
+class _Starts:
+    """States of all starts that have not gone astray."""
+
+    def __init__(
+        self, model: ClosedChainModel, parameters: Array, forces: Signal, time: Array, q: Array,
+        qd: Array,
+    ) -> None:  # fmt: skip
+        self.model, self.parameters, self.forces = model, parameters, forces
+        self.time, self.q, self.qd = time.copy(), q.copy(), qd.copy()
+        self.alive = np.arange(len(time))
+        stroke = np.asarray(model.upper) - np.asarray(model.lower)
+        reach = BEYOND * np.where(np.isfinite(stroke), stroke, 0.0)
+        self.lower, self.upper = np.asarray(model.lower) - reach, np.asarray(model.upper) + reach
+
+    def advance(self, step: float) -> None:
+        """One step of the classical Runge-Kutta method; what goes astray is left out."""
+        if not len(self.alive):
+            return
+        try:
+            rates = self._step(step)
+        except KinematicsError:
+            self._leave_out(~np.array([self._moves(i, step) for i in range(len(self.alive))]))
+            if not len(self.alive):
+                return
+            rates = self._step(step)
+        self.q, self.qd = self.q + rates[0], self.qd + rates[1]
+        self.time = self.time + step
+        inside = ((self.q >= self.lower) & (self.q <= self.upper)).all(axis=1)
+        self._leave_out(np.logical_not(inside & np.isfinite(self.qd).all(axis=1)))
+
+    def _step(self, step: float, rows: slice = slice(None)) -> tuple[Array, Array]:
+        q, qd, time = self.q[rows], self.qd[rows], self.time[rows]
+        speed, acceleration = np.zeros_like(q), np.zeros_like(q)
+        shift_q, shift_qd = np.zeros_like(q), np.zeros_like(q)
+        for fraction, weight in ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)):
+            now_q, now_qd = q + fraction * step * shift_q, qd + fraction * step * shift_qd
+            state = actuator_state(self.model, now_q, now_qd)
+            forces = self.forces(time + fraction * step)
+            found = forward_dynamics(self.model, state, forces, self.parameters)
+            shift_q, shift_qd = now_qd, found.actuators
+            speed += weight * shift_q
+            acceleration += weight * shift_qd
+        return step * speed, step * acceleration
+
+    def _moves(self, index: int, step: float) -> bool:
+        try:
+            self._step(step, slice(index, index + 1))
+        except KinematicsError:
+            return False
+        return True
+
+    def _leave_out(self, rows: NDArray[np.bool_]) -> None:
+        kept = ~rows
+        self.alive, self.time = self.alive[kept], self.time[kept]
+        self.q, self.qd = self.q[kept], self.qd[kept]
+
+
+def _fastest_rate(model: ClosedChainModel, parameters: Array, q: Array) -> float:
+    """Largest eigenvalue [1/s] of M^-1 D, with D the damping near standstill."""
+    axes = q.shape[1]
+    still = actuator_state(model, q, np.zeros_like(q))
+    rest = model.inverse_dynamics(still, parameters)
+    damping = np.empty((len(q), axes, axes))
+    for axis in range(axes):
+        slow = np.zeros_like(q)
+        slow[:, axis] = SLOW
+        moving = model.inverse_dynamics(actuator_state(model, q, slow), parameters)
+        damping[:, :, axis] = (moving - rest) / SLOW
+    rates = np.linalg.eigvals(np.linalg.solve(mass_matrix(model, still, parameters), damping))
+    return float(np.abs(rates).max(initial=0.0))
+
+
+def _platform_positions(model: ClosedChainModel, q: Array) -> Array:
+    zero = np.zeros_like(q)
+    return np.asarray(model.motion_from_actuators(q, zero, zero).position)
+
+
+def _between(time: Array, values: Array) -> Signal:
+    return lambda at: interpolated(at, time, values)
+
+
+def _periodic(time: Array, values: Array, period: float) -> Signal:
+    closed_time = np.append(time, time[0] + period)
+    closed = np.concatenate([values, values[:1]])
+    return lambda at: interpolated(time[0] + np.mod(at - time[0], period), closed_time, closed)

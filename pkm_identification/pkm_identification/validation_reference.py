@@ -1,0 +1,94 @@
+"""What predicted forces are compared with: noise-free forces, and the noise of measured ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import sosfreqz
+
+from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.result import IdentificationResult
+from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals.bands import FilterBand
+
+Array = NDArray[np.float64]
+
+POINTS = 4096  # of the filter's gain
+
+
+def inside_of(signals: Signals) -> slice:
+    """Samples away from the ends of a filtered record."""
+    if isinstance(signals.band, FilterBand):
+        return slice(signals.band.trim, len(signals) - signals.band.trim)
+    return slice(None)
+
+
+def noise_free_forces(data: Dataset | LongDataset, signals: Signals) -> Array | None:
+    """Noise-free forces (n, n_a) at the samples of the signals, averaged as those."""
+    truth = data.truth
+    if truth is None or len(truth.time) < 2:
+        return None
+    if isinstance(signals.band, FilterBand):
+        return interpolated(signals.time, truth.time, truth.forces)
+    period, count = signals.diagnostics['period'], len(signals)
+    grid = signals.time[0] + period / count * np.arange(signals.averaged * count)
+    forces = interpolated(grid, truth.time, truth.forces)
+    return np.asarray(forces.reshape(signals.averaged, count, -1).mean(axis=0))
+
+
+def interpolated(time: Array, known: Array, values: Array) -> Array:
+    """Values (n, n_a) at some times, linearly between samples."""
+    return np.column_stack([np.interp(time, known, column) for column in values.T])
+
+
+def own_noise(signals: Signals | LongSignals) -> Array | None:
+    """Noise covariance (n_a, n_a) of the averaged forces, from their spread over periods."""
+    if signals.force_noise is None:
+        return None
+    return np.asarray(signals.force_noise.covariance) / signals.averaged
+
+
+def noise_of_identification(
+    data: Dataset | LongDataset, signals: Signals | LongSignals, result: IdentificationResult
+) -> Array | None:
+    """Noise covariance (n_a, n_a) of the forces, from that which the identification measured.
+
+    The noise of one sample, taken for white, averaged or filtered as these forces; None
+    where the identification had no spread over periods.
+    """
+    deviation = _first(result.diagnostics.get('force_noise'))
+    correlation = _first(result.diagnostics.get('force_noise_correlation'), depth=2)
+    if deviation is None:
+        return None
+    covariance = np.outer(deviation, deviation)
+    if correlation is not None and correlation.shape == covariance.shape:
+        covariance = covariance * correlation
+    else:
+        covariance = np.diag(deviation**2)
+    if not isinstance(signals.band, FilterBand):
+        return np.asarray(covariance / signals.averaged)
+    return np.asarray(covariance * noise_gain(signals.band, 1.0 / data.interval))
+
+
+def noise_gain(band: FilterBand, rate: float) -> float:
+    """Variance of white noise of one sample at `rate` [Hz] that a zero-phase filter passes."""
+    frequency = (np.arange(POINTS) + 0.5) / POINTS * (band.rate / 2)
+    _, gain = sosfreqz(band.sections, worN=2 * np.pi * frequency / band.rate)
+    return float(np.mean(np.abs(gain) ** 4) * band.rate / rate)
+
+
+def _first(values: Any, depth: int = 1) -> Array | None:
+    """Array of plain numbers, or the first of several such, None where there is none."""
+    if values is None:
+        return None
+    candidates = [values, *values] if isinstance(values, list | tuple) else [values]
+    for candidate in candidates:
+        try:
+            array = np.asarray(candidate, dtype=float)
+        except (TypeError, ValueError):
+            continue
+        if array.ndim == depth and np.isfinite(array).all():
+            return array
+    return None
