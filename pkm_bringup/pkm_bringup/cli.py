@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 from pkm_bringup.console import print_error
 
 VERBS = (
-    'robots', 'describe', 'export', 'excite', 'simulate', 'identify', 'validate', 'study', 'demo',
-    'bench',
+    'robots', 'describe', 'export', 'excite', 'simulate', 'identify', 'validate', 'compare',
+    'study', 'demo', 'bench',
 )  # fmt: skip
 DESCRIPTION = """\
 Parallel robots from description to identified model and feedforward:

@@ -91,7 +91,8 @@ def nearest_feasible(
     distance = float(np.sum((root @ matrix @ x - target) ** 2))
     is_physical = distance <= DISTANCE_TOLERANCE
     if is_physical:
-        x = bodies.completed(x, matrix, values)
+        known = np.isfinite(np.diag(covariance))
+        x = bodies.completed(x, matrix[known], np.asarray(values)[known])
     violations = () if is_physical else _violations(bodies, duals, base, np.asarray(values))
     return Feasible(
         standard_parameters=space.expand @ x,

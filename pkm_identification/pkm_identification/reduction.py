@@ -23,7 +23,6 @@ from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.estimators.selection import build_selection, matching_names
 from pkm_identification.estimators.solution import Solution, solve_problem
-from pkm_identification.feasibility import nearest_feasible
 from pkm_identification.held_out import HeldOut, build_held_out, mean_errors
 from pkm_identification.identifiability import (
     THRESHOLD,
@@ -182,11 +181,14 @@ def reduce_model(
         problem, estimator, own, signs, threshold, kept, held_at, own_data, held_out, report
     )
     report('identifying what is left', 0.9)
+    without = dropped if held_at == 'zero' else []
+    held = {name: value for name, value in _fixed(left).items() if name not in without}
     result = identify(
-        dataset, model, estimator, shared=shared, reduced=reduced, fixed=_fixed(left),
-        prior=prior, **options,
+        dataset, model, estimator, shared=shared, reduced=reduced, fixed=held, prior=prior,
+        left_out=without, **options,
     )  # fmt: skip
-    result = _judged(result, base, model, dropped)
+    result = replace(result, diagnostics={**result.diagnostics, 'dropped': list(dropped)})
+    result.with_model(model)
     found = Identifiability(
         names, np.asarray(result.values), result.relative_standard_deviation, signs,
         _is_free(left), threshold,
@@ -315,22 +317,3 @@ def _p_value(start: tuple[float, int], now: tuple[float, int]) -> float:
         return 1.0
     ratio = (now[0] - start[0]) / more / max(start[0] / start[1], 1e-300)
     return float(stats.f.sf(max(ratio, 0.0), more, start[1]))
-
-
-def _judged(
-    result: IdentificationResult, base: Any, model: ClosedChainModel, dropped: Sequence[str]
-) -> IdentificationResult:
-    """Judge what is left alone: real bodies may have any value of what was dropped."""
-    covariance = np.array(result.covariance)
-    for name in dropped:
-        index = result.names.index(name)
-        covariance[index], covariance[:, index] = 0.0, 0.0
-        covariance[index, index] = np.inf
-    feasible = nearest_feasible(np.asarray(result.values), covariance, base, model)
-    diagnostics = {
-        **result.diagnostics,
-        'is_physical': feasible.is_physical,
-        'violations': list(feasible.violations),
-        'dropped': list(dropped),
-    }
-    return replace(result, feasible=feasible, diagnostics=diagnostics).with_model(model)

@@ -216,6 +216,7 @@ class _Starts:
     ) -> None:  # fmt: skip
         self.model, self.parameters, self.forces = model, parameters, forces
         self.time, self.q, self.qd = time.copy(), q.copy(), qd.copy()
+        self.joints: Array | None = None  # of all joints, where the assembly goes on from
         self.alive = np.arange(len(time))
         stroke = np.asarray(model.upper) - np.asarray(model.lower)
         reach = BEYOND * np.where(np.isfinite(stroke), stroke, 0.0)
@@ -243,13 +244,24 @@ class _Starts:
         shift_q, shift_qd = np.zeros_like(q), np.zeros_like(q)
         for fraction, weight in ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)):
             now_q, now_qd = q + fraction * step * shift_q, qd + fraction * step * shift_qd
-            state = actuator_state(self.model, now_q, now_qd)
+            state = self.model.motion_from_actuators(
+                now_q, now_qd, np.zeros_like(now_q), self._initial(rows)
+            )
             forces = self.forces(time + fraction * step)
             found = forward_dynamics(self.model, state, forces, self.parameters)
             shift_q, shift_qd = now_qd, found.actuators
             speed += weight * shift_q
             acceleration += weight * shift_qd
+        if rows == slice(None):
+            self.joints = state.joint_positions
         return step * speed, step * acceleration
+
+    def _initial(self, rows: slice) -> Array | None:
+        """Joint positions (M, n_j) to start the assembly from, (n_j,) of one start."""
+        if self.joints is None:
+            return None
+        joints = self.joints[rows]
+        return joints[0] if len(joints) == 1 else joints
 
     def _moves(self, index: int, step: float) -> bool:
         try:
@@ -262,6 +274,8 @@ class _Starts:
         kept = ~rows
         self.alive, self.time = self.alive[kept], self.time[kept]
         self.q, self.qd = self.q[kept], self.qd[kept]
+        if self.joints is not None:
+            self.joints = self.joints[kept]
 
 
 def _fastest_rate(model: ClosedChainModel, parameters: Array, q: Array) -> float:

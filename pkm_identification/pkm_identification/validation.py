@@ -133,7 +133,7 @@ def validate(
         is_unbiased=None if test is None else test.is_unbiased,
         diagnostics=signals.diagnostics,
         noise_test=test,
-        coverage=_coverage(data, signals, result, (predicted, deviation), truth, level),
+        coverage=_coverage(data, signals, result, model, (predicted, deviation), truth, level),
         parameter_error=errors,
         rollout=_rolled_out(data, signals, result, model, horizons, true_parameters),
     )
@@ -149,6 +149,7 @@ def _coverage(
     data: Dataset | LongDataset,
     signals: Signals,
     result: IdentificationResult,
+    model: ClosedChainModel,
     prediction: tuple[Array, Array],
     truth: Array | None,
     level: float,
@@ -164,12 +165,28 @@ def _coverage(
         spread = np.sqrt(deviation**2 + np.diag(noise))[inside]
         measured = covered((signals.forces - predicted)[inside], spread, level)
     exact: tuple[Array | None, float | None] = (None, None)
+    guaranteed: tuple[Array | None, float | None] = (None, None)
     if truth is not None:
         error = signals.band.smooth(truth - predicted)
         if isinstance(signals.band, FilterBand):  # the predicted forces are filtered already
             error = signals.band.smooth(truth) - predicted
         exact = covered(error[inside], deviation[inside], level)
-    return Coverage(level, *measured, *exact, source if noise is not None else 'unknown')
+        if result.guaranteed is not None:
+            guaranteed = _within_bounds(signals, result, model, truth)
+    known_from = source if noise is not None else 'unknown'
+    return Coverage(level, *measured, *exact, known_from, *guaranteed)
+
+
+def _within_bounds(
+    signals: Signals, result: IdentificationResult, model: ClosedChainModel, truth: Array
+) -> tuple[Array, float]:
+    """Share of noise-free forces (n, n_a) within the bounds of the guaranteed set."""
+    blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
+    parts = [result.predict(signals.motion(model, rows), bounds=True) for rows in blocks]
+    centre, reach = (np.concatenate([part[k] for part in parts]) for k in range(2))
+    band, inside = signals.band, inside_of(signals)
+    within = (np.abs(band.smooth(truth - centre)) <= reach)[inside]
+    return within.mean(axis=0), float(within.mean())
 
 
 def _rolled_out(

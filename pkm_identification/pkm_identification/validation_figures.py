@@ -77,6 +77,9 @@ class Coverage:
         uncertainty of the parameters alone. None without.
     noise_from
         Where the noise is known from.
+    guaranteed, guaranteed_overall
+        Share of the noise-free forces within the bounds of the guaranteed set, whose level
+        is 1; None without such a set or without noise-free forces.
 
     Forces of one recording share one error of the parameters, so their share scatters
     about the level far more than that of independent ones.
@@ -88,6 +91,8 @@ class Coverage:
     truth: Array | None
     truth_overall: float | None
     noise_from: str
+    guaranteed: Array | None = None
+    guaranteed_overall: float | None = None
 
 
 @dataclass(frozen=True)

@@ -98,3 +98,15 @@ def test_kept_parameters_and_truth(record, slider_model, motion):
         reduce_model(data, slider_model, held_at='mean')
     with pytest.raises(EstimationError, match="keep: no base parameter .* 'nobody'"):
         reduce_model(data, slider_model, keep='nobody')
+
+
+def test_left_out_parameters_do_not_count_in_the_verdict(record, slider_model):
+    data = record(periods=4)
+    found = identify(data, slider_model, left_out=['left.viscous', 'c.*'])
+    expected = identify(data, slider_model, fixed={'left.viscous': 0.0, 'c.m': 0.0})
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert sorted(found.diagnostics['left_out']) == ['c.m', 'left.viscous']
+    assert found.provenance['options']['left_out'] == ['left.viscous', 'c.*']
+    index = found.parameter_names.index('left.viscous')
+    assert found.standard_parameters[index] == pytest.approx(10.0, rel=1e-3)  # nominal
+    assert expected.standard_parameters[index] == pytest.approx(0.0, abs=1e-3)

@@ -22,6 +22,7 @@ from pkm_identification.estimators.problem import Problem, build_problem
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.estimators.residual_tests import analyse_residuals, condition_numbers
 from pkm_identification.estimators.run import Run
+from pkm_identification.estimators.selection import matching_names
 from pkm_identification.estimators.solution import solve_problem
 from pkm_identification.feasibility import nearest_feasible
 from pkm_identification.guaranteed_set import GuaranteedSet
@@ -52,6 +53,7 @@ def identify(
     prior: IdentificationResult | Mapping[str, Any] | None = None,
     payloads: Sequence[Payload | Mapping[str, Any] | str | None] | None = None,
     drive_gains: DriveGains | bool | str = False,
+    left_out: Sequence[str] | str = (),
     progress: Progress | None = None,
     **options: Any,
 ) -> IdentificationResult:
@@ -88,6 +90,9 @@ def identify(
         True or a `DriveGains`: force constants are estimated from the currents, together
         with the rest. Their common factor needs a known payload, a constant or a parameter
         that is known; without any, its variance is infinite.
+    left_out
+        Names or patterns of base parameters that the model does without: held at zero,
+        while the verdict on physical bodies lets them have any value.
     progress
         Called with the phase and the fraction done; may raise to stop.
     **options
@@ -118,8 +123,10 @@ def identify(
     data = request.forces_of(datasets, model)
     signals = [process(each, signal_options) for each in data]
     report('building the regressor', 0.15)
+    without = [left_out] if isinstance(left_out, str) else list(left_out)
     parameters: dict[str, Any] = {
-        'shared': shared, 'reduced': reduced, 'estimate': estimate, 'fixed': fixed, 'prior': prior,
+        'shared': shared, 'reduced': reduced, 'estimate': estimate, 'prior': prior,
+        'fixed': {**(fixed or {}), **dict.fromkeys(without, 0.0)},
     }  # fmt: skip
     calibrated = None
     if request.is_plain:
@@ -135,7 +142,10 @@ def identify(
     in_time = _residuals(problem, values)
     conditions = condition_numbers(fitted, found.noise or ())
     report('checking physical feasibility', 0.8)
-    feasible = nearest_feasible(values, covariance, problem.base, model)
+    open_ended = [i for name in without for i in matching_names(name, problem.base.names, '')]
+    feasible = nearest_feasible(
+        values, _any_value(covariance, open_ended), problem.base, model
+    )
     report('done', 1.0)
     description = model.description
     names = list(problem.base.names)
@@ -175,6 +185,7 @@ def identify(
                 'fixed': [names[i] for i in problem.selection.fixed],
                 'equations': fitted.equations,
                 'degrees_of_freedom': fitted.degrees_of_freedom,
+                'left_out': [names[i] for i in open_ended],
                 'recorded_description': _one_or_list(
                     [_recorded_description(each, digest) for each in datasets]
                 ),
@@ -201,8 +212,8 @@ def identify(
                 'options': {
                     'shared': shared,
                     'reduced': reduced,
-                    **_selection_options(estimate, fixed, prior),
                     **request.options,
+                    **_selection_options(estimate, fixed, prior, without),
                     **options,
                 },
                 'versions': _versions(),
@@ -213,6 +224,16 @@ def identify(
     return result.with_model(model)
 
 
+def _any_value(covariance: Array, indices: Sequence[int]) -> Array:
+    """Covariance in which some parameters may have any value."""
+    if not indices:
+        return covariance
+    changed = covariance.copy()
+    changed[indices], changed[:, indices] = 0.0, 0.0
+    changed[indices, indices] = np.inf
+    return changed
+
+
 def _one_or_list(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
@@ -221,9 +242,11 @@ def _selection_options(
     estimate: Sequence[str] | str | None,
     fixed: Mapping[str, Any] | None,
     prior: IdentificationResult | Mapping[str, Any] | None,
+    left_out: Sequence[str],
 ) -> dict[str, Any]:
     """Return the options that were given, as a file can say them."""
     given: dict[str, Any] = {'estimate': estimate, 'fixed': fixed, 'prior': prior}
+    given['left_out'] = list(left_out) or None
     if isinstance(prior, IdentificationResult):
         given['prior'] = {'estimator': prior.estimator, 'file': prior.file, **prior.provenance}
     return {name: value for name, value in given.items() if value is not None}

@@ -36,7 +36,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'tls': tls,
     'ellipsoid': ellipsoid,
 }
-COMMON_OPTIONS = ('shared', 'reduced', 'estimate', 'fixed', 'prior')
+COMMON_OPTIONS = ('shared', 'reduced', 'estimate', 'fixed', 'prior', 'left_out')
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))
 
 

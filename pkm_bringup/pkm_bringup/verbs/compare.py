@@ -1,0 +1,141 @@
+"""`pkm compare`: all estimators, or models of different size, on one dataset."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pkm_bringup.arguments import (
+    DATA,
+    add_json,
+    add_robot,
+    add_signals,
+    load_data,
+    load_model,
+    parse_options,
+    positive,
+)
+from pkm_bringup.console import print_json, print_note, print_table, progress
+
+PLOT_SUFFIXES = ('.png', '.svg', '.pdf')
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the verb."""
+    text = 'identify by all estimators from one dataset and compare'
+    parser = subparsers.add_parser(
+        'compare',
+        help=text,
+        description=f'{text}: error on the data and on others, certainty, physical or not, time. '
+        'With --models, reduced models of the robot by one estimator. What fails is a row.',
+    )
+    parser.add_argument(
+        'data', nargs='+', metavar='DATA', help=f'{DATA}; several are used together'
+    )
+    add_robot(parser)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        '--estimators', metavar='NAME,NAME', help='estimators, with commas; default: all'
+    )
+    what.add_argument(
+        '--models', nargs='?', const='', metavar='NAME,NAME',
+        help='compare reduced models of the description instead; without names: all that it '
+        'declares, and geometry+shared (parameters of one design shared)',
+    )  # fmt: skip
+    parser.add_argument(
+        '--estimator', default='wls', help='the estimator that --models uses; default: wls'
+    )
+    parser.add_argument(
+        '--validate', action='append', default=[], metavar='DATA',
+        help='repeatable; recording that is only predicted, of the same units',
+    )  # fmt: skip
+    add_signals(parser, ', shared=true|false, reduced=...; each estimator takes those it has')
+    parser.add_argument(
+        '--threshold', type=positive, default=15.0,
+        help='relative standard deviation up to which a parameter is properly identified '
+        '[percent]; default: 15',
+    )  # fmt: skip
+    parser.add_argument(
+        '--plot', metavar='PNG', help='picture to write (.png, .svg, .pdf); must not exist'
+    )
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: Any) -> int:
+    """Identify, validate, print the table, draw the picture."""
+    from pkm_bringup.outputs import check_output, write_output
+
+    plot = check_output(arguments.plot, PLOT_SUFFIXES) if arguments.plot else None
+    options = parse_options(arguments.option)
+    from pkm_identification.model_comparison import compare_estimators, compare_models
+
+    with progress('comparing') as update:
+        update('reading the robot; the first run compiles')
+        model = load_model(arguments.robot)
+        update('reading the data')
+        data = [load_data(path, arguments.allow_incomplete) for path in arguments.data]
+        held_out = [load_data(path, arguments.allow_incomplete) for path in arguments.validate]
+        common = {
+            'validation': held_out, 'threshold': arguments.threshold, 'progress': update
+        }  # fmt: skip
+        one = data[0] if len(data) == 1 else data
+        if arguments.models is None:
+            names = _names(arguments.estimators)
+            found = compare_estimators(one, model, names, **common, **options)
+        else:
+            found = compare_models(
+                one, model, arguments.estimator, levels=_names(arguments.models), **common,
+                **options,
+            )  # fmt: skip
+        rows = [candidate.row() for candidate in found]
+        if plot is not None:
+            update('drawing')
+            from pkm_bringup.comparison_figure import plot_comparison
+
+            write_output(plot, lambda path: plot_comparison(found, model, path))
+    if arguments.json:
+        print_json({'robot': model.description.name, 'data': arguments.data,
+                    'validated_on': arguments.validate, 'rows': rows})  # fmt: skip
+    else:
+        print_rows(rows)
+    if plot is not None:
+        print_note(f"wrote '{plot}'")
+    return 0 if any(candidate.result is not None for candidate in found) else 1
+
+
+def _names(text: str | None) -> list[str] | None:
+    names = [name.strip() for name in (text or '').split(',')]
+    return [name for name in names if name] or None
+
+
+def print_rows(rows: list[dict[str, Any]]) -> None:
+    """Print the table, and below it why something failed."""
+    columns = [
+        ('parameters', 'parameters', 1), ('rigid_body', 'rigid', 1), ('proper', 'proper', 1),
+        ('error', 'eps_RA [%]', 100), ('held_out', 'held out [%]', 100),
+        ('held_out_truth', 'to truth [%]', 100), ('coverage', 'covered [%]', 100),
+        ('median_parameter_error', 'median error [%]', 100),
+        ('largest_relative_standard_deviation', 'largest sd [%]', 1),
+        ('is_physical', 'physical', None), ('condition_number', 'condition', 1),
+        ('seconds', 'time [s]', 1),
+    ]  # fmt: skip
+    shown = [column for column in columns if any(row.get(column[0]) is not None for row in rows)]
+    table = []
+    for row in rows:
+        values = [row.get(key) for key, _, _ in shown]
+        factors = [factor for _, _, factor in shown]
+        if row.get('parameters') is None:
+            table.append([row['name'], *['failed'] * bool(shown), *[None] * (len(shown) - 1)])
+            continue
+        table.append(
+            [row['name']]
+            + [
+                float(f'{factor * value:.3g}') if isinstance(value, float) else value
+                for value, factor in zip(values, factors, strict=True)
+            ]
+        )  # fmt: skip
+    print_table(['', *[title for _, title, _ in shown]], table)
+    for row in rows:
+        if row['failure']:
+            sys.stdout.write(f'\n{row["name"]}: {row["failure"]}\n')
