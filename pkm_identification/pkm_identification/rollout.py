@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import EstimationError, KinematicsError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.forward_dynamics import actuator_state, forward_dynamics, mass_matrix
+from pkm_dynamics.forward_dynamics import solve_mass
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.signals import LongSignals, Signals
 from pkm_identification.signals.bands import HarmonicBand
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 HORIZONS = (0.1, 0.5, 2.0)  # [s]
 STARTS = 8
-STEP = 1e-3  # [s]
+STEP = 2e-3  # [s]
 STABLE = 2.0  # step times the fastest rate, of the Runge-Kutta method of order 4 with margin
 BEYOND = 0.05  # of the stroke: a motion that leaves it further has gone astray
 SLOW = 1e-3  # [m/s, rad/s] velocity that the damping near standstill is measured with
@@ -216,7 +216,6 @@ class _Starts:
     ) -> None:  # fmt: skip
         self.model, self.parameters, self.forces = model, parameters, forces
         self.time, self.q, self.qd = time.copy(), q.copy(), qd.copy()
-        self.joints: Array | None = None  # of all joints, where the assembly goes on from
         self.alive = np.arange(len(time))
         stroke = np.asarray(model.upper) - np.asarray(model.lower)
         reach = BEYOND * np.where(np.isfinite(stroke), stroke, 0.0)
@@ -244,24 +243,12 @@ class _Starts:
         shift_q, shift_qd = np.zeros_like(q), np.zeros_like(q)
         for fraction, weight in ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)):
             now_q, now_qd = q + fraction * step * shift_q, qd + fraction * step * shift_qd
-            state = self.model.motion_from_actuators(
-                now_q, now_qd, np.zeros_like(now_q), self._initial(rows)
-            )
             forces = self.forces(time + fraction * step)
-            found = forward_dynamics(self.model, state, forces, self.parameters)
-            shift_q, shift_qd = now_qd, found.actuators
+            shift_q = now_qd
+            shift_qd = accelerations(self.model, self.parameters, now_q, now_qd, forces)
             speed += weight * shift_q
             acceleration += weight * shift_qd
-        if rows == slice(None):
-            self.joints = state.joint_positions
         return step * speed, step * acceleration
-
-    def _initial(self, rows: slice) -> Array | None:
-        """Joint positions (M, n_j) to start the assembly from, (n_j,) of one start."""
-        if self.joints is None:
-            return None
-        joints = self.joints[rows]
-        return joints[0] if len(joints) == 1 else joints
 
     def _moves(self, index: int, step: float) -> bool:
         try:
@@ -274,22 +261,44 @@ class _Starts:
         kept = ~rows
         self.alive, self.time = self.alive[kept], self.time[kept]
         self.q, self.qd = self.q[kept], self.qd[kept]
-        if self.joints is not None:
-            self.joints = self.joints[kept]
+
+
+def accelerations(
+    model: ClosedChainModel, parameters: Array, q: Array, qd: Array, forces: Array
+) -> Array:
+    """Accelerations (M, n_a) of the actuators under forces (M, n_a).
+
+    M(q) qdd = forces - c(q, qd) with both sides from inverse dynamics at no and at unit
+    accelerations, whose kernels are much faster than the equations of all bodies
+    (`pkm_dynamics.forward_dynamics`).
+    """
+    still, inertia = _mass_and_load(model, parameters, q, qd)
+    return solve_mass(inertia, forces - still)
+
+
+def _mass_and_load(
+    model: ClosedChainModel, parameters: Array, q: Array, qd: Array
+) -> tuple[Array, Array]:
+    """Forces (M, n_a) at no acceleration, and the mass matrices (M, n_a, n_a)."""
+    count, axes = q.shape
+    unit = np.vstack([np.zeros(axes), np.eye(axes)])
+    rows = np.repeat(np.arange(count), axes + 1)
+    motion = model.motion_from_actuators(q[rows], qd[rows], np.tile(unit, (count, 1)))
+    forces = model.inverse_dynamics(motion, parameters).reshape(count, axes + 1, axes)
+    inertia = np.swapaxes(forces[:, 1:] - forces[:, :1], 1, 2)
+    return forces[:, 0], 0.5 * (inertia + np.swapaxes(inertia, 1, 2))
 
 
 def _fastest_rate(model: ClosedChainModel, parameters: Array, q: Array) -> float:
     """Largest eigenvalue [1/s] of M^-1 D, with D the damping near standstill."""
-    axes = q.shape[1]
-    still = actuator_state(model, q, np.zeros_like(q))
-    rest = model.inverse_dynamics(still, parameters)
-    damping = np.empty((len(q), axes, axes))
-    for axis in range(axes):
-        slow = np.zeros_like(q)
-        slow[:, axis] = SLOW
-        moving = model.inverse_dynamics(actuator_state(model, q, slow), parameters)
-        damping[:, :, axis] = (moving - rest) / SLOW
-    rates = np.linalg.eigvals(np.linalg.solve(mass_matrix(model, still, parameters), damping))
+    count, axes = q.shape
+    rest, inertia = _mass_and_load(model, parameters, q, np.zeros_like(q))
+    slow = np.tile(SLOW * np.eye(axes), (count, 1))
+    rows = np.repeat(np.arange(count), axes)
+    motion = model.motion_from_actuators(q[rows], slow, np.zeros_like(slow))
+    moving = model.inverse_dynamics(motion, parameters).reshape(count, axes, axes)
+    damping = np.swapaxes(moving - rest[:, None], 1, 2) / SLOW
+    rates = np.linalg.eigvals(np.linalg.solve(inertia, damping))
     return float(np.abs(rates).max(initial=0.0))
 
 

@@ -131,7 +131,7 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
         table.append(
             [row['name']]
             + [
-                float(f'{factor * value:.3g}') if isinstance(value, float) else value
+                float(f'{(factor or 1) * value:.3g}') if isinstance(value, float) else value
                 for value, factor in zip(values, factors, strict=True)
             ]
         )  # fmt: skip
