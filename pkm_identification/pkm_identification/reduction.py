@@ -163,6 +163,12 @@ def reduce_model(
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
     datasets = _several(dataset)
+    for each in (*datasets, *_several(validation)):
+        if each.payload is not None:
+            raise EstimationError(
+                f"{each.provenance.get('source', 'dataset')} was recorded with a payload "
+                f"('{each.payload.name}'); a model is reduced on data of the robot without one"
+            )
     signals = [process(each.for_model(model), signal_options) for each in datasets]
     problem = build_problem(
         signals, model, shared=shared, reduced=reduced, estimate=estimate, fixed=fixed, prior=prior
