@@ -48,8 +48,9 @@ def feedforward_of(model: ClosedChainModel, choice: str) -> Feedforward:
     if choice == 'nominal':
         return nominal_feedforward(model)
     result = load_result(choice, model)
+    parameters = result.controller_parameters
     return identified_feedforward(
-        model, Path(choice).stem, result.parameter_names, result.standard_parameters
+        model, Path(choice).stem, list(parameters), list(parameters.values())
     )
 
 

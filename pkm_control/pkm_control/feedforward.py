@@ -7,13 +7,14 @@ assigning a single reference, so no cycle ever sees a half-replaced model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import ModelFileError
+from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
 from pkm_dynamics.parameter_table import INERTIAL_NAMES
 from pkm_dynamics.pseudo_inertia import pseudo_inertia
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 KINDS = ('rigid_body', 'friction', 'rotor')
+# What the amplitude of a friction law is multiplied with at most.
+LARGEST = {'stribeck_force': 1.0, 'atan_force': 0.5 * np.pi, 'power_force': np.inf}
 
 
 class NotPhysicalError(ModelFileError):
@@ -40,22 +43,36 @@ class Feedforward:
     parameters : (n_p,) or None
         Standard parameters, those of excluded contributions set to zero; None for no
         feedforward at all.
+    friction : DriveFriction or None
+        Friction of the drives beyond those parameters.
     """
 
     name: str
     parameters: Array | None
+    friction: DriveFriction | None = None
 
     def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Array:
         """Forces (N, n_a) [N, N m]; zeros without a model."""
         if self.parameters is None:
             return np.zeros((len(motion), model.n_a))
-        return model.inverse_dynamics(motion, self.parameters)
+        forces = model.inverse_dynamics(motion, self.parameters)
+        if self.friction is not None:
+            forces = forces + self._beyond(model, model.joint_states(motion))
+        return forces
 
     def along(self, model: ClosedChainModel, motion: PlatformMotion) -> tuple[JointStates, Array]:
         """Joint states and forces (N, n_a) [N, N m] of a motion in one pass."""
         if self.parameters is None:
             return model.joint_states(motion), np.zeros((len(motion), model.n_a))
-        return model.states_and_forces(motion, self.parameters)
+        joints, forces = model.states_and_forces(motion, self.parameters)
+        if self.friction is not None:
+            forces = forces + self._beyond(model, joints)
+        return joints, forces
+
+    def _beyond(self, model: ClosedChainModel, joints: JointStates) -> Array:
+        assert self.friction is not None
+        actuated = [model.joint_names.index(name) for name in model.actuated_joints]
+        return self.friction.forces(joints.velocities[:, actuated])
 
 
 def no_feedforward() -> Feedforward:
@@ -85,13 +102,16 @@ def identified_feedforward(
 ) -> Feedforward:
     """Feedforward with given standard parameters, matched by name.
 
+    Parameters of friction laws of the drives (`pkm_dynamics.friction_laws`) may stand among
+    them; their forces are added.
+
     Raises
     ------
     ModelFileError
         When a parameter is missing, unknown, given twice or not finite.
     NotPhysicalError
-        When a mass, a friction coefficient or a rotor inertia is negative, or a body's
-        inertia is none of any distribution of mass.
+        When a mass, a friction coefficient or a rotor inertia is negative, a body's inertia
+        is none of any distribution of mass, or a drive's friction would drive it.
     """
     numbers = np.asarray(values, dtype=float)
     names = list(parameter_names)
@@ -101,8 +121,9 @@ def identified_feedforward(
         twice = next(entry for entry in names if names.count(entry) > 1)
         raise ModelFileError(f"parameter '{twice}' is given twice")
     known = set(model.parameter_names)
+    beyond = [entry for entry in names if entry not in known and is_friction_law_parameter(entry)]
     for entry in names:
-        if entry not in known:
+        if entry not in known and entry not in beyond:
             raise ModelFileError(f"parameter '{entry}' is unknown to robot '{_robot(model)}'")
     missing = [entry for entry in model.parameter_names if entry not in set(names)]
     if missing:
@@ -116,9 +137,38 @@ def identified_feedforward(
     for i, entry in enumerate(model.parameter_names):
         if (entry.endswith('.m') or positive[i]) and sorted_values[i] < -1e-9:
             raise NotPhysicalError(f"parameter '{entry}' is negative: {sorted_values[i]:.6g}")
-    _check_bodies(dict(zip(model.parameter_names, sorted_values.tolist(), strict=True)))
+    by_name = dict(zip(model.parameter_names, sorted_values.tolist(), strict=True))
+    _check_bodies(by_name)
     parts = {'rigid_body': rigid_body, 'friction': friction, 'rotor': rotor}
-    return _masked(model, name, sorted_values, parts)
+    found = _masked(model, name, sorted_values, parts)
+    if not beyond:
+        return found
+    law = _drive_friction(model, {entry: float(numbers[order[entry]]) for entry in beyond})
+    _check_friction(law, by_name)
+    return replace(found, friction=law) if friction else found
+
+
+def _drive_friction(model: ClosedChainModel, values: dict[str, float]) -> DriveFriction:
+    velocity = model.description.transition_velocity
+    return DriveFriction.from_parameters(values, model.actuated_joints, velocity)
+
+
+def _check_friction(friction: DriveFriction, linear: dict[str, float]) -> None:
+    """Refuse friction that can drive a joint: more negative than Coulomb friction is large."""
+    for entry, value in zip(friction.names, friction.values, strict=True):
+        joint, _, field = entry.rpartition('.')
+        if field not in LARGEST:
+            continue
+        held = [
+            linear[f'{joint}.{kind}']
+            for kind in ('coulomb', 'coulomb_positive', 'coulomb_negative')
+            if f'{joint}.{kind}' in linear
+        ]
+        if LARGEST[field] * value < -min(held, default=0.0) - 1e-6 * abs(value) - 1e-9:
+            raise NotPhysicalError(
+                f"parameter '{entry}' is {value:.6g}: with the Coulomb friction of '{joint}' "
+                'it is friction that drives the joint'
+            )
 
 
 def _check_bodies(values: dict[str, float]) -> None:

@@ -37,6 +37,9 @@ class PhysicalBodies:
         Ten standard parameters of each body from x (10, n_g); bodies of one design once.
     coefficients : (n_c,)
         Indices in x of friction and rotor coefficients.
+    faces : dict
+        Orthonormal columns (4, k) that the scaled pseudo-inertia of each body lives on: all
+        four directions, but for points and rods whose width is declared zero.
     """
 
     def __init__(self, model: Any, space: ParameterSpace, nominal: Array | None = None) -> None:
@@ -48,6 +51,7 @@ class PhysicalBodies:
         rigid = np.array([kind == 'rigid_body' for kind in space.kinds], dtype=bool)
         self.coefficients = np.flatnonzero(~rigid)
         self.scales = {name: self._scale(block) for name, block in self.blocks.items()}
+        self.faces = {name: _face(self.scaled_basis(name)) for name in self.blocks}
 
     def _scale(self, block: Array) -> tuple[Array, bool]:
         """Scaling (4, 4) that makes a nominal body of the order of one; whether it has mass."""
@@ -65,14 +69,31 @@ class PhysicalBodies:
         basis = np.einsum('ai,ijk,jb->abk', scale, pseudo_inertia_basis(), scale)
         return np.asarray(basis @ (self.blocks[body] * self.sizes))
 
-    def constraints(self, cp: Any, y: Any, margin: float) -> dict[str, Any]:
-        """Conditions on y = x / sizes by body, and `''` for the coefficients."""
+    def scaled_pseudo_inertia(self, body: str, x: Array) -> Array:
+        """Scaled pseudo-inertia (k, k) of a body on its face."""
+        face = self.faces[body]
+        return np.asarray(face.T @ (self.scaled_basis(body) @ (x / self.sizes)) @ face)
+
+    def expression(self, cp: Any, body: str, y: Any) -> Any:
+        """Scaled pseudo-inertia (k, k) of a body on its face, for an expression y = x / sizes."""
+        face = self.faces[body]
+        width = face.shape[1]
+        basis = np.einsum('ai,abk,bj->ijk', face, self.scaled_basis(body), face)
+        moving = np.flatnonzero(np.any(basis != 0.0, axis=(0, 1)))
+        flat = basis[:, :, moving].reshape(width**2, -1)  # symmetric: the order does not matter
+        return cp.reshape(flat @ y[moving], (width, width), order='F')
+
+    def constraints(
+        self, cp: Any, y: Any, margin: Any, massless: Any = 0.0
+    ) -> dict[str, Any]:
+        """Conditions on y = x / sizes by body, and `''` for the coefficients.
+
+        The margin of bodies without mass in the nominal set is `massless`.
+        """
         found = {}
-        for name in self.blocks:
-            basis = self.scaled_basis(name)
-            moving = np.flatnonzero(np.any(basis != 0.0, axis=(0, 1)))
-            body = sum(basis[:, :, k] * y[int(k)] for k in moving)
-            found[name] = body >> (margin * np.eye(4) if self.scales[name][1] else 0)
+        for name, face in self.faces.items():
+            least = margin if self.scales[name][1] else massless
+            found[name] = self.expression(cp, name, y) >> least * np.eye(face.shape[1])
         if len(self.coefficients):
             found[''] = y[self.coefficients] >= 0
         return found
@@ -104,10 +125,22 @@ class PhysicalBodies:
     def contains(self, x: Array) -> bool:
         """Whether every body with nominal mass is physical and no coefficient negative."""
         inside = all(
-            np.linalg.eigvalsh(pseudo_inertia(block @ x))[0] > 0 or not self.scales[name][1]
-            for name, block in self.blocks.items()
+            self.smallest_eigenvalue(name, x) > 0
+            for name, (_, has_mass) in self.scales.items()
+            if has_mass
         )
         return bool(inside and (x[self.coefficients] >= 0).all())
+
+    def smallest_eigenvalue(self, body: str, x: Array) -> float:
+        """Smallest eigenvalue of a body's scaled pseudo-inertia on its face."""
+        return float(np.linalg.eigvalsh(self.scaled_pseudo_inertia(body, x))[0])
+
+
+def _face(basis: Array) -> Array:
+    """Orthonormal basis (4, k) of the directions in which matrices `basis @ y` are not zero."""
+    spread, axes = np.linalg.eigh(np.einsum('ijk,ljk->il', basis, basis))
+    kept = spread > 1e-12 * max(float(spread[-1]), 1e-300)
+    return np.eye(len(spread)) if kept.all() else axes[:, kept]
 
 
 def _blocks(model: Any, space: ParameterSpace) -> dict[str, Array]:

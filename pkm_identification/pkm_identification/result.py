@@ -18,6 +18,7 @@ from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification.feasibility import Feasible
 from pkm_identification.force_constants import ForceConstants, PayloadEstimate, given_constants
 from pkm_identification.guaranteed_set import GuaranteedSet
+from pkm_identification.identified_friction import IdentifiedFriction
 from pkm_identification.residual_analysis import AxisResiduals
 
 Array = NDArray[np.float64]
@@ -71,6 +72,8 @@ class IdentificationResult:
     residual_analysis
         Tests of the residuals, one entry a recording and actuator; empty where there is
         none (files of earlier releases).
+    drive_friction
+        Friction of the drives beyond the base parameters; None where it is linear.
     """
 
     names: list[str]
@@ -96,6 +99,7 @@ class IdentificationResult:
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     residual_analysis: tuple[AxisResiduals, ...] = ()
+    drive_friction: IdentifiedFriction | None = None
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays."""
@@ -131,16 +135,19 @@ class IdentificationResult:
         EstimationError
             The level is not between 0 and 1.
         """
-        if not 0.0 < level < 1.0:
-            raise EstimationError(f'the level must lie between 0 and 1, got {level}')
+        reach = self.coverage_factor(level) * self.standard_deviation
         if self.guaranteed is not None:
             return self.guaranteed.intervals
-        quantile = float(stats.norm.ppf(0.5 + 0.5 * level))
+        return np.stack([self.values - reach, self.values + reach], axis=1)
+
+    def coverage_factor(self, level: float = 0.95) -> float:
+        """Half the width of a confidence interval, in standard deviations."""
+        if not 0.0 < level < 1.0:
+            raise EstimationError(f'the level must lie between 0 and 1, got {level}')
         freedom = self.diagnostics.get('degrees_of_freedom')
         if freedom and 'residuals' in str(self.diagnostics.get('noise_from', '')):
-            quantile = float(stats.t.ppf(0.5 + 0.5 * level, freedom))
-        reach = quantile * self.standard_deviation
-        return np.stack([self.values - reach, self.values + reach], axis=1)
+            return float(stats.t.ppf(0.5 + 0.5 * level, freedom))
+        return float(stats.norm.ppf(0.5 + 0.5 * level))
 
     @property
     def correlation(self) -> Array:
@@ -171,6 +178,15 @@ class IdentificationResult:
     def standard_parameters(self) -> Array:
         """Physical standard parameters (n_p,), what a controller evaluates."""
         return self.feasible.standard_parameters
+
+    @property
+    def controller_parameters(self) -> dict[str, float]:
+        """All that a controller evaluates, by name: physical bodies and all friction."""
+        found = dict(zip(self.parameter_names, self.standard_parameters.tolist(), strict=True))
+        if self.drive_friction is not None:
+            friction = self.drive_friction
+            found |= dict(zip(friction.names, friction.values.tolist(), strict=True))
+        return found
 
     @cached_property
     def model(self) -> pkm_dynamics.ClosedChainModel:
@@ -268,11 +284,19 @@ class IdentificationResult:
         known_set = self.guaranteed if bounds else None
         forces = regressor @ (self.values if known_set is None else known_set.centre)
         further = [] if known_set is None else [known_set.force_half_widths(regressor)]
+        covariance = self.covariance
+        if self.drive_friction is not None:
+            friction = self.drive_friction
+            velocities = self.model.actuator_states(motion).velocities
+            forces = forces + friction.law.forces(velocities)
+            regressor = np.concatenate([regressor, friction.law.jacobian(velocities)], axis=-1)
+            cross = friction.cross_covariance
+            covariance = np.block([[covariance, cross], [cross.T, friction.covariance]])
         if not standard_deviation:
             return (forces, *further) if further else forces
-        known = np.isfinite(np.diag(self.covariance))
+        known = np.isfinite(np.diag(covariance))
         block = regressor[..., known]
-        covariance = self.covariance[np.ix_(known, known)]
+        covariance = covariance[np.ix_(known, known)]
         variance = np.einsum('nar,rs,nas->na', block, covariance, block, optimize=True)
         scale = np.abs(block).max(initial=0.0)
         unknown = (np.abs(regressor[..., ~known]) > 1e-12 * max(scale, 1e-300)).any(axis=-1)

@@ -12,10 +12,12 @@ import yaml
 from numpy.typing import NDArray
 
 from pkm_description.errors import ModelFileError
+from pkm_dynamics.friction_laws import DriveFriction
 from pkm_dynamics.new_file import write_new_text
 from pkm_identification.feasibility import Feasible
 from pkm_identification.force_constants import ForceConstants, PayloadEstimate
 from pkm_identification.guaranteed_set import GuaranteedSet
+from pkm_identification.identified_friction import IdentifiedFriction
 from pkm_identification.residual_analysis import AxisResiduals
 from pkm_identification.result import IdentificationResult
 
@@ -26,6 +28,7 @@ Array = NDArray[np.float64]
 
 FORMAT = 'pkm identified model'
 VERSION = 1
+VERSION_WITH_FRICTION = 2  # holds friction that a reader of version 1 would leave out
 HEADER = """\
 # Identified dynamic model. SI units. `parameters` are the estimates with their standard
 # deviations, these as shares of the values [%], and 95 % confidence intervals;
@@ -72,9 +75,10 @@ def load_result(path: Path | str, model: ClosedChainModel | None = None) -> Iden
         raise ModelFileError(f"model file '{path}' cannot be read: {error}") from error
     if not isinstance(content, dict) or content.get('format') != FORMAT:
         raise ModelFileError(f"'{path}' is not an identified model (format: {FORMAT})")
-    if content.get('version') != VERSION:
+    if content.get('version') not in (VERSION, VERSION_WITH_FRICTION):
         raise ModelFileError(
-            f"'{path}' has version {content.get('version')}; this release reads {VERSION}"
+            f"'{path}' has version {content.get('version')}; this release reads {VERSION} and "
+            f'{VERSION_WITH_FRICTION}'
         )
     try:
         result = replace(_result(content), file=str(path))
@@ -107,7 +111,7 @@ def _content(result: IdentificationResult) -> dict[str, Any]:
     names = result.parameter_names
     return {
         'format': FORMAT,
-        'version': VERSION,
+        'version': VERSION if result.drive_friction is None else VERSION_WITH_FRICTION,
         'robot': result.robot,
         'description_digest': result.digest,
         'description_path': result.path,
@@ -137,6 +141,7 @@ def _content(result: IdentificationResult) -> dict[str, Any]:
             for first, second, value in result.strongest_correlations()
         ],
         **_calibration(result),
+        **_friction_content(result.drive_friction),
         'diagnostics': result.diagnostics,
         'provenance': result.provenance,
         'covariance': result.covariance,
@@ -201,6 +206,53 @@ def _result(content: Mapping[str, Any]) -> IdentificationResult:
         residual_analysis=tuple(
             AxisResiduals.from_mapping(each) for each in content.get('residual_analysis', ())
         ),
+        drive_friction=_friction(content.get('drive_friction'), joints, count),
+    )
+
+
+def _friction_content(friction: IdentifiedFriction | None) -> dict[str, Any]:
+    if friction is None:
+        return {}
+    deviation = friction.standard_deviation
+    return {
+        'drive_friction': {
+            'laws': dict(zip(friction.law.joint_names, friction.law.laws, strict=True)),
+            'transition_velocity': friction.law.transition_velocity,
+            'parameters': [
+                {
+                    'name': name,
+                    'value': friction.values[i],
+                    'standard_deviation': deviation[i],
+                    'unit': friction.units[i],
+                }
+                for i, name in enumerate(friction.names)
+            ],
+            'covariance': friction.covariance,
+            'cross_covariance': friction.cross_covariance,
+        }
+    }
+
+
+def _friction(
+    content: Mapping[str, Any] | None, joints: list[str], count: int
+) -> IdentifiedFriction | None:
+    if content is None:
+        return None
+    parameters = content['parameters']
+    law = DriveFriction.from_parameters(
+        {str(p['name']): float(p['value']) for p in parameters},
+        joints,
+        float(content['transition_velocity']),
+    )
+    order = [str(p['name']) for p in parameters]
+    if order != law.names or dict(zip(joints, law.laws, strict=True)) != dict(content['laws']):
+        raise ValueError('drive_friction: laws and parameters do not belong together')
+    size = len(order)
+    return IdentifiedFriction(
+        law,
+        tuple(str(p['unit']) for p in parameters),
+        np.array(content['covariance'], dtype=float).reshape(size, size),
+        np.array(content['cross_covariance'], dtype=float).reshape(count, size),
     )
 
 

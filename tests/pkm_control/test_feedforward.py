@@ -89,3 +89,43 @@ def test_impossible_inertia_is_refused_by_body(parameter: str, value: float) -> 
     values[names.index(parameter)] = value
     with pytest.raises(NotPhysicalError, match="body 'platform'"):
         identified_feedforward(model, 'wls', names, values)
+
+
+LAW = {
+    'x.stribeck_force': 4.0, 'x.stribeck_velocity': 0.6, 'x.stribeck_exponent': 1.0,
+    'z.atan_force': -3.0, 'z.atan_slope': 2.0,
+}  # fmt: skip
+
+
+def law_feedforward(changes=None, **parts):
+    model = Gantry(mass=10.0, coulomb=5.0, viscous=20.0, rotor=2.0)
+    model.description.transition_velocity = 0.002
+    values = dict(zip(model.parameter_names, model.nominal_parameters.tolist(), strict=True))
+    values |= LAW | (changes or {})
+    return model, identified_feedforward(model, 'law', list(values), list(values.values()), **parts)
+
+
+def test_friction_laws_of_the_drives_are_added() -> None:
+    model, feedforward = law_feedforward()
+    plain = nominal_feedforward(model).forces(model, MOTION)
+    beyond = [4.0 * np.exp(-0.5 / 0.6), 0.0, -3.0 * np.arctan(2.0 * 0.5)]
+    np.testing.assert_allclose(feedforward.forces(model, MOTION) - plain, [beyond], atol=1e-12)
+    _, forces = feedforward.along(model, MOTION)
+    np.testing.assert_array_equal(forces, feedforward.forces(model, MOTION))
+    model, without = law_feedforward(friction=False)
+    plain = nominal_feedforward(model, friction=False).forces(model, MOTION)
+    np.testing.assert_array_equal(without.forces(model, MOTION), plain)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'error', 'message'),
+    [
+        ({'z.atan_force': -3.3}, NotPhysicalError, "'z.atan_force' is -3.3"),
+        ({'x.stribeck_force': -5.1}, NotPhysicalError, 'drives the joint'),
+        ({'x.stribeck_velocity': 0.0}, ModelFileError, "'x.stribeck_velocity' must be positive"),
+        ({'w.atan_force': 1.0}, ModelFileError, "'w.atan_force' belongs to no"),
+    ],
+)
+def test_impossible_friction_laws_are_refused(changes, error, message) -> None:
+    with pytest.raises(error, match=message):
+        law_feedforward(changes)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
+from pkm_dynamics.motion import ActuatorStates
 from pkm_dynamics.parameters.groups import build_parameter_space
 from pkm_identification.datasets import BagWriter, Dataset
 from pkm_identification.datasets.message_types import complete_typestore, jazzy_typestore
@@ -74,8 +75,11 @@ class SliderModel:
     lower, upper = np.zeros(2), np.ones(2)
     description = SimpleNamespace(
         name='sliders', digest='d' * 64, same_design=(), links=(), path=None, urdf='<robot/>',
-        yaml_text='',
+        yaml_text='', transition_velocity=0.002,
     )  # fmt: skip
+
+    def actuator_states(self, motion: SliderMotion) -> ActuatorStates:
+        return ActuatorStates(motion.q, motion.qd, motion.qdd)
 
     def motion_from_actuators(self, q, qd, qdd, initial=None):
         return SliderMotion(np.asarray(q), np.asarray(qd), np.asarray(qdd))

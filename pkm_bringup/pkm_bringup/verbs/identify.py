@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -94,7 +95,7 @@ def run(arguments: Any) -> int:
 def parameters(result: Any, level: float = 0.95) -> list[dict[str, Any]]:
     """Return one row a parameter; the relative standard deviation in %."""
     interval = result.confidence_interval(level)
-    return [
+    rows = [
         {
             'name': result.names[i],
             'value': float(result.values[i]),
@@ -107,6 +108,24 @@ def parameters(result: Any, level: float = 0.95) -> list[dict[str, Any]]:
         }
         for i in range(len(result.names))
     ]
+    friction = result.drive_friction
+    if friction is not None:
+        factor = result.coverage_factor(level)
+        columns = (friction.names, friction.values, friction.standard_deviation, friction.units)
+        for name, value, deviation, unit in zip(*columns, strict=True):
+            rows.append(
+                {
+                    'name': name,
+                    'value': float(value),
+                    'standard_deviation': float(deviation),
+                    'relative': float(100 * deviation / abs(value)) if value else math.inf,
+                    'low': float(value - factor * deviation),
+                    'high': float(value + factor * deviation),
+                    'unit': unit,
+                    'expression': name,
+                }
+            )
+    return rows
 
 
 def print_residuals(result: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
 from pkm_bringup.console import print_json, print_note, print_table, progress
 from pkm_bringup.verbs.study_estimators import add_study as add_estimators
+from pkm_bringup.verbs.study_feasible import add_study as add_feasible
 from pkm_bringup.verbs.study_filters import add_studies
 
 PLANTS = ('robot', 'noise')
@@ -71,6 +72,7 @@ def add_parser(subparsers: Any) -> None:
     add_json(study)
     study.set_defaults(run=run)
     add_estimators(studies)
+    add_feasible(studies)
     add_studies(studies)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import pkm_description
 from pkm_description import Payload
 from pkm_description.description import digest_of
+from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.calibrate import build_request, calibrate
 from pkm_identification.estimators.drive_gains import DriveGains
@@ -24,7 +25,8 @@ from pkm_identification.estimators.residual_tests import analyse_residuals, cond
 from pkm_identification.estimators.run import Run
 from pkm_identification.estimators.selection import matching_names
 from pkm_identification.estimators.solution import solve_problem
-from pkm_identification.feasibility import nearest_feasible
+from pkm_identification.estimators.solve import Estimate
+from pkm_identification.feasibility import Feasible, nearest_feasible
 from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
@@ -130,25 +132,24 @@ def identify(
     }  # fmt: skip
     calibrated = None
     if request.is_plain:
-        problem = fitted = build_problem(signals, model, **parameters)
+        problem = build_problem(signals, model, **parameters)
         report('estimating', 0.5)
         solution = solve_problem(problem, estimator, own)
+        problem = fitted = solution.problem or problem
     else:
         calibrated = calibrate(request, estimator, own, signals, model, **parameters)
         problem, fitted, solution = calibrated.problem, calibrated.fitted, calibrated.solution
         signals = [run.signals for run in problem.runs]
     found, values, covariance = solution.estimate, solution.values, solution.covariance
+    names = list(problem.base.names)
     report('analysing the residuals', 0.7)
-    in_time = _residuals(problem, values)
+    in_time = _residuals(problem, values, found.drive_friction)
     conditions = condition_numbers(fitted, found.noise or ())
     report('checking physical feasibility', 0.8)
     open_ended = [i for name in without for i in matching_names(name, problem.base.names, '')]
-    feasible = nearest_feasible(
-        values, _any_value(covariance, open_ended), problem.base, model
-    )
+    feasible = _feasible(problem, found, values, _any_value(covariance, open_ended))
     report('done', 1.0)
     description = model.description
-    names = list(problem.base.names)
     digest = description.digest
     result = IdentificationResult(
         names=names,
@@ -174,6 +175,7 @@ def identify(
         ),
         force_constants=None if calibrated is None else calibrated.constants,
         payloads=() if calibrated is None else calibrated.payloads,
+        drive_friction=solution.drive_friction,
         diagnostics=plain(
             {
                 **solution.fit,
@@ -181,7 +183,11 @@ def identify(
                 if np.isfinite(found.condition_number)
                 else conditions['condition_number_weighted'],
                 **conditions,
-                'undetermined': [fitted.names[i] for i in found.undetermined],
+                'undetermined': [
+                    name
+                    for name in (fitted.names[i] for i in found.undetermined)
+                    if not is_friction_law_parameter(name)
+                ],
                 'fixed': [names[i] for i in problem.selection.fixed],
                 'equations': fitted.equations,
                 'degrees_of_freedom': fitted.degrees_of_freedom,
@@ -234,6 +240,19 @@ def _any_value(covariance: Array, indices: Sequence[int]) -> Array:
     return changed
 
 
+def _feasible(problem: Problem, found: Estimate, values: Array, covariance: Array) -> Feasible:
+    """Return the physical standard parameters of the estimate itself, else the nearest ones."""
+    if found.standard_parameters is None:
+        return nearest_feasible(values, covariance, problem.base, problem.model)
+    return Feasible(
+        standard_parameters=np.asarray(found.standard_parameters),
+        distance=0.0,
+        p_value=1.0,
+        is_physical=True,
+        violations=(),
+    )
+
+
 def _one_or_list(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
@@ -274,14 +293,20 @@ def _measured_noise(signals: Sequence[Signals | LongSignals]) -> dict[str, Any]:
     }
 
 
-def _residuals(problem: Problem, values: Array) -> list[Array | None]:
+def _residuals(
+    problem: Problem, values: Array, friction: DriveFriction | None
+) -> list[Array | None]:
     """Measured minus predicted forces (n, n_a) of each run; None where one is too long."""
-    return [
-        None
-        if isinstance(run.signals, LongSignals)
-        else run.signals.forces - _predicted(run, run.signals, values)
-        for run in problem.runs
-    ]
+    found: list[Array | None] = []
+    for run in problem.runs:
+        if isinstance(run.signals, LongSignals):
+            found.append(None)
+            continue
+        residual = run.signals.forces - _predicted(run, run.signals, values)
+        if friction is not None:
+            residual = residual - friction.forces(run.signals.velocities)
+        found.append(residual)
+    return found
 
 
 def _together(parts: Sequence[Array | None]) -> Array | None:

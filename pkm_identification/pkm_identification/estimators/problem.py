@@ -43,6 +43,8 @@ class Problem:
         All base parameters (r,) of the description.
     prior_information
         Rows (k, r) and target (k,) of the prior, over all base parameters.
+    further_names
+        Parameters that follow the base parameters, of a problem that was linearised.
     """
 
     runs: tuple[Run, ...]
@@ -51,6 +53,7 @@ class Problem:
     selection: Selection
     all_nominal: Array
     prior_information: tuple[Array, Array] = field(repr=False)
+    further_names: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -70,7 +73,8 @@ class Problem:
     @property
     def names(self) -> list[str]:
         """Names of the free parameters."""
-        return [self.base.names[i] for i in self.free]
+        names = [*self.base.names, *self.further_names]
+        return [names[i] for i in self.free]
 
     @property
     def nominal(self) -> Array:

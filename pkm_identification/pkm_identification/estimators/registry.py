@@ -9,10 +9,12 @@ from typing import Any
 
 from pkm_description.errors import EstimationError
 from pkm_identification.estimators.ellipsoid import ellipsoid
+from pkm_identification.estimators.feasible import feasible
 from pkm_identification.estimators.instruments import iv
 from pkm_identification.estimators.kalman import ekf, ukf
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
 from pkm_identification.estimators.maximum_likelihood import maximum_likelihood
+from pkm_identification.estimators.nonlinear_friction import nonlinear_friction
 from pkm_identification.estimators.recursive import recursive
 from pkm_identification.estimators.robust import irls
 from pkm_identification.estimators.solve import Estimate
@@ -35,6 +37,8 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'recursive': recursive,
     'tls': tls,
     'ellipsoid': ellipsoid,
+    'feasible': feasible,
+    'nonlinear_friction': nonlinear_friction,
 }
 COMMON_OPTIONS = ('shared', 'reduced', 'estimate', 'fixed', 'prior', 'left_out')
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.estimators.friction_columns import friction_units
 from pkm_identification.estimators.honest import (
     full_covariance,
     honest_covariance,
@@ -18,6 +19,7 @@ from pkm_identification.estimators.honest import (
 from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.estimators.solve import Estimate
+from pkm_identification.identified_friction import IdentifiedFriction
 
 Array = NDArray[np.float64]
 
@@ -34,12 +36,18 @@ class Solution:
         All base parameters (r,), (r, r), the fixed ones included.
     fit
         Figures of the residuals against their noise.
+    problem
+        What the estimate is of, where it was linearised to something else.
+    drive_friction
+        Friction of the drives beyond the base parameters, None where it is linear.
     """
 
     estimate: Estimate
     values: Array
     covariance: Array
     fit: Mapping[str, Any]
+    problem: Problem | None = None
+    drive_friction: IdentifiedFriction | None = None
 
 
 def solve_problem(problem: Problem, estimator: str, options: Mapping[str, Any]) -> Solution:
@@ -64,8 +72,34 @@ def solve_problem(problem: Problem, estimator: str, options: Mapping[str, Any]) 
         ) from error
     if not np.isfinite(found.values).all():
         raise EstimationError(f"estimator '{estimator}' found no finite solution")
+    problem = found.linearised or problem
     found = with_noise(problem, found)
     covariance, fit = honest_covariance(problem, found)
     covariance = full_covariance(problem, found, covariance)
     covariance = (covariance + covariance.T) / 2  # exactly
-    return Solution(found, problem.expand(found.values), covariance, fit)
+    rank = problem.base.rank
+    return Solution(
+        found,
+        problem.expand(found.values)[:rank],
+        covariance[:rank, :rank],
+        fit,
+        found.linearised,
+        _drive_friction(problem, found, covariance),
+    )
+
+
+def _drive_friction(
+    problem: Problem, found: Estimate, covariance: Array
+) -> IdentifiedFriction | None:
+    """Friction of the drives, whose parameters follow the base parameters in `covariance`."""
+    if found.drive_friction is None:
+        return None
+    assert found.friction_index is not None
+    rank = problem.base.rank
+    index = rank + found.friction_index
+    return IdentifiedFriction(
+        found.drive_friction,
+        friction_units(found.drive_friction, problem.model),
+        covariance[np.ix_(index, index)],
+        covariance[:rank, index],
+    )

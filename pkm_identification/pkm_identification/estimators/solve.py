@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.run import Rows, Run
 
@@ -47,6 +48,16 @@ class Estimate:
         residuals nor widened.
     guaranteed_root
         Root R (f, f) of a guaranteed set |R (p - values)| <= 1, where the estimator gives one.
+    standard_parameters
+        Physical standard parameters (n_p,) that have these values, where the estimator
+        finds them itself.
+    drive_friction
+        Friction beyond the base parameters; its parameters then follow those of the problem
+        in `values` and `covariance`.
+    friction_index
+        Which of those (k,) each parameter of `drive_friction` is.
+    linearised
+        The problem with those parameters too, linear about the solution.
     diagnostics
         Of the estimator itself.
     """
@@ -61,6 +72,10 @@ class Estimate:
     sensitivity: Array | None = None
     covariance_rests_on: str = ''
     guaranteed_root: Array | None = None
+    standard_parameters: Array | None = None
+    drive_friction: DriveFriction | None = None
+    friction_index: NDArray[np.int64] | None = None
+    linearised: Problem | None = None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -1,0 +1,322 @@
+"""Physical bodies and nonlinear friction: what the limits cost and bring [M 4, Table 3].
+
+Limits: the same excitation with more and more noise; how often an estimate can belong to
+real bodies, with and without being told to, and the error on another motion.
+
+Friction: a robot with Stribeck friction, identified with linear friction and with
+nonlinear laws; the error on another motion.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from pkm_bringup.offline import measured_arrays, simulate
+from pkm_control.feedforward import nominal_feedforward
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.friction_laws import LINEAR, DriveFriction
+from pkm_dynamics.presets import preset, preset_names
+from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
+from pkm_identification import identify, load_result, validate
+from pkm_identification.datasets import Dataset
+from pkm_identification.datasets.dataset import Truth
+from pkm_identification.estimators.problem import build_problem
+from pkm_identification.estimators.registry import find_estimator
+from pkm_identification.excitation.library import load_excitation
+from pkm_identification.feasibility import smallest_eigenvalues
+from pkm_identification.result import IdentificationResult
+from pkm_identification.signals import process
+
+Array = NDArray[np.float64]
+Update = Callable[[str, float | None], None]
+Run = dict[str, dict[str, float]]
+
+SAMPLING_RATE = 1000.0  # [Hz]
+SETTLING = 2  # periods of a simulated robot left out after the ramp
+SLOWER = 1.7  # the held-out motion of robots without a circle: the excitation, more slowly
+UNLIMITED = 'gauss_markov'
+LIMITED = 'feasible'
+NONLINEAR = 'nonlinear_friction'
+
+
+def limits_study(
+    model: ClosedChainModel,
+    noise: Sequence[float],
+    runs: int,
+    periods: int,
+    plant: str = 'noise',
+    seed: int = 0,
+    workers: int = 1,
+    update: Update = lambda text, fraction: None,
+) -> list[dict[str, Any]]:
+    """Compare the estimate with and without limits at multiples of the robot's noise.
+
+    Returns
+    -------
+    list of dict
+        For each multiple: by estimator the share of physical estimates, the mean relative
+        absolute errors on the held-out motion against measured and noise-free forces; the
+        ratio of the latter with and without limits, median and largest over the runs; the
+        CPU time of one estimate [s].
+    """
+    found = []
+    for factor in noise:
+        effects = scaled_noise(PlantEffects.from_description(model.description), factor)
+        effects = effects.without_unmodelled()
+        choices: dict[str, dict[str, Any]] = {UNLIMITED: {}, LIMITED: {}}
+        each = _runs(model, plant, effects, periods, choices, seed, runs, workers, update)
+        content = _means(each)
+        ratio = np.array([run[LIMITED]['error'] / run[UNLIMITED]['error'] for run in each])
+        content['error_ratio'] = {'median': float(np.median(ratio)), 'largest': float(ratio.max())}
+        data = recorded(model, load_excitation(model.description.name), plant, effects, 2, seed)
+        found.append({'noise': factor, 'runs': runs, **content, 'cpu_time': _cpu_time(model, data)})
+    return found
+
+
+def friction_study(
+    model: ClosedChainModel,
+    laws: Sequence[str],
+    runs: int,
+    periods: int,
+    plant: str = 'robot',
+    seed: int = 0,
+    workers: int = 1,
+    update: Update = lambda text, fraction: None,
+) -> dict[str, Any]:
+    """Identify a plant with Stribeck friction by linear and by nonlinear friction.
+
+    Returns
+    -------
+    dict
+        By estimator (laws of `nonlinear_friction` by their names) the mean relative absolute
+        errors on the held-out motion, and how much lower they are than those of `feasible`.
+
+    Raises
+    ------
+    EstimationError
+        The description has no Stribeck friction.
+    """
+    effects = PlantEffects.from_description(model.description).switched(cogging=False)
+    if not effects.stribeck:
+        raise EstimationError(
+            f"robot '{model.description.name}' declares no simulation.stribeck friction"
+        )
+    choices: dict[str, dict[str, Any]] = {UNLIMITED: {}, LIMITED: {}}
+    choices |= {law: {'law': law} for law in laws}
+    each = _runs(model, plant, effects, periods, choices, seed, runs, workers, update)
+    content = _means(each)
+    for name in choices:
+        for key in ('error', 'error_all_frequencies', 'error_measured'):
+            lower = [1 - run[name][key] / run[LIMITED][key] for run in each]
+            content[name][f'{key}_lower'] = float(np.mean(lower))
+            content[name][f'{key}_lower_least'] = float(np.min(lower))
+    return {'runs': runs, **content}
+
+
+def scaled_noise(effects: PlantEffects, factor: float) -> PlantEffects:
+    """Effects with the standard deviations of the sensors' noise times a factor."""
+    return replace(
+        effects,
+        force_covariance=effects.force_covariance * factor**2,
+        position_covariance=effects.position_covariance * factor**2,
+    )
+
+
+def held_out_motion(model: ClosedChainModel) -> Trajectory:
+    """Another motion than the excitation: the circle [A V], else the excitation, slower."""
+    if 'circle' in preset_names(model):
+        return preset(model, 'circle')
+    fast = load_excitation(model.description.name)
+    if not isinstance(fast, FourierTrajectory):
+        raise EstimationError(f"robot '{model.description.name}' has no second motion")
+    period = np.round(SLOWER * fast.period * SAMPLING_RATE) / SAMPLING_RATE
+    return FourierTrajectory(
+        period, fast.offset, fast.sine, fast.cosine, fast.coordinates, fast.coordinate_names,
+        fast.robot,
+    )  # fmt: skip
+
+
+def stribeck_friction(model: ClosedChainModel, effects: PlantEffects) -> DriveFriction | None:
+    """Stribeck friction of a plant's drives, beyond its Coulomb friction."""
+    by_joint = {entry.joint: entry for entry in effects.stribeck}
+    laws, values = [], []
+    for joint in model.actuated_joints:
+        entry = by_joint.get(joint)
+        laws.append(LINEAR if entry is None else 'stribeck')
+        friction = model.description.joint(joint).friction
+        if entry is not None and friction is not None:
+            opposite = friction.coulomb
+            if friction.model == 'asymmetric':
+                opposite = friction.coulomb_negative
+            excess = max(entry.static - 0.5 * (friction.coulomb + opposite), 0.0)
+            values += [excess, entry.velocity, entry.exponent]
+    if not values:
+        return None
+    joints = tuple(model.actuated_joints)
+    return DriveFriction(
+        joints, tuple(laws), np.array(values), model.description.transition_velocity
+    )
+
+
+def recorded(
+    model: ClosedChainModel,
+    trajectory: Trajectory,
+    plant: str,
+    effects: PlantEffects,
+    periods: int,
+    seed: int,
+) -> Dataset:
+    """Record whole periods: `robot` simulated under control, `noise` the exact motion."""
+    if plant == 'robot':
+        return _simulated(model, trajectory, effects, periods, seed)
+    assert trajectory.period is not None
+    random = np.random.default_rng(seed)
+    samples = round(trajectory.period * SAMPLING_RATE)
+    motion = trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
+    states, forces = model.actuator_states(motion), model.inverse_dynamics(motion)
+    stribeck = stribeck_friction(model, effects)
+    if stribeck is not None:
+        forces = forces + stribeck.forces(states.velocities)
+    positions, velocities, forces = (
+        np.tile(array, (periods, 1)) for array in (states.positions, states.velocities, forces)
+    )
+    stamps, zero = np.arange(len(forces)) / SAMPLING_RATE, np.zeros(model.n_a)
+    return Dataset(
+        stamps,
+        tuple(model.actuated_joints),
+        positions + random.multivariate_normal(zero, effects.position_covariance, len(forces)),
+        forces + random.multivariate_normal(zero, effects.force_covariance, len(forces)),
+        period=trajectory.period,
+        truth=Truth(stamps, positions, velocities, forces),
+    )
+
+
+def _simulated(
+    model: ClosedChainModel, trajectory: Trajectory, effects: PlantEffects, periods: int, seed: int
+) -> Dataset:
+    assert trajectory.period is not None
+    recording = simulate(
+        model,
+        trajectory,
+        periods + SETTLING,
+        ramp_time=2.0,
+        effects=effects,
+        feedforward=nominal_feedforward(model),
+        seed=seed,
+    )
+    arrays = measured_arrays(recording, model, trajectory.period)
+    settled = slice(SETTLING * round(trajectory.period * SAMPLING_RATE), None)
+    forces = arrays.get('efforts')
+    if forces is None:
+        forces = arrays['currents'] * arrays['force_constants']
+    truth = Truth(*(
+        arrays[f'truth_{name}'][settled] for name in ('time', 'positions', 'velocities', 'forces')
+    ))  # fmt: skip
+    return Dataset(
+        arrays['time'][settled],
+        tuple(str(name) for name in arrays['joint_names']),
+        arrays['positions'][settled],
+        forces[settled],
+        effort_delay=arrays['effort_delay'],
+        period=trajectory.period,
+        truth=truth,
+    )
+
+
+def _runs(
+    model: ClosedChainModel,
+    plant: str,
+    effects: PlantEffects,
+    periods: int,
+    choices: Mapping[str, dict[str, Any]],
+    seed: int,
+    runs: int,
+    workers: int,
+    update: Update,
+) -> list[Run]:
+    """Errors of all estimators in all runs."""
+    jobs = Parallel(n_jobs=workers, return_as='generator')(
+        delayed(_run)(model, plant, effects, periods, choices, seed + run) for run in range(runs)
+    )
+    found: list[Run] = []
+    for each in jobs:
+        found.append(each)
+        update(f'run {len(found)} of {runs}', len(found) / runs)
+    return found
+
+
+def _run(
+    model: ClosedChainModel,
+    plant: str,
+    effects: PlantEffects,
+    periods: int,
+    choices: Mapping[str, dict[str, Any]],
+    seed: int,
+) -> Run:
+    excitation = load_excitation(model.description.name)
+    data = recorded(model, excitation, plant, effects, periods, 2 * seed)
+    other = recorded(model, held_out_motion(model), plant, effects, periods, 2 * seed + 1)
+    found = {}
+    for name, options in choices.items():
+        estimator = name if name in (UNLIMITED, LIMITED) else NONLINEAR
+        result = identify(data, model, estimator, **options)
+        errors = validate(other, result, model)
+        assert errors.against_truth is not None and errors.against_truth_in_band is not None
+        found[name] = {
+            'physical': float(is_physical_when_read(result, model)),
+            'error': errors.against_truth_in_band.overall,
+            'error_all_frequencies': errors.against_truth.overall,
+            'error_measured': errors.against_measured.overall,
+            'active': float(len(result.diagnostics.get('active_constraints', []))),
+        }
+    return found
+
+
+def is_physical_when_read(result: IdentificationResult, model: ClosedChainModel) -> bool:
+    """Whether the estimate is physical, also as read from its file, by its own numbers.
+
+    Eigenvalues of all pseudo-inertias, friction and rotors of the standard parameters that
+    it is made of; not the verdict in the file.
+    """
+    if not result.is_physical:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        read = load_result(result.save(Path(folder) / 'model.yaml'), model)
+    standard = read.standard_parameters
+    exact = np.allclose(read.matrix @ standard, read.values, rtol=1e-6, atol=1e-9)
+    others = model.parameter_mask('friction') | model.parameter_mask('rotor')
+    smallest = min(smallest_eigenvalues(model, standard).values())
+    return bool(exact and smallest > 0 and (standard[others] >= 0).all())
+
+
+def _means(runs: list[Run]) -> dict[str, Any]:
+    return {
+        name: {key: float(np.mean([run[name][key] for run in runs])) for key in runs[0][name]}
+        for name in runs[0]
+    }
+
+
+def _cpu_time(model: ClosedChainModel, data: Dataset) -> dict[str, float]:
+    """CPU time [s] of one estimate with limits, and its number of bodies, by sharing."""
+    found: dict[str, float] = {}
+    signals = process(data.for_model(model))
+    for name, shared in (('shared', True), ('each', False)):
+        problem = build_problem(signals, model, shared=shared)
+        assert problem.regressor.size
+        solve = find_estimator(LIMITED)
+        solve(problem)  # imports
+        start = time.process_time()
+        solve(problem)
+        found[name] = time.process_time() - start
+    return found
