@@ -12,6 +12,7 @@ from pkm_bringup.console import print_json, print_note, print_table, progress
 from pkm_bringup.verbs.study_estimators import add_study as add_estimators
 from pkm_bringup.verbs.study_feasible import add_study as add_feasible
 from pkm_bringup.verbs.study_filters import add_studies
+from pkm_bringup.verbs.study_payload import add_study as add_payload
 
 PLANTS = ('robot', 'noise')
 CONDITIONS = ('condition_number', 'condition_number_scaled')
@@ -74,6 +75,7 @@ def add_parser(subparsers: Any) -> None:
     add_estimators(studies)
     add_feasible(studies)
     add_studies(studies)
+    add_payload(studies)
 
 
 def run(arguments: Any) -> int:
