@@ -38,7 +38,12 @@ def print_json(content: Any) -> None:
 
     Numbers that JSON cannot hold (nan, infinities) become null.
     """
-    sys.stdout.write(json.dumps(_plain(content), indent=2, allow_nan=False) + '\n')
+    sys.stdout.write(json_text(content))
+
+
+def json_text(content: Any) -> str:
+    """Return plain values, arrays and mappings as JSON; see `print_json`."""
+    return json.dumps(_plain(content), indent=2, allow_nan=False) + '\n'
 
 
 def print_table(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from pkm_bringup.arguments import (
@@ -15,7 +14,7 @@ from pkm_bringup.arguments import (
     positive,
     whole,
 )
-from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.console import json_text, print_json, print_note, print_table, progress
 
 PLANTS = ('noise', 'robot')
 EFFECTS = ('all', 'modelled')
@@ -64,11 +63,8 @@ def add_study(studies: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Run all seeds, print the table."""
-    import json
-
     from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.studies.payload import HEADER, Setting, rows, run_study
-    from pkm_identification.result_file import plain
 
     path = check_output(arguments.output, ('.json',)) if arguments.output else None
     setting = Setting(
@@ -85,12 +81,7 @@ def run(arguments: Any) -> int:
             model.description, setting, arguments.runs, arguments.seed, arguments.workers, update
         )
     if path is not None:
-        text = json.dumps(plain(content), indent=2) + '\n'
-
-        def write(at: Path) -> None:
-            at.write_text(text)
-
-        write_output(path, write)
+        write_output(path, lambda at: at.write_text(json_text(content)))
     if arguments.json:
         print_json(content)
     else:
