@@ -89,8 +89,9 @@ class ForceConstants:
         regressor
             Of the base parameters (N, n_a, r).
         covariance
-            Of the base parameters (r, r). Constants and parameters that only scale together
-            are undetermined, but currents are not: see `common_deviation`.
+            Of the base parameters (r, r). Where it is infinite the deviation is, too; also
+            where constants and parameters are undetermined by a common factor alone, of
+            which currents do not depend.
         """
         known = np.isfinite(np.diag(covariance))
         block = regressor[..., known]

@@ -254,6 +254,33 @@ def test_deviation_of_currents_is_that_of_drawn_parameters(three, model):
     np.testing.assert_allclose(made.mean(axis=0), currents, atol=0.1 * deviation.max())
 
 
+def test_constants_far_from_the_described_ones(record, model):
+    data = [record(None, 1.0, seed=1), record(KNOWN, 1.0, seed=2)]
+    near = identify(data, model, payloads=[None, KNOWN], drive_gains=True)
+    guess = dict(zip(model.actuated_joints, [20.0, 1000.0, 400.0], strict=True))
+    lacking = ClosedChainModel(
+        replace(
+            model.description,
+            actuators=tuple(
+                replace(each, force_constant=np.nan) for each in model.description.actuators
+            ),
+        )
+    )
+    rough = [replace(each, force_constants=guess) for each in data]
+    far = identify(rough, lacking, payloads=[None, KNOWN], drive_gains=True)
+    assert dict(zip(far.joint_names, far.force_constants.nominal, strict=True)) == guess
+    deviation = near.force_constants.standard_deviation
+    np.testing.assert_allclose(
+        far.force_constants.values, near.force_constants.values, atol=0.5 * deviation.min()
+    )
+    np.testing.assert_allclose(far.force_constants.standard_deviation, deviation, rtol=0.1)
+    with pytest.raises(EstimationError, match='in dataset 1 and .* in dataset 2'):
+        mixed = [rough[0], replace(data[1], force_constants={**guess, 'leg1_strut': 21.0})]
+        identify(mixed, lacking, drive_gains=True)
+    with pytest.raises(EstimationError, match='give one of them'):
+        identify(data[0], model, drive_gains=DriveGains(deviation=0.2), prior=near)
+
+
 def test_jacobian_of_a_body():
     values = np.array([2.0, 0.1, -0.2, 0.3, 0.01, 0.001, 0.002, 0.02, -0.003, 0.03])
     numeric = approx_fprime(values, standard_parameters, 1e-7)

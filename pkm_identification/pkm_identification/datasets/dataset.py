@@ -200,12 +200,12 @@ class Dataset:
             return ordered
         if force_constants is not None:
             ordered = replace(ordered, efforts=None, force_constants=force_constants)
-            constants = ordered._constants(model, found=True)
+            constants = ordered.constants_for(model, found=True)
             return replace(ordered, efforts=values * constants)
         if ordered.efforts is not None:
             ordered._check_units_agree(model)
             return ordered
-        constants = ordered._constants(model)
+        constants = ordered.constants_for(model)
         return replace(ordered, efforts=values * constants)
 
     def stroke_warnings(self, model: ClosedChainModel) -> list[str]:
@@ -245,8 +245,17 @@ class Dataset:
         left_out = [*self.provenance.get('left_out', ()), *names]
         object.__setattr__(self, 'provenance', {**self.provenance, 'left_out': left_out})
 
-    def _constants(self, model: ClosedChainModel, found: bool = False) -> Array:
-        """Force constants (n_a,); those `found` from data may differ from the description's."""
+    def constants_for(self, model: ClosedChainModel, found: bool = False) -> Array:
+        """Return the force constants (n_a,) of the recording, else of the description.
+
+        Joints without a drive, whose current is zero, have 1. The joints must be in the
+        order of `model`. Constants `found` from data may differ from the description's.
+
+        Raises
+        ------
+        DatasetError
+            They contradict each other, or one is missing.
+        """
         source = self.provenance.get('source', 'dataset')
         constants = np.empty(len(self.joint_names))
         for i, (name, described) in enumerate(
@@ -260,6 +269,8 @@ class Dataset:
                         f'and {described:g} in the description; make them agree'
                     )
             value = recorded if np.isfinite(recorded) else described
+            if not np.isfinite(value) and name in getattr(model, 'free_joints', ()):
+                value = 1.0
             if not np.isfinite(value):
                 raise DatasetError(
                     f"{source}: currents of '{name}' cannot become forces: no force constant in "
@@ -272,7 +283,7 @@ class Dataset:
         """Refuse efforts and currents that differ by a factor, where a constant is known."""
         assert self.efforts is not None and self.currents is not None
         try:
-            constants = self._constants(model)
+            constants = self.constants_for(model)
         except DatasetError as error:
             if 'make them agree' in str(error):
                 raise

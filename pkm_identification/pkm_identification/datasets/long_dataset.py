@@ -248,7 +248,7 @@ class LongDataset:
         if not has_currents or (self.scan.head.efforts is not None and force_constants is None):
             return ordered
         assert together.currents is not None and together.efforts is not None
-        constants = np.asarray(together._constants(model, found=force_constants is not None))
+        constants = np.asarray(together.constants_for(model, found=force_constants is not None))
 
         def converted(part: Dataset) -> Dataset:
             assert part.currents is not None

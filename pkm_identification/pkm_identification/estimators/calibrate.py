@@ -105,6 +105,38 @@ class Request:
             data.append(each.for_model(model))
         return data
 
+    def nominal_constants(
+        self, data: Sequence[Dataset | LongDataset], model: ClosedChainModel
+    ) -> Array:
+        """Return the force constants (n_a,) that the currents were converted with.
+
+        nan where there is no drive; all nan where force constants are not estimated.
+
+        Parameters
+        ----------
+        data
+            From `forces_of`.
+
+        Raises
+        ------
+        EstimationError
+            The datasets were recorded with different ones.
+        """
+        if self.gains is None:
+            return np.full(len(model.actuated_joints), np.nan)
+        heads = [each.scan.head if isinstance(each, LongDataset) else each for each in data]
+        found = [each.constants_for(model) for each in heads]
+        for number, constants in enumerate(found):
+            other = np.flatnonzero(np.abs(constants / found[0] - 1) > 1e-6)
+            if other.size:
+                raise EstimationError(
+                    f"force constant of '{model.actuated_joints[other[0]]}' is "
+                    f'{found[0][other[0]]:g} in dataset 1 and {constants[other[0]]:g} in dataset '
+                    f'{number + 1}: the drives of one robot must have one'
+                )
+        free = [name in getattr(model, 'free_joints', ()) for name in model.actuated_joints]
+        return np.where(free, np.nan, found[0])
+
 
 def build_request(
     datasets: Sequence[Dataset | LongDataset],
@@ -171,6 +203,7 @@ def calibrate(
     options: Mapping[str, Any],
     signals: Sequence[Signals | LongSignals],
     model: ClosedChainModel,
+    nominal: Array,
     *,
     shared: bool = True,
     reduced: bool | str = True,
@@ -188,6 +221,8 @@ def calibrate(
         `ls`, `wls` or `gauss_markov`: the weights of the linear problem in each step.
     signals
         Of datasets that `request.forces_of` gave.
+    nominal
+        Their force constants, as `request.nominal_constants` gives them.
     shared, reduced, estimate, fixed, prior
         As for `build_problem`. The prior may be a result with force constants, which then
         count with their correlation.
@@ -228,7 +263,7 @@ def calibrate(
     else:
         state = calibration.state(linear.expand(found.values))
         is_free = False
-    return _read_out(calibration, state, linear, found, is_free, prior)
+    return _read_out(calibration, state, linear, found, is_free, nominal, prior)
 
 
 def build_calibration(
@@ -337,6 +372,11 @@ def _joint_prior(
             'the prior was found with other groups of force constants '
             f'({_listed(constants.groups)}) than asked for ({_listed(groups.joints)})'
         )
+    if np.isfinite(groups.deviations).any():
+        raise EstimationError(
+            'the prior has force constants, and drive_gains has deviations of the nominal ones: '
+            'give one of them'
+        )
     first = [constants.joint_names.index(members[0]) for members in groups.joints]
     values = constants.values[first]
     covariance = np.zeros((count + groups.size, count + groups.size))
@@ -365,6 +405,7 @@ def _read_out(
     linear: Problem,
     found: Estimate,
     is_free: bool,
+    nominal: Array,
     prior: Any,
 ) -> Calibrated:
     covariance, fit = honest_covariance(linear, found)
@@ -382,7 +423,7 @@ def _read_out(
             determined[place] = sandwich(
                 linear, found.weights, found.bread, found.noise, np.zeros(0, dtype=np.int64)
             ) * fit['covariance_scale']
-        constants = _constants(calibration, factors, full, determined, is_free)
+        constants = _constants(calibration, nominal, factors, full, determined, is_free)
     opened = bodies.open
     spread = np.zeros((10 * bodies.count, 10 * bodies.count))
     spread[np.ix_(opened, opened)] = full[size : size + len(opened), size : size + len(opened)]
@@ -426,7 +467,12 @@ def _read_out(
 
 
 def _constants(
-    calibration: Calibration, factors: Array, full: Array, determined: Array, is_free: bool
+    calibration: Calibration,
+    nominal: Array,
+    factors: Array,
+    full: Array,
+    determined: Array,
+    is_free: bool,
 ) -> ForceConstants:
     """Constants of all drives from the covariance (r + t + g) of all unknowns.
 
@@ -435,9 +481,7 @@ def _constants(
     """
     groups, model = calibration.groups, calibration.problem.model
     size = calibration.selection.size
-    members, nominal = groups.members, np.array(model.force_constants, dtype=float)
-    free = [list(model.actuated_joints).index(n) for n in getattr(model, 'free_joints', ())]
-    nominal[free] = np.nan
+    members = groups.members
     values = nominal * factors
     scaled = members * np.where(np.isfinite(values), values, 0.0)[:, None]
     last = slice(len(full) - groups.size, None)

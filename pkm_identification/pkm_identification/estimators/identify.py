@@ -137,7 +137,10 @@ def identify(
         solution = solve_problem(problem, estimator, own)
         problem = fitted = solution.problem or problem
     else:
-        calibrated = calibrate(request, estimator, own, signals, model, **parameters)
+        calibrated = calibrate(
+            request, estimator, own, signals, model, request.nominal_constants(data, model),
+            **parameters,
+        )  # fmt: skip
         problem, fitted, solution = calibrated.problem, calibrated.fitted, calibrated.solution
         signals = [run.signals for run in problem.runs]
     found, values, covariance = solution.estimate, solution.values, solution.covariance
