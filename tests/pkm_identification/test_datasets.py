@@ -338,3 +338,18 @@ def test_positions_beyond_the_stroke_are_named(slider_model):
     data = Dataset(time, NAMES, q, q)
     (warning,) = data.stroke_warnings(slider_model)
     assert "'right'" in warning and 't = 0.400000 s' in warning and 'up to 0.2' in warning
+
+
+def test_the_payload_of_a_bag_and_of_a_file(tmp_path, signals, bag_of):
+    time, q, i = signals
+    weight = {'mass': 2.0, 'centre': [0.0, 0.0, 0.1], 'name': 'weight'}
+    data = load(bag_of(tmp_path / 'bag', time, q, i, metadata={'payload': weight}))
+    assert data.payload is not None and data.payload.mass == 2.0 and data.payload.inertia is None
+    assert load(bag_of(tmp_path / 'empty', time, q, i)).payload is None
+    wrong = bag_of(tmp_path / 'wrong', time, q, i, metadata={'payload': {'mas': 2.0}})
+    with pytest.raises(DatasetError, match=r"wrong': payload has no 'mas' \(is 'mass' meant"):
+        load(wrong)
+    arrays = {'time': time, 'joint_names': NAMES, 'positions': q, 'currents': i}
+    np.savez(tmp_path / 'number.npz', **arrays, payload=2.0)
+    with pytest.raises(DatasetError, match='payload must be one text in YAML'):
+        load(tmp_path / 'number.npz')

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import pkm_description
+from pkm_description import Payload, payload_of
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory, PointToPoint, Trajectory
 from pkm_identification.datasets import BagWriter
@@ -144,6 +145,11 @@ def test_metadata_is_plain_yaml_and_says_it_all(model):
         zip(model.actuated_joints, model.force_constants, strict=True)
     )
     assert set(again['versions']) >= {'pkm_dynamics', 'pkm_msgs'}
+    assert again['payload'] is None
+    weight = Payload(mass=2.0, centre=(0.0, 0.0, 0.1), inertia=0, mass_deviation=0.001)
+    metadata = recording_metadata(model, trajectory, 10, 1.5, payload=weight)
+    again = yaml.safe_load(dump_metadata(metadata))
+    assert payload_of(again['payload']).to_mapping() == weight.to_mapping()
 
 
 def test_the_commit_is_that_of_the_checkout(tmp_path, monkeypatch):

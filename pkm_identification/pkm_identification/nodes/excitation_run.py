@@ -149,8 +149,9 @@ class ExcitationRun:
 
         def begin() -> None:
             self._metadata = recording_metadata(
-                server.model, trajectory, request.periods, request.ramp_time
-            )
+                server.model, trajectory, request.periods, request.ramp_time,
+                payload=server.payload,
+            )  # fmt: skip
             texts = {
                 'robot_description': description.urdf,
                 'robot_description_yaml': description.yaml_text,

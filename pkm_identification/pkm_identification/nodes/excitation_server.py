@@ -49,6 +49,9 @@ PARAMETERS = (
     NodeParameter(
         'stop_timeout', 20.0, 'longest wait for the robot to rest after a cancel', 's', 0.1, 600.0
     ),
+    NodeParameter(
+        'payload', 'none', 'body fixed to the platform, none or YAML text; written into every bag'
+    ),
 )
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 DIAGNOSTICS_PERIOD = 1.0
@@ -68,6 +71,7 @@ class ExcitationServer(Node):
         values = declare_parameters(self, PARAMETERS)
         self.model = ClosedChainModel(pkm_description.load(values['robot']))
         require_drives(self.model, 'an excitation')
+        self.payload = pkm_description.payload_of(values['payload'])
         self.rate: float = values['rate']
         self.approach_speed: float = values['approach_speed']
         self.topic_timeout: float = values['topic_timeout']

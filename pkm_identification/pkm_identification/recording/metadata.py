@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from pkm_description import Payload
+
 PREFIX = 'pkm'  # of the names of the project's packages
 FORMAT, VERSION = 'pkm_recording', 1
 RUNNING, COMPLETE, ABORTED = 'running', 'complete', 'aborted'
@@ -24,6 +26,7 @@ def recording_metadata(
     periods: int,
     ramp_time: float,
     sensors: Mapping[str, Any] | None = None,
+    payload: Payload | None = None,
 ) -> dict[str, Any]:
     """Return the metadata of a recording that is about to start.
 
@@ -35,6 +38,8 @@ def recording_metadata(
         What is run, `periods` times, with ramps of `ramp_time` [s].
     sensors : mapping, optional
         Facts about the measurement that messages do not carry.
+    payload : Payload, optional
+        Body that is fixed to the platform.
     """
     description = model.description
     constants = dict(zip(model.actuated_joints, model.force_constants, strict=True))
@@ -51,6 +56,7 @@ def recording_metadata(
         'periods': int(periods),
         'ramp_time': float(ramp_time),
         'sensors': dict(sensors or {}),
+        'payload': None if payload is None else payload.to_mapping(),
         'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         'versions': package_versions(),
         'git': git_revision(Path(__file__).parent),
