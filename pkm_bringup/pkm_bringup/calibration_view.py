@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pkm_bringup.arguments import load_payload, not_negative
 from pkm_bringup.console import print_table
 
@@ -90,15 +92,18 @@ def print_calibration(result: Any) -> None:
         header = ('force constant [N/A, N m/A]', 'given', 'estimate', 'standard deviation', '%')
         sys.stdout.write('\n')
         print_table(header, rows)
-        sys.stdout.write(
-            f'common factor known to {100 * constants.common_deviation:.3g} %, each over the mean '
-            f'to {100 * max(constants.ratio_deviation):.3g} % (standard deviations)\n'
-            'for the description, <ros2_control>:\n'
-        )
-        for joint, value in constants.by_joint.items():
+        ratios = f'{100 * max(constants.ratio_deviation):.3g} % (standard deviations)\n'
+        if np.isfinite(constants.common_deviation):
             sys.stdout.write(
-                f'  <joint name="{joint}">: <param name="force_constant">{value:.6g}</param>\n'
+                f'common factor known to {100 * constants.common_deviation:.3g} %, each over the '
+                f'mean to {ratios}for the description, <ros2_control>:\n'
             )
+            for joint, value in constants.by_joint.items():
+                sys.stdout.write(
+                    f'  <joint name="{joint}">: <param name="force_constant">{value:.6g}</param>\n'
+                )
+        else:
+            sys.stdout.write(f'common factor not determined, each over the mean to {ratios}')
     for payload in result.payloads:
         where = ', '.join(str(number + 1) for number in payload.datasets)
         body = list(zip(COMPONENTS, payload.values, payload.standard_deviation, strict=True))
