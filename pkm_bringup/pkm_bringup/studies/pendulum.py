@@ -44,6 +44,7 @@ ALPHA, KAPPA = 1e-4, -2.0  # [O 3.3]
 FORCE_FLOOR = 1.0  # [N, N m] of the zero forces, in data without noise
 SCALE_ERROR = 1e-3  # of the weight
 STEP = 1e-6
+ROUNDS = 2  # of a filter on noisy states
 
 
 def true_parameters(model: ClosedChainModel) -> Array:
@@ -110,34 +111,45 @@ def least_squares_of(states: Array, total: float) -> Array:
 def run_filter(
     run: Callable[..., FilterResult], states: Array, total: float, noise: float
 ) -> FilterResult:
-    """Run the extended or the unscented filter once through the samples.
+    """Run the extended or the unscented filter through the samples.
 
     The variance of each zero force is what the noise of the states, `noise` times their
-    values, makes of it at the start. The total mass [kg] is the fourth measurement, with an
-    error that makes all of them together as exact as one weighing.
+    values, makes of it: first with the parameters of the start, then, from the start again,
+    with those that were found. The total mass [kg] is the fourth measurement, with an error
+    that makes all of them together as exact as one weighing.
     """
-    count = len(states)
-    covariance = np.zeros((count, 4, 4))
-    covariance[:, :3, :3] = FORCE_FLOOR**2 * np.eye(3)
-    start = np.full((1, 5), START)
-    for i in range(9):
-        step = np.zeros((9, 1))
-        step[i] = STEP
-        change = equations(start, states.T + step) - equations(start, states.T - step)
-        part = change / (2 * STEP) * (noise * np.abs(states[:, i]) / np.sqrt(3.0))[:, None]
-        covariance[:, :3, :3] += part[:, :, None] * part[:, None, :]
-    covariance[:, 3, 3] = count * (SCALE_ERROR * total) ** 2
+    count, start = len(states), np.full(5, START)
     measured = np.zeros((count, 4))
     measured[:, 3] = total
+    covariance = np.zeros((count, 4, 4))
+    covariance[:, 3, 3] = count * (SCALE_ERROR * total) ** 2
 
     def predicted(points: Array, k: int) -> Array:
         return np.column_stack([equations(points, states[k]), points[:, 2:].sum(axis=1)])
 
     options = {'alpha': ALPHA, 'kappa': KAPPA} if run is unscented_filter else {}
-    return run(
-        predicted, measured, start[0], np.full(5, START_DEVIATION), covariance,
-        options=FilterOptions(history=100), **options,
-    )  # fmt: skip
+    at = start
+    for _ in range(ROUNDS if noise else 1):
+        covariance[:, :3, :3] = _force_noise(states, noise, at)
+        result = run(
+            predicted, measured, start, np.full(5, START_DEVIATION), covariance,
+            options=FilterOptions(history=100), **options,
+        )  # fmt: skip
+        at = result.values
+    return result
+
+
+def _force_noise(states: Array, noise: float, parameters: Array) -> Array:
+    """Covariance (N, 3, 3) of the zero forces that uniform noise of the states makes."""
+    covariance = np.zeros((len(states), 3, 3)) + FORCE_FLOOR**2 * np.eye(3)
+    for i in range(9):
+        step = np.zeros((9, 1))
+        step[i] = STEP
+        change = equations(parameters[None], states.T + step)
+        change -= equations(parameters[None], states.T - step)
+        part = change / (2 * STEP) * (noise * np.abs(states[:, i]) / np.sqrt(3.0))[:, None]
+        covariance += part[:, :, None] * part[:, None, :]
+    return covariance
 
 
 def compare(
