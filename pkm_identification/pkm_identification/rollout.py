@@ -18,6 +18,7 @@ from pkm_description.errors import EstimationError, KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.forward_dynamics import solve_mass
 from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets.dataset import Truth
 from pkm_identification.signals import LongSignals, Signals
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.validation_reference import inside_of, interpolated
@@ -130,8 +131,8 @@ def recorded_motion(
         raise EstimationError(
             'a rollout needs a recording that fits into memory: give a part of it'
         )
-    truth = data.truth
-    if truth is not None and truth.time[-1] - truth.time[0] > longest:
+    truth = data.truth  # of a long recording the averaged period is taken
+    if isinstance(truth, Truth) and truth.time[-1] - truth.time[0] > longest:
         series = (truth.positions, truth.velocities, truth.forces)
         positions, velocities, forces = (_between(truth.time, values) for values in series)
         first, last, source = float(truth.time[0]), float(truth.time[-1]) - longest, 'noise-free'

@@ -32,11 +32,13 @@ from pkm_identification.validation_figures import (
     parameter_error,
     relative_absolute_error,
 )
+from pkm_identification.validation_long import validate_long
 from pkm_identification.validation_reference import (
     inside_of,
     noise_free_forces,
     noise_of_identification,
     own_noise,
+    predicted_forces,
 )
 from pkm_identification.validation_result import Validation
 
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
 __all__ = ['Comparison', 'Validation', 'compare', 'relative_absolute_error', 'validate']
 
 Array = NDArray[np.float64]
-
-SHOWN = 50000  # samples in the series of a long recording
 
 
 def validate(
@@ -109,8 +109,8 @@ def validate(
     if isinstance(signals, LongSignals):
         if horizons is not None:
             recorded_motion(data, signals, float(horizons[-1]))  # says that it is too long
-        return replace(_validate_long(signals, result, model), parameter_error=errors)
-    predicted, deviation = _predict(signals, result, model)
+        return replace(validate_long(data, signals, result, model), parameter_error=errors)
+    predicted, deviation = predicted_forces(signals, result, model)
     inside = inside_of(signals)
     reference = signals.forces
     noise = own_noise(signals)
@@ -207,82 +207,14 @@ def _rolled_out(
     return replace(found, floor=floor)
 
 
-def _validate_long(
-    signals: LongSignals, result: IdentificationResult, model: ClosedChainModel
-) -> Validation:
-    """Compare block by block; the series keep every k-th sample, at most `SHOWN`."""
-    result.with_model(model)
-    axes, count = len(model.actuated_joints), len(signals) - 2 * signals.band.trim
-    mean = np.zeros(axes)
-    for stretch, inside in signals.stretches():
-        mean += stretch.forces[_every(inside)].sum(axis=0) / count
-    error, spread, covariance = np.zeros(axes), np.zeros(axes), np.zeros((axes, axes))
-    stride, passed = -(-count // SHOWN), 0
-    shown: list[tuple[Array, ...]] = []
-    for stretch, inside in signals.stretches():
-        predicted, deviation = _predict(stretch, result, model)
-        rows = _every(inside)
-        reference, forces = stretch.forces[rows], predicted[rows]
-        residual = reference - forces
-        error += np.abs(residual).sum(axis=0)
-        spread += np.abs(reference - mean).sum(axis=0)
-        covariance += residual.T @ residual / count
-        few = slice(-passed % stride, None, stride)
-        series = (stretch.time[rows], reference, forces, deviation[rows])
-        shown.append(tuple(each[few].copy() for each in series))
-        passed += len(residual)
-    time, measured, forces, deviation = (
-        np.concatenate([part[k] for part in shown]) for k in range(4)
-    )
-    with np.errstate(divide='ignore', invalid='ignore'):
-        comparison = Comparison(
-            error / spread,
-            float(error.sum() / spread.sum()),
-            np.sqrt(np.diag(covariance)),
-            covariance,
-        )
-    return Validation(
-        joint_names=list(model.actuated_joints),
-        time=time,
-        measured=measured,
-        predicted=forces,
-        standard_deviation=deviation,
-        against_measured=comparison,
-        against_truth=None,
-        against_truth_in_band=None,
-        noise_covariance=None,
-        is_unbiased=None,
-        diagnostics={**signals.diagnostics, 'shown': f'every {stride}. of {count} samples'},
-    )
-
-
-def _every(rows: slice) -> slice:
-    """Samples of a stretch that are its own, not only those that are rows."""
-    return slice(rows.start, rows.stop)
-
-
-def _predict(
-    signals: Signals, result: IdentificationResult, model: ClosedChainModel
-) -> tuple[Array, Array]:
-    """Forces and standard deviations at the samples, in blocks."""
-    result.with_model(model)
-    blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
-    parts = [result.predict(signals.motion(model, rows), True) for rows in blocks]
-    forces = np.concatenate([part[0] for part in parts])
-    deviation = np.concatenate([part[1] for part in parts])
-    if isinstance(signals.band, FilterBand):
-        forces = signals.band.smooth(forces)  # as the measured forces
-    return forces, deviation
-
-
 def _against_truth(
     truth: Array | None, signals: Signals, predicted: Array
 ) -> tuple[Comparison | None, Comparison | None]:
     """Compare with noise-free forces (n, n_a), in all frequencies and in the band."""
     if truth is None:
         return None, None
-    inside = inside_of(signals)
-    smooth = compare(signals.band.smooth(predicted)[inside], signals.band.smooth(truth)[inside])
-    if isinstance(signals.band, FilterBand):  # the predicted forces have no other frequencies
+    inside, exact = inside_of(signals), signals.band.smooth(truth)
+    if isinstance(signals.band, FilterBand):  # the predicted forces are filtered already
+        smooth = compare(predicted[inside], exact[inside])
         return smooth, smooth
-    return compare(predicted, truth), smooth
+    return compare(predicted, truth), compare(signals.band.smooth(predicted), exact)

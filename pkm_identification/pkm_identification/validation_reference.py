@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import sosfreqz
 
 from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets.long_truth import LongTruth
 from pkm_identification.result import IdentificationResult
 from pkm_identification.signals import LongSignals, Signals
-from pkm_identification.signals.bands import FilterBand
+from pkm_identification.signals.bands import BLOCK, FilterBand
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
 
 Array = NDArray[np.float64]
 
@@ -28,14 +32,40 @@ def inside_of(signals: Signals) -> slice:
 def noise_free_forces(data: Dataset | LongDataset, signals: Signals) -> Array | None:
     """Noise-free forces (n, n_a) at the samples of the signals, averaged as those."""
     truth = data.truth
-    if truth is None or len(truth.time) < 2:
+    if truth is None or len(truth) < 2:
         return None
+    if isinstance(truth, LongTruth):
+        return _averaged_truth(truth, signals)
     if isinstance(signals.band, FilterBand):
         return interpolated(signals.time, truth.time, truth.forces)
     period, count = signals.diagnostics['period'], len(signals)
     grid = signals.time[0] + period / count * np.arange(signals.averaged * count)
     forces = interpolated(grid, truth.time, truth.forces)
     return np.asarray(forces.reshape(signals.averaged, count, -1).mean(axis=0))
+
+
+def _averaged_truth(truth: LongTruth, signals: Signals) -> Array:
+    """Mean over the periods, of which some are read at once."""
+    period, count = signals.diagnostics['period'], len(signals)
+    within, reader = signals.time[0] + period / count * np.arange(count), truth.reader()
+    total = np.zeros_like(signals.forces)
+    for k in range(signals.averaged):
+        total += reader.at(within + k * period)
+    return np.asarray(total / signals.averaged)
+
+
+def predicted_forces(
+    signals: Signals, result: IdentificationResult, model: ClosedChainModel
+) -> tuple[Array, Array]:
+    """Forces (n, n_a) and their standard deviations at the samples, in blocks."""
+    result.with_model(model)
+    blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
+    parts = [result.predict(signals.motion(model, rows), True) for rows in blocks]
+    forces = np.concatenate([part[0] for part in parts])
+    deviation = np.concatenate([part[1] for part in parts])
+    if isinstance(signals.band, FilterBand):
+        forces = signals.band.smooth(forces)  # as the measured forces
+    return forces, deviation
 
 
 def interpolated(time: Array, known: Array, values: Array) -> Array:

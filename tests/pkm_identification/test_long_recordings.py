@@ -10,7 +10,14 @@ import pytest
 
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import identify, load, validate
-from pkm_identification.datasets import Dataset, LongDataset, long_dataset, sources, table_files
+from pkm_identification.datasets import (
+    Dataset,
+    LongDataset,
+    long_dataset,
+    long_truth,
+    sources,
+    table_files,
+)
 from pkm_identification.datasets.sources import SpooledSource
 from pkm_identification.estimators import build_problem
 from pkm_identification.signals import LongSignals, SignalOptions, process
@@ -177,7 +184,7 @@ def test_memory_does_not_grow(tmp_path, record, wandering, slider_model, monkeyp
     monkeypatch.setattr(long_dataset, 'HEAD', 2**12)
     monkeypatch.setattr(long_dataset, 'PROBE', 2**11)
     monkeypatch.setattr(sys.modules['pkm_identification.estimators.run'], 'SAMPLE_ROWS', 1000)
-    monkeypatch.setattr(sys.modules['pkm_identification.validation'], 'SHOWN', 1000)
+    monkeypatch.setattr(sys.modules['pkm_identification.validation_long'], 'SHOWN', 1000)
     peaks, sizes = [], []
     for seconds in (60, 180):
         periodic = 'period' in options
@@ -284,3 +291,39 @@ def test_validation_of_long_recordings(
         )
     assert len(long.time) == len(long.measured) == len(long.predicted)
     assert len(long.standard_deviation) == len(long.time) <= len(memory.time)
+
+
+@pytest.mark.parametrize(
+    'options', [{'method': 'filter', 'cutoff': 18.0}, {'period': 1.0}]
+)
+def test_noise_free_forces_of_long_recordings(
+    tmp_path, record, wandering, slider_model, short_is_long, monkeypatch, options
+):
+    """Against the same in memory: forces on a grid of their own, joints in another order."""
+    monkeypatch.setattr(long_truth, 'BLOCK', 5000)
+    data = record(periods=70) if 'period' in options else wandering()
+    result = identify(data, slider_model, **options)
+    swapped = data.with_joints(['right', 'left'])
+    stamps = data.time[::3] + 1e-4
+    forces = np.column_stack([np.interp(stamps, data.time, f) for f in swapped.efforts.T])
+    truth = {
+        'truth_time': stamps, 'truth_positions': 0 * forces, 'truth_velocities': 0 * forces,
+        'truth_forces': forces,
+    }  # fmt: skip
+    path = save(tmp_path / 'data.npz', swapped, **truth)
+    long = load(path)
+    assert isinstance(long, LongDataset) and 'truth_forces' not in long.provenance['left_out']
+    monkeypatch.setattr(table_files, 'LONG', 10**9)
+    memory = load(path)
+    found, expected = (validate(each, result, slider_model, **options) for each in (long, memory))
+    for kind in ('against_truth', 'against_truth_in_band'):
+        for figure in ('relative_absolute_error', 'residual_rms', 'residual_covariance', 'overall'):
+            np.testing.assert_allclose(
+                getattr(getattr(found, kind), figure), getattr(getattr(expected, kind), figure),
+                rtol=1e-6, atol=1e-12,
+            )  # fmt: skip
+    np.testing.assert_array_equal(long.truth.forces, memory.truth.forces)
+    np.savez(tmp_path / 'bad.npz', **{**np.load(path), 'truth_forces': forces[1:]})
+    monkeypatch.setattr(table_files, 'LONG', 1000)
+    with pytest.raises(DatasetError, match='truth_forces must be finite'):
+        load(tmp_path / 'bad.npz')

@@ -39,6 +39,10 @@ class Truth:
     velocities: Array
     forces: Array
 
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.time)
+
     def with_columns(self, columns: Sequence[int] | NDArray[np.int64]) -> Truth:
         """Return the signals of some joints."""
         signals = (self.positions, self.velocities, self.forces)

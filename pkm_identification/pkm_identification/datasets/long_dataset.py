@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.dataset import STROKE_TOLERANCE, Dataset
+from pkm_identification.datasets.long_truth import LongTruth
 from pkm_identification.datasets.sources import ArraySource, Block, Source
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class LongDataset:
         Of the source, in the order of `joint_names`.
     constants
         Forces a current (n,), where efforts are made of currents; None: as recorded.
+    truth
+        Noise-free signals where a simulated robot wrote them into the file.
     """
 
     source: Source
@@ -83,8 +86,7 @@ class LongDataset:
     columns: NDArray[np.int64]
     constants: Array | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    truth = None  # of a simulated robot: not read in blocks
+    truth: LongTruth | None = None
 
     @classmethod
     def of(cls, source: Source, names: Sequence[str], **fields: Any) -> LongDataset:
@@ -226,7 +228,10 @@ class LongDataset:
             probes=tuple(probe.with_joints(names) for probe in self.scan.probes),
         )
         constants = None if self.constants is None else self.constants[chosen]
-        return replace(self, scan=scan, columns=self.columns[chosen], constants=constants)
+        truth = None if self.truth is None else self.truth.with_columns(chosen)
+        return replace(
+            self, scan=scan, columns=self.columns[chosen], constants=constants, truth=truth
+        )
 
     def for_model(
         self, model: ClosedChainModel, force_constants: Mapping[str, float] | None = None

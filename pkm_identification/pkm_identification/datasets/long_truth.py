@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -95,23 +95,9 @@ class LongTruth:
                         raise DatasetError(f"'{self.path}': {name} must be finite")
                 yield parts[0], *(part[:, self.columns] for part in parts[1:])
 
-    def forces_at(self, stretches: Iterable[Array]) -> Iterator[Array]:
-        """Yield the forces (k, n) at stretches of times (k,), linearly between samples.
-
-        Each stretch ascends, and begins no earlier than the one before; they may overlap.
-        """
-        blocks = self.blocks('truth_forces')
-        time, forces = np.zeros(0), np.zeros((0, len(self.columns)))
-        for wanted in stretches:
-            keep = max(int(np.searchsorted(time, wanted[0], side='right')) - 1, 0)
-            time, forces = time[keep:], forces[keep:]
-            while not len(time) or time[-1] < wanted[-1]:
-                block = next(blocks, None)
-                if block is None:
-                    break
-                time = np.concatenate([time, block[0]])
-                forces = np.concatenate([forces, block[1]])
-            yield np.column_stack([np.interp(wanted, time, column) for column in forces.T])
+    def reader(self) -> ForceReader:
+        """Return a reader of the forces that begins anew."""
+        return ForceReader(self)
 
     @cached_property
     def in_memory(self) -> Truth:
@@ -138,3 +124,28 @@ class LongTruth:
     def forces(self) -> Array:
         """Forces (M, n) [N, N m]."""
         return self.in_memory.forces
+
+
+class ForceReader:
+    """Noise-free forces at times that go forward, in memory that does not grow."""
+
+    def __init__(self, truth: LongTruth) -> None:
+        self._blocks = truth.blocks('truth_forces')
+        self._time, self._forces = np.zeros(0), np.zeros((0, len(truth.columns)))
+
+    def at(self, time: Array) -> Array:
+        """Forces (k, n) [N, N m] at ascending times (k,), linearly between samples.
+
+        No time may be before the first of the call before.
+        """
+        keep = max(int(np.searchsorted(self._time, time[0], side='right')) - 1, 0)
+        times, forces = [self._time[keep:]], [self._forces[keep:]]
+        while not len(times[-1]) or times[-1][-1] < time[-1]:
+            block = next(self._blocks, None)
+            if block is None:
+                break
+            times.append(block[0])
+            forces.append(block[1])
+        self._time, self._forces = np.concatenate(times), np.concatenate(forces)
+        columns = [np.interp(time, self._time, column) for column in self._forces.T]
+        return np.column_stack(columns)

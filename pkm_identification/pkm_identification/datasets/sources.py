@@ -118,7 +118,7 @@ class NpzSource:
         with ExitStack() as stack:
             archive = stack.enter_context(zipfile.ZipFile(self.path))
             members = {
-                name: stack.enter_context(_Member(archive, f'{name}.npy')) for name in self._names
+                name: stack.enter_context(Member(archive, f'{name}.npy')) for name in self._names
             }
             for begin in range(0, self._count, BLOCK):
                 size = min(BLOCK, self._count - begin)
@@ -150,7 +150,7 @@ def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return read(stream)
 
 
-class _Member:
+class Member:
     """One array of an NPZ file, read by rows; columns of a Fortran array each for itself."""
 
     def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
@@ -167,7 +167,7 @@ class _Member:
                 stream.seek(column * self._shape[0] * self._dtype.itemsize, 1)
                 self._streams.append(stream)
 
-    def __enter__(self) -> _Member:
+    def __enter__(self) -> Member:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -7,6 +7,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.dataset import Dataset, Truth, recorded_payload
 from pkm_identification.datasets.long_dataset import LONG, LongDataset
+from pkm_identification.datasets.long_truth import LongTruth
 from pkm_identification.datasets.sources import NpzSource, SpooledSource, npz_shapes
 
 BYTES_A_NUMBER = 10  # of text
@@ -176,8 +178,9 @@ def load_npz(path: Path) -> Dataset | LongDataset:
         fields['force_constants'] = dict(zip(names, constants.tolist(), strict=True))
     provenance = {'source': str(path), 'format': 'npz', 'left_out': unknown}
     if source is not None:
-        provenance['left_out'] = sorted({*unknown, *(set(there) & set(NPZ_TRUTH))})
-        return LongDataset.of(source, names, provenance=provenance, **fields)
+        long = LongDataset.of(source, names, provenance=provenance, **fields)
+        truth = LongTruth.of(path, len(names))
+        return replace(long, truth=None if truth is None else truth.with_columns(long.columns))
     return Dataset(
         time=content['time'],
         joint_names=names,
