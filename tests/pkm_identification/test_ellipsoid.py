@@ -106,6 +106,8 @@ def test_a_filter_lets_bounds_grow(bounded, slider_model):
     result = in_bounds(data, slider_model, method='filter', cutoff=25.0)
     assert result.diagnostics['bound_gain'] == [gain]
     assert result.diagnostics['bounds'][0]['left'] == pytest.approx(10 * gain)
+    rows = in_bounds(data, slider_model, method='filter', cutoff=25.0, bound_at='rows')
+    assert rows.diagnostics['bounds'][0]['left'] == 10.0
     assert result.guaranteed.contains(slider_model.nominal_parameters)
 
 
@@ -206,6 +208,7 @@ def test_what_does_not_fit_is_said(bounded, slider_model, motion):
     data = bounded(periods=2)
     for options, message in (
         ({'bound_of': 'guess'}, "unknown bound_of 'guess'; valid are noise, force"),
+        ({'bound_at': 'ends'}, "unknown bound_at 'ends'; valid are samples, rows"),
         ({'bound': -1.0}, 'bound must be a positive number'),
         ({'bound': [1.0, 2.0, 3.0]}, 'one for each of left, right'),
         ({'bound': {'left': 1.0}}, "no bound for 'right'"),

@@ -26,6 +26,7 @@ def ellipsoid(
     problem: Problem,
     bound: BoundOption = 4.0,
     bound_of: str = 'noise',
+    bound_at: str = 'samples',
     periods: str = 'mean',
     passes: int = 50,
     tolerance: float = 2e-3,
@@ -53,8 +54,11 @@ def ellipsoid(
         Largest error of a force, one for all axes, one an axis, or by joint. `force`:
         N, N m; `limit`: per cent of the largest force of the actuator; `range`: per cent
         of half the range of the measured forces; `noise`: standard deviations of the
-        residuals of a Gauss-Markov fit. The first three are bounds of a sample; where
-        rows are filtered they grow by the filter's gain, `diagnostics['bound_gain']`.
+        residuals of a Gauss-Markov fit.
+    bound_at
+        The first three are bounds of measured `samples`: where those were filtered or
+        interpolated, the rows' bounds are larger by `diagnostics['bound_gain']`, which is
+        the worst case. Or of `rows`, as in [P], which bounds the filtered forces.
     periods
         Periodic data: bounds of the `mean` of the periods, which are those of a sample or
         smaller, or of `each` sample, which leave a smaller set.
@@ -76,7 +80,7 @@ def ellipsoid(
     _check(problem, periods, passes, tolerance, initial_radius)
     if force_bound is not None:
         bound, bound_of = force_bound, 'force'
-    bounds, gains = force_bounds(problem, bound, bound_of, periods)
+    bounds, gains = force_bounds(problem, bound, bound_of, bound_at, periods)
     strips = strips_of(problem, bounds, periods)
     radius = initial_radius * np.sqrt(problem.size) * _sizes(problem)
     run = Bounding(problem.nominal, radius, strips, cut)

@@ -22,12 +22,13 @@ Array = NDArray[np.float64]
 BoundOption = float | Sequence[float] | Mapping[str, float]
 
 KINDS = ('noise', 'force', 'limit', 'range')
+PLACES = ('samples', 'rows')
 SPLINE = 5  # degree of the splines that put stamps onto a grid
 NODES = 41
 
 
 def force_bounds(
-    problem: Problem, bound: BoundOption, bound_of: str, periods: str
+    problem: Problem, bound: BoundOption, bound_of: str, bound_at: str, periods: str
 ) -> tuple[list[Array], list[float]]:
     """Bounds (n_a,) [N, N m] of the errors of the rows in time, one array a run, and gains.
 
@@ -41,6 +42,8 @@ def force_bounds(
         `force`: N, N m. `limit`: per cent of the largest force of the actuator. `range`:
         per cent of half the range of the measured forces. `noise`: standard deviations
         of the residuals of a Gauss-Markov fit.
+    bound_at : 'samples' or 'rows'
+        Where `force`, `limit` and `range` hold; those of samples grow by `bound_gain`.
     periods : 'mean' or 'each'
         What the bounds of periodic data are of.
 
@@ -52,6 +55,8 @@ def force_bounds(
     if bound_of not in KINDS:
         raise EstimationError(f"unknown bound_of '{bound_of}'; valid are {', '.join(KINDS)}")
     joints = list(problem.model.actuated_joints)
+    if bound_at not in PLACES:
+        raise EstimationError(f"unknown bound_at '{bound_at}'; valid are {', '.join(PLACES)}")
     factor = _per_axis(bound, joints)
     values = gauss_markov(problem.without_prior()).values if bound_of == 'noise' else None
     bounds, gains = [], []
@@ -60,7 +65,7 @@ def force_bounds(
         if values is not None:
             size = factor * _residual_size(problem, run, values, periods)
         else:
-            gain = bound_gain(run.signals)
+            gain = bound_gain(run.signals) if bound_at == 'samples' else 1.0
             size = gain * factor * _unit(problem, run, bound_of)
         bad = np.flatnonzero(~(np.isfinite(size) & (size > 0)))
         if bad.size:

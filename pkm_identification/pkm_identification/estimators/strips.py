@@ -17,6 +17,8 @@ from pkm_identification.signals.signals import Signals
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-6  # of a bound: errors of both signs that reach it would leave strips of no width
+
 
 @dataclass(frozen=True)
 class Strips:
@@ -42,7 +44,7 @@ class StripsOfRun:
     run
         Periodic ones are taken at the samples of one period, others as their rows are.
     bounds
-        Of each axis (n_a,) [N, N m].
+        Of each axis (n_a,) [N, N m]; taken 1e-6 larger, for rounding.
     each_period
         Take the strip that all periods share at a sample, not that of their mean: every
         period has the same row there, so that the strips are parallel.
@@ -58,7 +60,7 @@ class StripsOfRun:
             yield self._in_time
             return
         for rows in self.run.blocks():
-            yield _strips(rows, rows.forces, np.broadcast_to(self.bounds, rows.forces.shape))
+            yield _strips(rows, rows.forces, self._widths(rows.forces))
 
     @property
     def _in_time(self) -> Strips:
@@ -66,13 +68,16 @@ class StripsOfRun:
         if kept is None:
             rows = self.run.in_time()
             middles = rows.forces
-            widths = np.broadcast_to(self.bounds, middles.shape)
+            widths = self._widths(middles)
             if self.each_period:
                 low, high = _extremes(self.run.signals)
                 middles = middles + 0.5 * (low + high) - self.run.signals.forces
                 widths = widths - 0.5 * (high - low)
             kept = self.__dict__['_kept'] = _strips(rows, middles, widths)
         return kept
+
+    def _widths(self, forces: Array) -> Array:
+        return np.broadcast_to(self.bounds * (1 + ROUNDING), forces.shape)
 
     def describe(self, number: int) -> dict[str, Any]:
         """Say which sample and axis a strip is of, by its number in the run."""

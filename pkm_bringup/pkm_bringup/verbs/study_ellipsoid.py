@@ -1,0 +1,120 @@
+"""`pkm study ellipsoid`: what bounded errors guarantee [P]."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
+from pkm_bringup.console import print_json, print_note, print_table, progress
+
+
+def add_study(studies: Any) -> None:
+    """Add the study."""
+    text = 'set membership: truth and forces inside for bounded errors, outliers under control'
+    study = studies.add_parser(
+        'ellipsoid',
+        help=text,
+        description=f'{text}. Errors are uniform, plus or minus the bound, or a slow drift, in '
+        'turn. Under control the robot has all its effects, and the filtered forces are bounded '
+        'by per cent of the largest ones [P].',
+    )
+    study.add_argument('--robot', default='h4', metavar='ROBOT', help=f'{ROBOT}; default: h4')
+    study.add_argument(
+        '--runs', type=count, default=200, help='with bounded errors [1]; default: 200'
+    )
+    study.add_argument(
+        '--bounds', type=positive, nargs='+', default=[5.0, 15.0], metavar='PERCENT',
+        help="largest errors [% of the actuator's largest force], the first for the runs with "
+        'bounded errors, all under control; default: 5 15',
+    )  # fmt: skip
+    study.add_argument(
+        '--periods', type=count, default=20, help='under control [1]; default: 20'
+    )
+    study.add_argument('--seed', type=int, default=0, help='of the first run [1]; default: 0')
+    study.add_argument('--workers', type=count, default=1, help='processes [1]; default: 1')
+    study.add_argument('--output', metavar='FILE', help='new JSON file, SI units')
+    add_json(study)
+    study.set_defaults(run=run)
+
+
+def run(arguments: Any) -> int:
+    """Run both parts, print the tables."""
+    import json
+
+    from pkm_bringup.outputs import OutputError, write_output
+    from pkm_bringup.studies.ellipsoid import bounded_errors, controlled_robot
+
+    path = Path(arguments.output) if arguments.output else None
+    if path is not None and path.exists():
+        raise OutputError(f"'{path}' exists already and is not overwritten")
+    with progress('study') as update:
+        update('reading the robot; the first run compiles')
+        model = load_model(arguments.robot)
+        bounded = bounded_errors(
+            model, arguments.runs, arguments.bounds[0], seed=arguments.seed,
+            workers=arguments.workers, update=update,
+        )  # fmt: skip
+        controlled = controlled_robot(
+            model, arguments.bounds, arguments.periods, seed=arguments.seed, update=update
+        )
+    content = {'bounded_errors': bounded, 'controlled_robot': controlled}
+    if path is not None:
+        write_output(path, lambda at: at.write_text(json.dumps(content, indent=2) + '\n'))
+    if arguments.json:
+        print_json(content)
+    else:
+        _print(bounded, controlled)
+    if path is not None:
+        print_note(f"wrote '{path}'")
+    return 0
+
+
+def _print(bounded: dict[str, Any], controlled: dict[str, Any]) -> None:
+    header = (
+        'bounds of', 'truth inside', 'farthest truth', 'forces inside [%]', 'half-width [%]',
+        'half range of forces / bound', 'outliers', 'passes',
+    )  # fmt: skip
+    rows = [
+        (
+            {'mean': 'mean period', 'each': 'each sample'}[use],
+            f'{found["inside"]} of {bounded["runs"]}', f'{found["largest_distance"]:.2f}',
+            f'{100 * found["forces_inside"]:.4g}', f'{100 * found["relative_half_width"]:.3g}',
+            f'{found["force_half_range"]:.2g}', found['outliers'], f'{found["passes"]:.0f}',
+        )
+        for use, found in ((name, bounded[name]) for name in ('mean', 'each'))
+    ]  # fmt: skip
+    print_table(
+        header, rows, f'errors within {bounded["bound"]:g} % of the largest forces, '
+        f'{bounded["periods"]} periods a run',
+    )  # fmt: skip
+    sys.stdout.write('\n')
+    header = (
+        'bound [%]', 'strips', 'outliers', '[%]', 'det M^-1', 'distance of truth',
+        'noise-free forces inside [%]', 'measured inside [%]',
+    )  # fmt: skip
+    rows = [
+        (
+            f'{case["bound"]:g}', case['strips'], case['outliers'],
+            f'{100 * case["outlier_share"]:.3g}', f'{case["determinant"]:.3g}',
+            f'{case["distance_of_truth"]:.2f}', f'{100 * case["noise_free_inside"]:.4g}',
+            f'{100 * case["measured_inside"]:.4g}',
+        )
+        for case in controlled['cases']
+    ]  # fmt: skip
+    title = f'{controlled["robot"]} under control, {controlled["periods"]} periods'
+    print_table(header, rows, title)
+    sys.stdout.write('\n')
+    cases = controlled['cases']
+    table = [
+        (
+            name, f'{truth:.4g}',
+            *(f'{case["centre"][i]:.4g} +- {case["half_widths"][i]:.2g}' for case in cases), unit,
+        )
+        for i, (name, truth, unit) in enumerate(
+            zip(controlled['parameters'], controlled['truth'], controlled['units'], strict=True)
+        )
+    ]  # fmt: skip
+    columns = (f'bound {case["bound"]:g} %' for case in cases)
+    print_table(('parameter', 'true', *columns, 'unit'), table)
