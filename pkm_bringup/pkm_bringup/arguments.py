@@ -48,13 +48,32 @@ def add_signals(parser: argparse.ArgumentParser, also: str = '') -> None:
         default=[],
         metavar='NAME=VALUE',
         help='repeatable; of the signals: method=auto|fourier|filter, period=[s], harmonics=[1], '
-        f'cutoff=[Hz], skip_periods=[1]{also}',
+        f'cutoff=[Hz], skip_periods=[1], bad_samples=leave_out|keep{also}',
     )
     parser.add_argument(
         '--allow-incomplete',
         action='store_true',
         help='read a bag that was cut off up to its last whole chunk',
     )
+    parser.add_argument(
+        '--topic', help='of the sensor_msgs/JointState messages in a bag; default: joint_states in '
+        'any namespace',
+    )  # fmt: skip
+    parser.add_argument(
+        '--joint', action='append', default=[], metavar='NAME=NAME',
+        help="repeatable; name in the data = name of the robot's joint; joints that are not named "
+        'are then left out; default: equal names',
+    )  # fmt: skip
+    parser.add_argument(
+        '--effort-unit', choices=('N', 'A'), default='N',
+        help='of the efforts in the data: N (also N m), or A where they are motor currents; '
+        'default: N',
+    )  # fmt: skip
+    parser.add_argument(
+        '--force-constant', action='append', default=[], metavar='JOINT=VALUE[,DEVIATION]',
+        help='repeatable; force or torque a current with its standard deviation [N/A, N m/A]; '
+        'default: of the data, else of the description',
+    )  # fmt: skip
 
 
 def load_model(robot: str) -> ClosedChainModel:
@@ -65,11 +84,62 @@ def load_model(robot: str) -> ClosedChainModel:
     return pkm_dynamics.ClosedChainModel(pkm_description.load(robot))
 
 
-def load_data(path: str, allow_incomplete: bool) -> Any:
-    """Return a dataset; only bags can be incomplete."""
+def load_data(path: str, allow_incomplete: bool, options: dict[str, Any] | None = None) -> Any:
+    """Return a dataset; only bags can be incomplete.
+
+    Parameters
+    ----------
+    options
+        Of `load`, see `data_options`.
+    """
     from pkm_identification import load
 
-    return load(path, allow_incomplete=True) if allow_incomplete else load(path)
+    chosen: dict[str, Any] = dict(options or {})
+    if allow_incomplete:
+        chosen['allow_incomplete'] = True
+    return load(path, **chosen)
+
+
+def data_options(arguments: Any) -> dict[str, Any]:
+    """Return the options of `load` that --topic, --joint and the units ask for.
+
+    Raises
+    ------
+    DatasetError
+        One of them has not its form.
+    """
+    options: dict[str, Any] = {}
+    if arguments.topic:
+        options['topic'] = arguments.topic
+    if arguments.joint:
+        options['joints'] = dict(_pair(text, '--joint', 'NAME=NAME') for text in arguments.joint)
+        if len(options['joints']) < len(arguments.joint):
+            raise _data_error('--joint names a joint of the data twice')
+    if arguments.effort_unit != 'N':
+        options['effort_unit'] = arguments.effort_unit
+    constants = {}
+    for text in arguments.force_constant:
+        name, value = _pair(text, '--force-constant', 'JOINT=VALUE[,DEVIATION]')
+        try:
+            constants[name] = [float(part) for part in value.split(',')]
+        except ValueError as error:
+            raise _data_error(f"--force-constant '{text}': '{value}' is not a number") from error
+    if constants:
+        options['force_constants'] = constants
+    return options
+
+
+def _pair(text: str, option: str, form: str) -> tuple[str, str]:
+    name, separator, value = text.partition('=')
+    if not (name and separator and value):
+        raise _data_error(f"{option} '{text}' must have the form {form}")
+    return name, value
+
+
+def _data_error(message: str) -> Exception:
+    from pkm_description.errors import DatasetError
+
+    return DatasetError(message)
 
 
 def load_payload(text: str) -> Payload | None:

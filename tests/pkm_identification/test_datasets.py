@@ -125,10 +125,13 @@ def test_repeated_samples_are_merged_and_lost_ones_left_out(tmp_path, signals, b
     rows = np.concatenate([np.arange(100), [99, 99], np.arange(103, 400)])
     data = load(bag_of(tmp_path / 'bag', time[rows], q[rows], i[rows]))
     np.testing.assert_array_equal(data.positions, np.delete(q, [100, 101, 102], axis=0))
-    with pytest.raises(DatasetError, match='two different messages with the stamp 0.099'):
-        changed = q[rows].copy()
-        changed[100] += 1
-        load(bag_of(tmp_path / 'other', time[rows], changed, i[rows]))
+    assert [defect.kind for defect in data.defects] == ['duplicate_stamp']
+    changed = q[rows].copy()
+    changed[100] += 1
+    data = load(bag_of(tmp_path / 'other', time[rows], changed, i[rows]))
+    (defect,) = [each for each in data.defects if 'different' in each.treatment]
+    assert defect.count == 3 and defect.where[0] == (pytest.approx(0.099), pytest.approx(0.099))
+    np.testing.assert_array_equal(data.positions, np.delete(q, [99, 100, 101, 102], axis=0))
 
 
 def test_missing_topic_is_named(tmp_path, signals, bag_of):
@@ -137,7 +140,7 @@ def test_missing_topic_is_named(tmp_path, signals, bag_of):
         load(path)
 
 
-def test_nan_is_located(tmp_path, signals, bag_of):
+def test_samples_that_are_no_number_are_marked(tmp_path, signals, bag_of):
     time, q, f = signals
     q[123, 1] = np.nan
     for path in (
@@ -145,8 +148,15 @@ def test_nan_is_located(tmp_path, signals, bag_of):
         save_npz(tmp_path / 'a.npz', time, q, f),
         write_csv(tmp_path / 'a.csv', time, q, f),
     ):
-        with pytest.raises(DatasetError, match=r"joint 'right' is nan at sample 123 \(t = 0.123"):
-            load(path)
+        data = load(path)
+        assert list(np.argwhere(~data.position_valid)[0]) == [123, 1] and np.isfinite(q[122, 1])
+        assert data.positions[123, 1] == q[122, 1]
+        (defect,) = data.defects
+        assert (defect.kind, defect.joint, defect.signal) == ('not_finite', 'right', 'position')
+        assert defect.where == ((pytest.approx(0.123), pytest.approx(0.123)),)
+    q[:300, 1] = np.nan
+    with pytest.raises(DatasetError, match=r"joint 'right' is nan in 300 of 400.*\(t = 0.000"):
+        load(save_npz(tmp_path / 'b.npz', time, q, f))
 
 
 @pytest.mark.parametrize('part', [0.3, 0.5, 0.9, 0.999])
@@ -326,8 +336,8 @@ def test_passive_joints_without_efforts_are_left_out(tmp_path, signals, bag_of, 
     with pytest.raises(DatasetError, match="lacks joint 'right' and has no efforts of joint"):
         lacking.for_model(slider_model)
     currents[3, 0] = np.nan
-    with pytest.raises(DatasetError, match="current of joint 'left' is nan at sample 3"):
-        load(write_csv(tmp_path / 'b.csv', time, wide, currents, names, 'current'))
+    data = load(write_csv(tmp_path / 'b.csv', time, wide, currents, names, 'current'))
+    assert list(np.argwhere(~data.effort_valid)[0]) == [3, 0]
 
 
 def test_positions_beyond_the_stroke_are_named(slider_model):

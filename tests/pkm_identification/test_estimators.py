@@ -154,10 +154,13 @@ def test_outliers_do_not_move_the_robust_estimate(record, slider_model):
         dirty = replace(data, efforts=efforts)
         clean = identify(data, slider_model, 'gauss_markov')
         for name, found in errors.items():
-            result = identify(dirty, slider_model, name)
+            result = identify(dirty, slider_model, name, bad_samples='keep')
             found.append((result.values - truth) / clean.standard_deviation)
         outliers = result.diagnostics['outliers']
         assert 0.8 * hit.sum() < outliers < 1.3 * hit.sum()
+        treated = identify(dirty, slider_model, 'irls').diagnostics
+        assert 0.8 * hit.sum() < treated['outliers'] < 1.3 * hit.sum()
+        assert sum(treated['outliers_left_out_before']) > 0.9 * hit.sum()
     rms = {name: np.sqrt(np.mean(np.square(found))) for name, found in errors.items()}
     assert rms['irls'] < 1.5 < rms['gauss_markov']
 

@@ -11,6 +11,7 @@ from pkm_bringup.arguments import (
     add_json,
     add_robot,
     add_signals,
+    data_options,
     fraction,
     load_data,
     load_model,
@@ -66,7 +67,8 @@ def run(arguments: Any) -> int:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
         update('reading the data')
-        datasets = [load_data(each, arguments.allow_incomplete) for each in arguments.data]
+        chosen = data_options(arguments)
+        datasets = [load_data(each, arguments.allow_incomplete, chosen) for each in arguments.data]
         result = identify(
             datasets, model, arguments.estimator, progress=update,
             **calibration_options(arguments, datasets), **options,
@@ -84,12 +86,22 @@ def run(arguments: Any) -> int:
     print_calibration(result)
     print_residuals(result)
     sys.stdout.write(f'{correlations(result)}\n{verdict(result)}\n')
+    print_quality(result.diagnostics.get('quality'))
     if result.diagnostics.get('recorded_description') == 'another':
         print_note('note: the data carry another description than the one used here')
     for warning in result.diagnostics.get('warnings', []):
         print_note(f'warning: {warning}')
     print_note(f"wrote '{output}'")
     return 0
+
+
+def print_quality(quality: Any) -> None:
+    """Say what is wrong with the data, one line a defect and recording."""
+    several = quality if isinstance(quality, list) else [quality]
+    for number, each in enumerate(several):
+        of = f' {number + 1}' if len(several) > 1 else ''
+        for defect in (each or {}).get('defects', []):
+            print_note(f'data{of}: {defect["text"]}')
 
 
 def parameters(result: Any, level: float = 0.95) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.verbs.study_dirty import add_study as add_dirty
 from pkm_bringup.verbs.study_ellipsoid import add_study as add_ellipsoid
 from pkm_bringup.verbs.study_estimators import add_study as add_estimators
 from pkm_bringup.verbs.study_feasible import add_study as add_feasible
@@ -76,6 +77,7 @@ def add_parser(subparsers: Any) -> None:
     add_estimators(studies)
     add_feasible(studies)
     add_ellipsoid(studies)
+    add_dirty(studies)
     add_studies(studies)
     add_payload(studies)
 

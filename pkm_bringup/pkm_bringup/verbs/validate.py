@@ -10,6 +10,7 @@ from pkm_bringup.arguments import (
     add_json,
     add_robot,
     add_signals,
+    data_options,
     fraction,
     load_data,
     load_model,
@@ -52,7 +53,7 @@ def run(arguments: Any) -> int:
         model = load_model(arguments.robot)
         result = load_result(arguments.model, model)
         update('reading the data')
-        dataset = load_data(arguments.data, arguments.allow_incomplete)
+        dataset = load_data(arguments.data, arguments.allow_incomplete, data_options(arguments))
         update('predicting')
         validation = validate(
             dataset, result, model, level=arguments.level, rollout=horizons, **options

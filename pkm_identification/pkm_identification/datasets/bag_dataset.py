@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bag_reader import RawBag, matching, read_bag
 from pkm_identification.datasets.dataset import Dataset, Truth, recorded_payload
 from pkm_identification.datasets.pairing import Pairing, pair_by_stamp
+from pkm_identification.datasets.topic_columns import TopicColumns
+from pkm_identification.quality.report import Defect, merged
+from pkm_identification.quality.stamps import in_order
 
 POSITIONS = 'joint_states'
 CURRENTS = 'motor_currents'
@@ -43,10 +46,12 @@ class _Stream:
     stamps: Stamps
     names: list[str]
     columns: dict[str, NDArray[np.float64]]
+    defects: tuple[Defect, ...] = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self, selection: NDArray[Any]) -> _Stream:
         columns = {name: values[selection] for name, values in self.columns.items()}
-        return _Stream(self.stamps[selection], self.names, columns)
+        return replace(self, stamps=self.stamps[selection], columns=columns)
 
 
 def load_bag(
@@ -54,9 +59,11 @@ def load_bag(
     *,
     allow_incomplete: bool = False,
     only_run: bool = True,
+    topic: str | None = None,
     topics: Mapping[str, str] | None = None,
+    joints: Sequence[str] = (),
 ) -> Dataset:
-    """Read a recording.
+    """Read a recording, of this project or any with a `sensor_msgs/JointState`.
 
     Parameters
     ----------
@@ -67,15 +74,24 @@ def load_bag(
     only_run
         Where the controller's state was recorded, keep only the whole periods at full
         speed (phase RUN).
+    topic
+        Name of the topic with the positions, where several match or it is called otherwise:
+        short for topics={'joint_states': topic}.
     topics
         Names of the topics in the bag by their role (`joint_states`, `motor_currents`,
-        ...), where several match or they are called otherwise.
+        ...). One that begins with / is taken literally, others in any namespace.
+    joints
+        Names in the bag that are wanted, where messages of one topic name different joints.
 
     Raises
     ------
     DatasetError
         Missing topics, unreadable or inconsistent data.
     """
+    if topic is not None:
+        if POSITIONS in (topics or {}):
+            raise DatasetError(f"topic= and topics={{'{POSITIONS}': ...}} say the same: give one")
+        topics = {**(topics or {}), POSITIONS: topic}
     roles = {role: role for role in TOPICS} | dict(topics or {})
     unknown = sorted(set(topics or {}) - set(TOPICS))
     if unknown:
@@ -86,10 +102,12 @@ def load_bag(
         allow_incomplete=allow_incomplete,
         numbers={roles[role].strip('/'): fields for role, fields in NUMBERS.items()},
     )
-    found = {role: _topic(bag, name.strip('/')) for role, name in roles.items()}
+    found = {role: _topic(bag, name) for role, name in roles.items()}
+    if topics and POSITIONS in topics:
+        _require(bag, found[POSITIONS], topics[POSITIONS])
     metadata = _metadata(bag, found[METADATA])
-    positions = _positions(bag, found)
-    efforts = _efforts(bag, found, positions)
+    positions = _positions(bag, found, joints)
+    efforts = _efforts(bag, found, positions, joints)
     period = _period(metadata)
     state = found[STATE]
     note: dict[str, Any] = {}
@@ -101,7 +119,9 @@ def load_bag(
         'left_out_samples': len(positions.stamps) - len(pairs.first),
         'stamp_jitter': pairs.jitter,
     }
-    return _assemble(path, bag, found, metadata, period, positions, efforts, pairs, note)
+    defects = merged([*positions.defects, *efforts.defects], len(positions.stamps))
+    note |= positions.notes
+    return _assemble(path, bag, found, metadata, period, positions, efforts, pairs, note, defects)
 
 
 def _assemble(
@@ -114,6 +134,7 @@ def _assemble(
     efforts: _Stream,
     pairs: Pairing,
     note: Mapping[str, Any],
+    defects: tuple[Defect, ...],
 ) -> Dataset:
     kind = 'currents' if 'current' in efforts.columns else 'efforts'
     names = [name for name in efforts.names if name in positions.names]
@@ -126,14 +147,19 @@ def _assemble(
     origin = int(stamps[0])
     values = next(iter(efforts.columns.values()))[pairs.second]
     columns = [efforts.names.index(name) for name in names]
+    own = [positions.names.index(name) for name in names]
+    measured: dict[str, Any] = {kind: values[:, columns]}
+    delay = pairs.delay
+    both = positions.columns.get('effort')
+    if kind == 'currents' and both is not None and not np.isnan(both[:, own]).all():
+        measured['efforts'], delay = both[pairs.first][:, own], 0.0
     return Dataset(
         time=_seconds(stamps, origin),
         joint_names=tuple(names),
-        positions=positions.columns['position'][pairs.first][
-            :, [positions.names.index(name) for name in names]
-        ],
-        **{kind: values[:, columns]},
-        effort_delay=pairs.delay,
+        positions=positions.columns['position'][pairs.first][:, own],
+        **measured,
+        effort_delay=delay,
+        defects=defects,
         force_constants=_force_constants(metadata, path),
         period=period,
         payload=recorded_payload(metadata.get('payload'), str(path)),
@@ -152,7 +178,9 @@ def _assemble(
 
 
 def _topic(bag: RawBag, name: str) -> str | None:
-    found = matching(list(bag.topics), name)
+    there = list(bag.topics)
+    literal = [topic for topic in there if topic == name]
+    found = literal if name.startswith('/') else matching(there, name.strip('/'))
     if len(found) > 1:
         raise DatasetError(
             f"'{bag.path}': topics {', '.join(sorted(found))} all match '{name}'; name one "
@@ -171,44 +199,47 @@ def _require(bag: RawBag, topic: str | None, role: str) -> str:
     return topic
 
 
-def _stream(bag: RawBag, topic: str, fields: tuple[str, ...]) -> _Stream:
-    """Read a measured topic; exact repetitions of a sample are merged."""
+def _stream(
+    bag: RawBag, topic: str, fields: tuple[str, ...], joints: Sequence[str] = ()
+) -> _Stream:
+    """Read a measured topic in the order of its stamps; those that occur twice are merged."""
     table = bag.table(topic)
-    stamps = table.stamps()
-    names, columns = table.by_joint(fields)
-    steps = np.diff(stamps)
-    keep = np.concatenate([[True], steps != 0])
-    for row in np.flatnonzero(~keep):
-        same = all(
-            np.array_equal(values[row], values[row - 1], equal_nan=True)
-            for values in columns.values()
-        )
-        if not same:
-            raise DatasetError(
-                f"'{bag.path}': topic '{topic}' has two different messages with the stamp "
-                f'{stamps[row] * NANOSECONDS:.6f} s (message {row})'
-            )
-    if (steps < 0).any():
-        after = int(np.argmax(steps < 0)) + 1
+    if not isinstance(table, TopicColumns):
         raise DatasetError(
-            f"'{bag.path}': stamps of '{topic}' go back at message {after} "
-            f'({stamps[after - 1] * NANOSECONDS:.6f} s, then {stamps[after] * NANOSECONDS:.6f} s)'
+            f"'{bag.path}': topic '{topic}' is of type {bag.topics[topic].message_type}, which has "
+            f'not all of header, name, {", ".join(fields)}'
         )
-    return _Stream(stamps, names, columns).rows(keep)
+    table = table.of_joints(joints)
+    stamps, notes = table.stamps(), dict(table.notes)
+    if not stamps.any():
+        stamps = table.written()
+        notes['stamps'] = f"of writing: the messages on '{topic}' carry none"
+    names, columns = table.by_joint(fields)
+    order = in_order(
+        stamps.astype(float) * NANOSECONDS, list(columns.values()),
+        f"'{bag.path}', topic '{topic}'",
+    ) if (np.diff(stamps) <= 0).any() else None  # fmt: skip
+    stream = _Stream(stamps, names, columns, notes=notes)
+    return stream if order is None else replace(stream.rows(order.rows), defects=order.defects)
 
 
-def _positions(bag: RawBag, found: Mapping[str, str | None]) -> _Stream:
+def _positions(
+    bag: RawBag, found: Mapping[str, str | None], joints: Sequence[str]
+) -> _Stream:
     topic = _require(bag, found[POSITIONS], POSITIONS)
-    stream = _stream(bag, topic, ('position', 'effort'))
+    stream = _stream(bag, topic, ('position', 'effort'), joints)
     if 'position' not in stream.columns:
         raise DatasetError(f"'{bag.path}': messages on '{topic}' hold no positions")
     return stream
 
 
-def _efforts(bag: RawBag, found: Mapping[str, str | None], positions: _Stream) -> _Stream:
+def _efforts(
+    bag: RawBag, found: Mapping[str, str | None], positions: _Stream, joints: Sequence[str]
+) -> _Stream:
     if found[CURRENTS] is None and 'effort' in positions.columns:
         return _Stream(positions.stamps, positions.names, {'effort': positions.columns['effort']})
-    return _stream(bag, _require(bag, found[CURRENTS], CURRENTS), ('current',))
+    topic = _require(bag, found[CURRENTS], CURRENTS)
+    return _stream(bag, topic, ('current',), joints)
 
 
 def _truth(

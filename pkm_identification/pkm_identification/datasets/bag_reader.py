@@ -31,6 +31,7 @@ class RawTopic:
     name: str
     message_type: str
     messages: list[bytes] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
     columns: TopicColumns | None = None
     first: int = 0
     last: int = 0
@@ -44,14 +45,15 @@ class RawTopic:
         self.first = stamp if not len(self) else min(self.first, stamp)
         self.last = max(self.last, stamp)
         self.messages.append(data)
+        self.written.append(stamp)
         if self.columns is not None and len(self.messages) >= CHUNK:
             self.flush()
 
     def flush(self) -> None:
         """Keep the wanted numbers alone."""
         if self.columns is not None and self.messages:
-            self.columns.add(self.messages)
-            self.messages = []
+            self.columns.add(self.messages, self.written)
+            self.messages, self.written = [], []
 
 
 @dataclass

@@ -11,15 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_description import Payload, payload_of
 from pkm_description.errors import DatasetError, DescriptionError
+from pkm_identification.datasets.tidy_source import held
+from pkm_identification.datasets.units import check_efforts_agree, constants_of
+from pkm_identification.quality.report import LEFT_OUT, Defect, Quality, located
+from pkm_identification.quality.stamps import in_order, is_increasing
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
-UNIT_TOLERANCE = 1e-6
-UNIT_FACTOR = 1.5
 STROKE_TOLERANCE = 0.01  # of the stroke
+MEASURED = ('positions', 'efforts', 'currents')
+MOST_LOST = 0.5  # share of the samples of a joint that may be no number
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,9 @@ class Dataset:
         Motor currents (N, n) [A], or None.
     effort_delay
         Stamp of an effort or current minus the stamp of the position in the same row [s].
-    force_constants
-        Force a current, by joint [N/A, N m/A], as recorded; may be empty.
+    force_constants, force_constant_deviations
+        Force a current, by joint [N/A, N m/A], as recorded or given, and its standard
+        deviation where it is uncertain; may be empty.
     period
         Period of the recorded motion [s], None where unknown.
     payload
@@ -80,6 +86,20 @@ class Dataset:
     provenance
         Where the data come from and what was left out: joints whose efforts or currents
         are all NaN (passive ones, as a driver reports them) under `left_out`.
+    position_valid, effort_valid
+        Which samples (N, n) may be used, of the positions and of the efforts or currents;
+        None where all may. A sample that is no number holds the one before instead.
+    effort_limits
+        Largest effort (n,) of the drives [N, N m], as `for_model` finds it in the
+        description; None where unknown.
+    effort_scale_deviation
+        Standard deviation (n,) of the factor that all efforts of a joint are off by, from
+        that of its force constant; set by `for_model` where efforts are made of currents.
+    defects
+        What was found wrong when the data were put together: stamps sorted or merged,
+        samples that are no number.
+    quality
+        What `examined` found, None before.
     """
 
     time: Array
@@ -95,6 +115,13 @@ class Dataset:
     urdf: str = ''
     sidecar: str = ''
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    position_valid: Flags | None = None
+    effort_valid: Flags | None = None
+    effort_limits: Array | None = None
+    force_constant_deviations: Mapping[str, float] = field(default_factory=dict)
+    effort_scale_deviation: Array | None = None
+    defects: tuple[Defect, ...] = ()
+    quality: Quality | None = None
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays and check them."""
@@ -108,7 +135,7 @@ class Dataset:
             raise DatasetError(f'{source}: time must be (N,) with N > 0, got shape {time.shape}')
         object.__setattr__(self, 'time', time)
         shape = (time.size, len(self.joint_names))
-        for name in ('positions', 'efforts', 'currents'):
+        for name in MEASURED:
             values = getattr(self, name)
             if values is None:
                 continue
@@ -121,9 +148,13 @@ class Dataset:
             object.__setattr__(self, name, array)
         if self.efforts is None and self.currents is None:
             raise DatasetError(f'{source}: neither efforts [N, N m] nor currents [A] are given')
+        for name in ('position_valid', 'effort_valid'):
+            flags = getattr(self, name)
+            if flags is not None:
+                object.__setattr__(self, name, _flags(flags, shape, name, source))
         self._leave_out_unmeasured()
-        self._check_finite(source)
-        self._check_stamps(source)
+        self._order_stamps(source)
+        self._mark_not_finite(source)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -142,7 +173,7 @@ class Dataset:
     def __getitem__(self, rows: slice) -> Dataset:
         """Return the samples of a slice."""
 
-        def cut(values: Array | None) -> Array | None:
+        def cut(values: Any) -> Any:
             return None if values is None else values[rows]
 
         return replace(
@@ -151,14 +182,16 @@ class Dataset:
             positions=self.positions[rows],
             efforts=cut(self.efforts),
             currents=cut(self.currents),
+            position_valid=cut(self.position_valid),
+            effort_valid=cut(self.effort_valid),
         )
 
     def with_joints(self, names: Sequence[str]) -> Dataset:
         """Return the dataset with exactly these joints, in this order."""
         columns = [self.joint_names.index(name) for name in names]
 
-        def pick(values: Array | None) -> Array | None:
-            return None if values is None else values[:, columns]
+        def pick(values: Any) -> Any:
+            return None if values is None else values[..., columns]
 
         return replace(
             self,
@@ -167,6 +200,51 @@ class Dataset:
             efforts=pick(self.efforts),
             currents=pick(self.currents),
             truth=None if self.truth is None else self.truth.with_columns(columns),
+            position_valid=pick(self.position_valid),
+            effort_valid=pick(self.effort_valid),
+            effort_limits=pick(self.effort_limits),
+            effort_scale_deviation=pick(self.effort_scale_deviation),
+            defects=tuple(d for d in self.defects if not d.joint or d.joint in names),
+        )
+
+    def renamed(self, joints: Mapping[str, str]) -> Dataset:
+        """Return the joints named in `joints` alone, by their other names.
+
+        Parameters
+        ----------
+        joints
+            {name here: name of the robot}.
+
+        Raises
+        ------
+        DatasetError
+            A joint is not there, or two get one name.
+        """
+        source = self.provenance.get('source', 'dataset')
+        missing = [name for name in joints if name not in self.joint_names]
+        if missing:
+            raise DatasetError(
+                f'{source}: there is no {_quote(missing)}; the joints are '
+                f'{", ".join(self.joint_names)}'
+            )
+        twice = sorted({name for name in joints.values() if list(joints.values()).count(name) > 1})
+        if twice:
+            raise DatasetError(f"{source}: two joints are to be called '{twice[0]}'")
+        left_out = [name for name in self.joint_names if name not in joints]
+        chosen = self.with_joints(list(joints))
+        return replace(
+            chosen,
+            joint_names=tuple(joints.values()),
+            force_constants=_by_new_name(self.force_constants, joints),
+            force_constant_deviations=_by_new_name(self.force_constant_deviations, joints),
+            defects=tuple(
+                replace(each, joint=joints.get(each.joint, each.joint)) for each in chosen.defects
+            ),
+            provenance={
+                **self.provenance,
+                'left_out': [*self.provenance.get('left_out', ()), *left_out],
+                'joints': dict(joints),
+            },
         )
 
     def for_model(
@@ -198,7 +276,8 @@ class Dataset:
                 f'{source}: {" and ".join(parts)}; robot '
                 f"'{model.description.name}' has the actuated joints {', '.join(expected)}"
             )
-        ordered = self.with_joints(expected)
+        limits = np.asarray(getattr(model, 'force_limit', np.full(len(expected), np.inf)))
+        ordered = replace(self.with_joints(expected), effort_limits=limits.astype(float))
         values = ordered.currents
         if values is None:
             return ordered
@@ -210,7 +289,12 @@ class Dataset:
             ordered._check_units_agree(model)
             return ordered
         constants = ordered.constants_for(model)
-        return replace(ordered, efforts=values * constants)
+        spread = [ordered.force_constant_deviations.get(name, 0.0) for name in expected]
+        return replace(
+            ordered,
+            efforts=values * constants,
+            effort_scale_deviation=np.array(spread) / np.abs(constants),
+        )
 
     def stroke_warnings(self, model: ClosedChainModel) -> list[str]:
         """Name the joints whose positions leave the stroke by more than 1 % of it, and when.
@@ -239,10 +323,14 @@ class Dataset:
             return
         names = [name for name, is_empty in zip(self.joint_names, empty, strict=True) if is_empty]
         kept = np.flatnonzero(~empty)
-        for field_name in ('positions', 'efforts', 'currents'):
+        for field_name in MEASURED:
             array = getattr(self, field_name)
             if array is not None:
                 object.__setattr__(self, field_name, _frozen(array[:, kept], field_name, ''))
+        for field_name in ('position_valid', 'effort_valid', 'effort_limits'):
+            array = getattr(self, field_name)
+            if array is not None:
+                object.__setattr__(self, field_name, array[..., kept])
         if self.truth is not None:
             object.__setattr__(self, 'truth', self.truth.with_columns(kept))
         object.__setattr__(self, 'joint_names', tuple(self.joint_names[i] for i in kept))
@@ -260,31 +348,18 @@ class Dataset:
         DatasetError
             They contradict each other, or one is missing.
         """
-        source = self.provenance.get('source', 'dataset')
-        constants = np.empty(len(self.joint_names))
-        for i, (name, described) in enumerate(
-            zip(self.joint_names, np.asarray(model.force_constants, dtype=float), strict=True)
-        ):
-            recorded = float(self.force_constants.get(name, np.nan))
-            if np.isfinite(recorded) and np.isfinite(described) and not found:
-                if abs(recorded - described) > UNIT_TOLERANCE * abs(described):
-                    raise DatasetError(
-                        f"{source}: force constant of '{name}' is {recorded:g} in the recording "
-                        f'and {described:g} in the description; make them agree'
-                    )
-            value = recorded if np.isfinite(recorded) else described
-            if not np.isfinite(value) and name in getattr(model, 'free_joints', ()):
-                value = 1.0
-            if not np.isfinite(value):
-                raise DatasetError(
-                    f"{source}: currents of '{name}' cannot become forces: no force constant in "
-                    'the recording or the description (<param name="force_constant">)'
-                )
-            constants[i] = value
-        return constants
+        return constants_of(
+            self.joint_names,
+            self.force_constants,
+            self.force_constant_deviations,
+            np.asarray(model.force_constants, dtype=float),
+            str(self.provenance.get('source', 'dataset')),
+            check=not found,
+            free=getattr(model, 'free_joints', ()),
+        )
 
     def _check_units_agree(self, model: ClosedChainModel) -> None:
-        """Refuse efforts and currents that differ by a factor, where a constant is known."""
+        """Refuse efforts and currents that contradict each other, where a constant is known."""
         assert self.efforts is not None and self.currents is not None
         try:
             constants = self.constants_for(model)
@@ -292,39 +367,71 @@ class Dataset:
             if 'make them agree' in str(error):
                 raise
             return
-        effort = np.sqrt(np.mean(self.efforts**2, axis=0))
-        converted = np.sqrt(np.mean((self.currents * constants) ** 2, axis=0))
-        for i, name in enumerate(self.joint_names):
-            low, high = sorted((effort[i], converted[i]))
-            if high > UNIT_FACTOR * low:
-                raise DatasetError(
-                    f"{self.provenance.get('source', 'dataset')}: efforts of '{name}' (rms "
-                    f'{effort[i]:.4g}) and its currents times the force constant (rms '
-                    f'{converted[i]:.4g}) disagree; one of them has another unit'
-                )
+        source = str(self.provenance.get('source', 'dataset'))
+        check_efforts_agree(self.joint_names, self.efforts, self.currents * constants, source)
 
-    def _check_finite(self, source: str) -> None:
-        for name in ('positions', 'efforts', 'currents'):
-            values = getattr(self, name)
-            if values is None or np.isfinite(values).all():
-                continue
-            row, column = np.argwhere(~np.isfinite(values))[0]
-            raise DatasetError(
-                f"{source}: {name[:-1]} of joint '{self.joint_names[column]}' is "
-                f'{values[row, column]} at sample {row} (t = {self.time[row]:.6f} s)'
-            )
-
-    def _check_stamps(self, source: str) -> None:
+    def _order_stamps(self, source: str) -> None:
+        """Sort by stamps and merge equal ones; refuse what no clock gives."""
         if not np.isfinite(self.time).all():
             row = int(np.argmin(np.isfinite(self.time)))
             raise DatasetError(f'{source}: time of sample {row} is {self.time[row]}')
-        steps = np.diff(self.time)
-        if (steps <= 0).any():
-            row = int(np.argmax(steps <= 0)) + 1
-            raise DatasetError(
-                f'{source}: time does not increase at sample {row} '
-                f'({self.time[row - 1]:.6f} s, then {self.time[row]:.6f} s)'
-            )
+        if is_increasing(self.time):
+            return
+        values = [getattr(self, name) for name in MEASURED]
+        order = in_order(self.time, [each for each in values if each is not None], source)
+        for name in ('time', *MEASURED, 'position_valid', 'effort_valid'):
+            array = getattr(self, name)
+            if array is not None:
+                array = array[order.rows]
+                array.setflags(write=False)
+                object.__setattr__(self, name, array)
+        object.__setattr__(self, 'defects', (*self.defects, *order.defects))
+
+    def _mark_not_finite(self, source: str) -> None:
+        """Mark samples that are no number and put the one before in their place."""
+        found: list[Defect] = []
+        for name in MEASURED:
+            values = getattr(self, name)
+            if values is None:
+                continue
+            bad = ~np.isfinite(values)
+            if not bad.any():
+                continue
+            for column in np.flatnonzero(bad.any(axis=0)):
+                rows = np.flatnonzero(bad[:, column])
+                joint, signal = self.joint_names[column], name[:-1]
+                if len(rows) > MOST_LOST * len(self):
+                    raise DatasetError(
+                        f"{source}: {signal} of joint '{joint}' is {values[rows[0], column]} in "
+                        f'{len(rows)} of {len(self)} samples, first at sample {rows[0]} '
+                        f'(t = {self.time[rows[0]]:.6f} s)'
+                    )
+                found.append(
+                    located('not_finite', rows, self.time, LEFT_OUT, signal, joint)
+                )
+            object.__setattr__(self, name, _frozen(held(values, bad), name, source))
+            which = 'position_valid' if name == 'positions' else 'effort_valid'
+            before = getattr(self, which)
+            flags = ~bad if before is None else before & ~bad
+            flags.setflags(write=False)
+            object.__setattr__(self, which, flags)
+        if found:
+            object.__setattr__(self, 'defects', (*self.defects, *found))
+
+    @property
+    def all_valid(self) -> bool:
+        """Whether every sample may be used."""
+        return self.position_valid is None and self.effort_valid is None
+
+
+def _flags(values: ArrayLike, shape: tuple[int, int], name: str, source: str) -> Flags:
+    flags = np.array(values, dtype=bool)
+    if flags.shape != shape:
+        raise DatasetError(
+            f'{source}: {name} has shape {flags.shape}, expected {shape} (samples x joints)'
+        )
+    flags.setflags(write=False)
+    return flags
 
 
 def recorded_payload(content: Any, source: str) -> Payload | None:
@@ -342,6 +449,10 @@ def _frozen(values: ArrayLike, name: str, source: str) -> Array:
         raise DatasetError(f'{source}: {name} are not numbers: {error}') from error
     array.setflags(write=False)
     return array
+
+
+def _by_new_name(values: Mapping[str, float], joints: Mapping[str, str]) -> dict[str, float]:
+    return {joints.get(name, name): value for name, value in values.items()}
 
 
 def _quote(names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,40 @@ from pkm_identification.datasets.bag_dataset import load_bag
 from pkm_identification.datasets.dataset import Dataset
 from pkm_identification.datasets.long_dataset import LongDataset
 from pkm_identification.datasets.table_files import load_csv, load_npz
+from pkm_identification.datasets.units import constants_of, parsed_constants
 
+PLACES = ('force_constants=', 'the file')
+UNITS = ('N', 'A')
+BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
+COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants')
 FORMS = 'a rosbag2 folder, .mcap, .db3, .csv or .npz'
 
 
-def load(path: Path | str, **options: Any) -> Dataset | LongDataset:
+def load(
+    path: Path | str,
+    *,
+    joints: Mapping[str, str] | None = None,
+    effort_unit: str = 'N',
+    force_constants: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Dataset | LongDataset:
     """Read a dataset.
 
     Parameters
     ----------
     path
         rosbag2 folder, `.mcap`, `.db3`, `.csv` or `.npz` file.
+    joints
+        {name in the file: name of the robot's joint}; the dataset then holds these joints
+        alone. By default all, by the names in the file.
+    effort_unit
+        Of the efforts in the file: `N` (also N m), or `A` where a driver reports motor
+        currents as efforts.
+    force_constants
+        {robot's joint: constant or (constant, standard deviation)} [N/A, N m/A]. The
+        deviation goes into the covariance of what is identified.
     **options
-        For bags: `allow_incomplete`, `only_run`, `topics` (see `load_bag`).
+        For bags: `topic`, `allow_incomplete`, `only_run`, `topics` (see `load_bag`).
 
     Returns
     -------
@@ -40,20 +62,31 @@ def load(path: Path | str, **options: Any) -> Dataset | LongDataset:
     path = Path(path)
     if not path.exists():
         raise DatasetError(f"data file '{path}' does not exist; expected {FORMS}")
+    if effort_unit not in UNITS:
+        raise DatasetError(f"unknown effort_unit '{effort_unit}'; valid are {', '.join(UNITS)}")
     is_bag = path.is_dir() or path.suffix in ('.mcap', '.db3')
-    valid = ('allow_incomplete', 'only_run', 'topics') if is_bag else ()
+    valid = BAG_OPTIONS if is_bag else ()
     unknown = sorted(set(options) - set(valid))
     if unknown:
         raise DatasetError(
-            f"unknown option '{unknown[0]}' for '{path}'; valid are {', '.join(valid) or 'none'}"
+            f"unknown option '{unknown[0]}' for '{path}'; valid are "
+            f'{", ".join((*valid, *COMMON_OPTIONS))}'
         )
+    dataset: Dataset | LongDataset
     if is_bag:
-        return _with_hash(load_bag(path, **options), path)
-    if path.suffix == '.csv':
-        return _with_hash(load_csv(path), path)
-    if path.suffix == '.npz':
-        return _with_hash(load_npz(path), path)
-    raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
+        dataset = load_bag(path, joints=tuple(joints or ()), **options)
+    elif path.suffix == '.csv':
+        dataset = load_csv(path)
+    elif path.suffix == '.npz':
+        dataset = load_npz(path)
+    else:
+        raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
+    dataset = _with_hash(dataset, path)
+    if effort_unit == 'A':
+        dataset = _as_currents(dataset, path)
+    if joints is not None:
+        dataset = dataset.renamed(joints)
+    return dataset if force_constants is None else _with_constants(dataset, force_constants, path)
 
 
 def file_hash(path: Path) -> str:
@@ -71,3 +104,30 @@ def file_hash(path: Path) -> str:
 def _with_hash(dataset: Dataset | LongDataset, path: Path) -> Dataset | LongDataset:
     provenance = {**dataset.provenance, 'sha256': file_hash(path)}
     return replace(dataset, provenance=provenance)
+
+
+def _as_currents(dataset: Dataset | LongDataset, path: Path) -> Dataset | LongDataset:
+    """Take efforts for the currents [A] that they are."""
+    if isinstance(dataset, LongDataset):
+        return dataset.with_efforts_as_currents()
+    if dataset.efforts is None or dataset.currents is not None:
+        there = 'no efforts' if dataset.efforts is None else 'currents besides efforts'
+        raise DatasetError(f"'{path}' holds {there}: effort_unit 'A' has nothing to say")
+    return replace(dataset, currents=dataset.efforts, efforts=None)
+
+
+def _with_constants(
+    dataset: Dataset | LongDataset, given: Mapping[str, Any], path: Path
+) -> Dataset | LongDataset:
+    """Add force constants; those of the file must not be others."""
+    constants, deviations = parsed_constants(given, dataset.joint_names, f"'{path}'")
+    recorded = dict(dataset.force_constants)
+    known = [recorded.get(name, float('nan')) for name in constants]
+    agreed = constants_of(list(constants), constants, deviations, known, f"'{path}'", PLACES)
+    together = recorded | dict(zip(constants, agreed.tolist(), strict=True))
+    if isinstance(dataset, LongDataset):
+        return dataset.with_force_constants(together, deviations)
+    return replace(
+        dataset, force_constants=together,
+        force_constant_deviations={**dataset.force_constant_deviations, **deviations},
+    )  # fmt: skip

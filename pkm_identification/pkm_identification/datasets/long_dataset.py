@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,15 @@ from pkm_description.errors import DatasetError
 from pkm_identification.datasets.dataset import STROKE_TOLERANCE, Dataset
 from pkm_identification.datasets.long_truth import LongTruth
 from pkm_identification.datasets.sources import ArraySource, Block, Source
+from pkm_identification.datasets.tidy_source import TidySource
+from pkm_identification.quality.report import LEFT_OUT, Defect, Quality, merged
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
 
 Array = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 LONG = 4_000_000  # numbers; recordings with more are read in blocks
 HEAD = 2**17  # samples from the beginning that show whether and how the motion repeats
@@ -48,6 +52,10 @@ class Scan:
         The first samples.
     probes
         Stretches of samples, evenly spread over the recording.
+    effort_range
+        Smallest and largest efforts, else currents (2, n).
+    defects
+        What is wrong with stamps and numbers.
     """
 
     count: int
@@ -59,6 +67,8 @@ class Scan:
     upper: Array
     head: Dataset
     probes: tuple[Dataset, ...]
+    effort_range: Array
+    defects: tuple[Defect, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,12 @@ class LongDataset:
         Forces a current (n,), where efforts are made of currents; None: as recorded.
     truth
         Noise-free signals where a simulated robot wrote them into the file.
+    efforts_are_currents
+        Whether what the source calls efforts are currents [A].
+    bad_positions, bad_efforts
+        Samples that an examination left out, as sample * n + joint in ascending order.
+    quality
+        What an examination of all samples found, None before.
     """
 
     source: Source
@@ -87,6 +103,10 @@ class LongDataset:
     constants: Array | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     truth: LongTruth | None = None
+    efforts_are_currents: bool = False
+    bad_positions: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    bad_efforts: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    quality: Quality | None = None
 
     @classmethod
     def of(cls, source: Source, names: Sequence[str], **fields: Any) -> LongDataset:
@@ -106,18 +126,24 @@ class LongDataset:
         DatasetError
             As `Dataset` does.
         """
-        scan, columns = _scan(source, tuple(names), fields)
-        return cls(source, scan, columns, provenance=scan.head.provenance)
+        where = str(fields.get('provenance', {}).get('source', 'dataset'))
+        tidy = TidySource(source, where, tuple(names))
+        scan, columns = _scan(tidy, tuple(names), fields)
+        return cls(tidy, scan, columns, provenance=scan.head.provenance)
 
     @classmethod
     def from_memory(cls, dataset: Dataset) -> LongDataset:
         """Read a dataset in memory by blocks, too, so that its processing needs little more."""
-        block = Block(dataset.time, dataset.positions, dataset.efforts, dataset.currents)
+        block = Block(
+            dataset.time, dataset.positions, dataset.efforts, dataset.currents,
+            dataset.position_valid, dataset.effort_valid,
+        )  # fmt: skip
         fields = {
             name: getattr(dataset, name)
             for name in (
-                'effort_delay', 'force_constants', 'payload', 'period', 'urdf', 'sidecar',
-                'provenance',
+                'effort_delay', 'force_constants', 'force_constant_deviations', 'payload',
+                'period', 'urdf', 'sidecar', 'provenance', 'effort_limits',
+                'effort_scale_deviation', 'defects',
             )
         }  # fmt: skip
         return cls.of(ArraySource(block), dataset.joint_names, **fields)
@@ -147,6 +173,11 @@ class LongDataset:
         return self.scan.head.payload
 
     @property
+    def effort_scale_deviation(self) -> Array | None:
+        """Standard deviation (n,) of the factor of a joint's efforts; see `Dataset`."""
+        return self.scan.head.effort_scale_deviation
+
+    @property
     def period(self) -> float | None:
         """Period of the recorded motion [s], None where unknown."""
         return self.scan.head.period
@@ -171,14 +202,49 @@ class LongDataset:
         """Time from the first to the last sample [s]."""
         return self.scan.last - self.scan.first
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the stamps are even and no sample is bad."""
+        marked = any(defect.treatment == LEFT_OUT for defect in self.scan.defects)
+        is_bad = len(self.bad_positions) + len(self.bad_efforts) > 0
+        return self.scan.is_even and not (marked or is_bad)
+
     def blocks(self) -> Iterator[Block]:
         """Yield the samples in their order; each call reads them anew."""
+        number = 0
         for block in self.source.blocks():
             efforts = _pick(block.efforts, self.columns)
             currents = _pick(block.currents, self.columns)
+            if self.efforts_are_currents:
+                efforts, currents = None, efforts
             if self.constants is not None and currents is not None:
                 efforts = currents * self.constants
-            yield Block(block.time, block.positions[:, self.columns], efforts, currents)
+            count = len(block.time)
+            yield Block(
+                block.time,
+                block.positions[:, self.columns],
+                efforts,
+                currents,
+                self._valid(block.position_valid, self.bad_positions, number, count),
+                self._valid(block.effort_valid, self.bad_efforts, number, count),
+            )
+            number += count
+
+    def _valid(
+        self, known: Flags | None, bad: Numbers, first: int, count: int
+    ) -> Flags | None:
+        """Which samples first ... first + count (count, n) may be used; None: all."""
+        axes = len(self.columns)
+        low, high = np.searchsorted(bad, [first * axes, (first + count) * axes])
+        if known is not None:
+            known = known[:, self.columns]
+            known = None if known.all() else known
+        if low == high:
+            return known
+        valid = np.ones(count * axes, dtype=bool)
+        valid[bad[low:high] - first * axes] = False
+        square = valid.reshape(count, axes)
+        return square if known is None else square & known
 
     @cached_property
     def in_memory(self) -> Dataset:
@@ -191,6 +257,9 @@ class LongDataset:
             positions=np.concatenate([part.positions for part in parts]),
             efforts=_joined([part.efforts for part in parts]),
             currents=_joined([part.currents for part in parts]),
+            position_valid=_flags([part.position_valid for part in parts], parts),
+            effort_valid=_flags([part.effort_valid for part in parts], parts),
+            quality=self.quality,
         )
 
     @property
@@ -226,12 +295,55 @@ class LongDataset:
             upper=self.scan.upper[chosen],
             head=self.scan.head.with_joints(names),
             probes=tuple(probe.with_joints(names) for probe in self.scan.probes),
+            effort_range=self.scan.effort_range[:, chosen],
         )
         constants = None if self.constants is None else self.constants[chosen]
         truth = None if self.truth is None else self.truth.with_columns(chosen)
         return replace(
             self, scan=scan, columns=self.columns[chosen], constants=constants, truth=truth
         )
+
+    def renamed(self, joints: Mapping[str, str]) -> LongDataset:
+        """Return the joints named in `joints` alone, by their other names; see `Dataset`."""
+        head = self.scan.head.renamed(joints)  # refuses what is not there
+        chosen = self.with_joints(list(joints))
+        probes = tuple(probe.renamed(joints) for probe in self.scan.probes)
+        scan = replace(chosen.scan, head=head, probes=probes)
+        return replace(chosen, scan=scan, provenance=head.provenance)
+
+    def with_efforts_as_currents(self) -> LongDataset:
+        """Take efforts for the currents [A] that they are.
+
+        Raises
+        ------
+        DatasetError
+            There are no efforts, or currents besides them.
+        """
+        head = self.scan.head
+        if head.efforts is None or head.currents is not None:
+            raise DatasetError(
+                f"{self.provenance.get('source', 'dataset')}: effort_unit 'A' needs efforts and no "
+                'currents'
+            )
+
+        def swapped(part: Dataset) -> Dataset:
+            return replace(part, efforts=None, currents=part.efforts)
+
+        return replace(self._changed(swapped), efforts_are_currents=True)
+
+    def with_force_constants(
+        self, constants: Mapping[str, float], deviations: Mapping[str, float]
+    ) -> LongDataset:
+        """Return the recording with other force constants [N/A, N m/A]."""
+
+        def given(part: Dataset) -> Dataset:
+            return replace(part, force_constants=constants, force_constant_deviations=deviations)
+
+        return self._changed(given)
+
+    def _changed(self, change: Callable[[Dataset], Dataset]) -> LongDataset:
+        probes = tuple(change(probe) for probe in self.scan.probes)
+        return replace(self, scan=replace(self.scan, head=change(self.scan.head), probes=probes))
 
     def for_model(
         self, model: ClosedChainModel, force_constants: Mapping[str, float] | None = None
@@ -247,8 +359,12 @@ class LongDataset:
             positions=np.concatenate([probe.positions for probe in probes]),
             efforts=_joined([probe.efforts for probe in probes]),
             currents=_joined([probe.currents for probe in probes]),
+            position_valid=None,
+            effort_valid=None,
         ).for_model(model, force_constants)
-        ordered = self.with_joints(together.joint_names)
+        ordered = self.with_joints(together.joint_names)._changed(
+            lambda part: replace(part, effort_limits=together.effort_limits)
+        )
         has_currents = self.scan.head.currents is not None
         if not has_currents or (self.scan.head.efforts is not None and force_constants is None):
             return ordered
@@ -257,14 +373,17 @@ class LongDataset:
 
         def converted(part: Dataset) -> Dataset:
             assert part.currents is not None
-            return replace(part, efforts=part.currents * constants)
+            return replace(
+                part,
+                efforts=part.currents * constants,
+                effort_scale_deviation=together.effort_scale_deviation,
+            )
 
-        scan = replace(
-            ordered.scan,
-            head=converted(ordered.scan.head),
-            probes=tuple(converted(probe) for probe in ordered.scan.probes),
+        changed = ordered._changed(converted)
+        ends = np.sort(ordered.scan.effort_range * constants, axis=0)
+        return replace(
+            changed, scan=replace(changed.scan, effort_range=ends), constants=constants
         )
-        return replace(ordered, scan=scan, constants=constants)
 
     def stroke_warnings(self, model: ClosedChainModel) -> list[str]:
         """Name the joints whose positions leave the stroke by more than 1 % of it."""
@@ -288,14 +407,26 @@ def _joined(parts: Sequence[Array | None]) -> Array | None:
     return np.concatenate(found) if found else None
 
 
+def _flags(parts: Sequence[Flags | None], like: Sequence[Any]) -> Flags | None:
+    if all(part is None for part in parts):
+        return None
+    return np.concatenate(
+        [
+            np.ones(other.positions.shape, dtype=bool) if part is None else part
+            for part, other in zip(parts, like, strict=True)
+        ]
+    )
+
+
 def _scan(
-    source: Source, names: tuple[str, ...], fields: Mapping[str, Any]
+    source: TidySource, names: tuple[str, ...], fields: Mapping[str, Any]
 ) -> tuple[Scan, NDArray[np.int64]]:
     """Check every sample; see what is known only after all of them."""
     where = str(fields.get('provenance', {}).get('source', 'dataset'))
     count, interval, last = 0, float('nan'), -np.inf
     shortest, longest = np.inf, 0.0
     lower = upper = np.zeros(0)
+    ends = np.zeros((2, 0))
     head: list[Dataset] = []
     probes: list[Dataset] = []
     starts = np.linspace(0, max(len(source) - 1, 0), PROBES + 1)[:-1]
@@ -315,6 +446,8 @@ def _scan(
         if not head:
             interval = part.interval
             lower, upper = part.positions.min(axis=0), part.positions.max(axis=0)
+            ends = _range(part)
+        ends = np.stack([np.minimum(ends, _range(part))[0], np.maximum(ends, _range(part))[1]])
         steps = np.diff(part.time, prepend=last if np.isfinite(last) else part.time[0] - interval)
         shortest, longest = min(shortest, float(steps.min())), max(longest, float(steps.max()))
         lower = np.minimum(lower, part.positions.min(axis=0))
@@ -332,6 +465,8 @@ def _scan(
         positions=np.concatenate([part.positions for part in head]),
         efforts=_joined([part.efforts for part in head]),
         currents=_joined([part.currents for part in head]),
+        position_valid=_flags([part.position_valid for part in head], head),
+        effort_valid=_flags([part.effort_valid for part in head], head),
     )
     scan = Scan(
         count=count,
@@ -343,6 +478,15 @@ def _scan(
         upper=upper,
         head=first,
         probes=tuple(probes),
+        effort_range=ends,
+        defects=merged([*source.defects, *first.defects], count),
     )
     columns = np.array([names.index(name) for name in first.joint_names], dtype=np.int64)
     return scan, columns
+
+
+def _range(part: Dataset) -> Array:
+    """Smallest and largest efforts, else currents (2, n)."""
+    values = part.currents if part.efforts is None else part.efforts
+    assert values is not None
+    return np.stack([values.min(axis=0), values.max(axis=0)])

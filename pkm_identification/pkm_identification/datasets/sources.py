@@ -15,17 +15,23 @@ from numpy.typing import NDArray
 from pkm_description.errors import DatasetError
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 BLOCK = 2**15  # samples
 
 
 class Block(NamedTuple):
-    """Consecutive samples: time (k,), the others (k, n) or None."""
+    """Consecutive samples: time (k,), the others (k, n) or None.
+
+    `position_valid` and `effort_valid` say which samples may be used; None: all.
+    """
 
     time: Array
     positions: Array
     efforts: Array | None
     currents: Array | None
+    position_valid: Flags | None = None
+    effort_valid: Flags | None = None
 
 
 class Source(Protocol):

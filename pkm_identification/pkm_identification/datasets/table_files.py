@@ -29,7 +29,8 @@ NPZ_REQUIRED = ('time', 'joint_names', 'positions')
 NPZ_TRUTH = ('truth_time', 'truth_positions', 'truth_velocities', 'truth_forces')
 NPZ_STREAMED = (*NpzSource.MEMBERS, *NPZ_TRUTH)
 NPZ_OPTIONAL = (
-    'efforts', 'currents', 'period', 'effort_delay', 'force_constants', 'payload', *NPZ_TRUTH
+    'efforts', 'currents', 'period', 'effort_delay', 'force_constants',
+    'force_constant_deviations', 'payload', *NPZ_TRUTH,
 )  # fmt: skip
 
 
@@ -141,10 +142,11 @@ def _numbers_of(path: Path, text: Any, width: int, skip: int) -> np.ndarray:
 def load_npz(path: Path) -> Dataset | LongDataset:
     """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
 
-    Optional: `period` [s], `effort_delay` [s], `force_constants` (n_a,) [N/A, N m/A],
-    `payload` (its YAML text, see `pkm_description.payload_of`), and all of `truth_time` (M,)
-    [s], `truth_positions`, `truth_velocities`, `truth_forces` (M, n_a) of a simulated robot.
-    A file too long for memory is read in blocks, without its truth.
+    Optional: `period` [s], `effort_delay` [s], `force_constants` (n_a,) [N/A, N m/A] with
+    their standard deviations `force_constant_deviations`, `payload` (its YAML text, see
+    `pkm_description.payload_of`), and all of `truth_time` (M,) [s], `truth_positions`,
+    `truth_velocities`, `truth_forces` (M, n_a) of a simulated robot. A file too long for memory
+    is read in blocks, without its truth.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -162,20 +164,21 @@ def load_npz(path: Path) -> Dataset | LongDataset:
         raise DatasetError(f"'{path}' lacks {', '.join(missing)}; it holds {held}")
     unknown = sorted(set(there) - set(NPZ_REQUIRED) - set(NPZ_OPTIONAL))
     names = _names(content['joint_names'], path)
-    constants = None
-    if 'force_constants' in content:
-        constants = _numbers(content, 'force_constants', path)
-    if constants is not None and constants.shape != (len(names),):
-        raise DatasetError(
-            f"'{path}': force_constants have shape {constants.shape}, expected ({len(names)},)"
-        )
+    by_joint = {}
+    for name in ('force_constants', 'force_constant_deviations'):
+        if name in content:
+            numbers = _numbers(content, name, path)
+            if numbers.shape != (len(names),):
+                raise DatasetError(
+                    f"'{path}': {name} have shape {numbers.shape}, expected ({len(names)},)"
+                )
+            by_joint[name] = dict(zip(names, numbers.tolist(), strict=True))
     fields: dict[str, Any] = {
         name: _number(content, name, path) for name in ('period', 'effort_delay') if name in content
     }
     if 'payload' in content:
         fields['payload'] = _payload(content['payload'], path)
-    if constants is not None:
-        fields['force_constants'] = dict(zip(names, constants.tolist(), strict=True))
+    fields |= by_joint
     provenance = {'source': str(path), 'format': 'npz', 'left_out': unknown}
     if source is not None:
         long = LongDataset.of(source, names, provenance=provenance, **fields)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,26 @@ from pkm_description.errors import DatasetError
 from pkm_identification.datasets.message_view import MessageTable
 
 CHUNK = 20_000  # messages
+
+
+@dataclass
+class _Group:
+    """Messages that name the same joints."""
+
+    names: list[str]
+    stamps: list[NDArray[np.int64]] = field(default_factory=list)
+    written: list[NDArray[np.int64]] = field(default_factory=list)
+    parts: list[dict[str, np.ndarray]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self.stamps)
+
+    def take(
+        self, table: MessageTable, written: NDArray[np.int64], columns: dict[str, np.ndarray]
+    ) -> None:
+        self.stamps.append(table.stamps())
+        self.written.append(written)
+        self.parts.append(columns)
 
 
 @dataclass
@@ -36,50 +57,107 @@ class TopicColumns:
     store: Typestore
     fields: Sequence[str]
     by_name: bool
-    _names: list[str] = field(default_factory=list)
-    _stamps: list[NDArray[np.int64]] = field(default_factory=list)
-    _parts: list[dict[str, np.ndarray]] = field(default_factory=list)
+    _groups: dict[frozenset[str], _Group] = field(default_factory=dict)
+    _left_out: Mapping[str, Any] = field(default_factory=dict)
 
-    def add(self, messages: Sequence[bytes]) -> None:
+    def add(self, messages: Sequence[bytes], written: Sequence[int]) -> None:
         """Take the numbers out of the next messages.
+
+        Parameters
+        ----------
+        messages
+            Serialised.
+        written
+            When they were written [ns].
 
         Raises
         ------
         DatasetError
-            They do not name the joints of those before, or a field changes its length.
+            A field changes its length.
         """
+        stamps = np.asarray(written, dtype=np.int64)
         table = MessageTable(messages, self.message_type, self.store, self.topic)
-        self._stamps.append(table.stamps())
         if not self.by_name:
-            self._parts.append({name: table.numbers(name).copy() for name in self.fields})
+            group = self._groups.setdefault(frozenset(), _Group([]))
+            group.take(table, stamps, {name: table.numbers(name).copy() for name in self.fields})
             return
-        names, columns = table.by_joint(self.fields)
-        self._names = self._names or names
-        if sorted(names) != sorted(self._names):
-            odd = sorted(set(names) ^ set(self._names))
-            raise DatasetError(
-                f"topic '{self.topic}': not all messages name the same joints (they differ in "
-                f'{", ".join(odd)})'
-            )
-        if self._parts and set(columns) != set(self._parts[0]):
-            odd = sorted(set(columns) ^ set(self._parts[0]))
-            raise DatasetError(f"topic '{self.topic}': '{odd[0]}' changes its length")
-        order = [names.index(name) for name in self._names]
-        self._parts.append({name: values[:, order] for name, values in columns.items()})
+        joints = [frozenset(names) for names in table.texts('name')]
+        for chosen in dict.fromkeys(joints):
+            part, when = table, stamps
+            if len(set(joints)) > 1:
+                rows = [row for row, names in enumerate(joints) if names == chosen]
+                part = MessageTable(
+                    [messages[row] for row in rows], self.message_type, self.store, self.topic
+                )
+                when = stamps[rows]
+            names, columns = part.by_joint(self.fields)
+            group = self._groups.setdefault(chosen, _Group(names))
+            order = [names.index(name) for name in group.names]
+            columns = {name: values[:, order] for name, values in columns.items()}
+            if group.parts and set(columns) != set(group.parts[0]):
+                odd = sorted(set(columns) ^ set(group.parts[0]))
+                raise DatasetError(f"topic '{self.topic}': '{odd[0]}' changes its length")
+            group.take(part, when, columns)
 
     def __len__(self) -> int:
         """Return the number of messages."""
-        return sum(len(part) for part in self._stamps)
+        return sum(len(group) for group in self._groups.values())
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What was left out, where the messages of this topic name different joints."""
+        return dict(self._left_out)
+
+    def of_joints(self, wanted: Sequence[str]) -> TopicColumns:
+        """Return the messages that name all the wanted joints (none wanted: that all name).
+
+        Several drivers may share one topic, each with its own joints.
+
+        Raises
+        ------
+        DatasetError
+            No messages name them all, or some name other joints and nobody said which.
+        """
+        if len(self._groups) <= 1:
+            return self
+        fitting = [names for names in self._groups if names >= set(wanted)]
+        if not wanted or len(fitting) != 1:
+            kinds = '; '.join(
+                f'{", ".join(sorted(names)) or "none"} ({len(group)} messages)'
+                for names, group in self._groups.items()
+            )
+            raise DatasetError(
+                f"topic '{self.topic}': not all messages name the same joints: {kinds}; say which "
+                "are wanted with joints={'name in the bag': 'name of the robot'}"
+            )
+        others = {
+            ', '.join(sorted(names)): len(group)
+            for names, group in self._groups.items() if names != fitting[0]
+        }  # fmt: skip
+        return replace(
+            self,
+            _groups={fitting[0]: self._groups[fitting[0]]},
+            _left_out={'left_out_messages': others},
+        )
 
     def stamps(self) -> NDArray[np.int64]:
         """Return the header stamps (N,) [ns]."""
-        return np.concatenate(self._stamps)
+        return np.concatenate(self._only.stamps)
+
+    def written(self) -> NDArray[np.int64]:
+        """Return when the messages were written (N,) [ns]."""
+        return np.concatenate(self._only.written)
 
     def numbers(self, name: str) -> np.ndarray:
         """Return a wanted field: (N,) for a scalar, (N, n) for a sequence."""
-        return np.concatenate([part[name] for part in self._parts])
+        return np.concatenate([part[name] for part in self._only.parts])
 
     def by_joint(self, fields: Sequence[str]) -> tuple[list[str], dict[str, np.ndarray]]:
         """Return joint names and the wanted fields (N, n) that the messages hold."""
-        there = [name for name in fields if name in self._parts[0]]
-        return self._names, {name: self.numbers(name) for name in there}
+        there = [name for name in fields if name in self._only.parts[0]]
+        return self._only.names, {name: self.numbers(name) for name in there}
+
+    @property
+    def _only(self) -> _Group:
+        (group,) = self.of_joints(())._groups.values()
+        return group

@@ -124,6 +124,7 @@ def identify(
     request = build_request(datasets, payloads, drive_gains)
     data = request.forces_of(datasets, model)
     signals = [process(each, signal_options) for each in data]
+    scales = [each.effort_scale_deviation for each in data]
     report('building the regressor', 0.15)
     without = [left_out] if isinstance(left_out, str) else list(left_out)
     parameters: dict[str, Any] = {
@@ -134,7 +135,7 @@ def identify(
     if request.is_plain:
         problem = build_problem(signals, model, **parameters)
         report('estimating', 0.5)
-        solution = solve_problem(problem, estimator, own)
+        solution = solve_problem(problem, estimator, own, scales)
         problem = fitted = solution.problem or problem
     else:
         calibrated = calibrate(
@@ -202,7 +203,14 @@ def identify(
                 'violations': feasible.violations,
                 'warnings': [text for each in data for text in each.stroke_warnings(model)]
                 + list(found.diagnostics.get('warnings', [])),
-                'signals': _one_or_list([each.diagnostics for each in signals]),
+                'signals': _one_or_list(
+                    [
+                        {k: v for k, v in each.diagnostics.items() if k != 'quality'}
+                        for each in signals
+                    ]
+                ),
+                'quality': _one_or_list([each.diagnostics.get('quality') for each in signals]),
+                'force_constant_deviation': _one_or_list(scales),
                 **_measured_noise(signals),
                 **{k: v for k, v in found.diagnostics.items() if k != 'warnings'},
             }

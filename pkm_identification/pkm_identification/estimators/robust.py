@@ -17,6 +17,7 @@ from pkm_identification.estimators.solve import (
     inverse_root,
     weighted_least_squares,
 )
+from pkm_identification.quality.report import LEFT_OUT
 
 MAD_TO_SIGMA = 1.4826
 CONVERGED = 1e-3  # of a standard deviation
@@ -76,14 +77,16 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
         if rounds == max_iterations:
             raise EstimationError(f"estimator 'irls' did not converge in {rounds} rounds")
     outliers = [each.outliers(values) for each in samples]
+    before = np.sum([each.left_out_before() for each in samples], axis=0)
     sizes = [len(each.forces) * each.forces.shape[1] for each in samples]
     return replace(
         estimate,
         diagnostics={
             'iterations': rounds,
             'limited_share': 1 - np.average([inside for _, _, inside in limited], 0, sizes),
-            'outliers': sum(int(found.any(axis=-1).sum()) for found in outliers),
-            'outliers_per_axis': sum(found.sum(axis=(0, 1)) for found in outliers),
+            'outliers': sum(int(found.any(axis=-1).sum()) for found in outliers) + int(before.sum()),
+            'outliers_per_axis': sum(found.sum(axis=(0, 1)) for found in outliers) + before,
+            'outliers_left_out_before': before,
         },
     )
 
@@ -98,19 +101,33 @@ class _Samples:
         self.regressor = rows.regressor
         # in_time gives the mean over the periods less the part of the fixed parameters
         self.forces = run.signals.folded_forces.samples + (rows.forces - run.signals.forces)
+        valid = run.signals.folded_forces.valid
+        self.valid = np.ones(self.forces.shape, dtype=bool) if valid is None else valid
 
     def residuals(self, values: Array) -> Array:
         return self.forces - self.regressor @ values
 
     def limited(self, values: Array, tuning: float) -> tuple[Array, Array, Array]:
         """Rows of the Winsorised forces, their noise (n_a, n_a), the share inside (n_a,)."""
-        limited, spread, inside = _limited(self.residuals(values), tuning)
-        pseudo = self.regressor @ values + limited.mean(axis=0) / inside
+        limited, spread, inside = _limited(self.residuals(values), self.valid, tuning)
+        mean = limited.sum(axis=0) / np.maximum(self.valid.sum(axis=0), 1)
+        pseudo = self.regressor @ values + mean / inside
         return self.run.signals.band.rows(pseudo), spread / len(self.forces), inside
 
     def outliers(self, values: Array) -> NDArray[np.bool_]:
         residual = self.residuals(values)
-        return np.abs(residual) > OUTLIER * _scale(residual)
+        return self.valid & (np.abs(residual) > OUTLIER * _scale(residual, self.valid))
+
+    def left_out_before(self) -> NDArray[np.int64]:
+        """Number of forces (n_a,) that the examination of the data took for outliers."""
+        quality = self.run.signals.diagnostics.get('quality') or {'defects': []}
+        names = list(self.run.model.actuated_joints)
+        count = np.zeros(len(names), dtype=np.int64)
+        for defect in quality['defects']:
+            kind = defect['kind'], defect['signal'], defect['treatment']
+            if kind == ('outlier', 'effort', LEFT_OUT):
+                count[names.index(defect['joint'])] += defect['count']
+        return count
 
     def medians(self) -> Array:
         """Rows of the medians over the periods, where there are enough."""
@@ -132,22 +149,29 @@ def _start(problem: Problem, samples: list[_Samples], roots: list[Array]) -> Est
     return weighted_least_squares(rows, roots, noise_of_rows(problem))
 
 
-def _scale(residual: Array) -> Array:
-    """Robust standard deviation (n_a,) of residuals (P, n, n_a)."""
-    return np.maximum(MAD_TO_SIGMA * np.median(np.abs(residual), axis=(0, 1)), 1e-12)
+def _scale(residual: Array, valid: NDArray[np.bool_]) -> Array:
+    """Robust standard deviation (n_a,) of the valid residuals (P, n, n_a)."""
+    sizes = np.where(valid, np.abs(residual), np.nan)
+    median = np.median(sizes, axis=(0, 1)) if valid.all() else np.nanmedian(sizes, axis=(0, 1))
+    return np.maximum(MAD_TO_SIGMA * median, 1e-12)
 
 
-def _limited(residual: Array, tuning: float) -> tuple[Array, Array, Array]:
+def _limited(
+    residual: Array, valid: NDArray[np.bool_], tuning: float
+) -> tuple[Array, Array, Array]:
     """Winsorise; return limited residuals, their covariance for one sample, share inside.
 
     Covariance E[psi psi^T] / (E[psi'] E[psi']^T): what one sample adds to the estimate.
     """
-    limit = tuning * _scale(residual)
-    limited = np.clip(residual, -limit, limit)
-    inside = np.mean(np.abs(residual) < limit, axis=(0, 1))
+    limit = tuning * _scale(residual, valid)
+    limited = np.where(valid, np.clip(residual, -limit, limit), 0.0)
+    count = valid.sum(axis=(0, 1))
+    inside = np.sum(valid & (np.abs(residual) < limit), axis=(0, 1)) / count
     if (inside < 0.1).any():
         raise EstimationError(
             "estimator 'irls': nearly all residuals are outliers; the model does not fit"
         )
     flat = limited.reshape(-1, residual.shape[-1])
-    return limited, flat.T @ flat / len(flat) / np.outer(inside, inside), inside
+    return limited, flat.T @ flat / np.sqrt(np.outer(count, count)) / np.outer(inside, inside), (
+        inside
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.estimators.force_scale import force_scale_covariance
 from pkm_identification.estimators.friction_columns import friction_units
 from pkm_identification.estimators.honest import (
     full_covariance,
@@ -50,13 +51,21 @@ class Solution:
     drive_friction: IdentifiedFriction | None = None
 
 
-def solve_problem(problem: Problem, estimator: str, options: Mapping[str, Any]) -> Solution:
+def solve_problem(
+    problem: Problem,
+    estimator: str,
+    options: Mapping[str, Any],
+    force_scales: Sequence[Array | None] | None = None,
+) -> Solution:
     """Solve a problem.
 
     Parameters
     ----------
     options
         Of the estimator itself.
+    force_scales
+        Standard deviations (n_a,) of the factors that all forces of an axis may be off by, one
+        a run; see `force_scale_covariance`.
 
     Raises
     ------
@@ -75,6 +84,8 @@ def solve_problem(problem: Problem, estimator: str, options: Mapping[str, Any]) 
     problem = found.linearised or problem
     found = with_noise(problem, found)
     covariance, fit = honest_covariance(problem, found)
+    if force_scales is not None:
+        covariance = force_scale_covariance(problem, found, force_scales, covariance)
     covariance = full_covariance(problem, found, covariance)
     covariance = (covariance + covariance.T) / 2  # exactly
     rank = problem.base.rank

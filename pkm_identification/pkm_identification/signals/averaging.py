@@ -10,9 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.signals.gridding import (
+    bridged_period,
+    fold_samples,
+    nominal_interval,
+    periodic_slopes,
+)
+from pkm_identification.signals.long_gridding import periodic_blocks
 from pkm_identification.signals.noise import Noise, noise_from_moments, noise_from_spread
 from pkm_identification.signals.periods import (
     GRID_TOLERANCE,
+    LOST,
     Folded,
     fold,
     low_harmonics,
@@ -23,6 +31,8 @@ from pkm_identification.signals.periods import (
 from pkm_identification.signals.resampling import resampled
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
 
 NEGLIGIBLE = 1e-9  # noise below this share of a signal is rounding
 AT_ONCE = 2**15  # samples
@@ -31,12 +41,15 @@ AT_ONCE = 2**15  # samples
 class LongFolded(Folded):
     """As `Folded`, of a recording that is too long for memory; `samples` reads all of it."""
 
-    def __init__(self, pass_: PeriodPass, columns: slice, mean: Array) -> None:
+    def __init__(
+        self, pass_: PeriodPass, columns: slice, mean: Array, hits: Numbers | None = None
+    ) -> None:
         object.__setattr__(self, '_pass', pass_)
         object.__setattr__(self, '_columns', columns)
         object.__setattr__(self, '_mean', mean)
         object.__setattr__(self, 'period', pass_.period)
         object.__setattr__(self, 'interpolated', pass_.interpolated)
+        object.__setattr__(self, '_hits', hits)
 
     @property
     def mean(self) -> Array:
@@ -47,20 +60,36 @@ class LongFolded(Folded):
     @property
     def some(self) -> Array:
         """The first periods (p, n, n_a)."""
-        columns: slice = self.__dict__['_columns']
-        first: Array = next(self.__dict__['_pass'].blocks())
-        return first[..., columns]
+        return next(self.blocks())
 
     def blocks(self) -> Iterator[Array]:
         """Yield some of the periods (k, n, n_a) at once; each call reads anew."""
-        columns: slice = self.__dict__['_columns']
-        for block in self.__dict__['_pass'].blocks():
-            yield block[..., columns]
+        for block in self._measured():
+            yield np.where(np.isnan(block), self.mean, block)
 
     @cached_property
     def samples(self) -> Array:
         """All samples (P, n, n_a), in memory."""
         return np.concatenate(list(self.blocks()))
+
+    @property
+    def valid(self) -> Flags | None:
+        """Which samples (P, n, n_a) were measured; None: all."""
+        if self.__dict__['_hits'] is None:
+            return None
+        return np.concatenate([~np.isnan(block) for block in self._measured()])
+
+    @property
+    def seen(self) -> Flags | None:
+        """Which phases (n, n_a) were measured in any period; None: all."""
+        hits: Numbers | None = self.__dict__['_hits']
+        return None if hits is None or hits.all() else hits > 0
+
+    def _measured(self) -> Iterator[Array]:
+        """Yield some of the periods (k, n, n_a), NaN where no sample is."""
+        columns: slice = self.__dict__['_columns']
+        for block in self.__dict__['_pass'].blocks():
+            yield block[..., columns]
 
 
 @dataclass(frozen=True)
@@ -91,10 +120,11 @@ class Averaged:
 def average(dataset: Dataset, period: float, skip: int | None) -> Averaged:
     """Average a recording in memory; without `skip`, periods that still settle are left out."""
     assert dataset.efforts is not None
+    measured = dataset.time, dataset.positions, period
     if skip is None:
-        skip = settling_periods(fold(dataset.time, dataset.positions, period))
-    positions = fold(dataset.time, dataset.positions, period, skip)
-    forces = fold(dataset.time, dataset.efforts, period, skip)
+        skip = settling_periods(fold(*measured, valid=dataset.position_valid))
+    positions = fold(*measured, skip, dataset.position_valid)
+    forces = fold(dataset.time, dataset.efforts, period, skip, dataset.effort_valid)
     periods = len(positions.samples)
     position_noise = force_noise = None
     if periods > 1:
@@ -124,19 +154,27 @@ class PeriodPass:
     skip
         Periods left out at the beginning.
     interpolated
-        Whether the stamps lie off the grid.
+        Whether even stamps lie off the grid.
+    slopes
+        Of one period (orders, n, 2 n_a), where stamps are uneven or samples are missing or
+        bad: the blocks then hold NaN where there is no sample. None: all is there.
     """
 
     dataset: LongDataset
     period: float
     skip: int
     interpolated: bool
+    slopes: Array | None = None
 
     @property
     def size(self) -> tuple[int, int]:
         """Samples a period and number of periods."""
         scan = self.dataset.scan
-        return whole_periods(scan.first, scan.last, scan.interval, self.period, self.skip)
+        end, interval = scan.last, scan.interval
+        if self.slopes is not None:
+            interval = self.period / self.slopes.shape[1]
+            end += LOST * interval
+        return whole_periods(scan.first, end, interval, self.period, self.skip)
 
     @property
     def start(self) -> float:
@@ -149,9 +187,12 @@ class PeriodPass:
         step = self.period / count
         pending: list[Array] = []
         ready, done = 0, 0
-        for values in resampled(
-            self.dataset, self.start, step, periods * count, 5 if self.interpolated else None
-        ):
+        if self.slopes is not None:
+            source = periodic_blocks(self.dataset, self.start, step, periods * count, self.slopes)
+        else:
+            order = 5 if self.interpolated else None
+            source = resampled(self.dataset, self.start, step, periods * count, order)
+        for values in source:
             pending.append(values)
             ready += len(values)
             last = done + ready == periods * count
@@ -168,9 +209,11 @@ def average_long(dataset: LongDataset, period: float, skip: int | None) -> Avera
     if skip is None:
         every = _pass(dataset, period, 0)
         skip = settling_spectra(
-            np.concatenate([low_harmonics(block[..., :axes]) for block in every.blocks()])
+            np.concatenate([low_harmonics(_filled(block[..., :axes])) for block in every.blocks()])
         )
     chosen = _pass(dataset, period, skip)
+    if chosen.slopes is not None:
+        return _average_incomplete(chosen)
     count, periods = chosen.size
     reference: Array | None = None  # one period: what is left has the size of the noise
     total = np.zeros((count, 2 * axes))
@@ -205,8 +248,75 @@ def average_long(dataset: LongDataset, period: float, skip: int | None) -> Avera
     )
 
 
+def _average_incomplete(chosen: PeriodPass) -> Averaged:
+    """Average periods with samples missing: the mean first, then the spread around it."""
+    count, periods = chosen.size
+    axes = len(chosen.dataset.joint_names)
+    total, hits = np.zeros((count, 2 * axes)), np.zeros((count, 2 * axes), dtype=np.int64)
+    for block in chosen.blocks():
+        total += np.nansum(block, axis=0)
+        hits += np.count_nonzero(~np.isnan(block), axis=0)
+    mean = bridged_period(total, hits)
+    parts = (slice(0, axes), slice(axes, 2 * axes))
+    folded = [LongFolded(chosen, part, mean[:, part], hits[:, part]) for part in parts]
+    noises: list[Noise | None] = [None, None]
+    if periods > 1:
+        scale = np.sqrt(count * periods / np.maximum(np.maximum(hits - 1, 0).sum(axis=0), 1))
+        square = np.zeros((2, axes, axes))
+        outer = np.zeros((2, count // 2 + 1, axes, axes))
+        for block in chosen.blocks():
+            difference = np.nan_to_num(block - mean) * scale
+            for k, part in enumerate(parts):
+                square[k] += _square(difference[..., part])
+                outer[k] += _outer(difference[..., part])
+        noises = [
+            noise_from_moments(
+                square[k] / (periods * count),
+                outer[k] / (periods * count),
+                periods,
+                negligible=(NEGLIGIBLE * folded[k].mean.std(axis=0)) ** 2,
+            )
+            for k in range(2)
+        ]
+    return Averaged(
+        folded[0], folded[1], noises[0], noises[1], periods, chosen.skip, chosen.start
+    )
+
+
+def _filled(block: Array) -> Array:
+    """Return periods (k, n, c) with their mean where they have no samples, to compare them."""
+    missing = np.isnan(block)
+    if not missing.any():
+        return block
+    hits = np.count_nonzero(~missing, axis=0)
+    return np.where(missing, bridged_period(np.nansum(block, axis=0), hits), block)
+
+
+def _slopes(dataset: LongDataset, period: float) -> Array:
+    """Slopes of one period from the first samples; none where they hold no whole period."""
+    head = dataset.scan.head
+    assert head.efforts is not None
+    count = round(period / nominal_interval(head.time))
+    values = np.hstack([head.positions, head.efforts])
+    shape = head.positions.shape
+    flags = [
+        np.ones(shape, bool) if each is None else each
+        for each in (head.position_valid, head.effort_valid)
+    ]
+    periods = int((head.time[-1] - head.time[0]) / period)
+    if periods < 1:
+        return np.zeros((1, count, values.shape[1]))
+    start = float(head.time[0])
+    samples, _ = fold_samples(
+        head.time, values, np.hstack(flags), start, period, (count, periods)
+    )
+    return periodic_slopes(np.median(samples, axis=0), period)
+
+
 def _pass(dataset: LongDataset, period: float, skip: int) -> PeriodPass:
     """Decide whether the stamps lie on the grid of the period."""
+    if not dataset.is_complete:
+        return PeriodPass(dataset, period, skip, False, _slopes(dataset, period))
     direct = PeriodPass(dataset, period, skip, interpolated=False)
     count, periods = direct.size
     scan, step = dataset.scan, period / count

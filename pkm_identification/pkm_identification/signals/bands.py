@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 BLOCK = 5000
 SAMPLES_A_HARMONIC = 16
 REACH = 4.0  # of 1 / cutoff: how far a zero-phase filter is continued beyond the ends
+HOLE_REACH = 0.5  # of 1 / cutoff, to either side of a gap
 MARGIN = 10.0  # of 1 / cutoff: beyond it a sample does not change a filtered one (1e-10)
 
 
@@ -53,10 +54,21 @@ class HarmonicBand:
 
     Row 0 is the mean; rows 2k - 1 and 2k are the cosine and sine of harmonic k. White
     noise keeps its variance.
+
+    Attributes
+    ----------
+    harmonics
+        K.
+    period
+        [s].
+    weights
+        Of the samples (n, n_a), 0 where no force was measured: forces and regressor are
+        multiplied alike before they are transformed, so that a gap biases nothing. None: 1.
     """
 
     harmonics: int
     period: float
+    weights: Array | None = None
 
     @property
     def frequencies(self) -> Array:
@@ -75,6 +87,9 @@ class HarmonicBand:
     def rows(self, samples: Array) -> Array:
         """Turn one period (n, ...) into rows (2K + 1, ...)."""
         count = len(samples)
+        if self.weights is not None:
+            shape = self.weights.shape + (1,) * (samples.ndim - 2)
+            samples = samples * self.weights.reshape(shape)
         coefficients = np.fft.rfft(samples, axis=0)[: self.harmonics + 1]
         rows = np.empty((2 * self.harmonics + 1, *samples.shape[1:]))
         rows[0] = coefficients[0].real / np.sqrt(count)
@@ -94,7 +109,7 @@ class HarmonicBand:
         Of a long period only every few samples are used, still many a harmonic, and block
         by block.
         """
-        stride = self.stride(count)
+        stride = self.stride(count) if self.weights is None else 1
         step = BLOCK - BLOCK % stride
         blocks = [slice(i, min(i + step, count), stride) for i in range(0, count, step)]
         samples = np.concatenate([function(rows) for rows in blocks])
@@ -110,13 +125,25 @@ class HarmonicBand:
 
 @dataclass(frozen=True)
 class FilterBand:
-    """Zero-phase low pass, then every `step`-th sample; `trim` samples off both ends."""
+    """Zero-phase low pass, then every `step`-th sample; `trim` samples off both ends.
+
+    Attributes
+    ----------
+    sections, cutoff, rate
+        Of the filter; cutoff and sampling rate [Hz].
+    step, trim
+        Samples from row to row, and left out at either end.
+    holes
+        First and last sample (h, 2) of gaps too long for the motion to be known in them:
+        there are no rows in them and within `HOLE_REACH` / cutoff of them. None: no gaps.
+    """
 
     sections: Array
     cutoff: float
     rate: float
     step: int
     trim: int
+    holes: NDArray[np.int64] | None = None
 
     @property
     def frequencies(self) -> Array:
@@ -125,14 +152,41 @@ class FilterBand:
 
     def rows(self, samples: Array) -> Array:
         """Turn samples (n, ...) into rows."""
-        return self.smooth(samples)[self.trim : len(samples) - self.trim : self.step]
+        whole = slice(0, len(samples))
+        inside = slice(self.trim, len(samples) - self.trim, self.step)
+        return self.smooth(samples)[self.picked(whole, inside)]
 
     def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
         """Rows of a function, in overlapping blocks so that memory does not grow with them."""
         parts = [
-            self.smooth(function(samples))[inside] for samples, inside in self.stretches(count)
+            self.smooth(function(samples))[self.picked(samples, inside)]
+            for samples, inside in self.stretches(count)
         ]
         return np.concatenate(parts)
+
+    def picked(self, samples: slice, inside: slice) -> slice | NDArray[np.int64]:
+        """Return which of the filtered samples are rows: those `inside` and in no hole.
+
+        Parameters
+        ----------
+        samples
+            Stretch of the record that was filtered.
+        inside
+            Candidates in that stretch.
+        """
+        if self.holes is None:
+            return inside
+        index = np.arange(inside.start, inside.stop, inside.step)
+        return index[~self.in_hole(samples.start + index)]
+
+    def in_hole(self, samples: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether a filtered sample rests on a gap."""
+        if self.holes is None:
+            return np.zeros(len(samples), dtype=bool)
+        reach = int(np.ceil(HOLE_REACH * self.rate / self.cutoff))
+        begun = np.searchsorted(self.holes[:, 0] - reach, samples, side='right')
+        last = np.concatenate([[-1], np.maximum.accumulate(self.holes[:, 1] + reach)])
+        return np.asarray(samples <= last[begun])
 
     def stretches(self, count: int) -> Iterator[tuple[slice, slice]]:
         """Yield samples to filter, and which of the filtered ones are rows."""
@@ -145,7 +199,8 @@ class FilterBand:
 
     def row_count(self, count: int) -> int:
         """Return the number of rows of so many samples."""
-        return len(range(self.trim, count - self.trim, self.step))
+        candidates = np.arange(self.trim, count - self.trim, self.step)
+        return len(candidates) - int(np.count_nonzero(self.in_hole(candidates)))
 
     @property
     def reach(self) -> int:

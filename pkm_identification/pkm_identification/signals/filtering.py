@@ -11,11 +11,14 @@ from scipy.interpolate import make_interp_spline
 from scipy.signal import butter
 
 from pkm_description.errors import EstimationError
+from pkm_identification.quality.report import stretches
 from pkm_identification.signals.bands import FilterBand
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 ORDER = 4
+HOLE = 0.25  # of 1 / cutoff: neighbours on both sides tell what lies in shorter gaps
 OVERSAMPLING = 16  # samples a cutoff period for the regressor of filtered motions
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
 SECOND = np.array([-1 / 560, 8 / 315, -1 / 5, 8 / 5, -205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560])
@@ -27,15 +30,24 @@ MAX_RELATIVE_FREQUENCY = 0.2
 FALSE_ALARM = 1e-3
 
 
-def uniform(time: Array, values: Array) -> tuple[Array, Array]:
-    """Return the signal on an even grid of the same mean interval; even ones as they are."""
-    steps = np.diff(time)
-    interval = float(np.median(steps))
-    if np.abs(steps - interval).max() <= 0.02 * interval:
-        return time, values
-    grid = np.arange(time[0], time[-1] + 0.5 * interval, interval)
-    spline = make_interp_spline(time, values, k=3)
-    return grid, spline(np.minimum(grid, time[-1]))
+def holes(there: Flags | None, cutoff: float, interval: float) -> NDArray[np.int64] | None:
+    """First and last sample (h, 2) of gaps that are long against the cutoff.
+
+    Parameters
+    ----------
+    there
+        Where (n, c) samples were measured; None: everywhere.
+    cutoff, interval
+        [Hz], [s].
+    """
+    if there is None:
+        return None
+    found = []
+    for column in there.T:
+        gaps = stretches(np.flatnonzero(~column))
+        found.append(gaps[(gaps[:, 1] - gaps[:, 0] + 1) * interval > HOLE / cutoff])
+    together = np.concatenate(found)
+    return together[np.argsort(together[:, 0])] if len(together) else None
 
 
 def choose_cutoff(positions: Array, forces: Array, interval: float) -> float:
@@ -84,8 +96,10 @@ def _spectrum(values: Array) -> tuple[Array, Array]:
     return power, np.median(power[len(power) // 2 :], axis=0) / np.log(2)
 
 
-def low_pass(cutoff: float, interval: float, count: int) -> FilterBand:
-    """Build the filter that both sides go through.
+def low_pass(
+    cutoff: float, interval: float, count: int, gaps: NDArray[np.int64] | None = None
+) -> FilterBand:
+    """Build the filter that both sides go through; rows leave `gaps` (h, 2) out.
 
     Raises
     ------
@@ -104,7 +118,7 @@ def low_pass(cutoff: float, interval: float, count: int) -> FilterBand:
         )
     sections = butter(ORDER, cutoff, fs=1 / interval, output='sos')
     step = max(1, int(0.5 / (cutoff * interval)))
-    return FilterBand(sections, cutoff, 1 / interval, step, trim)
+    return FilterBand(sections, cutoff, 1 / interval, step, trim, gaps)
 
 
 @dataclass(frozen=True)
@@ -151,12 +165,17 @@ class Grid:
         }
 
 
-def grid(cutoff: float, interval: float, count: int) -> Grid:
-    """Choose the grid for so many samples; raises as `low_pass`."""
+def grid(
+    cutoff: float, interval: float, count: int, gaps: NDArray[np.int64] | None = None
+) -> Grid:
+    """Choose the grid for so many samples with `gaps` (h, 2); raises as `low_pass`."""
     coarse = max(1, int(1 / (OVERSAMPLING * cutoff * interval)))
+    coarse_gaps = None
+    if gaps is not None:
+        coarse_gaps = np.column_stack([gaps[:, 0] // coarse, -(-gaps[:, 1] // coarse)])
     return Grid(
         low_pass(cutoff, interval, count),
-        low_pass(cutoff, interval * coarse, -(-count // coarse)),
+        low_pass(cutoff, interval * coarse, -(-count // coarse), coarse_gaps),
         cutoff,
         interval,
         coarse,

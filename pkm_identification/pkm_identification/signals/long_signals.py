@@ -13,6 +13,8 @@ from pkm_description.errors import EstimationError
 from pkm_identification.datasets import LongDataset
 from pkm_identification.signals import filtering
 from pkm_identification.signals.bands import FilterBand
+from pkm_identification.signals.gridding import evened, nominal_interval
+from pkm_identification.signals.long_gridding import even_blocks
 from pkm_identification.signals.resampling import resampled
 from pkm_identification.signals.signals import Signals
 
@@ -33,7 +35,7 @@ class LongSignals:
     grid
         Filter and coarse grid.
     is_even
-        Whether the stamps lie on a grid of their own; else the samples are interpolated.
+        Whether the stamps are even and all samples are good; else gaps are bridged.
     count
         Number of samples at the interval of the recording.
     diagnostics
@@ -85,6 +87,10 @@ class LongSignals:
 
     def stretches(self) -> Iterator[tuple[Signals, slice]]:
         """Yield signals with a margin, and which of their samples are rows after the filter."""
+        for signals, _, inside in self._stretches():
+            yield signals, inside
+
+    def _stretches(self) -> Iterator[tuple[Signals, slice, slice]]:
         coarse = self.grid.coarse
         margin = self.grid.raw.margin + DELAY_REACH
         window = _Window(self._samples())
@@ -99,21 +105,25 @@ class LongSignals:
             time = self.dataset.scan.first + self.delay + self.grid.interval * coarse * np.arange(
                 samples.start, samples.stop
             )
-            yield Signals(time, q, qd, qdd, forces, self.band), inside
+            yield Signals(time, q, qd, qdd, forces, self.band), samples, inside
 
     def row_blocks(
         self, function: Callable[[Signals, slice], Array]
     ) -> Iterator[tuple[Array, Array]]:
         """Yield rows of a function of the motion, and of the forces; see `Signals`."""
-        for signals, inside in self.stretches():
-            rows = self.band.smooth(function(signals, slice(None)))[inside]
+        for signals, samples, inside in self._stretches():
+            picked = self.band.picked(samples, inside)
+            rows = self.band.smooth(function(signals, slice(None)))[picked]
             # copies: a view would keep all of the filtered samples
-            yield rows.copy(), self.band.smooth(np.asarray(signals.forces))[inside].copy()
+            yield rows.copy(), self.band.smooth(np.asarray(signals.forces))[picked].copy()
 
     def _samples(self) -> Iterator[Array]:
         scan = self.dataset.scan
-        order = None if self.is_even else 3
-        return resampled(self.dataset, scan.first, self.grid.interval, self.count, order)
+        if self.is_even:
+            yield from resampled(self.dataset, scan.first, self.grid.interval, self.count, None)
+            return
+        for values, _ in even_blocks(self.dataset, scan.first, self.grid.interval, self.count):
+            yield values
 
 
 class _Window:
@@ -145,16 +155,46 @@ def filtered_long(dataset: LongDataset, cutoff: float | None) -> LongSignals:
         The cutoff does not fit the recording.
     """
     scan = dataset.scan
-    is_even, interval = scan.is_even, scan.interval
+    is_even = dataset.is_complete
+    interval = scan.interval if is_even else nominal_interval(scan.head.time)
     last = scan.last if not is_even else scan.first + interval * (scan.count - 1)
     count = scan.count if is_even else int(np.floor((last - scan.first) / interval + 0.5)) + 1
     if cutoff is None:
         cutoff = max(_cutoff_of(probe) for probe in scan.probes)
-    grid = filtering.grid(cutoff, interval, count)
-    return LongSignals(dataset, grid, is_even, count, grid.diagnostics(interpolated=not is_even))
+    gaps, bridged = None, 0.0
+    if not is_even:
+        gaps, bridged = _gaps(dataset, interval, count, cutoff)
+    grid = filtering.grid(cutoff, interval, count, gaps)
+    quality = {} if dataset.quality is None else {'quality': dataset.quality.to_dict()}
+    return LongSignals(
+        dataset, grid, is_even, count,
+        {
+            **grid.diagnostics(interpolated=not is_even),
+            'bridged_share': bridged,
+            'gaps_without_rows': 0 if gaps is None else len(gaps),
+            **quality,
+        },
+    )  # fmt: skip
+
+
+def _gaps(
+    dataset: LongDataset, interval: float, count: int, cutoff: float
+) -> tuple[NDArray[np.int64] | None, float]:
+    """First and last sample (h, 2) of long gaps, and the share of all samples in gaps."""
+    found, missing, first = [], 0, 0
+    for _, there in even_blocks(dataset, dataset.scan.first, interval, count):
+        gaps = filtering.holes(there, cutoff, interval)
+        if gaps is not None:
+            found.append(gaps + first)
+        missing += int(np.count_nonzero(~there))
+        first += len(there)
+    together = np.concatenate(found) if found else None
+    return together, missing / max(count * 2 * len(dataset.joint_names), 1)
 
 
 def _cutoff_of(probe: Any) -> float:
-    time, positions = filtering.uniform(probe.time, probe.positions)
-    _, efforts = filtering.uniform(probe.time, probe.efforts)
-    return filtering.choose_cutoff(positions, efforts, float(np.median(np.diff(time))))
+    together = np.hstack([probe.positions, probe.efforts])
+    time, samples, _ = evened(probe.time, together, None)
+    axes = probe.positions.shape[1]
+    interval = float(np.median(np.diff(time)))
+    return filtering.choose_cutoff(samples[:, :axes], samples[:, axes:], interval)

@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
+from pkm_identification.signals.gridding import fold_samples, is_even, nominal_interval
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
+TO_FIND = 0.5  # of an interval: stamps this close to even are taken as they are
+LONGEST_GAP = 0.1  # of a record that is searched for a period
+LOST = 1  # sample at the end of a period that may be lost, the period still being whole
 GRID_TOLERANCE = 0.02  # of a sampling interval: stamps this close to the grid are on it
 DETECTION_LIMIT = 0.01  # mean square difference of two periods against twice the variance
 SEAM_FACTOR = 5.0
@@ -32,12 +37,16 @@ class Folded:
     period
         [s].
     interpolated
-        Whether the grid needed interpolation (stamps off the grid, lost samples).
+        Whether even stamps off the grid were interpolated.
+    valid
+        Which samples (P, n, n_a) were measured; the others hold the mean of the same phase
+        in other periods. None: all.
     """
 
     samples: Array
     period: float
     interpolated: bool
+    valid: Flags | None = None
 
     @property
     def some(self) -> Array:
@@ -59,11 +68,28 @@ class Folded:
         count = len(self.samples)
         if count < 2:
             raise EstimationError('one period has no spread: at least two are needed')
-        return (self.samples - self.mean) * np.sqrt(count / (count - 1))
+        if self.valid is None:
+            return (self.samples - self.mean) * np.sqrt(count / (count - 1))
+        hits = self.valid.sum(axis=0)
+        freedom = np.maximum(hits - 1, 0).sum(axis=0)
+        scale = np.sqrt(count * len(hits) / np.maximum(freedom, 1))
+        return np.where(self.valid, self.samples - self.mean, 0.0) * scale
+
+    @property
+    def seen(self) -> Flags | None:
+        """Which phases (n, n_a) were measured in any period; None: all."""
+        if self.valid is None:
+            return None
+        seen = np.asarray(self.valid.any(axis=0))
+        return None if seen.all() else seen
 
 
-def fold(time: Array, values: Array, period: float, skip: int = 0) -> Folded:
+def fold(
+    time: Array, values: Array, period: float, skip: int = 0, valid: Flags | None = None
+) -> Folded:
     """Fold a signal onto one period; whole periods only, the rest is left out.
+
+    Samples at uneven stamps, and those beside lost or bad ones, are not interpolated.
 
     Parameters
     ----------
@@ -73,14 +99,20 @@ def fold(time: Array, values: Array, period: float, skip: int = 0) -> Folded:
         [s].
     skip
         Number of periods to leave out at the beginning (transients).
+    valid
+        Which samples (N, n_a) may be used; None: all.
 
     Raises
     ------
     EstimationError
         The record holds no whole period (after `skip`).
     """
-    interval = float(np.median(np.diff(time)))
+    interval = nominal_interval(time)
     start = time[0] + skip * period
+    if valid is not None or not is_even(time):
+        size = whole_periods(time[0], time[-1] + LOST * interval, interval, period, skip)
+        folded, there = fold_samples(time, values, valid, float(start), period, size)
+        return Folded(folded, period, False, None if there.all() else there)
     count, periods = whole_periods(time[0], time[-1], interval, period, skip)
     grid = start + period / count * np.arange(periods * count)
     first = int(round((start - time[0]) / interval))
@@ -149,16 +181,37 @@ def settling_spectra(spectra: NDArray[np.complex128]) -> int:
     return skipped
 
 
-def find_period(time: Array, positions: Array) -> float | None:
+def _evened(time: Array, values: Array, valid: Flags | None, interval: float) -> Array:
+    """Straight lines between the samples (N, n_a), good enough to look for a period."""
+    grid = np.arange(time[0], time[-1] + 0.5 * interval, interval)
+    columns = []
+    for k, column in enumerate(values.T):
+        good = slice(None) if valid is None else valid[:, k]
+        columns.append(np.interp(grid, time[good], column[good]))
+    return np.column_stack(columns)
+
+
+def find_period(
+    time: Array, positions: Array, valid: Flags | None = None
+) -> float | None:
     """Find the period of a measured motion [s], or None where it has none.
 
     At least two periods show as a minimum of the mean square difference between the
     signal and itself shifted; a record that is one closed period, as a seam without a
     step in value, slope and curvature.
+
+    Parameters
+    ----------
+    time, positions
+        (N,) [s], (N, n_a).
+    valid
+        Which positions (N, n_a) may be used; None: all.
     """
-    interval = float(np.median(np.diff(time)))
-    if np.abs(np.diff(time) - interval).max() > 0.5 * interval:
-        return None
+    interval = nominal_interval(time)
+    if valid is not None or not is_even(time, TO_FIND):
+        if np.diff(time).max() > LONGEST_GAP * (time[-1] - time[0]):
+            return None
+        positions = _evened(time, positions, valid, interval)
     moving = positions[:, positions.std(axis=0) > 0]
     if not moving.size or len(moving) < 16:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,13 @@ from numpy.typing import NDArray
 from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.datasets.long_dataset import LONG
+from pkm_identification.quality.examine import examined
+from pkm_identification.quality.examine_long import examined_long
 from pkm_identification.signals import filtering, fourier
 from pkm_identification.signals.averaging import Averaged, average, average_long
 from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.signals.completion import completed
+from pkm_identification.signals.gridding import evened
 from pkm_identification.signals.long_signals import LongSignals, filtered_long
 from pkm_identification.signals.noise import Noise
 from pkm_identification.signals.periods import find_period
@@ -21,6 +26,7 @@ from pkm_identification.signals.signals import Signals
 Array = NDArray[np.float64]
 
 METHODS = ('auto', 'fourier', 'filter')
+BAD_SAMPLES = ('leave_out', 'keep')
 FORCE_RESOLUTION = 1e-6  # of the force's range, where it has no noise
 
 
@@ -41,6 +47,9 @@ class SignalOptions:
         Cutoff of the filter [Hz]; None: from the noise.
     skip_periods
         Periods left out at the beginning; None: those in which the motion still settles.
+    bad_samples
+        `leave_out`: outliers, stuck and saturated samples have no weight; `keep`: they are
+        not looked for.
     """
 
     method: str = 'auto'
@@ -48,12 +57,18 @@ class SignalOptions:
     harmonics: int | None = None
     cutoff: float | None = None
     skip_periods: int | None = None
+    bad_samples: str = 'leave_out'
 
     def __post_init__(self) -> None:
         """Check the values."""
         if self.method not in METHODS:
             raise EstimationError(
                 f"unknown signal method '{self.method}'; valid are {', '.join(METHODS)}"
+            )
+        if self.bad_samples not in BAD_SAMPLES:
+            raise EstimationError(
+                f"unknown treatment of bad_samples '{self.bad_samples}'; valid are "
+                f'{", ".join(BAD_SAMPLES)}'
             )
         for name, least in (('period', 0.0), ('cutoff', 0.0), ('harmonics', 1)):
             value = getattr(self, name)
@@ -89,10 +104,15 @@ def process(
         raise EstimationError('the dataset has no efforts; use dataset.for_model(model) first')
     if len(dataset) < 16:
         raise EstimationError(f'{len(dataset)} samples are too few to identify from')
+    if options.bad_samples == 'leave_out' and isinstance(dataset, LongDataset):
+        dataset = examined_long(dataset)
+    elif options.bad_samples == 'leave_out' and isinstance(dataset, Dataset):
+        dataset = head = examined(dataset)
     period = options.period or dataset.period
     source = 'given' if options.period else 'recorded'
     if period is None and options.method != 'filter':
-        period, source = find_period(head.time, head.positions), 'found in the data'
+        period = find_period(head.time, head.positions, head.position_valid)
+        source = 'found in the data'
     if options.method == 'fourier' and period is None:
         raise EstimationError('the motion has no period that could be found; give period=')
     if options.method == 'filter' or period is None:
@@ -118,6 +138,13 @@ def _periodic(
         position_mean, force_mean, period, significant, position_variance,
         _averaged_variance(force_mean, force_noise),
     )  # fmt: skip
+    weights = None
+    seen, force_seen = averaged.positions.seen, averaged.forces.seen
+    if seen is not None:
+        position_mean, certain = completed(position_mean, seen, harmonics)
+        force_seen = certain[:, None] & (True if force_seen is None else force_seen)
+    if force_seen is not None:
+        weights = np.broadcast_to(force_seen, force_mean.shape).astype(float)
     refit = fourier.fit(position_mean, period, harmonics, position_variance)
     delay = dataset.effort_delay
     q, qd, qdd = (refit.sampled(count, delay, order) for order in range(3))
@@ -127,7 +154,7 @@ def _periodic(
         velocities=qd,
         accelerations=qdd,
         forces=force_mean,
-        band=HarmonicBand(harmonics, period),
+        band=HarmonicBand(harmonics, period, weights),
         averaged=averaged.periods,
         force_noise=force_noise,
         position_noise=position_noise,
@@ -147,8 +174,14 @@ def _periodic(
             'harmonics': harmonics,
             'kept_harmonics': int(refit.kept[1:].sum()),
             'force_noise_is_white': None if force_noise is None else force_noise.is_white,
+            'unseen_share': 0.0 if weights is None else float(1 - weights.mean()),
+            **_quality(dataset),
         },
     )
+
+
+def _quality(dataset: Dataset | LongDataset) -> dict[str, Any]:
+    return {} if dataset.quality is None else {'quality': dataset.quality.to_dict()}
 
 
 def _averaged_variance(mean: Array, noise: Noise | None) -> Array:
@@ -192,11 +225,19 @@ def _useful_harmonics(
 
 def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
     assert dataset.efforts is not None
-    time, positions = filtering.uniform(dataset.time, dataset.positions)
-    _, efforts = filtering.uniform(dataset.time, dataset.efforts)
+    axes = len(dataset.joint_names)
+    valid = None
+    if not dataset.all_valid:
+        flags = (dataset.position_valid, dataset.effort_valid)
+        shape = dataset.positions.shape
+        valid = np.hstack([np.ones(shape, bool) if each is None else each for each in flags])
+    together = np.hstack([dataset.positions, dataset.efforts])
+    time, samples, there = evened(dataset.time, together, valid)
+    positions, efforts = samples[:, :axes], samples[:, axes:]
     interval = float(np.median(np.diff(time)))
     cutoff = options.cutoff or filtering.choose_cutoff(positions, efforts, interval)
-    grid = filtering.grid(cutoff, interval, len(time))
+    gaps = filtering.holes(there, cutoff, interval)
+    grid = filtering.grid(cutoff, interval, len(time), gaps)
     q, qd, qdd, forces = grid.signals(positions, efforts, dataset.effort_delay)
     return Signals(
         time=time[:: grid.coarse] + dataset.effort_delay,
@@ -205,5 +246,10 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
         accelerations=qdd,
         forces=forces,
         band=grid.band,
-        diagnostics=grid.diagnostics(interpolated=time is not dataset.time),
+        diagnostics={
+            **grid.diagnostics(interpolated=time is not dataset.time),
+            'bridged_share': 0.0 if there is None else float(1 - there.mean()),
+            'gaps_without_rows': 0 if gaps is None else len(gaps),
+            **_quality(dataset),
+        },
     )

@@ -103,8 +103,9 @@ class Signals:
             )
             return
         for samples, inside in band.stretches(len(self)):
-            rows = band.smooth(function(self, samples))[inside]
-            yield rows.copy(), band.smooth(self.forces[samples])[inside].copy()
+            picked = band.picked(samples, inside)
+            rows = band.smooth(function(self, samples))[picked]
+            yield rows.copy(), band.smooth(self.forces[samples])[picked].copy()
 
     def with_periods(self, chosen: NDArray[np.bool_]) -> Signals:
         """Return the same signals from some of the periods (P,) only, with the same harmonics.

@@ -1,0 +1,127 @@
+"""`pkm study dirty`: estimates from recordings with lost, wrong and stuck samples."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from pkm_bringup.arguments import (
+    ROBOT,
+    add_json,
+    count,
+    fraction,
+    load_model,
+    not_negative,
+    positive,
+    whole,
+)
+from pkm_bringup.console import print_json, print_note, print_table, progress
+
+
+def add_study(studies: Any) -> None:
+    """Add the study."""
+    text = 'recordings with jitter, lost samples, outliers and a stuck sensor'
+    study = studies.add_parser(
+        'dirty',
+        help=text,
+        description=f'{text}: which defects are found, and the error of the estimates against '
+        'that from clean recordings of the same motion and noise.',
+    )
+    study.add_argument(
+        '--robot', nargs='+', default=['palida', 'rps_upv'], metavar='ROBOT',
+        help=f'{ROBOT}; default: palida rps_upv',
+    )  # fmt: skip
+    study.add_argument('--runs', type=count, default=10, help='seeds [1]; default: 10')
+    study.add_argument('--periods', type=count, default=6, help='in each run [1]; default: 6')
+    study.add_argument(
+        '--jitter', type=not_negative, default=0.1,
+        help='standard deviation of the sampling instants, in intervals [1]; default: 0.1',
+    )  # fmt: skip
+    study.add_argument(
+        '--lost', type=fraction, default=0.02, help='share of lost samples [1]; default: 0.02'
+    )
+    study.add_argument(
+        '--outliers', type=fraction, default=0.005,
+        help='share of wrong positions and of wrong efforts, of each joint [1]; default: 0.005',
+    )  # fmt: skip
+    study.add_argument(
+        '--size', type=positive, nargs=2, default=[15.0, 100.0], metavar=('LEAST', 'MOST'),
+        help='of the outliers, in standard deviations of the noise [1]; default: 15 100',
+    )  # fmt: skip
+    study.add_argument(
+        '--stuck', type=not_negative, default=0.05,
+        help='how long one position sensor stands still [s]; default: 0.05',
+    )  # fmt: skip
+    study.add_argument(
+        '--seed', type=whole, default=0, help='of the first run, at least 0 [1]; default: 0'
+    )
+    study.add_argument('--workers', type=count, default=1, help='processes [1]; default: 1')
+    study.add_argument('--output', metavar='FILE', help='new JSON file, SI units')
+    add_json(study)
+    study.set_defaults(run=run)
+
+
+def run(arguments: Any) -> int:
+    """Soil, examine, identify, compare; print the tables."""
+    import json
+
+    from pkm_bringup.outputs import OutputError, write_output
+    from pkm_bringup.studies.dirt import Dirt
+    from pkm_bringup.studies.dirty import run_study
+
+    path = Path(arguments.output) if arguments.output else None
+    if path is not None and path.exists():
+        raise OutputError(f"'{path}' exists already and is not overwritten")
+    dirt = Dirt(
+        arguments.jitter, arguments.lost, arguments.outliers, tuple(arguments.size),
+        arguments.stuck,
+    )  # fmt: skip
+    contents = []
+    with progress('study') as update:
+        for robot in arguments.robot:
+            update('reading the robot; the first run compiles')
+            contents.append(
+                run_study(
+                    load_model(robot).description,
+                    arguments.runs,
+                    arguments.periods,
+                    dirt,
+                    arguments.seed,
+                    workers=arguments.workers,
+                    update=update,
+                )
+            )
+    if path is not None:
+        write_output(path, lambda at: at.write_text(json.dumps(contents, indent=2) + '\n'))
+    if arguments.json:
+        print_json(contents)
+    else:
+        for content in contents:
+            _print(content)
+    if path is not None:
+        print_note(f"wrote '{path}'")
+    return 0
+
+
+def _print(content: dict[str, Any]) -> None:
+    rows = [
+        [name, each['clean'], each['dirty'], each['ratio'], each['worst_ratio']]
+        for name, each in content['errors'].items()
+    ]
+    title = (
+        f'{content["robot"]}, {content["runs"]} runs: error in standard deviations of '
+        'Gauss-Markov from clean data, median'
+    )
+    print_table(('estimator', 'clean', 'dirty', 'dirty / clean', 'worst run'), rows, title)
+    found = content['found']
+    lines = [
+        f'found: {100 * found["position_outliers_found"]:.1f} % of the outliers of positions, '
+        f'{100 * found["effort_outliers_found"]:.1f} % of those of efforts, '
+        f'{100 * found["stuck_found"]:.1f} % of the stuck samples, '
+        f'{100 * found["lost_found"]:.1f} % of the lost ones; left out by mistake '
+        f'{100 * found["false_alarms"]:.3f} %',
+        'named in the report: '
+        + ', '.join(f'{kind} {100 * share:.0f} %' for kind, share in content['named'].items()),
+    ]
+    sys.stdout.write('\n' + '\n'.join(lines) + '\n\n')

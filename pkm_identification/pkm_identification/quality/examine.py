@@ -1,0 +1,283 @@
+"""Examination of a recording: every defect found, bad samples marked as such."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import DatasetError
+from pkm_identification.quality.frozen import MOVING, find_saturated, find_stuck
+from pkm_identification.quality.prediction import Extrapolation
+from pkm_identification.quality.report import (
+    LEFT_OUT,
+    Defect,
+    Quality,
+    located,
+    merged,
+)
+from pkm_identification.quality.resolution import resolution
+from pkm_identification.quality.spikes import (
+    NOISY,
+    SMOOTH,
+    Neighbours,
+    best_neighbours,
+    find_spikes,
+)
+from pkm_identification.quality.stamps import clock_defects, even_clock
+
+if TYPE_CHECKING:
+    from pkm_identification.datasets import Dataset
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+MOST_OUTLIERS = 0.05  # share; more of them are how the signal is
+MOST_BAD = 0.5  # share of the samples of a joint that may be left out
+SMOOTHER = 0.95  # noise over even stamps, against that over the measured ones
+EVENED = 'the samples were taken evenly: even stamps are used'
+SAMPLE = 2**14  # samples that show how a signal is predicted
+COARSE = 0.5  # of the noise: standard deviation of the rounding that is reported
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What is known of a whole recording before its parts are examined.
+
+    Attributes
+    ----------
+    resolution
+        Steps of positions and efforts (c,) each; 0 where there are none.
+    neighbours
+        That predict positions and efforts best.
+    limits
+        Largest efforts (c,) [N, N m], or None.
+    extremes
+        Smallest and largest value of positions and efforts, (2, c) each; None: those of
+        the part.
+    """
+
+    resolution: tuple[Array, Array]
+    neighbours: tuple[Neighbours, Neighbours]
+    limits: Array | None
+    extremes: tuple[Array, Array] | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive samples with what was found among them.
+
+    Attributes
+    ----------
+    position_valid, effort_valid
+        Which samples (N, c) may be used.
+    defects
+        Found here.
+    noise
+        Standard deviations of positions and efforts (c,) each.
+    """
+
+    position_valid: Flags
+    effort_valid: Flags
+    defects: tuple[Defect, ...]
+    noise: tuple[Array, Array]
+
+
+def examined(dataset: Dataset) -> Dataset:
+    """Return a dataset with its bad samples marked and the report of its quality.
+
+    Parameters
+    ----------
+    dataset
+        With efforts, as `Dataset.for_model` returns it. One that was examined is returned
+        as it is.
+
+    Raises
+    ------
+    DatasetError
+        Of a joint, more than half of the samples are bad.
+    """
+    if dataset.quality is not None or len(dataset) < 16:
+        return dataset
+    efforts = dataset.efforts
+    assert efforts is not None
+    clock = clock_defects(dataset.time, dataset.interval)
+    even = stamped_late(dataset.time, dataset.positions) if clock else None
+    if even is not None:
+        dataset = replace(dataset, time=even)
+        clock = [
+            replace(each, treatment=EVENED) if each.kind == 'jitter' else each for each in clock
+        ]
+    scales = scales_of(dataset)
+    part = examine_part(
+        dataset.time, dataset.positions, efforts, dataset.position_valid, dataset.effort_valid,
+        dataset.joint_names, scales,
+    )  # fmt: skip
+    defects = [*dataset.defects, *clock, *part.defects]
+    names = dataset.joint_names
+    quality = report(len(dataset), dataset.interval, defects, names, scales, [part.noise])
+    refuse_ruins(quality, names, str(dataset.provenance.get('source', 'dataset')))
+    return replace(
+        dataset,
+        position_valid=None if part.position_valid.all() else part.position_valid,
+        effort_valid=None if part.effort_valid.all() else part.effort_valid,
+        quality=quality,
+    )
+
+
+def scales_of(sample: Dataset) -> Scales:
+    """What a recording, or the first part of a long one, shows of its signals."""
+    assert sample.efforts is not None
+    return Scales(
+        (resolution(sample.positions), resolution(sample.efforts)),
+        (
+            best_neighbours(sample.time[:SAMPLE], sample.positions[:SAMPLE], SMOOTH),
+            best_neighbours(sample.time[:SAMPLE], sample.efforts[:SAMPLE], NOISY),
+        ),
+        sample.effort_limits,
+    )
+
+
+def stamped_late(time: Array, positions: Array) -> Array | None:
+    """Return even stamps (N,) where the motion (N, c) is smoother over them than over its own.
+
+    Jitter is one of the sampling instants, which the stamps then tell, or of the stamps
+    alone. The noise of the positions decides: the wrong clock adds velocity times jitter.
+    """
+    even = even_clock(time)
+    if even is None:
+        return None
+    sizes = [_roughness(clock, positions) for clock in (time, even)]
+    moving = (sizes[0] > 0) & (sizes[1] > 0)
+    if not moving.any():
+        return None
+    gain = float(np.mean(np.log(sizes[1][moving] / sizes[0][moving])))
+    return even if gain < np.log(SMOOTHER) else None
+
+
+def _roughness(time: Array, positions: Array) -> Array:
+    """Typical distance (c,) of samples from what their neighbours predict."""
+    before, _ = Extrapolation(time, SMOOTH[1].reach, SMOOTH[1].degree).off(positions)
+    return np.asarray(np.nanmedian(np.abs(before), axis=0))
+
+
+def examine_part(
+    time: Array,
+    positions: Array,
+    efforts: Array,
+    position_valid: Flags | None,
+    effort_valid: Flags | None,
+    names: Sequence[str],
+    scales: Scales,
+    core: slice = slice(None),
+) -> Part:
+    """Examine consecutive samples.
+
+    Parameters
+    ----------
+    time, positions, efforts
+        (N,) [s], (N, c) [m, rad], (N, c) [N, N m].
+    position_valid, effort_valid
+        Samples that are not known to be bad; None: all.
+    names
+        Joints (c,).
+    scales
+        Of the whole recording.
+    core
+        Samples that are reported; the others only surround them.
+    """
+    flags = []
+    defects: list[Defect] = []
+    noises = []
+    moving = np.zeros(positions.shape[1])
+    signals: tuple[tuple[str, Array, Flags | None], ...] = (
+        ('position', positions, position_valid),
+        ('effort', efforts, effort_valid),
+    )
+    for k, (signal, values, known) in enumerate(signals):
+        valid = np.ones(values.shape, dtype=bool) if known is None else np.array(known)
+        step = scales.resolution[k]
+        spikes, noise = find_spikes(time, values, valid, step, scales.neighbours[k])
+        typical = np.median(noise, axis=0)
+        if signal == 'position':
+            moving = MOVING * np.maximum(np.maximum(typical, step), 1e-9 * np.ptp(values, axis=0))
+        stuck = find_stuck(
+            values, valid, step, noise, positions, moving, is_motion=signal == 'position'
+        )
+        extremes = None if scales.extremes is None else scales.extremes[k]
+        saturated = find_saturated(
+            values, valid & ~stuck, scales.limits if signal == 'effort' else None, step,
+            positions, moving, extremes,
+        )  # fmt: skip
+        stuck &= ~saturated
+        spikes &= ~(stuck | saturated)
+        many = spikes.mean(axis=0) > MOST_OUTLIERS
+        for kind, found in (('outlier', spikes), ('stuck', stuck), ('saturation', saturated)):
+            for column in np.flatnonzero(found[core].any(axis=0)):
+                rows = np.flatnonzero(found[core, column])
+                kept = kind == 'outlier' and many[column]
+                figures = {}
+                if kind == 'outlier':
+                    figures['noise'] = float(typical[column])
+                defects.append(
+                    located(
+                        kind, rows, time[core],
+                        'kept: too many to be mistakes' if kept else LEFT_OUT,
+                        signal, names[int(column)], **figures,
+                    )
+                )  # fmt: skip
+        spikes[:, many] = False
+        flags.append((valid & ~(spikes | stuck | saturated))[core])
+        noises.append(typical)
+    return Part(flags[0], flags[1], tuple(defects), (noises[0], noises[1]))
+
+
+def report(
+    samples: int,
+    interval: float,
+    defects: Sequence[Defect],
+    names: Sequence[str],
+    scales: Scales,
+    noises: Sequence[tuple[Array, Array]],
+) -> Quality:
+    """Put what was found in the parts of a recording together."""
+    levels, steps, coarse = {}, {}, []
+    for k, signal in enumerate(('position', 'effort')):
+        noise = np.median([each[k] for each in noises], axis=0)
+        step = scales.resolution[k]
+        levels[signal] = {name: float(v) for name, v in zip(names, noise, strict=True)}
+        steps[signal] = {name: float(v) for name, v in zip(names, step, strict=True) if v > 0}
+        rounding = step / np.sqrt(12)
+        for column in np.flatnonzero((step > 0) & (rounding >= COARSE * noise)):
+            coarse.append(
+                Defect(
+                    'quantisation', samples, 1.0,
+                    'kept: counts as noise of step / sqrt(12)', signal, names[int(column)],
+                    figures={'step': float(step[column])},
+                )
+            )  # fmt: skip
+    return Quality(samples, interval, merged([*defects, *coarse], samples), steps, levels)
+
+
+def refuse_ruins(quality: Quality, names: Sequence[str], source: str) -> None:
+    """Refuse a recording in which most of a joint's samples are bad.
+
+    Raises
+    ------
+    DatasetError
+        Names the joint and what is wrong.
+    """
+    for signal in ('position', 'effort'):
+        for name in names:
+            bad: list[Any] = [
+                defect
+                for defect in quality.defects
+                if defect.joint == name and defect.signal == signal
+                and defect.treatment == LEFT_OUT
+            ]  # fmt: skip
+            if sum(defect.share for defect in bad) > MOST_BAD:
+                worst = max(bad, key=lambda defect: defect.share)
+                raise DatasetError(f'{source}: most samples are bad: {worst.line()}')

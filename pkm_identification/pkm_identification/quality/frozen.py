@@ -1,0 +1,171 @@
+"""Sensors that stand still while the robot moves, and signals cut off at a level."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_identification.quality.report import stretches
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+
+SHORTEST = 5  # equal samples in a row that may be a stuck sensor
+AROUND = 6  # samples before and after such a row that show how the signal was changing
+JUMP = 3.5  # steps of the resolution
+NOISE = 6.0  # standard deviations
+CHANCE = 1e-3  # expected rows of equal samples that noise alone makes
+MOVING = 10.0  # noise or steps that another joint must go while one stands still
+FLAT = 3  # samples in a row at the limit
+AT_LIMIT = 1e-3  # of the limit
+PILE = 5.0  # samples at the cut over those one step below
+ENTRY = 0.25  # of the last changes before a flat top
+
+
+def find_stuck(
+    values: Array,
+    valid: Flags,
+    resolution: Array,
+    noise: Array,
+    motion: Array,
+    moving: Array,
+    *,
+    is_motion: bool,
+) -> Flags:
+    """Find rows of equal samples that are no standstill.
+
+    A sensor that freezes stops between two samples, or has to catch up with a jump when it
+    comes back; or its noise has gone. And another joint moves meanwhile.
+
+    Parameters
+    ----------
+    values, valid
+        (N, c).
+    resolution, noise
+        Steps (c,) and standard deviations (N, c) of the numbers.
+    motion
+        Positions (N, n) of all joints.
+    moving
+        Changes (n,) of a position that are motion rather than noise.
+    is_motion
+        Whether the values are the positions themselves: then another joint must move.
+    """
+    found = np.zeros(values.shape, dtype=bool)
+    for column in range(values.shape[1]):
+        x, step = values[:, column], float(resolution[column])
+        if not np.ptp(x):
+            continue  # locked, or dead all the time: nothing to tell it by
+        deviation = float(np.median(noise[:, column]))
+        scale = max(JUMP * step, NOISE * deviation, 1e-9 * float(np.ptp(x)))
+        same = np.diff(x) == 0
+        runs = _equal_rows(same)
+        if not len(runs):
+            continue
+        ordinary = int(same.sum()) - int((runs[:, 1] - runs[:, 0]).sum())
+        repeats = max(ordinary, 1) / len(same)
+        has_noise = deviation > max(step, 1e-6 * float(x.std()))
+        for first, last in runs:
+            if not valid[first : last + 1, column].any():
+                continue
+            others = np.ptp(motion[first : last + 1], axis=0) > moving
+            others[column] &= not is_motion
+            if not others.any():
+                continue
+            unlikely = has_noise and len(x) * repeats ** (last - first) < CHANCE
+            if unlikely or _breaks_off(x, first, last, scale):
+                found[first + 1 : last + 1, column] = True
+    return found
+
+
+def _equal_rows(same: Flags) -> Rows:
+    """First and last sample (k, 2) of each row of at least `SHORTEST` equal ones."""
+    runs = stretches(np.flatnonzero(same))
+    runs = runs[runs[:, 1] - runs[:, 0] + 2 >= SHORTEST]
+    return runs + np.array([0, 1])
+
+
+def _breaks_off(x: Array, first: int, last: int, scale: float) -> bool:
+    """Whether a signal stops suddenly before a row of equal samples, or jumps after it."""
+    before = np.abs(np.diff(x[max(0, first - AROUND) : first + 1]))
+    after = np.abs(np.diff(x[last + 1 : last + 2 + AROUND]))
+    if len(before) >= 3 and np.median(before) > scale and before[-1] > scale:
+        return True
+    if last + 1 >= len(x) or len(after) < 3:
+        return False
+    jump = abs(x[last + 1] - x[last])
+    return bool(jump > scale + 3.0 * np.median(after))
+
+
+def find_saturated(
+    values: Array,
+    valid: Flags,
+    limits: Array | None,
+    resolution: Array,
+    motion: Array,
+    moving: Array,
+    extremes: Array | None = None,
+) -> Flags:
+    """Find samples at the limit of a drive, and flat tops where a signal was cut off.
+
+    Parameters
+    ----------
+    values, valid
+        (N, c).
+    limits
+        Largest absolute values (c,), None or infinite where unknown.
+    resolution
+        Steps (c,) of the numbers.
+    motion, moving
+        As for `find_stuck`.
+    extremes
+        Smallest and largest values (2, c) of the whole recording; None: those of the values.
+    """
+    found = np.zeros(values.shape, dtype=bool)
+    for column in range(values.shape[1]):
+        x, step = values[:, column], float(resolution[column])
+        if not valid[:, column].any():
+            continue
+        if limits is not None and np.isfinite(limits[column]) and limits[column] > 0:
+            beyond = np.abs(x) >= (1 - AT_LIMIT) * limits[column]
+            found[:, column] |= _rows_of(beyond, FLAT)
+        good = x[valid[:, column]]
+        levels = (good.min(), good.max()) if extremes is None else extremes[:, column]
+        for level in levels:
+            top = _flat_top(x, float(level), step, motion, moving)
+            if top is not None:
+                found[:, column] |= top
+    return found
+
+
+def _rows_of(flags: Flags, shortest: int) -> Flags:
+    """Keep what lasts at least so many samples."""
+    kept = np.zeros(len(flags), dtype=bool)
+    for first, last in stretches(np.flatnonzero(flags)):
+        if last - first + 1 >= shortest:
+            kept[first : last + 1] = True
+    return kept
+
+
+def _flat_top(x: Array, level: float, step: float, motion: Array, moving: Array) -> Flags | None:
+    """Return the samples of a cut at an extreme level, None where it is none."""
+    at = x == level
+    runs = stretches(np.flatnonzero(at))
+    long = runs[runs[:, 1] - runs[:, 0] + 1 >= FLAT]
+    if not len(long) or at.sum() < SHORTEST:
+        return None
+    equal = _equal_rows(np.diff(x) == 0)
+    elsewhere = [run for run in equal if x[run[0]] != level]
+    if len(elsewhere) > len(long):  # rows of equal samples are nothing special here
+        return None
+    beside = np.count_nonzero(np.abs(x - level) < 1.5 * step) - at.sum()
+    if step > 0 and at.sum() <= PILE * beside:
+        return None
+    abrupt = 0
+    for first, last in long:
+        if not (np.ptp(motion[first : last + 1], axis=0) > moving).any() and last - first > AROUND:
+            return None
+        changes = np.abs(np.diff(x[max(0, first - AROUND) : first + 1]))
+        if len(changes) and changes[-1] > max(2.5 * step, ENTRY * float(np.median(changes))):
+            abrupt += 1
+    return at if 2 * abrupt > len(long) else None

@@ -1,0 +1,99 @@
+"""What the neighbours of a sample say it should be: one-sided local polynomials."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+MAD_TO_SIGMA = 1.4826
+CHUNK = 64  # samples that a local scale is taken from
+EVEN = 1e-6  # of an interval
+
+
+class Extrapolation:
+    """From the samples before each sample, and from those after, to the sample itself.
+
+    Parameters
+    ----------
+    time
+        Increasing stamps (N,) [s].
+    reach
+        Samples on one side.
+    degree
+        Of the polynomial through them, by least squares.
+    """
+
+    def __init__(self, time: Array, reach: int, degree: int) -> None:
+        self._count, self._reach = len(time), min(reach, len(time) - 1)
+        steps = np.diff(time)
+        interval = float(np.median(steps))
+        if np.abs(steps - interval).max() <= EVEN * interval:
+            weights = _weights(-np.arange(reach, 0, -1.0)[None], degree)
+            self._before, self._after = weights, weights[:, ::-1]
+        else:
+            self._before = _weights(self._offsets(time / interval), degree)
+            self._after = _weights(self._offsets(-time[::-1] / interval), degree)[::-1, ::-1]
+
+    def _offsets(self, time: Array) -> Array:
+        rest = self._count - self._reach
+        parts = [time[k : k + rest] - time[self._reach :] for k in range(self._reach)]
+        return np.stack(parts, axis=1)
+
+    @property
+    def deviation(self) -> float:
+        """Typical standard deviation of sample minus prediction for white unit noise."""
+        return float(np.sqrt(1 + np.median(np.sum(self._before**2, axis=1))))
+
+    def off(self, values: Array) -> tuple[Array, Array]:
+        """Return by how much samples (N, c) are off from both, NaN without enough neighbours.
+
+        In units of the standard deviation that white noise of one unit gives the difference.
+        """
+        reach, rest = self._reach, self._count - self._reach
+        before = np.full(values.shape, np.nan)
+        after = np.full(values.shape, np.nan)
+        for off, weights, first, own in (
+            (before, self._before, 0, slice(reach, None)),
+            (after, self._after, 1, slice(0, rest)),
+        ):
+            predicted = np.zeros((rest, values.shape[1]))
+            for k in range(reach):
+                predicted += weights[:, k : k + 1] * values[first + k : first + k + rest]
+            deviation = np.sqrt(1 + np.sum(weights**2, axis=1, keepdims=True))
+            off[own] = (values[own] - predicted) / deviation
+        return before, after
+
+
+def _weights(offsets: Array, degree: int) -> Array:
+    """Weights (k, m) that a least-squares polynomial at offset 0 gives samples at offsets."""
+    powers = offsets[..., None] ** np.arange(degree + 1)  # (k, m, d + 1)
+    gram = np.einsum('kmi,kmj->kij', powers, powers)
+    first = np.zeros((len(offsets), degree + 1, 1))
+    first[:, 0] = 1.0
+    return np.asarray(np.einsum('kmi,ki->km', powers, np.linalg.solve(gram, first)[..., 0]))
+
+
+def local_scale(residuals: Array) -> Array:
+    """Robust standard deviation (N, c) around each sample, from its and the next stretches.
+
+    The largest of three: what is quiet on one side only is no reason for an alarm.
+    """
+    count, columns = residuals.shape
+    chunks = max(1, count // CHUNK)
+    edges = np.linspace(0, count, chunks + 1).astype(int)
+    width = int(np.diff(edges).min())
+    index = edges[:-1, None] + np.arange(width)
+    sizes = np.abs(np.nan_to_num(residuals))[index]  # (chunks, width, c)
+    half = width // 2
+    middle = np.partition(sizes, half, axis=1)[:, half]
+    around = middle.copy()
+    around[1:] = np.maximum(around[1:], middle[:-1])
+    around[:-1] = np.maximum(around[:-1], middle[1:])
+    whole = np.median(middle, axis=0)
+    number = np.searchsorted(edges, np.arange(count), side='right') - 1
+    return MAD_TO_SIGMA * np.maximum(around, whole)[np.minimum(number, chunks - 1)].reshape(
+        count, columns
+    )

@@ -1,0 +1,194 @@
+"""What an examination of recorded data found: counts, where and when, and the treatment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+KINDS = (
+    'jitter', 'gap', 'duplicate_stamp', 'out_of_order', 'not_finite', 'outlier', 'stuck',
+    'saturation', 'quantisation',
+)  # fmt: skip
+WORDS = {
+    'jitter': 'jitter of the stamps',
+    'gap': 'lost samples',
+    'duplicate_stamp': 'stamps that occur twice',
+    'out_of_order': 'stamps out of order',
+    'not_finite': 'samples that are no number',
+    'outlier': 'outliers',
+    'stuck': 'stuck samples',
+    'saturation': 'saturated samples',
+    'quantisation': 'coarse resolution',
+}
+LEFT_OUT = 'left out: weight zero'
+STRETCHES = 8  # of each defect, that are named
+
+
+@dataclass(frozen=True)
+class Defect:
+    """One kind of defect of one signal.
+
+    Attributes
+    ----------
+    kind
+        One of `KINDS`.
+    count
+        Samples concerned.
+    share
+        Of all samples.
+    treatment
+        What is done about it.
+    signal, joint
+        `time`, `position` or `effort` (also a current), and the joint; no joint for stamps.
+    where
+        First and last stamp [s] of the first `STRETCHES` stretches of samples.
+    stretches
+        Number of all stretches.
+    figures
+        Sizes that belong to the kind, their unit in the name or that of the signal.
+    """
+
+    kind: str
+    count: int
+    share: float
+    treatment: str
+    signal: str = 'time'
+    joint: str = ''
+    where: tuple[tuple[float, float], ...] = ()
+    stretches: int = 0
+    figures: dict[str, float] = field(default_factory=dict)
+
+    def line(self) -> str:
+        """Return one sentence for a person."""
+        of = f' of the {self.signal} of {self.joint}' if self.joint else ''
+        if self.signal != 'time' and not self.joint:
+            of = f' of the {self.signal}'
+        size = ', '.join(f'{name} {value:.3g}' for name, value in self.figures.items())
+        text = f'{WORDS[self.kind]}{of}: {self.count} ({100 * self.share:.2g} %)'
+        if self.where:
+            first, last = self.where[0]
+            at = f'{first:.6g}' if first == last else f'{first:.6g} ... {last:.6g}'
+            more = f' and {self.stretches - 1} more' if self.stretches > 1 else ''
+            text += f', at t = {at} s{more}'
+        return text + (f' ({size})' if size else '') + f'; {self.treatment}'
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Quality of one recording.
+
+    Attributes
+    ----------
+    samples, interval
+        Number of samples, and the median interval [s].
+    defects
+        What was found.
+    resolution
+        Steps of the numbers by signal and joint [m, rad; N, N m], where they are quantised.
+    noise
+        Standard deviation of what changes from sample to sample, by signal and joint
+        [m, rad; N, N m].
+    """
+
+    samples: int
+    interval: float
+    defects: tuple[Defect, ...] = ()
+    resolution: dict[str, dict[str, float]] = field(default_factory=dict)
+    noise: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of defects that were found, in the order of `KINDS`."""
+        found = {defect.kind for defect in self.defects}
+        return tuple(kind for kind in KINDS if kind in found)
+
+    def of_kind(self, kind: str) -> tuple[Defect, ...]:
+        """Return the defects of one kind."""
+        return tuple(defect for defect in self.defects if defect.kind == kind)
+
+    def lines(self) -> list[str]:
+        """Return one sentence a defect."""
+        return [defect.line() for defect in self.defects]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, texts and lists."""
+        return {
+            'samples': self.samples,
+            'interval': self.interval,
+            'defects': [
+                {
+                    **asdict(defect),
+                    'where': [list(pair) for pair in defect.where],
+                    'text': defect.line(),
+                }
+                for defect in self.defects
+            ],
+            'resolution': self.resolution,
+            'noise': self.noise,
+        }
+
+
+def stretches(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return first and last (k, 2) of each series of consecutive numbers."""
+    if not len(rows):
+        return np.zeros((0, 2), dtype=np.int64)
+    ends = np.flatnonzero(np.diff(rows) > 1)
+    first = rows[np.concatenate([[0], ends + 1])]
+    last = rows[np.concatenate([ends, [len(rows) - 1]])]
+    return np.column_stack([first, last])
+
+
+def located(
+    kind: str,
+    rows: NDArray[np.int64],
+    time: Array,
+    treatment: str,
+    signal: str = 'time',
+    joint: str = '',
+    **figures: float,
+) -> Defect:
+    """Return the defect of some samples (rows) of a recording with stamps (N,)."""
+    found = stretches(rows)
+    return Defect(
+        kind,
+        len(rows),
+        len(rows) / max(len(time), 1),
+        treatment,
+        signal,
+        joint,
+        tuple((float(time[a]), float(time[b])) for a, b in found[:STRETCHES]),
+        len(found),
+        {name: float(value) for name, value in figures.items()},
+    )
+
+
+def merged(parts: Sequence[Defect], samples: int) -> tuple[Defect, ...]:
+    """Put the defects of the parts of one recording of so many samples together."""
+    found: dict[tuple[str, str, str], list[Defect]] = {}
+    for defect in parts:
+        found.setdefault((defect.kind, defect.signal, defect.joint), []).append(defect)
+    together = []
+    for group in found.values():
+        count = sum(defect.count for defect in group)
+        names = group[0].figures
+        together.append(
+            Defect(
+                group[0].kind,
+                count,
+                count / max(samples, 1),
+                group[0].treatment,
+                group[0].signal,
+                group[0].joint,
+                tuple(pair for defect in group for pair in defect.where)[:STRETCHES],
+                sum(defect.stretches for defect in group),
+                {name: max(defect.figures.get(name, 0.0) for defect in group) for name in names},
+            )
+        )
+    order = {kind: k for k, kind in enumerate(KINDS)}
+    return tuple(sorted(together, key=lambda defect: order[defect.kind]))

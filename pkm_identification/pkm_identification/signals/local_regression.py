@@ -1,0 +1,71 @@
+"""Local weighted cubic regression [M 5.1.3]: motion at any time from samples at any times."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+DEGREE = 3
+LEAST = 7  # samples in a window
+AT_ONCE = 2**22  # numbers
+
+
+def local_cubic(
+    time: Array, values: Array, at: Array, half_width: float, valid: Flags | None = None
+) -> tuple[Array, Array, Array]:
+    """Fit a cubic around each instant; samples count by the tricube of their distance.
+
+    Parameters
+    ----------
+    time, values
+        Increasing stamps (N,) [s] and samples (N, c).
+    at
+        Instants (M,) [s].
+    half_width
+        Of the window [s]; samples at its ends count nothing.
+    valid
+        Which samples (N, c) may be used; None: all.
+
+    Returns
+    -------
+    value, first derivative, second derivative
+        (M, c) each; NaN where the window holds fewer than seven samples.
+    """
+    count, columns = len(at), values.shape[1]
+    found = np.full((3, count, columns), np.nan)
+    low = np.searchsorted(time, at - half_width, side='right')
+    high = np.searchsorted(time, at + half_width, side='left')
+    width = int((high - low).max(initial=0))
+    if width < LEAST:
+        return found[0], found[1], found[2]
+    block = max(1, AT_ONCE // (width * (DEGREE + 1)))
+    for begin in range(0, count, block):
+        rows = slice(begin, begin + block)
+        index = low[rows, None] + np.arange(width)
+        inside = index < high[rows, None]
+        index = np.minimum(index, len(time) - 1)
+        offset = (time[index] - at[rows, None]) / half_width
+        weight = np.where(inside, (1 - np.abs(np.clip(offset, -1, 1)) ** 3) ** 3, 0.0)
+        powers = offset[..., None] ** np.arange(DEGREE + 1)
+        groups = [np.arange(columns)] if valid is None else [np.array([k]) for k in range(columns)]
+        for group in groups:
+            counted = weight if valid is None else weight * valid[index, group[0]]
+            found[:, rows, group] = _fits(powers, counted, values[index][..., group])
+    scale = np.array([1.0, 1 / half_width, 2 / half_width**2])
+    found *= scale[:, None, None]
+    return found[0], found[1], found[2]
+
+
+def _fits(powers: Array, weight: Array, samples: Array) -> Array:
+    """Coefficients 0, 1, 2 (3, m, c) of weighted cubics; powers (m, k, 4), samples (m, k, c)."""
+    weighted = powers * weight[..., None]
+    gram = np.swapaxes(weighted, 1, 2) @ powers
+    right = np.swapaxes(weighted, 1, 2) @ samples
+    enough = np.count_nonzero(weight > 0, axis=1) >= LEAST
+    gram[~enough] = np.eye(DEGREE + 1)
+    solved = np.linalg.solve(gram, right)[:, :3]
+    solved[~enough] = np.nan
+    return np.asarray(np.moveaxis(np.asarray(solved, dtype=float), 1, 0))
