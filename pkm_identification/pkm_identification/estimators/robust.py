@@ -84,7 +84,8 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
         diagnostics={
             'iterations': rounds,
             'limited_share': 1 - np.average([inside for _, _, inside in limited], 0, sizes),
-            'outliers': sum(int(found.any(axis=-1).sum()) for found in outliers) + int(before.sum()),
+            'outliers': int(before.sum())
+            + sum(int(found.any(axis=-1).sum()) for found in outliers),
             'outliers_per_axis': sum(found.sum(axis=(0, 1)) for found in outliers) + before,
             'outliers_left_out_before': before,
         },

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import savgol_filter
 
 from pkm_identification.signals.local_regression import local_cubic
 
@@ -179,10 +180,11 @@ def evened_on(
     count = len(grid)
     number, late = nearest(time, float(grid[0]), interval, count)
     moved = values
-    if np.abs(late).max() > EVEN * interval:
-        _, slope, bend = local_cubic(time, values, time, REACHES[0] * interval, valid)
-        moved = values - np.nan_to_num(slope * late[:, None] + bend * late[:, None] ** 2 / 2)
     total, hits = collected(number, moved, valid, count)
+    for _ in range(ROUNDS - 1 if np.abs(late).max() > EVEN * interval else 0):
+        slopes = _smooth_slopes(_bridged(total, hits), interval)
+        moved = values - along(slopes, late, np.clip(number, 0, None))
+        total, hits = collected(number, moved, valid, count)
     there = hits > 0
     samples = np.where(there, total / np.maximum(hits, 1), np.nan)
     for column in np.flatnonzero(~there.all(axis=0)):
@@ -196,3 +198,24 @@ def evened_on(
         good = slice(None) if own is None else own[:, 0]
         samples[missing, column] = np.interp(grid[missing], time[good], values[good, column])
     return samples, there
+
+
+def _smooth_slopes(samples: Array, interval: float) -> Array:
+    """First and second derivatives (2, M, c) of local cubics through even samples (M, c)."""
+    window = min(2 * REACHES[0] + 1, len(samples) - (len(samples) + 1) % 2)
+    if window <= 3:
+        return np.zeros((1, *samples.shape))
+    return np.stack(
+        [savgol_filter(samples, window, 3, deriv=k, delta=interval, axis=0) for k in (1, 2)]
+    )
+
+
+def _bridged(total: Array, hits: NDArray[np.int64]) -> Array:
+    """Means (M, c), straight lines where there are none."""
+    mean = np.asarray(total / np.maximum(hits, 1))
+    points = np.arange(len(mean))
+    for column in np.flatnonzero((hits == 0).any(axis=0)):
+        good = hits[:, column] > 0
+        if good.any():
+            mean[~good, column] = np.interp(points[~good], points[good], mean[good, column])
+    return mean

@@ -1,0 +1,29 @@
+"""Dirty recordings in small: every defect is named, the estimates hardly suffer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pkm_bringup import cli
+
+
+WORSE = ['--lost', '0.05', '--stuck', '0.2', '--size', '20', '60']
+
+
+@pytest.mark.parametrize('arguments', [[], WORSE])
+def test_the_command(tmp_path, arguments):
+    path = tmp_path / 'study.json'
+    command = ['study', 'dirty', '--robot', 'five_bar', '--runs', '5', '--periods', '4']
+    assert cli.main([*command, *arguments, '--output', str(path)]) == 0
+    (content,) = json.loads(path.read_text())
+    assert all(share == 1.0 for share in content['named'].values())
+    found = content['found']
+    assert found['stuck_found'] > 0.9 and found['lost_found'] == pytest.approx(1.0, abs=0.02)
+    assert min(found['position_outliers_found'], found['effort_outliers_found']) > 0.9
+    assert found['false_alarms'] < 2e-3
+    errors = content['errors']
+    for name in ('ls', 'wls', 'gauss_markov', 'irls'):
+        assert errors[name]['ratio'] < 1.5
+    assert errors['ls, nothing left out']['ratio'] > errors['ls']['ratio']
