@@ -8,7 +8,6 @@ import pytest
 
 from pkm_bringup import cli
 
-
 WORSE = ['--lost', '0.05', '--stuck', '0.2', '--size', '20', '60']
 
 

@@ -19,6 +19,7 @@ CHANCE = 1e-3  # expected rows of equal samples that noise alone makes
 MOVING = 10.0  # noise or steps that another joint must go while one stands still
 FLAT = 3  # samples in a row at the limit
 AT_LIMIT = 1e-3  # of the limit
+BEYOND = 0.1  # of the samples at a limit may be beyond it
 PILE = 5.0  # samples at the cut over those one step below
 ENTRY = 0.25  # of the last changes before a flat top
 
@@ -127,8 +128,11 @@ def find_saturated(
         if not valid[:, column].any():
             continue
         if limits is not None and np.isfinite(limits[column]) and limits[column] > 0:
-            beyond = np.abs(x) >= (1 - AT_LIMIT) * limits[column]
-            found[:, column] |= _rows_of(beyond, FLAT)
+            at = np.abs(x) >= (1 - AT_LIMIT) * limits[column]
+            beyond = np.abs(x) > (1 + AT_LIMIT) * limits[column]
+            # forces beyond the limit show that it is none: another drive, another constant
+            if np.count_nonzero(beyond) <= BEYOND * np.count_nonzero(at):
+                found[:, column] |= _rows_of(at, FLAT)
         good = x[valid[:, column]]
         levels = (good.min(), good.max()) if extremes is None else extremes[:, column]
         for level in levels:
