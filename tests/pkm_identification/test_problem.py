@@ -220,3 +220,25 @@ def test_the_folded_rows_stand_for_all_rows(record, slider_model, solve):
         values = ls(problem.without_prior()).values
         residuals = run.residuals(values)
         np.testing.assert_allclose(found, residuals.T @ residuals / len(residuals), rtol=0.05)
+
+
+def with_cogging(dataset, size=10.0):
+    """Forces that the model does not have, the same at the same place."""
+    extra = size * np.sin(600.0 * dataset.positions)
+    return replace(dataset, efforts=dataset.efforts + extra)
+
+
+def test_what_the_model_lacks_does_not_average_out_over_runs_of_one_motion(record, slider_model):
+    runs = [
+        with_cogging(record(periods=8, force_noise=0.5, position_noise=0.0, seed=seed))
+        for seed in (1, 2, 3)
+    ]
+    single = identify(runs[0], slider_model, 'gauss_markov')
+    assert single.diagnostics['covariance_rests_on'] == 'residuals by frequency'
+    three = identify(runs, slider_model, 'gauss_markov')
+    np.testing.assert_allclose(three.standard_deviation, single.standard_deviation, rtol=0.05)
+    truth = three.matrix @ slider_model.nominal_parameters
+    assert np.all(np.abs(three.values - truth) < 4 * three.standard_deviation)
+    other = with_cogging(record(periods=8, period=1.3, force_noise=0.5, position_noise=0.0, seed=4))
+    both = identify([runs[0], other], slider_model, 'gauss_markov')
+    assert np.median(both.standard_deviation / single.standard_deviation) < 0.9

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from pkm_identification.estimators.solve import (
     rows_for,
     sandwich,
 )
+from pkm_identification.signals.bands import HarmonicBand
 
 Array = NDArray[np.float64]
 
@@ -68,15 +71,20 @@ def honest_covariance(problem: Problem, estimate: Estimate) -> tuple[Array, dict
                 rests_on = 'residuals by frequency'
         if spectral and (any(significant) or any(fit['correlated'] > 1 for fit in fits)):
             assert estimate.weights is not None and estimate.bread is not None
+            groups = alike_runs(problem, significant)
+            alike = {number for group in groups for number in group}
             covariance = sandwich(
                 problem,
                 estimate.weights,
                 estimate.bread,
                 [
-                    _widened(run, estimate.values, noise, fit)
-                    for run, noise, fit in zip(problem.runs, estimate.noise, fits, strict=True)
+                    _widened(run, estimate.values, noise, fit, number in alike)
+                    for number, (run, noise, fit) in enumerate(
+                        zip(problem.runs, estimate.noise, fits, strict=True)
+                    )
                 ],
                 estimate.undetermined,
+                _shared_meat(problem, estimate, groups, fits),
             )
         else:
             factors = [
@@ -195,17 +203,66 @@ def _fit(run: Run, estimate: Estimate, noise: Array, freedom: float) -> dict[str
     }
 
 
-def _widened(run: Run, values: Array, noise: Array, fit: dict[str, Any]) -> Array:
-    """Noise that explains the residuals of one run."""
-    if run.is_periodic and fit['significant']:
-        residuals = run.residuals(values)
-        return residual_spectrum(residuals * np.sqrt(residuals.size / fit['freedom']))
+def alike_runs(problem: Problem, significant: Sequence[bool]) -> list[list[int]]:
+    """Numbers of the periodic runs whose rows are the same harmonics of one period.
+
+    Where the model lacks something in one of them, it lacks the same in all that have the
+    same motion: their residuals are correlated, row by row.
+    """
+    groups: dict[tuple[float, int], list[int]] = {}
+    for number, run in enumerate(problem.runs):
+        band = run.signals.band
+        if isinstance(band, HarmonicBand):
+            groups.setdefault((float(band.period), int(band.harmonics)), []).append(number)
+    return [
+        group
+        for group in groups.values()
+        if len(group) > 1 and any(significant[number] for number in group)
+    ]
+
+
+def _shared_meat(
+    problem: Problem, estimate: Estimate, groups: list[list[int]], fits: list[dict[str, Any]]
+) -> Array | None:
+    """What the correlation of residuals between runs adds to the gradient's covariance (f, f)."""
+    if not groups:
+        return None
+    assert estimate.weights is not None
+    meat = np.zeros((problem.size, problem.size))
+    for group in groups:
+        parts = []
+        for number in group:
+            run, weight = problem.runs[number], estimate.weights[number]
+            design = np.swapaxes(weight, -1, -2) @ weight @ run.regressor
+            parts.append((_scaled_residuals(run, estimate.values, fits[number]), design))
+        for (first, left), (second, right) in combinations(parts, 2):
+            spectrum = residual_spectrum(first, second)
+            product = np.einsum('kaf,kab,kbg->fg', left, spectrum, right, optimize=True)
+            meat += product + product.T
+    return meat
+
+
+def _scaled_residuals(run: Run, values: Array, fit: dict[str, Any]) -> Array:
+    """Residuals (m, n_a), larger by what the fit has taken of them."""
+    residuals = run.residuals(values)
+    return residuals * np.sqrt(residuals.size / fit['freedom'])
+
+
+def _widened(
+    run: Run, values: Array, noise: Array, fit: dict[str, Any], is_alike: bool = False
+) -> Array:
+    """Noise that explains the residuals of one run, or of it among runs that are alike."""
+    if run.is_periodic and (fit['significant'] or is_alike):
+        return residual_spectrum(_scaled_residuals(run, values, fit))
     return noise * (fit['correlated'] * (fit['ratio'] if fit['significant'] else 1.0))
 
 
-def residual_spectrum(residuals: Array) -> Array:
-    """Covariance (m, n_a, n_a) of residual rows, smoothed over neighbouring harmonics."""
-    outer = np.einsum('ka,kb->kab', residuals, residuals)
+def residual_spectrum(residuals: Array, others: Array | None = None) -> Array:
+    """Covariance (m, n_a, n_a) of residual rows, smoothed over neighbouring harmonics.
+
+    With the residuals of `others`, where they are given: of another run's.
+    """
+    outer = np.einsum('ka,kb->kab', residuals, residuals if others is None else others)
     total = np.concatenate([np.zeros((1, *outer.shape[1:])), np.cumsum(outer, axis=0)])
     rows = np.arange(len(outer))
     low, high = np.maximum(rows - REACH, 0), np.minimum(rows + REACH + 1, len(outer))

@@ -167,9 +167,16 @@ def sandwich(
     bread: Array,
     noise: PerRun,
     undetermined: NDArray[np.int64],
+    shared: Array | None = None,
 ) -> Array:
-    """Covariance (f, f) of weighted least squares for rows with this noise."""
+    """Covariance (f, f) of weighted least squares for rows with this noise.
+
+    `shared` (f, f) is what noise that runs have in common adds to the covariance of the
+    gradient Psi^T L^T L eta.
+    """
     meat = problem.prior_rows.T @ problem.prior_rows
+    if shared is not None:
+        meat = meat + shared
     for run, weight, covariance in zip(problem.runs, weights, noise, strict=True):
         rows = weight @ rows_for(run, weight, covariance).regressor
         weighted = weight @ covariance @ np.swapaxes(weight, -1, -2) @ rows
