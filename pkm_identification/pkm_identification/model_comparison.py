@@ -254,7 +254,8 @@ def _candidate(
     try:
         result = identify(dataset, model, estimator, progress=progress, **options)
         seconds = moments[ESTIMATED] - moments[ESTIMATING]
-        own = validate(_several(dataset)[0], result, model, **signals)
+        first = _several(dataset)[0]
+        own = None if first.payload is not None else validate(first, result, model, **signals)
         judged = identifiability(result, model, threshold)
     except (PkmError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError) as error:
         return Candidate(name, options, error=_said(error), extra=extra)

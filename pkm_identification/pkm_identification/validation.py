@@ -35,6 +35,7 @@ from pkm_identification.validation_figures import (
 from pkm_identification.validation_long import validate_long
 from pkm_identification.validation_reference import (
     inside_of,
+    motion_variance,
     noise_free_forces,
     noise_of_identification,
     own_noise,
@@ -156,6 +157,7 @@ def _coverage(
 ) -> Coverage:
     """Share of measured and of noise-free forces within the bounds of the prediction."""
     predicted, deviation = prediction
+    deviation = np.sqrt(deviation**2 + motion_variance(signals, result, model))
     inside = inside_of(signals)
     noise, source = own_noise(signals), 'spread over periods'
     if noise is None:

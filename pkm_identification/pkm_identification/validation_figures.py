@@ -71,10 +71,11 @@ class Coverage:
         Nominal share.
     measured, measured_overall
         Of the measured forces, per actuator (n_a,) and of all; the bounds hold the
-        uncertainty of the parameters and the noise. None where the noise is unknown.
+        uncertainty of the parameters, the noise of the measured motion as it enters through
+        the inertia, and that of the forces. None where the latter is unknown.
     truth, truth_overall
         Of the noise-free forces of a simulated robot, in the band; the bounds hold the
-        uncertainty of the parameters alone. None without.
+        uncertainty of the parameters and of the motion. None without.
     noise_from
         Where the noise is known from.
     guaranteed, guaranteed_overall

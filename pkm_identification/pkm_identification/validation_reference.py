@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.signal import sosfreqz
 
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.datasets.long_truth import LongTruth
+from pkm_identification.estimators.row_noise import apparent_inertia, row_covariance
 from pkm_identification.result import IdentificationResult
 from pkm_identification.signals import LongSignals, Signals
 from pkm_identification.signals.bands import BLOCK, FilterBand
@@ -100,6 +102,25 @@ def noise_of_identification(
     if not isinstance(signals.band, FilterBand):
         return np.asarray(covariance / signals.averaged)
     return np.asarray(covariance * noise_gain(signals.band, 1.0 / data.interval))
+
+
+def motion_variance(
+    signals: Signals | LongSignals, result: IdentificationResult, model: Any
+) -> Array:
+    """Variance (n_a,) of predicted forces that noise of the measured motion makes.
+
+    Through the accelerations and the inertia that the actuators see, as for the rows of an
+    estimate; zero where the noise of the positions is unknown.
+    """
+    axes = len(model.actuated_joints)
+    if not isinstance(signals, Signals) or signals.position_noise is None:
+        return np.zeros(axes)
+    base = SimpleNamespace(regressor=lambda motion: model.regressor(motion) @ result.columns)
+    inertia = apparent_inertia(signals, base, model, np.asarray(result.values))
+    both, forces = row_covariance(signals, inertia), row_covariance(signals, None)
+    if both is None or forces is None:
+        return np.zeros(axes)
+    return np.asarray(np.einsum('kaa->a', both - forces) / len(signals))
 
 
 def noise_gain(band: FilterBand, rate: float) -> float:

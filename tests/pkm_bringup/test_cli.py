@@ -74,7 +74,7 @@ def test_all_verbs_are_there():
         *(
             f'pkm {name}'
             for name in ('robots', 'describe', 'export', 'excite', 'simulate', 'identify',
-                         'validate', 'demo', 'bench')
+                         'validate', 'compare', 'demo', 'bench')
         ),
         *(f'pkm excite {name}' for name in ('preset', 'design', 'show', 'check', 'run')),
     }
@@ -402,7 +402,7 @@ def test_identify(folder, data, prints, model_file):
         'identify', data, '--robot', 'palida', '--estimator', 'ls', '--option', 'harmonics=3',
         '--option', 'shared=true', '--output', folder / 'text.yaml',
     )  # fmt: skip
-    assert re.search(r'platform\.m +[\d.]+ +[\d.e-]+ +[\d.]+ +kg', text)
+    assert re.search(r'platform\.m +[\d.]+ +[\d.e-]+( +[\d.]+){3} +kg', text)
     assert 'physical' in text
 
 
@@ -475,8 +475,73 @@ def test_validate(data, model_file, prints):
     figures = content['against_measured']
     assert len(figures['relative_absolute_error']) == 6
     assert 0 < figures['relative_absolute_error_overall'] < 1
-    text = prints('validate', data, '--robot', 'palida', '--model', model_file)
-    assert 'leg6_strut' in text and 'unbiased' in text.splitlines()[-1]
+    assert content['coverage']['level'] == 0.95 and content['coverage']['truth_overall'] > 0.5
+    assert len(content['noise_test']['p_value']) == len(content['noise_covariance']) == 6
+    assert content['parameter_error']['median'] < 1.0
+    text = prints(
+        'validate', data, '--robot', 'palida', '--model', model_file, '--rollout', '0.02',
+        '--level', '0.5',
+    )  # fmt: skip
+    assert 'leg6_strut' in text and 'unbiased' in text and '50 % nominal' in text
+    assert re.search(r'open-loop rollout .*\n.*\n.*\n +0\.02 +8 of 8 ', text)
+    assert 'eps_AV' in text
+
+
+def test_validate_refuses_options(data, model_file, fails):
+    command = ['validate', data, '--robot', 'palida', '--model', model_file]
+    assert 'times [s] with commas' in fails(*command, '--rollout', 'long')
+    assert 'positive times' in fails(*command, '--rollout', '-1,2')
+    assert '--level' in fails(*command, '--level', '95', status=2)
+
+
+def test_reduce(folder, data, prints, fails):
+    command = ['identify', data, '--robot', 'palida', '--estimator', 'gauss_markov', '--reduce']
+    path = folder / 'reduced.yaml'
+    text = prints(*command, '--validate', data, '--output', path)
+    assert 'held out [%]' in text and 'uncertain' in text
+    result = pkm_identification.load_result(path)
+    assert result.diagnostics['dropped'] and result.diagnostics['left_out']
+    content = json.loads(
+        prints(*command, '--threshold', '50', '--output', folder / 'half.yaml', '--json')
+    )
+    assert content['steps'][-1]['proper'] == content['steps'][-1]['parameters']
+    assert len(content['dropped']) < len(result.diagnostics['dropped'])
+    assert 'calibrate first' in fails(*command, '--drive-gains', 'each', '--output', folder / 'no')
+
+
+def test_options_common_to_all_estimators(folder, data, model_file, prints, fails):
+    path = folder / 'held.yaml'
+    command = ['identify', data, '--robot', 'palida', '--output', path]
+    prints(
+        *command, '--option', 'fixed={platform.mz: [0.1, 0.02]}', '--option',
+        'estimate=["platform.*", "*.viscous"]', '--option', f'prior={model_file}',
+    )  # fmt: skip
+    result = pkm_identification.load_result(path)
+    assert result.values[result.names.index('platform.mz')] == 0.1
+    assert 'leg_slider.mz' in result.diagnostics['fixed']
+    assert "option 'prior'" in fails(*command[:-1], folder / 'x', '--option', 'prior=none.yaml')
+
+
+def test_compare(folder, data, prints, fails):
+    command = ['compare', data, '--robot', 'palida']
+    picture = folder / 'compare.png'
+    content = json.loads(
+        prints(*command, '--estimators', 'ls,wls,tls', '--validate', data, '--option',
+               'method=filter', '--plot', picture, '--json')
+    )  # fmt: skip
+    rows = {row['name']: row for row in content['rows']}
+    assert list(rows) == ['ls', 'wls', 'tls']
+    assert rows['wls']['held_out'] == pytest.approx(rows['wls']['error'])
+    assert 'period' in rows['tls']['failure'] and 'parameters' not in rows['tls']
+    assert picture.read_bytes().startswith(b'\x89PNG')
+    text = prints(*command, '--estimators', 'ls,tls', '--option', 'method=filter')
+    assert re.search(r'tls +failed', text) and '\ntls: ' in text
+    text = prints(*command, '--models', 'geometry,geometry+shared')
+    assert re.search(r'geometry\+shared +24 +10 ', text)
+    assert "'best'" in fails(*command, '--estimators', 'best')
+    assert "'model_9'" in fails(*command, '--models', 'model_9')
+    assert '.png' in fails(*command, '--plot', folder / 'x.txt')
+
 
 
 def test_validate_refuses(folder, data, model_file, other_robot, fails):

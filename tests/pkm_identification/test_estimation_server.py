@@ -17,7 +17,8 @@ from rclpy.action import ActionClient
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
-from pkm_identification import load_result
+from pkm_identification import identify as identify_directly
+from pkm_identification import load, load_result, reduce_model, validate
 from pkm_identification.nodes import estimation_requests
 from pkm_identification.nodes.estimation_server import EstimationServer
 from pkm_msgs.action import IdentifyWithProgress
@@ -124,6 +125,67 @@ def test_identify_validate_apply(graph, data, model, tmp_path):
     assert refused.error_msg == 'not now'
 
 
+def options(**values):
+    texts = [yaml.safe_dump(value) for value in values.values()]
+    return {'option_name': list(values), 'option_value': texts}
+
+
+def test_services_give_what_the_library_gives(graph, data, model, tmp_path):
+    earlier = tmp_path / 'earlier.yaml'
+    assert identify(graph, data[1], earlier).success
+    asked = {
+        'fixed': {'platform.mz': [0.1, 0.02], 'leg1_strut.viscous': None},
+        'estimate': ['platform.*', '*.viscous', 'leg_*'],
+        'harmonics': 6,
+    }
+    response = identify(graph, data[0], tmp_path / 'a.yaml', **options(prior=str(earlier), **asked))
+    assert response.success, response.error_msg
+    prior = load_result(earlier, model)
+    expected = identify_directly(load(data[0]), model, 'gauss_markov', prior=prior, **asked)
+    np.testing.assert_allclose(response.parameters.value, expected.values, rtol=1e-9)
+    np.testing.assert_allclose(
+        np.reshape(response.parameters.covariance, expected.covariance.shape),
+        expected.covariance, rtol=1e-7, atol=1e-15,
+    )  # fmt: skip
+    report = yaml.safe_load(response.diagnostics)
+    assert report['fixed'] == expected.diagnostics['fixed']
+    assert report['residual_analysis'][0]['rms'] == pytest.approx(
+        expected.residual_analysis[0].rms
+    )
+    assert len(report['identifiability']) == len(expected.names)
+    assert report['provenance']['data']['sha256'] == expected.provenance['data']['sha256']
+
+    both = identify(graph, data[0], further_data=[data[1]])
+    together = identify_directly([load(path) for path in data], model, 'gauss_markov')
+    np.testing.assert_allclose(both.parameters.value, together.values, rtol=1e-9)
+
+    request = Validate.Request(
+        data=data[1], model=str(tmp_path / 'a.yaml'), **options(level=0.5, rollout=[0.02])
+    )
+    validated = graph.call(Validate, 'estimation_server/validate', request)
+    assert validated.success, validated.error_msg
+    direct = validate(load(data[1]), expected, model, level=0.5, rollout=[0.02])
+    assert validated.coverage == pytest.approx(direct.coverage.measured_overall)
+    np.testing.assert_allclose(validated.variance_ratio, direct.noise_test.variance_ratio)
+    assert list(validated.is_unbiased) == direct.is_unbiased.tolist()
+    found = yaml.safe_load(validated.report)
+    np.testing.assert_allclose(found['rollout']['platform'], direct.rollout.platform, rtol=1e-6)
+    request = Validate.Request(data=data[1], model=str(earlier), **options(levl=0.5))
+    refused = graph.call(Validate, 'estimation_server/validate', request)
+    assert refused.error_code == Validate.Response.BAD_OPTION and "'levl'" in refused.error_msg
+
+
+def test_reduction_as_a_service(graph, data, model):
+    response = identify(graph, data[0], **options(reduce=True, threshold=1.0, validation=data[1]))
+    assert response.success, response.error_msg
+    expected = reduce_model(
+        load(data[0]), model, 'gauss_markov', threshold=1.0, validation=load(data[1])
+    )
+    steps = yaml.safe_load(response.diagnostics)['reduction']
+    assert [step['dropped'] for step in steps[:-1]] == list(expected.dropped)
+    np.testing.assert_allclose(response.parameters.value, expected.result.values, rtol=1e-9)
+
+
 def test_refusals_of_identify(graph, data, tmp_path):
     (tmp_path / 'there.yaml').write_text('mine')
     code = Identify.Response
@@ -132,6 +194,11 @@ def test_refusals_of_identify(graph, data, tmp_path):
         ({'estimator': 'best'}, code.UNKNOWN_ESTIMATOR, 'valid are ls'),
         ({'option_name': ['gain'], 'option_value': ['1']}, code.BAD_OPTION, "'gain'"),
         ({'option_name': ['shared'], 'option_value': ['2']}, code.BAD_OPTION, 'true or false'),
+        (options(prior='none.yaml'), code.BAD_OPTION, "option 'prior': model file 'none.yaml'"),
+        (options(fixed=['a']), code.BAD_OPTION, "option 'fixed' must be a mapping"),
+        (options(estimate={}), code.BAD_OPTION, "option 'estimate' must be a name"),
+        (options(fixed={'nobody.m': 1.0}), code.ESTIMATION_FAILED, "'nobody.m'"),
+        (options(reduce=True, validation=3), code.ESTIMATION_FAILED, 'paths of recordings'),
         ({'option_name': ['period']}, code.BAD_OPTION, '1 option names but 0 values'),
         ({'option_name': ['period'], 'option_value': ['99.0']}, code.ESTIMATION_FAILED, '99 s'),
         ({'output': str(tmp_path / 'there.yaml')}, code.CANNOT_WRITE, 'exists already'),

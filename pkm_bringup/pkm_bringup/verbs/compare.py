@@ -68,11 +68,13 @@ def run(arguments: Any) -> int:
 
     plot = check_output(arguments.plot, PLOT_SUFFIXES) if arguments.plot else None
     options = parse_options(arguments.option)
+    from pkm_identification.estimators.written_options import written_options
     from pkm_identification.model_comparison import compare_estimators, compare_models
 
     with progress('comparing') as update:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
+        options = written_options(options, model)
         update('reading the data')
         data = [load_data(path, arguments.allow_incomplete) for path in arguments.data]
         held_out = [load_data(path, arguments.allow_incomplete) for path in arguments.validate]

@@ -16,6 +16,7 @@ from pkm_bringup.arguments import (
     load_data,
     load_model,
     parse_options,
+    positive,
 )
 from pkm_bringup.calibration_view import (
     add_calibration,
@@ -50,6 +51,20 @@ def add_parser(subparsers: Any) -> None:
         '--level', type=fraction, default=0.95,
         help='of the confidence intervals [1]; default: 0.95',
     )  # fmt: skip
+    parser.add_argument(
+        '--reduce', action='store_true',
+        help='drop parameters step by step until all that are left are properly identified; the '
+        'model file holds these',
+    )  # fmt: skip
+    parser.add_argument(
+        '--threshold', type=positive, default=15.0,
+        help='relative standard deviation up to which a parameter is properly identified '
+        '[percent]; default: 15',
+    )  # fmt: skip
+    parser.add_argument(
+        '--validate', action='append', default=[], metavar='DATA',
+        help='repeatable, with --reduce; recording that is only predicted at each step',
+    )  # fmt: skip
     add_calibration(parser)
     add_json(parser)
     parser.set_defaults(run=run)
@@ -61,22 +76,41 @@ def run(arguments: Any) -> int:
 
     output = check_output(arguments.output)
     options = parse_options(arguments.option)
-    from pkm_identification import identify
+    from pkm_identification import identify, reduce_model
+    from pkm_identification.estimators.written_options import written_options
 
+    reduction = None
     with progress('identifying') as update:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
+        options = written_options(options, model)
         update('reading the data')
         chosen = data_options(arguments)
         datasets = [load_data(each, arguments.allow_incomplete, chosen) for each in arguments.data]
-        result = identify(
-            datasets, model, arguments.estimator, progress=update,
-            **calibration_options(arguments, datasets), **options,
-        )  # fmt: skip
+        calibration = calibration_options(arguments, datasets)
+        if arguments.reduce:
+            held_out = [
+                load_data(each, arguments.allow_incomplete, chosen) for each in arguments.validate
+            ]
+            reduction = reduce_model(
+                datasets, model, arguments.estimator, threshold=arguments.threshold,
+                validation=held_out, progress=update, **_without_calibration(calibration),
+                **options,
+            )  # fmt: skip
+            result = reduction.result
+        else:
+            result = identify(
+                datasets, model, arguments.estimator, progress=update, **calibration, **options
+            )
     result.save(output)
     if arguments.json:
-        print_json(summary(result, str(output), arguments.level))
+        content = summary(result, str(output), arguments.level)
+        if reduction is not None:
+            content |= {'steps': reduction.rows(), 'dropped': reduction.dropped}
+        print_json(content)
         return 0
+    if reduction is not None:
+        print_steps(reduction.rows())
     keys = ('name', 'value', 'standard_deviation', 'relative', 'low', 'high', 'unit')
     rows = [[row[key] for key in keys] for row in parameters(result, arguments.level)]
     percent = f'{100 * arguments.level:g} %'
@@ -102,6 +136,42 @@ def print_quality(quality: Any) -> None:
         of = f' {number + 1}' if len(several) > 1 else ''
         for defect in (each or {}).get('defects', []):
             print_note(f'data{of}: {defect["text"]}')
+
+
+def _without_calibration(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse options of force constants and payloads, which a reduction does not take."""
+    from pkm_description.errors import EstimationError
+
+    given = [name for name, value in options.items() if value not in (None, False)]
+    if given:
+        raise EstimationError(
+            f"--reduce does not go with {' and '.join(given)}: calibrate first, then reduce"
+        )
+    return {}
+
+
+def print_steps(steps: list[dict[str, Any]]) -> None:
+    """Print the way to the reduced model, one line an estimate."""
+    kinds = [kind for kind in ('measured', 'truth') if kind in steps[0]['held_out']]
+    rows = [
+        [
+            step['parameters'],
+            step['proper'],
+            100 * step['error']['measured'],
+            *[100 * step['held_out'][kind] for kind in kinds],
+            step['variance_ratio'],
+            step['p_value'],
+            step['dropped'] or '-',
+            step['reason'] or '-',
+            step['relative'],
+        ]
+        for step in steps
+    ]
+    names = {'measured': 'held out [%]', 'truth': 'to truth [%]'}
+    header = ['parameters', 'proper', 'eps_RA [%]', *[names[kind] for kind in kinds], 'variance',
+              'p', 'dropped', 'why', 'sd [%]']  # fmt: skip
+    print_table(header, rows)
+    sys.stdout.write('\n')
 
 
 def parameters(result: Any, level: float = 0.95) -> list[dict[str, Any]]:

@@ -119,7 +119,7 @@ def _coverage(coverage: dict[str, Any]) -> list[str]:
     lines = []
     level = f'{100 * coverage["level"]:g} % nominal'
     for key, what in (('measured_overall', f'measured forces (noise: {coverage["noise_from"]})'),
-                      ('truth_overall', 'noise-free forces (parameters alone)')):  # fmt: skip
+                      ('truth_overall', 'noise-free forces (parameters and motion)')):  # fmt: skip
         if coverage[key] is not None:
             lines.append(f'{100 * coverage[key]:.3g} % within the bounds ({level}): {what}')
     if coverage['guaranteed_overall'] is not None:

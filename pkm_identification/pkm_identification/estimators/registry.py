@@ -40,7 +40,9 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'feasible': feasible,
     'nonlinear_friction': nonlinear_friction,
 }
-COMMON_OPTIONS = ('shared', 'reduced', 'estimate', 'fixed', 'prior', 'left_out')
+COMMON_OPTIONS = (
+    'shared', 'reduced', 'estimate', 'fixed', 'prior', 'left_out', 'payloads', 'drive_gains',
+)  # fmt: skip
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))
 
 

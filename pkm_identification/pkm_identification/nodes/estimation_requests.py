@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,30 @@ from pkm_description.errors import (
     KinematicsError,
     ModelFileError,
     PkmError,
+    SimulationError,
 )
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import load
 from pkm_identification.estimators import identify
 from pkm_identification.estimators.identify import Progress
-from pkm_identification.estimators.registry import find_estimator, split_options
+from pkm_identification.estimators.registry import (
+    COMMON_OPTIONS,
+    SIGNAL_OPTIONS,
+    find_estimator,
+    split_options,
+)
+from pkm_identification.estimators.written_options import written_options
+from pkm_identification.identifiability import identifiability
+from pkm_identification.reduction import reduce_model
 from pkm_identification.result import IdentificationResult
-from pkm_identification.result_file import load_result
+from pkm_identification.result_file import load_result, plain
+from pkm_identification.rollout import check_horizons
+from pkm_identification.signals import SignalOptions
 from pkm_identification.validation import Validation, validate
+from pkm_identification.validation_figures import check_level
 
-COMMON_OPTIONS = ('shared', 'reduced')
+REDUCTION_OPTIONS = ('threshold', 'validation', 'keep', 'held_at')
+VALIDATION_OPTIONS = ('level', 'rollout')
 LEAST_P_VALUE = 1e-3  # below this the nearest physical model contradicts the data
 
 
@@ -51,33 +64,51 @@ def parse_options(names: Sequence[str], values: Sequence[str]) -> dict[str, Any]
 
 def identify_request(
     model: ClosedChainModel, request: Any, progress: Progress | None = None
-) -> IdentificationResult:
+) -> tuple[IdentificationResult, str]:
     """Do what `Identify` or `IdentifyWithProgress` asks for.
+
+    Options are those of `identify`; with `reduce`, also `threshold` [%], `validation` (paths)
+    and `keep` of `reduce_model`.
+
+    Returns
+    -------
+    result, report
+        The report is YAML.
 
     Raises
     ------
     Refused
         With BAD_DATA, UNKNOWN_ESTIMATOR, BAD_OPTION, ESTIMATION_FAILED or CANNOT_WRITE.
     """
-    options = parse_options(request.option_name, request.option_value)
-    common = {name: options.pop(name) for name in COMMON_OPTIONS if name in options}
-    for name, value in common.items():
-        if not isinstance(value, bool):
-            raise Refused('BAD_OPTION', f"option '{name}' must be true or false, not '{value}'")
     try:
         find_estimator(request.estimator)
     except EstimationError as error:
         raise Refused('UNKNOWN_ESTIMATOR', str(error)) from error
+    options = parse_options(request.option_name, request.option_value)
+    reduction = {}
+    if options.pop('reduce', False):
+        reduction = {name: options.pop(name) for name in REDUCTION_OPTIONS if name in options}
+        reduction['validation'] = reduction.get('validation', [])
     try:
-        split_options(request.estimator, options)
+        options = written_options(options, model)
+        split_options(
+            request.estimator, {k: v for k, v in options.items() if k not in COMMON_OPTIONS}
+        )
     except EstimationError as error:
         raise Refused('BAD_OPTION', str(error)) from error
     if request.output and Path(request.output).exists():
         raise Refused('CANNOT_WRITE', f"'{request.output}' exists already and is not overwritten")
     try:
-        result = identify(
-            load(request.data), model, request.estimator, progress=progress, **common, **options
-        )
+        data = [load(path) for path in (request.data, *request.further_data)]
+        if reduction:
+            reduction['validation'] = [load(path) for path in _paths(reduction['validation'])]
+            reduced = reduce_model(
+                data, model, request.estimator, progress=progress, **reduction, **options
+            )
+            result, steps = reduced.result, {'reduction': reduced.rows()}
+        else:
+            result = identify(data, model, request.estimator, progress=progress, **options)
+            steps = {}
     except DatasetError as error:
         raise Refused('BAD_DATA', str(error)) from error
     except (EstimationError, KinematicsError) as error:
@@ -87,7 +118,14 @@ def identify_request(
             result.save(request.output)
         except ModelFileError as error:
             raise Refused('CANNOT_WRITE', str(error)) from error
-    return result
+    return result, identification_report(result, model, **steps)
+
+
+def _paths(given: Any) -> list[str]:
+    paths = [given] if isinstance(given, str) else given
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise EstimationError(f"option 'validation' must be paths of recordings, not {given!r}")
+    return paths
 
 
 def load_model_file(path: str, model: ClosedChainModel) -> IdentificationResult:
@@ -102,10 +140,56 @@ def load_model_file(path: str, model: ClosedChainModel) -> IdentificationResult:
         raise Refused('WRONG_ROBOT', str(error)) from error
 
 
-def validate_request(model: ClosedChainModel, data: str, path: str) -> Validation:
-    """Do what `Validate` asks for: BAD_DATA, BAD_MODEL or WRONG_ROBOT where it cannot."""
-    result = load_model_file(path, model)
-    return _validated(model, data, result, 'BAD_DATA')
+def identification_report(
+    result: IdentificationResult, model: ClosedChainModel, **further: Any
+) -> str:
+    """Say as YAML what a result holds beside its parameters."""
+    found = identifiability(result, model)
+    content = {
+        **result.diagnostics,
+        'residual_analysis': [entry.to_mapping() for entry in result.residual_analysis],
+        'strongest_correlations': result.strongest_correlations(),
+        'confidence_intervals': dict(
+            zip(result.names, result.confidence_interval(), strict=True)
+        ),
+        'identifiability': found.rows(),
+        'properly_identified': found.count,
+        'provenance': result.provenance,
+        **further,
+    }
+    return yaml.safe_dump(plain(content), sort_keys=False)
+
+
+def validate_request(model: ClosedChainModel, request: Any) -> Validation:
+    """Do what `Validate` asks for.
+
+    Raises
+    ------
+    Refused
+        With BAD_DATA, BAD_MODEL, WRONG_ROBOT or BAD_OPTION.
+    """
+    options = parse_options(request.option_name, request.option_value)
+    valid = (*VALIDATION_OPTIONS, *SIGNAL_OPTIONS)
+    for name in options:
+        if name not in valid:
+            raise Refused(
+                'BAD_OPTION',
+                f"unknown option '{name}' of validate; valid are {', '.join(valid)}",
+            )
+    result = load_model_file(request.model, model)
+    try:
+        SignalOptions(**{name: options[name] for name in options if name in SIGNAL_OPTIONS})
+        check_level(options.get('level', 0.95))
+        if options.get('rollout') not in (None, False, True):
+            check_horizons(options['rollout'])
+    except (EstimationError, TypeError, ValueError) as error:
+        raise Refused('BAD_OPTION', str(error)) from error
+    return _validated(model, request.data, result, 'BAD_DATA', options)
+
+
+def validation_report(validation: Validation) -> str:
+    """Say as YAML what a validation found."""
+    return yaml.safe_dump(validation.summary(), sort_keys=False)
 
 
 def applicable_model(model: ClosedChainModel, request: Any) -> tuple[IdentificationResult, str]:
@@ -144,9 +228,13 @@ def applicable_model(model: ClosedChainModel, request: Any) -> tuple[Identificat
 
 
 def _validated(
-    model: ClosedChainModel, data: str, result: IdentificationResult, code: str
+    model: ClosedChainModel,
+    data: str,
+    result: IdentificationResult,
+    code: str,
+    options: Mapping[str, Any] | None = None,
 ) -> Validation:
     try:
-        return validate(load(data), result, model)
-    except (DatasetError, EstimationError, KinematicsError) as error:
+        return validate(load(data), result, model, **(options or {}))
+    except (DatasetError, EstimationError, KinematicsError, SimulationError) as error:
         raise Refused(code, str(error)) from error

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
@@ -27,6 +26,7 @@ from pkm_identification.nodes.estimation_requests import (
     applicable_model,
     identify_request,
     validate_request,
+    validation_report,
 )
 from pkm_identification.nodes.result_messages import to_message
 from pkm_identification.result import IdentificationResult
@@ -121,14 +121,14 @@ class EstimationServer(Node):
         self, request: Identify.Request, response: Identify.Response
     ) -> Identify.Response:
         try:
-            result = await self._work(
+            result, report = await self._work(
                 f"identify '{request.data}' by {request.estimator}",
                 lambda: identify_request(self._ready_model(), request),
             )
         except Refused as refusal:
             return _refuse(response, refusal)
         response.success = True
-        self._fill(response, result)
+        self._fill(response, result, report)
         return response
 
     async def _on_validate(
@@ -137,7 +137,7 @@ class EstimationServer(Node):
         try:
             found = await self._work(
                 f"validate '{request.model}' on '{request.data}'",
-                lambda: validate_request(self._ready_model(), request.data, request.model),
+                lambda: validate_request(self._ready_model(), request),
             )
         except Refused as refusal:
             return _refuse(response, refusal)
@@ -147,6 +147,12 @@ class EstimationServer(Node):
         response.relative_absolute_error = errors.relative_absolute_error.tolist()
         response.relative_absolute_error_overall = errors.overall
         response.residual_rms = errors.residual_rms.tolist()
+        if found.noise_test is not None:
+            response.variance_ratio = found.noise_test.variance_ratio.tolist()
+            response.is_unbiased = found.noise_test.is_unbiased.tolist()
+        coverage = None if found.coverage is None else found.coverage.measured_overall
+        response.coverage = float('nan') if coverage is None else coverage
+        response.report = validation_report(found)
         return response
 
     async def _on_apply(
@@ -214,7 +220,7 @@ class EstimationServer(Node):
                 raise Canceled
             step[0], step[1] = phase, fraction
 
-        def work() -> IdentificationResult:
+        def work() -> tuple[IdentificationResult, str]:
             step[2] = time.monotonic()
             progress('building the model', 0.0)
             return identify_request(self._ready_model(), request, progress)
@@ -224,7 +230,7 @@ class EstimationServer(Node):
         )
         what = f"identify '{request.data}' by {request.estimator}"
         try:
-            identified = await self._work(what, work)
+            identified, report = await self._work(what, work)
         except Refused as refusal:
             handle.abort()
             return _refuse(result, refusal)
@@ -234,15 +240,15 @@ class EstimationServer(Node):
         finally:
             self.destroy_timer(timer)
         _publish_feedback(handle, step)
-        self._fill(result, identified)
+        self._fill(result, identified, report)
         handle.succeed()
         return result
 
-    def _fill(self, answer: Any, result: IdentificationResult) -> None:
+    def _fill(self, answer: Any, result: IdentificationResult, report: str) -> None:
         answer.parameters = to_message(result)
         answer.parameters.header.stamp = self.get_clock().now().to_msg()
         answer.residual_rms = result.residual_rms.tolist()
-        answer.diagnostics = yaml.safe_dump(dict(result.diagnostics), sort_keys=False)
+        answer.diagnostics = report
 
     def _publish_diagnostics(self) -> None:
         status = DiagnosticStatus(

@@ -1,0 +1,66 @@
+"""Options of `identify` as a command line, a service request or a file can write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pkm_description.errors import EstimationError, ModelFileError
+from pkm_identification.estimators.drive_gains import DriveGains
+from pkm_identification.result_file import load_result
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+NAMES = 'a name or pattern of a base parameter, or a list of such'
+
+
+def written_options(options: Mapping[str, Any], model: ClosedChainModel) -> dict[str, Any]:
+    """Turn options of plain values into what `identify` takes.
+
+    Parameters
+    ----------
+    options
+        Scalars, lists and mappings, as YAML or JSON holds them. `prior` may be the path of
+        a model file, `drive_gains` a mapping of the fields of `DriveGains`; the others
+        (`shared`, `reduced`, `estimate`, `fixed`, `left_out`, `payloads`, and those of the
+        signals and of the estimator) are what `identify` takes, and are only checked.
+    model
+        That an earlier result must belong to.
+
+    Raises
+    ------
+    EstimationError
+        A value has the wrong type, or the prior's file cannot be used.
+    """
+    found = dict(options)
+    _check(found, 'shared', bool, 'true or false')
+    _check(found, 'reduced', bool | str, 'true, false or the name of a reduced model')
+    for name in ('estimate', 'left_out'):
+        _check(found, name, str | list, NAMES)
+        if isinstance(found.get(name), list):
+            for item in found[name]:
+                if not isinstance(item, str):
+                    raise EstimationError(f"option '{name}' must be {NAMES}, not {item!r}")
+    _check(found, 'fixed', dict, 'a mapping {name: value, [value, standard deviation] or null}')
+    _check(
+        found, 'prior', dict | str,
+        'the path of a model file or a mapping {name: [value, standard deviation]}',
+    )  # fmt: skip
+    if isinstance(found.get('prior'), str):
+        try:
+            found['prior'] = load_result(found['prior'], model)
+        except ModelFileError as error:
+            raise EstimationError(f"option 'prior': {error}") from error
+    if isinstance(found.get('drive_gains'), dict):
+        try:
+            found['drive_gains'] = DriveGains(**found['drive_gains'])
+        except TypeError as error:
+            raise EstimationError(f"option 'drive_gains': {error}") from error
+    return found
+
+
+def _check(options: Mapping[str, Any], name: str, kinds: Any, what: str) -> None:
+    value = options.get(name)
+    if value is not None and not isinstance(value, kinds):
+        raise EstimationError(f"option '{name}' must be {what}, not {value!r}")
