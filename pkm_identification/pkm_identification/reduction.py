@@ -226,6 +226,11 @@ def _drop(
     start: tuple[float, int] | None = None
     while True:
         solution = solve_problem(problem, estimator, own)
+        if solution.drive_friction is not None:
+            raise EstimationError(
+                f"estimator '{estimator}' has parameters that the forces are not linear in: reduce "
+                'by another one, then give it the dropped ones as left_out'
+            )
         squares, freedom = _residual_squares(first, problem, solution)
         start = start or (squares, freedom)
         deviation = np.sqrt(np.diag(solution.covariance))

@@ -163,6 +163,7 @@ def roll_out(
     recorded: Recorded,
     horizons: ArrayLike = HORIZONS,
     step: float = STEP,
+    drive_friction: Callable[[Array], Array] | None = None,
 ) -> Rollout:
     """Integrate from each start and compare at the horizons.
 
@@ -175,6 +176,8 @@ def roll_out(
     step
         Longest step of the Runge-Kutta method of order 4 [s]; shorter where friction near
         standstill, linear between plus and minus the transition velocity, asks for it.
+    drive_friction
+        Forces (M, n_a) of further friction at velocities (M, n_a) of the actuators.
 
     Raises
     ------
@@ -184,8 +187,8 @@ def roll_out(
     ends = check_horizons(horizons)
     starts = recorded.starts
     q, qd = recorded.positions(starts), recorded.velocities(starts)
-    step = min(step, STABLE / max(_fastest_rate(model, parameters, q), 1e-9))
-    run = _Starts(model, parameters, recorded.forces, starts, q, qd)
+    step = min(step, STABLE / max(_fastest_rate(model, parameters, q, drive_friction), 1e-9))
+    run = _Starts(model, parameters, recorded.forces, starts, q, qd, drive_friction)
     axes = len(model.actuated_joints)
     reached = np.zeros(len(ends), dtype=np.int64)
     actuators, platform = np.full((len(ends), axes), np.nan), np.full(len(ends), np.nan)
@@ -213,9 +216,10 @@ class _Starts:
 
     def __init__(
         self, model: ClosedChainModel, parameters: Array, forces: Signal, time: Array, q: Array,
-        qd: Array,
+        qd: Array, drive_friction: Callable[[Array], Array] | None,
     ) -> None:  # fmt: skip
         self.model, self.parameters, self.forces = model, parameters, forces
+        self.drive_friction = drive_friction
         self.time, self.q, self.qd = time.copy(), q.copy(), qd.copy()
         self.alive = np.arange(len(time))
         stroke = np.asarray(model.upper) - np.asarray(model.lower)
@@ -245,6 +249,8 @@ class _Starts:
         for fraction, weight in ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)):
             now_q, now_qd = q + fraction * step * shift_q, qd + fraction * step * shift_qd
             forces = self.forces(time + fraction * step)
+            if self.drive_friction is not None:
+                forces = forces - self.drive_friction(now_qd)
             shift_q = now_qd
             shift_qd = accelerations(self.model, self.parameters, now_q, now_qd, forces)
             speed += weight * shift_q
@@ -290,7 +296,12 @@ def _mass_and_load(
     return forces[:, 0], 0.5 * (inertia + np.swapaxes(inertia, 1, 2))
 
 
-def _fastest_rate(model: ClosedChainModel, parameters: Array, q: Array) -> float:
+def _fastest_rate(
+    model: ClosedChainModel,
+    parameters: Array,
+    q: Array,
+    drive_friction: Callable[[Array], Array] | None = None,
+) -> float:
     """Largest eigenvalue [1/s] of M^-1 D, with D the damping near standstill."""
     count, axes = q.shape
     rest, inertia = _mass_and_load(model, parameters, q, np.zeros_like(q))
@@ -298,6 +309,8 @@ def _fastest_rate(model: ClosedChainModel, parameters: Array, q: Array) -> float
     rows = np.repeat(np.arange(count), axes)
     motion = model.motion_from_actuators(q[rows], slow, np.zeros_like(slow))
     moving = model.inverse_dynamics(motion, parameters).reshape(count, axes, axes)
+    if drive_friction is not None:
+        moving = moving + drive_friction(slow).reshape(count, axes, axes)
     damping = np.swapaxes(moving - rest[:, None], 1, 2) / SLOW
     rates = np.linalg.eigvals(np.linalg.solve(inertia, damping))
     return float(np.abs(rates).max(initial=0.0))

@@ -202,7 +202,11 @@ def _rolled_out(
     if horizons is None:
         return None
     recorded = recorded_motion(data, signals, float(horizons[-1]))
-    found = roll_out(model, result.standard_parameters, recorded, horizons)
+    friction = result.drive_friction
+    found = roll_out(
+        model, result.standard_parameters, recorded, horizons,
+        drive_friction=None if friction is None else friction.law.forces,
+    )  # fmt: skip
     if true_parameters is None:
         return found
     floor = roll_out(model, np.asarray(true_parameters, dtype=float), recorded, horizons)

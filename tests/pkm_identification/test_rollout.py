@@ -86,6 +86,20 @@ def test_rollout_follows_the_integrated_motion(model, plant):
     )
 
 
+def test_friction_beyond_the_parameters(model, plant):
+    def friction(velocities):
+        return 0.3 * velocities * np.abs(velocities)
+
+    pushed = Recorded(
+        between(plant.time, plant.positions), between(plant.time, plant.velocities),
+        lambda at: plant.forces(at) + friction(between(plant.time, plant.velocities)(at)),
+        np.array([0.0, 0.1]), 'noise-free',
+    )  # fmt: skip
+    found = roll_out(model, model.nominal_parameters, pushed, [0.2], drive_friction=friction)
+    without = roll_out(model, model.nominal_parameters, pushed, [0.2])
+    assert found.largest[0] < 0.05 * without.largest[0]
+
+
 def test_starts_that_go_astray_are_counted(model, plant):
     recorded = Recorded(
         between(plant.time, plant.positions), between(plant.time, plant.velocities),
