@@ -10,6 +10,7 @@ from pkm_bringup.arguments import (
     add_json,
     add_robot,
     add_signals,
+    data_options,
     load_data,
     load_model,
     parse_options,
@@ -76,8 +77,11 @@ def run(arguments: Any) -> int:
         model = load_model(arguments.robot)
         options = written_options(options, model)
         update('reading the data')
-        data = [load_data(path, arguments.allow_incomplete) for path in arguments.data]
-        held_out = [load_data(path, arguments.allow_incomplete) for path in arguments.validate]
+        chosen = data_options(arguments)
+        data = [load_data(path, arguments.allow_incomplete, chosen) for path in arguments.data]
+        held_out = [
+            load_data(path, arguments.allow_incomplete, chosen) for path in arguments.validate
+        ]
         common = {
             'validation': held_out, 'threshold': arguments.threshold, 'progress': update
         }  # fmt: skip

@@ -10,7 +10,13 @@ from scipy import stats
 
 from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.run import Run
-from pkm_identification.estimators.solve import Estimate, whitened_rows
+from pkm_identification.estimators.solve import (
+    RANK_TOLERANCE,
+    Estimate,
+    inverse_root,
+    rows_for,
+    whitened_rows,
+)
 from pkm_identification.residual_analysis import (
     AxisResiduals,
     bartlett_test,
@@ -84,27 +90,44 @@ def _condition(matrix: Array) -> float:
 def left_variance(problem: Problem, estimate: Estimate, number: int) -> Array:
     """Variance (m, n_a) that the noise of a run's rows leaves in the residuals of a fit.
 
-    With weights L and H = (Psi^T L^T L Psi + B^T B)^-1 the residuals are
-    (1 - Psi H Psi^T L^T L) eta; other estimates are taken for efficient ones, whose
-    residuals have the covariance of the noise less Psi C Psi^T.
+    With whitening weights L and Q the orthonormal basis of the columns of L Psi (all runs,
+    and the prior), the weighted residuals are (1 - Q Q^T) L eta. Estimates without weights
+    are taken for efficient ones, which weigh by the inverse noise.
     """
     assert estimate.noise is not None
-    run, noise = problem.runs[number], estimate.noise[number]
-    psi = run.regressor
-    spread = np.where(np.isfinite(estimate.covariance), estimate.covariance, 0.0)
-    taken = np.einsum('kaf,fg,kag->ka', psi, spread, psi, optimize=True)
-    own = np.broadcast_to(np.diagonal(noise, axis1=-2, axis2=-1), taken.shape)
-    if estimate.weights is None or estimate.bread is None:
-        left = own - taken
-    else:
-        root = estimate.weights[number]
-        weighted = np.swapaxes(root, -1, -2) @ root @ noise
-        cross = np.einsum(
-            'kaf,fg,kbg,kba->ka', psi, estimate.bread, psi,
-            np.broadcast_to(weighted, (len(psi), *weighted.shape[-2:])), optimize=True,
+    weights = estimate.weights or tuple(inverse_root(noise) for noise in estimate.noise)
+    several = []
+    for run, weight, noise in zip(problem.runs, weights, estimate.noise, strict=True):
+        rows = (weight @ rows_for(run, weight, noise).regressor).reshape(-1, problem.size)
+        several.append((rows, weight @ noise @ np.swapaxes(weight, -1, -2)))
+    basis = _orthonormal([problem.prior_rows, *(rows for rows, _ in several)])
+    taken = (problem.prior_rows @ basis).T @ (problem.prior_rows @ basis)
+    for rows, spread in several:  # Q^T S Q with S = L noise L^T
+        part = (rows @ basis).reshape(-1, problem.axes, basis.shape[1])
+        taken = taken + np.einsum(
+            'kaf,kab,kbg->fg', part, np.broadcast_to(spread, (len(part), *spread.shape[-2:])),
+            part, optimize=True,
         )  # fmt: skip
-        left = own - 2 * cross + taken
-    return np.asarray(np.maximum(left, LEAST_SHARE * own))
+    run, weight, noise = problem.runs[number], weights[number], estimate.noise[number]
+    own = (weight @ run.regressor) @ basis  # (m, n_a, rank)
+    spread = weight @ noise @ np.swapaxes(weight, -1, -2)
+    spread = np.broadcast_to(spread, (len(own), *spread.shape[-2:]))
+    hat = own @ np.swapaxes(own, -1, -2)
+    left = spread - hat @ spread - spread @ hat + own @ taken @ np.swapaxes(own, -1, -2)
+    back = np.linalg.inv(weight)
+    variance = np.einsum('...aa->...a', back @ left @ np.swapaxes(back, -1, -2))
+    whole = np.broadcast_to(np.diagonal(noise, axis1=-2, axis2=-1), variance.shape)
+    return np.asarray(np.maximum(variance, LEAST_SHARE * whole))
+
+
+def _orthonormal(blocks: list[Array]) -> Array:
+    """Matrix (f, rank) that turns stacked rows (k, f) into rows of orthonormal columns."""
+    stacked = np.concatenate(blocks)
+    length = np.linalg.norm(stacked, axis=0)
+    scale = np.where(length > 0, length, 1.0)
+    _, singular, right = np.linalg.svd(np.linalg.qr(stacked / scale, mode='r'))
+    kept = singular > RANK_TOLERANCE * singular[0]
+    return np.asarray(right[kept].T / singular[kept] / scale[:, None])
 
 
 def _periodic(
