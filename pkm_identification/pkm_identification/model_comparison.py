@@ -31,7 +31,7 @@ Progress = Callable[[str, float], None]
 
 Job = tuple[str, str, dict[str, Any], dict[str, Any]]  # name, estimator, options, further figures
 
-TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # options of the signals that suit other motions too
+TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit other motions
 ESTIMATING, ESTIMATED = 'estimating', 'analysing the residuals'  # phases of `identify`
 
 
