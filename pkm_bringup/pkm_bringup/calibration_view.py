@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from pkm_bringup.arguments import load_payload, not_negative
 from pkm_bringup.console import print_table
@@ -93,7 +92,7 @@ def print_calibration(result: Any) -> None:
         sys.stdout.write('\n')
         print_table(header, rows)
         ratios = f'{100 * max(constants.ratio_deviation):.3g} % (standard deviations)\n'
-        if np.isfinite(constants.common_deviation):
+        if math.isfinite(constants.common_deviation):
             sys.stdout.write(
                 f'common factor known to {100 * constants.common_deviation:.3g} %, each over the '
                 f'mean to {ratios}for the description, <ros2_control>:\n'

@@ -490,7 +490,7 @@ def test_validate(data, model_file, prints):
 def test_validate_refuses_options(data, model_file, fails):
     command = ['validate', data, '--robot', 'palida', '--model', model_file]
     assert 'times [s] with commas' in fails(*command, '--rollout', 'long')
-    assert 'positive times' in fails(*command, '--rollout', '-1,2')
+    assert 'positive times' in fails(*command, '--rollout', '0.1,-1')
     assert '--level' in fails(*command, '--level', '95', status=2)
 
 

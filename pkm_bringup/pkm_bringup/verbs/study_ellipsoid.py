@@ -26,8 +26,8 @@ def add_study(studies: Any) -> None:
     )
     study.add_argument(
         '--bounds', type=positive, nargs='+', default=[5.0, 15.0], metavar='PERCENT',
-        help="largest errors [% of the actuator's largest force], the first for the runs with "
-        'bounded errors, all under control; default: 5 15',
+        help="largest errors, shares of the actuator's largest force [percent], the first for the "
+        'runs with bounded errors, all under control; default: 5 15',
     )  # fmt: skip
     study.add_argument(
         '--periods', type=count, default=20, help='under control [1]; default: 20'
