@@ -47,8 +47,9 @@ def add_signals(parser: argparse.ArgumentParser, also: str = '') -> None:
         action='append',
         default=[],
         metavar='NAME=VALUE',
-        help='repeatable; of the signals: method=auto|fourier|filter, period=[s], harmonics=[1], '
-        f'cutoff=[Hz], skip_periods=[1], bad_samples=leave_out|keep{also}',
+        help='repeatable; of the signals: method=auto|fourier|filter|local_cubic, period=[s], '
+        'harmonics=[1], '
+        f'cutoff=[Hz], skip_periods=[1], bad_samples=leave_out|keep, delay=[s] or estimate{also}',
     )
     parser.add_argument(
         '--allow-incomplete',

@@ -1,7 +1,14 @@
 """Excitation, recording, datasets, estimation and validation for parallel robots."""
 
 from pkm_identification.datasets import Dataset, load
-from pkm_identification.estimators import DriveGains, RecursiveEstimator, estimators, identify
+from pkm_identification.estimators import (
+    Delay,
+    DriveGains,
+    RecursiveEstimator,
+    estimate_delay,
+    estimators,
+    identify,
+)
 from pkm_identification.excitation import (
     ExcitationDesign,
     design_excitation,
@@ -17,6 +24,7 @@ from pkm_identification.validation import Validation, validate
 
 __all__ = [
     'Dataset',
+    'Delay',
     'DriveGains',
     'ExcitationDesign',
     'ForceConstants',
@@ -27,6 +35,7 @@ __all__ = [
     'Reduction',
     'Validation',
     'design_excitation',
+    'estimate_delay',
     'estimators',
     'identifiability',
     'identify',

@@ -419,11 +419,17 @@ def test_identify_refuses(tmp_path, data, fails):
     assert not path.exists()
 
 
-def test_identify_from_broken_data(tmp_path, data, fails):
+def test_identify_from_broken_data(tmp_path, data, fails, capsys):
     path, model = tmp_path / 'broken.npz', tmp_path / 'model.yaml'
     arrays = dict(np.load(data))
     arrays['positions'] = arrays['positions'].copy()
     arrays['positions'][17, 2] = np.nan
+    np.savez(path, **arrays)
+    assert cli.main(['identify', str(path), '--robot', 'palida', '--output', str(model)]) == 0
+    note = 'data: samples that are no number of the position of leg3_strut: 1'
+    assert note in capsys.readouterr().err
+    model.unlink()
+    arrays['positions'][17:, 2] = np.nan
     np.savez(path, **arrays)
     line = fails('identify', path, '--robot', 'palida', '--output', model)
     assert 'broken.npz' in line and "'leg3_strut'" in line and 'sample 17' in line

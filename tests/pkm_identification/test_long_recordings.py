@@ -227,9 +227,12 @@ def test_stamps_of_every_block_are_checked(tmp_path, wandering, short_is_long, r
         load(tmp_path / 'bad.npz')
 
 
-def test_defects_of_long_recordings(tmp_path, record, motion, slider_model, short_is_long):
+def test_defects_of_long_recordings(
+    tmp_path, record, motion, slider_model, short_is_long, monkeypatch
+):
     """The same is found, left out and estimated as in memory."""
-    data = record(periods=40)
+    monkeypatch.setattr(sources, 'BLOCK', 2**12)
+    data = record(periods=12)
     random = np.random.default_rng(4)
     time = data.time + 1e-4 * random.uniform(-1, 1, len(data))
     even, late = motion(data.time), motion(time)
@@ -238,11 +241,11 @@ def test_defects_of_long_recordings(tmp_path, record, motion, slider_model, shor
     efforts -= slider_model.inverse_dynamics(even)
     positions[random.random(positions.shape) < 0.002] += 0.01
     efforts[random.random(efforts.shape) < 0.002] -= 900.0
-    efforts[20000:20010, 1] = np.nan
-    positions[15000:15080, 0] = positions[15000, 0]
+    efforts[9000:9010, 1] = np.nan
+    positions[5500:5580, 0] = positions[5500, 0]
     rows = np.flatnonzero(random.random(len(data)) > 0.02)
-    rows[[5000, 5001]] = rows[[5001, 5000]]
-    rows = np.insert(rows, 30000, rows[30000])
+    rows[[3000, 3001]] = rows[[3001, 3000]]
+    rows = np.insert(rows, 8000, rows[8000])
     arrays = (time[rows], data.joint_names, positions[rows], efforts[rows])
     memory = Dataset(*arrays, period=1.0)
     names = ('time', 'joint_names', 'positions', 'efforts')

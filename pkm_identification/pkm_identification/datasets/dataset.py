@@ -207,6 +207,10 @@ class Dataset:
             defects=tuple(d for d in self.defects if not d.joint or d.joint in names),
         )
 
+    def with_delay(self, delay: float) -> Dataset:
+        """Return the dataset with another delay from positions to efforts [s]."""
+        return replace(self, effort_delay=float(delay))
+
     def renamed(self, joints: Mapping[str, str]) -> Dataset:
         """Return the joints named in `joints` alone, by their other names.
 

@@ -178,6 +178,11 @@ class LongDataset:
         return self.scan.head.effort_scale_deviation
 
     @property
+    def effort_limits(self) -> Array | None:
+        """Largest efforts (n,) of the drives, after `for_model`; see `Dataset`."""
+        return self.scan.head.effort_limits
+
+    @property
     def period(self) -> float | None:
         """Period of the recorded motion [s], None where unknown."""
         return self.scan.head.period
@@ -302,6 +307,10 @@ class LongDataset:
         return replace(
             self, scan=scan, columns=self.columns[chosen], constants=constants, truth=truth
         )
+
+    def with_delay(self, delay: float) -> LongDataset:
+        """Return the recording with another delay from positions to efforts [s]."""
+        return self._changed(lambda part: part.with_delay(delay))
 
     def renamed(self, joints: Mapping[str, str]) -> LongDataset:
         """Return the joints named in `joints` alone, by their other names; see `Dataset`."""

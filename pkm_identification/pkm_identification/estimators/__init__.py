@@ -1,5 +1,6 @@
 """Estimators and the one call that runs them."""
 
+from pkm_identification.estimators.delay import Delay, estimate_delay
 from pkm_identification.estimators.drive_gains import DriveGains
 from pkm_identification.estimators.identify import identify
 from pkm_identification.estimators.problem import Problem, build_problem
@@ -10,6 +11,7 @@ from pkm_identification.estimators.selection import Selection
 from pkm_identification.estimators.solve import Estimate
 
 __all__ = [
+    'Delay',
     'DriveGains',
     'Estimate',
     'Problem',
@@ -18,6 +20,7 @@ __all__ = [
     'Run',
     'Selection',
     'build_problem',
+    'estimate_delay',
     'estimator_options',
     'estimators',
     'identify',

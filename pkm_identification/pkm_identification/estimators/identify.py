@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,6 +19,7 @@ from pkm_description.description import digest_of
 from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.calibrate import build_request, calibrate
+from pkm_identification.estimators.delay import Delay, with_estimated_delay
 from pkm_identification.estimators.drive_gains import DriveGains
 from pkm_identification.estimators.problem import Problem, build_problem
 from pkm_identification.estimators.registry import find_estimator, split_options
@@ -33,6 +35,7 @@ from pkm_identification.result_file import plain
 from pkm_identification.signals import LongSignals, Signals, process
 from pkm_identification.signals.bands import BLOCK
 from pkm_identification.signals.noise import Noise
+from pkm_identification.signals.process import ESTIMATE
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -123,6 +126,14 @@ def identify(
     datasets = [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
     request = build_request(datasets, payloads, drive_gains)
     data = request.forces_of(datasets, model)
+    delays: list[Delay] = []
+    if signal_options.delay == ESTIMATE:
+        report('estimating the delay', 0.02)
+        known = {'shared': shared, 'reduced': reduced, 'estimate': estimate, 'fixed': fixed}
+        for i, each in enumerate(data):
+            data[i], found_delay = with_estimated_delay(each, model, signal_options, known)
+            delays.append(found_delay)
+        signal_options = replace(signal_options, delay=None)
     signals = [process(each, signal_options) for each in data]
     scales = [each.effort_scale_deviation for each in data]
     report('building the regressor', 0.15)
@@ -211,6 +222,7 @@ def identify(
                 ),
                 'quality': _one_or_list([each.diagnostics.get('quality') for each in signals]),
                 'force_constant_deviation': _one_or_list(scales),
+                **({'delay': _one_or_list([asdict(each) for each in delays])} if delays else {}),
                 **_measured_noise(signals),
                 **{k: v for k, v in found.diagnostics.items() if k != 'warnings'},
             }

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_identification.datasets import Dataset
+
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 DEGREE = 3
 LEAST = 7  # samples in a window
 AT_ONCE = 2**22  # numbers
+WIDER = 8  # times that a window is doubled
 
 
 def local_cubic(
@@ -69,3 +72,39 @@ def _fits(powers: Array, weight: Array, samples: Array) -> Array:
     solved = np.linalg.solve(gram, right)[:, :3]
     solved[~enough] = np.nan
     return np.asarray(np.moveaxis(np.asarray(solved, dtype=float), 1, 0))
+
+
+def local_motion(
+    dataset: Dataset, at: Array, half_width: float
+) -> tuple[Array, Array, Array]:
+    """Positions, velocities and accelerations (M, n_a) at instants `at` (M,) [s].
+
+    Where bad samples or a gap leave too few, the window is widened (rows do not rest on long
+    gaps, see `filtering.holes`).
+    """
+    first, last = float(dataset.time[0]), float(dataset.time[-1])
+    at = np.clip(at, first, last)
+    found = local_cubic(
+        dataset.time, dataset.positions, at, half_width, dataset.position_valid
+    )
+    for _ in range(WIDER):
+        lacking = np.flatnonzero(np.isnan(found[0]).any(axis=1))
+        if not len(lacking):
+            break
+        half_width *= 2
+        more = local_cubic(
+            dataset.time, dataset.positions, at[lacking], half_width, dataset.position_valid
+        )
+        for whole, part in zip(found, more, strict=True):
+            whole[lacking] = np.where(np.isnan(whole[lacking]), part, whole[lacking])
+    return found
+
+
+def cubic_gains(half_width: float, interval: float) -> Array:
+    """Covariance (3, 3) of value, slope and curvature that white unit noise leaves behind."""
+    count = int(np.ceil(half_width / interval))
+    time = interval * np.arange(-count, count + 1.0)
+    weights = np.stack(
+        [each[0] for each in local_cubic(time, np.eye(len(time)), np.zeros(1), half_width)]
+    )
+    return np.asarray(weights @ weights.T)

@@ -18,14 +18,20 @@ from pkm_identification.signals.averaging import Averaged, average, average_long
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.completion import completed
 from pkm_identification.signals.gridding import evened
+from pkm_identification.signals.local_regression import cubic_gains, local_motion
 from pkm_identification.signals.long_signals import LongSignals, filtered_long
 from pkm_identification.signals.noise import Noise
 from pkm_identification.signals.periods import find_period
+from pkm_identification.signals.platform_motion import filter_gains, white_covariance
 from pkm_identification.signals.signals import Signals
 
 Array = NDArray[np.float64]
 
-METHODS = ('auto', 'fourier', 'filter')
+METHODS = ('auto', 'fourier', 'filter', 'local_cubic')
+IN_TIME = ('filter', 'local_cubic')
+HALF_WIDTH = 0.2  # of 1 / cutoff: the second derivative of a cubic bends down early
+LEAST_INTERVALS = 5
+ESTIMATE = 'estimate'
 BAD_SAMPLES = ('leave_out', 'keep')
 FORCE_RESOLUTION = 1e-6  # of the force's range, where it has no noise
 
@@ -37,8 +43,9 @@ class SignalOptions:
     Attributes
     ----------
     method
-        `fourier` (periodic motion), `filter`, or `auto`: Fourier where a period is known
-        or found.
+        `fourier` (periodic motion), `filter` (zero-phase Butterworth and central
+        differences), `local_cubic` (local weighted cubic regression [M 5.1.3], at the stamps
+        as they are), or `auto`: Fourier where a period is known or found, else the filter.
     period
         [s]; None: from the recording, else from the data.
     harmonics
@@ -50,6 +57,9 @@ class SignalOptions:
     bad_samples
         `leave_out`: outliers, stuck and saturated samples have no weight; `keep`: they are
         not looked for.
+    delay
+        From a position to the effort of the same sample [s]; None: as recorded; `estimate`
+        (of `identify`): with the parameters.
     """
 
     method: str = 'auto'
@@ -58,6 +68,7 @@ class SignalOptions:
     cutoff: float | None = None
     skip_periods: int | None = None
     bad_samples: str = 'leave_out'
+    delay: float | str | None = None
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -70,6 +81,11 @@ class SignalOptions:
                 f"unknown treatment of bad_samples '{self.bad_samples}'; valid are "
                 f'{", ".join(BAD_SAMPLES)}'
             )
+        if self.delay is not None and self.delay != ESTIMATE:
+            if isinstance(self.delay, str) or not np.isfinite(self.delay):
+                raise EstimationError(
+                    f"delay must be a number of seconds or '{ESTIMATE}', got {self.delay!r}"
+                )
         for name, least in (('period', 0.0), ('cutoff', 0.0), ('harmonics', 1)):
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and value >= least and value > 0):
@@ -96,6 +112,13 @@ def process(
         Too few samples, nothing moves, or the options do not fit the data.
     """
     options = options or SignalOptions()
+    if options.delay == ESTIMATE:
+        raise EstimationError(
+            f"delay='{ESTIMATE}' needs the mechanism: use identify or estimate_delay, then give "
+            'the number that they found'
+        )
+    if options.delay is not None:
+        dataset = dataset.with_delay(float(options.delay))
     if isinstance(dataset, Dataset) and dataset.efforts is not None:
         if 2 * dataset.positions.size > LONG:
             dataset = LongDataset.from_memory(dataset)
@@ -110,13 +133,18 @@ def process(
         dataset = head = examined(dataset)
     period = options.period or dataset.period
     source = 'given' if options.period else 'recorded'
-    if period is None and options.method != 'filter':
+    if period is None and options.method not in IN_TIME:
         period = find_period(head.time, head.positions, head.position_valid)
         source = 'found in the data'
     if options.method == 'fourier' and period is None:
         raise EstimationError('the motion has no period that could be found; give period=')
-    if options.method == 'filter' or period is None:
+    if options.method in IN_TIME or period is None:
         if isinstance(dataset, LongDataset):
+            if options.method == 'local_cubic':
+                raise EstimationError(
+                    f"{len(dataset)} samples are too many for method 'local_cubic': use 'filter', "
+                    'or a part of the recording'
+                )
             return filtered_long(dataset, options.cutoff)
         return _filtered(dataset, options)
     if isinstance(dataset, LongDataset):
@@ -239,6 +267,19 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
     gaps = filtering.holes(there, cutoff, interval)
     grid = filtering.grid(cutoff, interval, len(time), gaps)
     q, qd, qdd, forces = grid.signals(positions, efforts, dataset.effort_delay)
+    gains, how = filter_gains(grid.raw), grid.diagnostics(interpolated=time is not dataset.time)
+    if options.method == 'local_cubic':
+        half_width = max(HALF_WIDTH / cutoff, LEAST_INTERVALS * interval)
+        q, qd, qdd = local_motion(
+            dataset, time[:: grid.coarse] + dataset.effort_delay, half_width
+        )
+        gains = cubic_gains(half_width, interval)
+        how |= {
+            'method': 'local_cubic',
+            'half_width': half_width,
+            'filter': 'local weighted cubic regression; rows through a Butterworth filter of '
+            'order 4, zero phase',
+        }
     return Signals(
         time=time[:: grid.coarse] + dataset.effort_delay,
         positions=q,
@@ -246,8 +287,11 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
         accelerations=qdd,
         forces=forces,
         band=grid.band,
+        position_covariance=white_covariance(positions),
+        noise_gains=gains,
+        delay=dataset.effort_delay,
         diagnostics={
-            **grid.diagnostics(interpolated=time is not dataset.time),
+            **how,
             'bridged_share': 0.0 if there is None else float(1 - there.mean()),
             'gaps_without_rows': 0 if gaps is None else len(gaps),
             **_quality(dataset),

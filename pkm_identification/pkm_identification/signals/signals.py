@@ -14,6 +14,7 @@ from pkm_identification.signals import fourier
 from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
 from pkm_identification.signals.noise import Noise
 from pkm_identification.signals.periods import Folded
+from pkm_identification.signals.platform_motion import UncertainMotion, uncertain_motion
 
 if TYPE_CHECKING:
     from pkm_dynamics import PlatformMotion
@@ -44,6 +45,9 @@ class Signals:
         others the motion is below its noise and taken as zero.
     folded_positions, folded_forces
         The measured periods (P, n, n_a) that were averaged; None for filtered data.
+    position_covariance, noise_gains
+        Of a filtered motion: covariance (n_a, n_a) of the noise of one measured position, and
+        that (3, 3) of the value, slope and curvature that white unit noise leaves behind.
     delay
         Time from a position to the force of the same sample [s].
     diagnostics
@@ -62,6 +66,8 @@ class Signals:
     measured_harmonics: NDArray[np.bool_] | None = None
     folded_positions: Folded | None = None
     folded_forces: Folded | None = None
+    position_covariance: Array | None = None
+    noise_gains: Array | None = None
     delay: float = 0.0
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
@@ -74,6 +80,20 @@ class Signals:
         return model.motion_from_actuators(
             self.positions[rows], self.velocities[rows], self.accelerations[rows]
         )
+
+    def platform_motion(self, model: Any, rows: slice = slice(None)) -> UncertainMotion:
+        """Return the motion of the platform with its covariance.
+
+        The noise of the measured positions, as averaging and refit or the filter leave it,
+        is propagated through the forward kinematics, its cross-correlation between the axes
+        and between positions and accelerations included.
+
+        Raises
+        ------
+        EstimationError
+            The noise of the positions is not known.
+        """
+        return uncertain_motion(self, model, rows)
 
     @property
     def is_long(self) -> bool:

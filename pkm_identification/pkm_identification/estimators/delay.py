@@ -1,0 +1,180 @@
+"""Time from positions to efforts, estimated together with the parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError
+from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.estimators.problem import Problem, build_problem
+from pkm_identification.estimators.solve import inverse_root, whitened_rows
+from pkm_identification.quality.examine import examined
+from pkm_identification.signals import SignalOptions, process
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+Array = NDArray[np.float64]
+
+STEP = 1.0  # of a sampling interval, to either side: friction changes sign between samples
+ROUNDS = 20
+CONVERGED = 0.05  # of a standard deviation
+NEGLIGIBLE = 1e-4  # of a sampling interval
+FARTHEST = 0.25  # of the fastest period of the motion: beyond, a shift looks like another one
+
+
+@dataclass(frozen=True)
+class Delay:
+    """Time from a position to the effort of the same sample.
+
+    Attributes
+    ----------
+    value, standard_deviation
+        [s].
+    recorded
+        What the recording says [s].
+    """
+
+    value: float
+    standard_deviation: float
+    recorded: float
+
+
+def estimate_delay(
+    dataset: Dataset | LongDataset,
+    model: ClosedChainModel,
+    options: SignalOptions | None = None,
+    **parameters: Any,
+) -> Delay:
+    """Estimate by how much efforts are later than the positions they are recorded with.
+
+    Forces are those of the motion at t + d: F(t) = Psi(t + d) p. Gauss-Newton on p and d with
+    the weights of Gauss-Markov, for periodic and other motions alike; the recorded delay is
+    the start. It is one number for all axes.
+
+    Parameters
+    ----------
+    dataset
+        Of a long one, the first samples are used.
+    model
+        The mechanism.
+    options
+        Of the signals.
+    **parameters
+        `shared`, `reduced`, `estimate`, `fixed`, `prior` as for `identify`.
+
+    Raises
+    ------
+    EstimationError
+        The motion does not determine it, or it is too far from the recorded one.
+    """
+    data = dataset
+    ready = tuple(dataset.joint_names) == tuple(model.actuated_joints)
+    if not ready or dataset.effort_limits is None:
+        data = dataset.for_model(model)
+    head = data.scan.head if isinstance(data, LongDataset) else data
+    options = replace(options or SignalOptions(), delay=None)
+    if options.bad_samples == 'leave_out':
+        head = examined(head)
+    recorded = head.effort_delay
+    step = STEP * head.interval
+    value, change, deviation, damping = recorded, np.inf, np.inf, 1.0
+    for _ in range(ROUNDS):
+        problem = _problem(head, model, options, parameters, value)
+        farther = _problem(head, model, options, parameters, value + step)
+        nearer = _problem(head, model, options, parameters, value - step)
+        before = change
+        change, deviation = _correction(problem, nearer, farther, step)
+        if before * change < 0 and abs(change) > 0.5 * abs(before):
+            damping /= 2  # beyond the minimum and back again
+        value += damping * change
+        limit = FARTHEST / _fastest(problem)
+        if abs(value - recorded) > limit:
+            raise EstimationError(
+                f'the delay found, {value:.4g} s, is more than {limit:.3g} s from the recorded '
+                f'{recorded:.4g} s: a quarter of the fastest period of the motion; give an '
+                'effort_delay that is nearer'
+            )
+        if abs(change) < max(CONVERGED * deviation, NEGLIGIBLE * head.interval):
+            return Delay(float(value), float(deviation), float(recorded))
+    raise EstimationError(
+        f'the delay did not converge in {ROUNDS} rounds (last change {change:.3g} s, standard '
+        f'deviation {deviation:.3g} s): the motion hardly determines it'
+    )
+
+
+def with_estimated_delay(
+    dataset: Dataset | LongDataset, model: Any, options: SignalOptions, parameters: dict[str, Any]
+) -> tuple[Dataset | LongDataset, Delay]:
+    """Return a dataset with the delay that `estimate_delay` finds, and the delay."""
+    found = estimate_delay(dataset, model, options, **parameters)
+    return dataset.with_delay(found.value), found
+
+
+def _problem(
+    data: Dataset, model: Any, options: SignalOptions, parameters: dict[str, Any], delay: float
+) -> Problem:
+    signals = process(data.with_delay(delay), options)
+    return build_problem(signals, model, **parameters)
+
+
+def _correction(
+    problem: Problem, nearer: Problem, farther: Problem, step: float
+) -> tuple[float, float]:
+    """Change of the delay that fits best, and its standard deviation [s]."""
+    noise = noise_of_rows(problem)
+    design, target = whitened_rows(problem, noise)
+    values = np.linalg.lstsq(_scaled(design), target, rcond=1e-9)[0] / _sizes(design)
+    full = problem.expand(values)
+    slope = (_predicted(farther, full) - _predicted(nearer, full)) / (2 * step)
+    run = problem.runs[0]
+    root = inverse_root(noise[0])
+    column = (root @ slope[..., None]).ravel()
+    rows = run.rows
+    own = (root @ rows.regressor).reshape(len(column), -1)
+    residual = (root @ rows.residuals(values)[..., None]).ravel()
+    prior = problem.prior_rows
+    stacked = np.column_stack(
+        [np.vstack([own, prior]), np.concatenate([column, np.zeros(len(prior))])]
+    )
+    right = np.concatenate([residual, problem.prior_target - prior @ values])
+    sizes = _sizes(stacked)
+    left, singular, vectors = np.linalg.svd(stacked / sizes, full_matrices=False)
+    kept = singular > 1e-9 * singular[0]
+    step_found = vectors[kept].T @ ((left[:, kept].T @ right) / singular[kept])
+    variance = np.sum((vectors[kept][:, -1] / singular[kept]) ** 2)
+    ratio = max(1.0, float(np.mean(residual**2)))
+    if not column.any():
+        raise EstimationError('nothing moves: the delay is not determined')
+    return float(step_found[-1] / sizes[-1]), float(np.sqrt(variance * ratio) / sizes[-1])
+
+
+def _predicted(problem: Problem, values: Array) -> Array:
+    """Forces (m, n_a) of all base parameters (r,)."""
+    rows = problem.runs[0].rows
+    selection = problem.selection
+    return np.asarray(
+        rows.regressor @ values[selection.free] + rows.fixed @ values[selection.fixed]
+    )
+
+
+def _sizes(design: Array) -> Array:
+    return np.maximum(np.linalg.norm(design, axis=0), 1e-300)
+
+
+def _scaled(design: Array) -> Array:
+    return design / _sizes(design)
+
+
+def _fastest(problem: Problem) -> float:
+    """Mean frequency of the accelerations of the fastest axis [Hz]."""
+    signals = problem.signals
+    moving = np.asarray(signals.accelerations).std(axis=0) / np.maximum(
+        np.asarray(signals.velocities).std(axis=0), 1e-300
+    )
+    return float(moving.max() / (2 * np.pi))
