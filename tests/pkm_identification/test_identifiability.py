@@ -65,6 +65,20 @@ def test_reduction_is_a_loop_of_identifications(record, slider_model, held_at):
     assert found.steps[0].variance_ratio == 1.0 and found.steps[-1].variance_ratio > 0.9
 
 
+def test_essential_parameters_stay_though_uncertain(record, slider_model):
+    data = record(periods=4, force_noise=25.0, seed=1)
+    certain = reduce_model(data, slider_model, 'gauss_markov')
+    essential = reduce_model(data, slider_model, 'gauss_markov', significance=0.01)
+    assert set(certain.kept) < set(essential.kept)
+    assert all(step.p_value > 1e-4 for step in essential.steps)
+    for name in set(essential.kept) - set(certain.kept):  # F-test of its own
+        index = essential.result.names.index(name)
+        assert essential.identifiability.relative[index] > 15
+        assert essential.identifiability.relative[index] < 100 / 2.3
+    with pytest.raises(EstimationError, match='between 0 and 1'):
+        reduce_model(data, slider_model, significance=5.0)
+
+
 def test_what_the_data_do_not_determine_goes_first(record, slider_model, motion):
     data = record(periods=4, force_noise=1.0)
     still = motion(data.time)

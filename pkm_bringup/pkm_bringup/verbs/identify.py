@@ -62,6 +62,11 @@ def add_parser(subparsers: Any) -> None:
         '[percent]; default: 15',
     )  # fmt: skip
     parser.add_argument(
+        '--significance', type=fraction,
+        help='with --reduce: what makes the residuals grow at this level of an F-test when it is '
+        'dropped stays, however uncertain [1]; default: certainty alone decides',
+    )  # fmt: skip
+    parser.add_argument(
         '--validate', action='append', default=[], metavar='DATA',
         help='repeatable, with --reduce; recording that is only predicted at each step',
     )  # fmt: skip
@@ -94,7 +99,8 @@ def run(arguments: Any) -> int:
             ]
             reduction = reduce_model(
                 datasets, model, arguments.estimator, threshold=arguments.threshold,
-                validation=held_out, progress=update, **_without_calibration(calibration),
+                significance=arguments.significance, validation=held_out, progress=update,
+                **_without_calibration(calibration),
                 **options,
             )  # fmt: skip
             result = reduction.result

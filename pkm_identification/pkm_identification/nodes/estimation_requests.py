@@ -36,7 +36,7 @@ from pkm_identification.signals import SignalOptions
 from pkm_identification.validation import Validation, validate
 from pkm_identification.validation_figures import check_level
 
-REDUCTION_OPTIONS = ('threshold', 'validation', 'keep', 'held_at')
+REDUCTION_OPTIONS = ('threshold', 'validation', 'keep', 'held_at', 'significance')
 VALIDATION_OPTIONS = ('level', 'rollout')
 LEAST_P_VALUE = 1e-3  # below this the nearest physical model contradicts the data
 
