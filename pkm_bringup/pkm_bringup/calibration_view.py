@@ -33,6 +33,11 @@ def add_calibration(parser: argparse.ArgumentParser) -> None:
         'factor for all; their common factor needs a known payload or a known constant',
     )  # fmt: skip
     parser.add_argument(
+        '--constants', metavar='MODEL',
+        help='model file of an earlier identification with --drive-gains, whose force constants '
+        '[N/A, N m/A] count before those of data and description',
+    )  # fmt: skip
+    parser.add_argument(
         '--gain-deviation', action='append', default=[], metavar='[JOINT=]FRACTION',
         type=_deviation,
         help='with --drive-gains, repeatable: relative standard deviation [1] of the given force '
@@ -62,6 +67,10 @@ def calibration_options(arguments: Any, datasets: Sequence[Any]) -> dict[str, An
             each.payload if text == RECORDED else load_payload(text)
             for text, each in zip(arguments.payload, datasets, strict=True)
         ]
+    if arguments.constants:
+        from pkm_identification import load_result
+
+        found['force_constants'] = load_result(arguments.constants)
     if arguments.gain_deviation and not arguments.drive_gains:
         raise EstimationError('--gain-deviation needs --drive-gains')
     if arguments.drive_gains:
@@ -79,7 +88,7 @@ def _deviation(text: str) -> tuple[str, float]:
 def print_calibration(result: Any) -> None:
     """Print the force constants and payloads that were estimated."""
     constants = result.force_constants
-    if constants is not None:
+    if constants is not None and constants.groups:
         rows = [
             (joint, nominal, value, deviation, 100 * deviation / value)
             for joint, nominal, value, deviation in zip(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,10 +183,21 @@ def given_constants(model: Any, size: int) -> ForceConstants:
         raise EstimationError(
             f"the description gives '{lacking[0]}' no force constant: currents are not known"
         )
+    return exact_constants(joints, values, size)
+
+
+def exact_constants(joints: Sequence[str], values: Array, size: int) -> ForceConstants:
+    """Return force constants (n_a,) that count as exact, beside `size` parameters."""
     count = len(joints)
-    zero = np.zeros((count, count))
     return ForceConstants(
-        joints, values, zero, np.zeros((count, size)), values, (), 0.0, np.zeros(count)
+        joint_names=tuple(joints),
+        values=values,
+        covariance=np.zeros((count, count)),
+        with_parameters=np.zeros((count, size)),
+        nominal=values,
+        groups=(),
+        common_deviation=0.0,
+        ratio_deviation=np.zeros(count),
     )
 
 

@@ -281,6 +281,40 @@ def test_constants_far_from_the_described_ones(record, model):
         identify(data[0], model, drive_gains=DriveGains(deviation=0.2), prior=near)
 
 
+def test_any_estimator_with_the_constants_found(record, three, model, tmp_path):
+    data = replace(
+        record(None, 1.0, seed=5),
+        force_constants=dict(zip(model.actuated_joints, model.force_constants, strict=True)),
+    )
+    found = identify(data, model, 'irls', force_constants=three)
+    factors = three.force_constants.values / model.force_constants
+    by_hand = identify(replace(data, currents=data.currents * factors), model, 'irls')
+    np.testing.assert_allclose(found.values, by_hand.values, rtol=1e-9)
+    warning = next(text for text in found.diagnostics['warnings'] if 'taken as exact' in text)
+    assert f'{100 * three.force_constants.common_deviation:.2g} %' in warning
+    again = load_result(found.save(tmp_path / 'model.yaml'), model)
+    currents, deviation = again.predict_currents(motion_of(model), standard_deviation=True)
+    np.testing.assert_allclose(currents, expected(model), rtol=0.02)
+    forces, spread = found.predict(motion_of(model), standard_deviation=True)
+    np.testing.assert_allclose(deviation, spread / three.force_constants.values)
+    loaded = replace(record(KNOWN, 1.0, seed=6), payload=KNOWN)
+    both = identify([data, loaded], model, force_constants=three.force_constants.by_joint)
+    np.testing.assert_allclose(both.force_constants.values, three.force_constants.values)
+    assert both.payloads[0].name == 'weight'
+    ratios = identify(data, model, drive_gains=True)
+    for constants, message in (
+        (ratios, 'only their ratios'),
+        (by_hand, 'the result given has none'),
+        ({'leg1_strut': 20.0}, "'leg[23]_strut' has no positive force constant"),
+        ({**three.force_constants.by_joint, 'leg9': 1.0}, "'leg9' is no drive"),
+    ):
+        with pytest.raises(EstimationError, match=message):
+            identify(data, model, force_constants=constants)
+    with pytest.raises(EstimationError, match='no currents'):
+        efforts = replace(data, efforts=data.currents, currents=None)
+        identify(efforts, model, force_constants=three)
+
+
 def test_jacobian_of_a_body():
     values = np.array([2.0, 0.1, -0.2, 0.3, 0.01, 0.001, 0.002, 0.02, -0.003, 0.03])
     numeric = approx_fprime(values, standard_parameters, 1e-7)

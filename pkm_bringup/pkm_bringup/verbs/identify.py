@@ -106,7 +106,7 @@ def run(arguments: Any) -> int:
             result = reduction.result
         else:
             result = identify(
-                datasets, model, arguments.estimator, progress=update, **calibration, **options
+                datasets, model, arguments.estimator, progress=update, **{**options, **calibration}
             )
     result.save(output)
     if arguments.json:

@@ -23,7 +23,7 @@ from pkm_identification.estimators.run import Run
 from pkm_identification.estimators.selection import Selection, build_selection
 from pkm_identification.estimators.solution import Solution
 from pkm_identification.estimators.solve import Estimate, sandwich
-from pkm_identification.force_constants import ForceConstants, PayloadEstimate
+from pkm_identification.force_constants import ForceConstants, PayloadEstimate, exact_constants
 from pkm_identification.result import IdentificationResult
 from pkm_identification.signals import LongSignals, Signals
 from pkm_identification.signals.bands import BLOCK
@@ -56,10 +56,17 @@ class Request:
         One a dataset, None without one.
     gains
         Unknown force constants; None: they are as given.
+    constants
+        Force constants [N/A, N m/A] by joint that count before those of the data and of the
+        description; None: these.
+    common_deviation
+        Relative uncertainty of their common factor, where they were estimated.
     """
 
     payloads: tuple[Payload | None, ...]
     gains: DriveGains | None
+    constants: Mapping[str, float] | None = None
+    common_deviation: float = 0.0
 
     @property
     def is_plain(self) -> bool:
@@ -76,6 +83,8 @@ class Request:
             found['drive_gains'] = {
                 'groups': self.gains.groups, 'deviation': self.gains.deviation,
             }  # fmt: skip
+        if self.constants is not None:
+            found['force_constants'] = dict(self.constants)
         return found
 
     def forces_of(
@@ -94,16 +103,48 @@ class Request:
         """
         data: list[Dataset | LongDataset] = []
         for each in datasets:
-            if self.gains is not None:
-                if each.currents is None:
-                    raise EstimationError(
-                        f'{each.provenance.get("source", "dataset")} has efforts [N, N m] and no '
-                        'currents [A]: force constants are estimated from currents'
-                    )
-                if isinstance(each, Dataset) and each.efforts is not None:
-                    each = replace(each, efforts=None)
-            data.append(each.for_model(model))
+            if (self.gains or self.constants) and each.currents is None:
+                raise EstimationError(
+                    f'{each.provenance.get("source", "dataset")} has efforts [N, N m] and no '
+                    'currents [A]: force constants are those of currents'
+                )
+            if self.gains is not None and isinstance(each, Dataset) and each.efforts is not None:
+                each = replace(each, efforts=None)
+            data.append(each.for_model(model, self._constants_of(model)))
         return data
+
+    def _constants_of(self, model: ClosedChainModel) -> dict[str, float] | None:
+        if self.constants is None:
+            return None
+        drives = [n for n in model.actuated_joints if n not in getattr(model, 'free_joints', ())]
+        for name in {*self.constants, *drives}:
+            value = self.constants.get(name, np.nan)
+            if name not in drives or not (np.isfinite(value) and value > 0):
+                what = 'is no drive' if name not in drives else 'has no positive force constant'
+                raise EstimationError(
+                    f"force_constants: '{name}' {what}; needed are {', '.join(drives)}"
+                )
+        return {name: self.constants.get(name, 1.0) for name in model.actuated_joints}
+
+    def given_constants(self, model: ClosedChainModel, size: int) -> ForceConstants | None:
+        """Return the constants that were given, as exact, beside `size` parameters."""
+        found = self._constants_of(model)
+        if found is None or self.gains is not None:
+            return None
+        free = getattr(model, 'free_joints', ())
+        values = [np.nan if name in free else found[name] for name in model.actuated_joints]
+        return exact_constants(model.actuated_joints, np.array(values), size)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the standard deviations do not contain."""
+        if self.gains is not None or not self.common_deviation:
+            return []
+        return [
+            'the force constants are taken as exact; their common factor, and with it every mass, '
+            f'inertia and friction, is uncertain by {100 * self.common_deviation:.2g} % (standard '
+            'deviation), which the deviations here do not contain'
+        ]
 
     def nominal_constants(
         self, data: Sequence[Dataset | LongDataset], model: ClosedChainModel
@@ -125,7 +166,8 @@ class Request:
         if self.gains is None:
             return np.full(len(model.actuated_joints), np.nan)
         heads = [each.scan.head if isinstance(each, LongDataset) else each for each in data]
-        found = [each.constants_for(model) for each in heads]
+        given = self.constants is not None
+        found = [each.constants_for(model, found=given) for each in heads]
         for number, constants in enumerate(found):
             other = np.flatnonzero(np.abs(constants / found[0] - 1) > 1e-6)
             if other.size:
@@ -142,19 +184,37 @@ def build_request(
     datasets: Sequence[Dataset | LongDataset],
     payloads: Sequence[Payload | Mapping[str, Any] | str | None] | None,
     drive_gains: DriveGains | bool | str | None,
+    force_constants: IdentificationResult | ForceConstants | Mapping[str, float] | None = None,
 ) -> Request:
-    """Read the options `payloads` and `drive_gains` of an identification.
+    """Read the options of an identification about payloads and force constants.
 
     Parameters
     ----------
     payloads
         One a dataset; None: those that the datasets name.
+    drive_gains
+        Which are to be estimated.
+    force_constants
+        Those that count before the ones of the data.
 
     Raises
     ------
     EstimationError
-        There are not as many payloads as datasets, or one cannot be read.
+        There are not as many payloads as datasets, or one cannot be read; or an earlier
+        result has no force constants.
     """
+    if isinstance(force_constants, IdentificationResult):
+        if force_constants.force_constants is None:
+            raise EstimationError('force_constants: the result given has none; see drive_gains=')
+        force_constants = force_constants.force_constants
+    deviation = 0.0
+    if isinstance(force_constants, ForceConstants):
+        deviation = force_constants.common_deviation
+        if not np.isfinite(deviation):
+            raise EstimationError(
+                'force_constants: the result given tells only their ratios, not their common factor'
+            )
+        force_constants = force_constants.by_joint
     if payloads is None:
         found = tuple(each.payload for each in datasets)
     else:
@@ -169,7 +229,7 @@ def build_request(
             found = tuple(payload_of(each) for each in payloads)
         except DescriptionError as error:
             raise EstimationError(f'payloads: {error}') from error
-    return Request(found, DriveGains.of(drive_gains))
+    return Request(found, DriveGains.of(drive_gains), force_constants, deviation)
 
 
 @dataclass(frozen=True)

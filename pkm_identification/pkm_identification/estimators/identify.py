@@ -29,6 +29,7 @@ from pkm_identification.estimators.selection import matching_names
 from pkm_identification.estimators.solution import solve_problem
 from pkm_identification.estimators.solve import Estimate
 from pkm_identification.feasibility import Feasible, nearest_feasible
+from pkm_identification.force_constants import ForceConstants
 from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
@@ -58,6 +59,7 @@ def identify(
     prior: IdentificationResult | Mapping[str, Any] | None = None,
     payloads: Sequence[Payload | Mapping[str, Any] | str | None] | None = None,
     drive_gains: DriveGains | bool | str = False,
+    force_constants: IdentificationResult | ForceConstants | Mapping[str, float] | None = None,
     left_out: Sequence[str] | str = (),
     progress: Progress | None = None,
     **options: Any,
@@ -95,6 +97,9 @@ def identify(
         True or a `DriveGains`: force constants are estimated from the currents, together
         with the rest. Their common factor needs a known payload, a constant or a parameter
         that is known; without any, its variance is infinite.
+    force_constants
+        By joint [N/A, N m/A], or a result in which they were estimated: they count before
+        those of data and description, as exact.
     left_out
         Names or patterns of base parameters that the model does without: held at zero,
         while the verdict on physical bodies lets them have any value.
@@ -124,7 +129,7 @@ def identify(
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
     datasets = [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
-    request = build_request(datasets, payloads, drive_gains)
+    request = build_request(datasets, payloads, drive_gains, force_constants)
     data = request.forces_of(datasets, model)
     delays: list[Delay] = []
     if signal_options.delay == ESTIMATE:
@@ -188,7 +193,9 @@ def identify(
             if found.guaranteed_root is None
             else GuaranteedSet(values, found.guaranteed_root, problem.free)
         ),
-        force_constants=None if calibrated is None else calibrated.constants,
+        force_constants=calibrated.constants
+        if calibrated is not None and calibrated.constants is not None
+        else request.given_constants(model, len(names)),
         payloads=() if calibrated is None else calibrated.payloads,
         drive_friction=solution.drive_friction,
         diagnostics=plain(
@@ -213,6 +220,7 @@ def identify(
                 'is_physical': feasible.is_physical,
                 'violations': feasible.violations,
                 'warnings': [text for each in data for text in each.stroke_warnings(model)]
+                + request.warnings
                 + list(found.diagnostics.get('warnings', [])),
                 'signals': _one_or_list(
                     [
