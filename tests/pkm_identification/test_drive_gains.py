@@ -220,6 +220,24 @@ def test_payload_alone_with_given_constants(record, model):
     assert gripper.as_payload().mass == gripper.mass
 
 
+def test_uncertainty_of_constants_in_the_recording(record, model):
+    deviations = {'leg1_strut': 2.0, 'leg2_strut': 2.0, 'leg3_strut': 2.0}  # 1 %
+    data = [record(None, 1.0, seed=1), record(OTHER, 1.0, seed=3)]
+    data = [
+        replace(each, currents=each.currents * FACTORS, force_constant_deviations=deviations)
+        for each in data
+    ]
+    said = identify(data, model, payloads=[None, Payload()], drive_gains=True)
+    alike = identify(
+        data, model, payloads=[None, Payload()], drive_gains=DriveGains(deviation=0.01)
+    )
+    np.testing.assert_allclose(said.force_constants.values, alike.force_constants.values)
+    assert said.force_constants.common_deviation == pytest.approx(0.01 / np.sqrt(3), rel=0.01)
+    given = identify(data, model, payloads=[None, Payload()])
+    np.testing.assert_allclose(given.covariance, alike.covariance)
+    assert given.payloads[0].standard_deviation[0] > 0.01 / np.sqrt(3) * 3.0
+
+
 def test_shared_factor_and_groups(record, model):
     data = [record(None, 1.0, seed=1), record(KNOWN, 1.0, seed=2)]
     data = [replace(each, currents=each.currents * FACTORS / 0.9) for each in data]

@@ -13,7 +13,12 @@ from pkm_description import Payload, payload_of
 from pkm_description.errors import DescriptionError, EstimationError
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.calibration import Calibration, State
-from pkm_identification.estimators.drive_gains import DriveGains, GainGroups, build_groups
+from pkm_identification.estimators.drive_gains import (
+    EACH,
+    DriveGains,
+    GainGroups,
+    build_groups,
+)
 from pkm_identification.estimators.honest import full_covariance, honest_covariance
 from pkm_identification.estimators.payload_columns import Bodies, LoadedBase, build_bodies
 from pkm_identification.estimators.prior import prior_information, whitened
@@ -125,6 +130,34 @@ class Request:
                     f"force_constants: '{name}' {what}; needed are {', '.join(drives)}"
                 )
         return {name: self.constants.get(name, 1.0) for name in model.actuated_joints}
+
+    def with_recorded_deviations(
+        self,
+        data: Sequence[Dataset | LongDataset],
+        model: ClosedChainModel,
+        prior: IdentificationResult | Mapping[str, Any] | None,
+    ) -> Request:
+        """Return the request with what recordings say of the uncertainty of force constants.
+
+        Where each drive has a factor of its own and nothing else is said of it, the recorded
+        deviations are what is known before; with given constants, what they leave uncertain.
+        """
+        known = isinstance(prior, IdentificationResult) and prior.force_constants is not None
+        spreads = [each.effort_scale_deviation for each in data]
+        spread = np.max([each for each in spreads if each is not None] or [np.zeros(model.n_a)], 0)
+        gains = self.gains
+        if known or not spread.any() or self.is_plain:
+            return self
+        if gains is not None and (gains.groups != EACH or gains.deviation is not None):
+            return self
+        unsaid = 0.0 if gains is None else np.inf
+        free = getattr(model, 'free_joints', ())
+        deviations = {
+            name: float(each) or unsaid
+            for name, each in zip(model.actuated_joints, spread, strict=True)
+            if name not in free
+        }
+        return replace(self, gains=DriveGains(deviation=deviations))
 
     def given_constants(self, model: ClosedChainModel, size: int) -> ForceConstants | None:
         """Return the constants that were given, as exact, beside `size` parameters."""

@@ -29,8 +29,9 @@ class DriveGains:
     deviation
         Relative standard deviation of the nominal constants, of the description or the
         recording: one number, or by joint (name or pattern). 0 is exact: such a constant
-        is not estimated. None, and joints that are not named: the nominal constant is a
-        start and tells nothing.
+        is not estimated. None: what the recordings say of the uncertainty, if each drive
+        has a factor of its own. Where nothing is said, the nominal constant is a start and
+        tells nothing.
     """
 
     groups: str | Sequence[Sequence[str]] = EACH

@@ -131,6 +131,7 @@ def identify(
     datasets = [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
     request = build_request(datasets, payloads, drive_gains, force_constants)
     data = request.forces_of(datasets, model)
+    request = request.with_recorded_deviations(data, model, prior)
     delays: list[Delay] = []
     if signal_options.delay == ESTIMATE:
         report('estimating the delay', 0.02)
