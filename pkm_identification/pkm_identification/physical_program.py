@@ -145,6 +145,7 @@ class PhysicalProgram:
                 self._constraints[name] = own @ y + row[size:] @ self._extra >= 0
         cost = cp.sum_squares(residual)
         self._loose = loose_directions(self._design)
+        self._weight = CLOSENESS
         self._root_weight = cp.Parameter(nonneg=True)
         self._away = cp.Parameter(len(self._loose)) if len(self._loose) else None
         if self._away is not None:
@@ -208,8 +209,9 @@ class PhysicalProgram:
 
     def _solve_near(self, center: Array) -> bool:
         """Solve, with a weight towards the nominal bodies that hardly counts."""
-        weight, away = CLOSENESS, np.zeros(0)
+        away = np.zeros(0)
         for _ in range(LIGHTER):
+            weight = self._weight
             self._root_weight.value = np.sqrt(weight)
             if self._away is not None:
                 away = self._loose @ (center - self._bodies.nominal / self._bodies.sizes)
@@ -221,7 +223,7 @@ class PhysicalProgram:
             price = weight * float(np.sum((away + self._loose @ self._change.value) ** 2))
             if price < WORTHLESS:
                 return True
-            weight *= 0.1 * WORTHLESS / price
+            self._weight *= 0.1 * WORTHLESS / price
         return True
 
     def _active(self, x: Array) -> tuple[str, ...]:
