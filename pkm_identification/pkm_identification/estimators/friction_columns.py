@@ -78,6 +78,15 @@ class FrictionColumns:
         return np.setdiff1d(np.arange(len(self.names)), self.amplitudes)
 
     @property
+    def held(self) -> NDArray[np.bool_]:
+        """Which parameters (g,) have only one possible value."""
+        held = np.zeros(len(self.names), dtype=bool)
+        low, high = (np.concatenate([getattr(each, end) for each in self.groups])
+                     for end in ('low', 'high'))  # fmt: skip
+        held[self.shapes] = low == high
+        return held
+
+    @property
     def joint_index(self) -> NDArray[np.int64]:
         """Parameter (k,) that each parameter of `friction` has the value of."""
         owners: dict[int, list[int]] = {}
@@ -123,21 +132,24 @@ class FrictionColumns:
             jacobian = self.jacobian(friction, velocities)
             return np.concatenate([jacobian, friction.forces(velocities)[..., None]], axis=-1)
 
-        total = problem.selection.size
         selection = problem.selection
+        free, held = np.flatnonzero(~self.held), np.flatnonzero(self.held)
+        known = np.zeros((len(selection.fixed) + len(held),) * 2)
+        known[: len(selection.fixed), : len(selection.fixed)] = selection.covariance
         wider = Selection(
-            np.concatenate([selection.free, np.arange(total, total + count)]),
-            selection.fixed,
-            selection.values,
-            selection.covariance,
+            np.concatenate([selection.free, selection.size + free]),
+            np.concatenate([selection.fixed, selection.size + held]),
+            np.concatenate([selection.values, values[held]]),
+            known,
         )
         runs = []
         for run, columns in self.rows(both):
             slope, force = columns[..., :-1], columns[..., -1]
             rows = replace(
                 run.rows,
-                regressor=np.concatenate([run.rows.regressor, slope], axis=-1),
-                forces=run.rows.forces - force + slope @ values,
+                regressor=np.concatenate([run.rows.regressor, slope[..., free]], axis=-1),
+                forces=run.rows.forces - force + slope[..., free] @ values[free],
+                fixed=np.concatenate([run.rows.fixed, slope[..., held]], axis=-1),
             )
             runs.append(replace(run, selection=wider).with_rows(rows))
         before, target = problem.prior_information

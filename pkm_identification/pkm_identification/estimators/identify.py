@@ -211,7 +211,7 @@ def identify(
                     for name in (fitted.names[i] for i in found.undetermined)
                     if not is_friction_law_parameter(name)
                 ],
-                'fixed': [names[i] for i in problem.selection.fixed],
+                'fixed': [names[i] for i in problem.selection.fixed if i < len(names)],
                 'equations': fitted.equations,
                 'degrees_of_freedom': fitted.degrees_of_freedom,
                 'left_out': [names[i] for i in open_ended],

@@ -108,7 +108,8 @@ def nonlinear_friction(
     best = ends[0]
     linear = columns.linearised(best.parameters)
     free = weighted_least_squares(linear, [inverse_root(each) for each in noise], noise)
-    values = np.concatenate([combinations(problem)[problem.free] @ best.found.x, best.parameters])
+    bodies_part = combinations(problem)[problem.free] @ best.found.x
+    values = np.concatenate([bodies_part, best.parameters[~columns.held]])
     covariance, rests_on, distance = with_limits(linear, free, values)
     return Estimate(
         values=values,
