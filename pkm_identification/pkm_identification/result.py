@@ -280,18 +280,11 @@ class IdentificationResult:
                 f"the result of '{self.estimator}' has no guaranteed set; identify with "
                 "estimator='ellipsoid'"
             )
-        regressor = self.model.regressor(motion) @ self.columns
-        known_set = self.guaranteed if bounds else None
-        forces = regressor @ (self.values if known_set is None else known_set.centre)
-        further = [] if known_set is None else [known_set.force_half_widths(regressor)]
-        covariance = self.covariance
-        if self.drive_friction is not None:
-            friction = self.drive_friction
-            velocities = self.model.actuator_states(motion).velocities
-            forces = forces + friction.law.forces(velocities)
-            regressor = np.concatenate([regressor, friction.law.jacobian(velocities)], axis=-1)
-            cross = friction.cross_covariance
-            covariance = np.block([[covariance, cross], [cross.T, friction.covariance]])
+        forces, regressor, covariance = self._prediction(motion)
+        further = []
+        if bounds and self.guaranteed is not None:
+            forces = regressor @ self.guaranteed.centre
+            further = [self.guaranteed.force_half_widths(regressor)]
         if not standard_deviation:
             return (forces, *further) if further else forces
         known = np.isfinite(np.diag(covariance))
@@ -302,6 +295,21 @@ class IdentificationResult:
         unknown = (np.abs(regressor[..., ~known]) > 1e-12 * max(scale, 1e-300)).any(axis=-1)
         deviation = np.where(unknown, np.inf, np.sqrt(np.maximum(variance, 0.0)))
         return (forces, deviation, *further)
+
+    def _prediction(self, motion: Any) -> tuple[Array, Array, Array]:
+        """Forces (N, n_a), derivatives (N, n_a, k) by all parameters, their covariance."""
+        regressor = self.model.regressor(motion) @ self.columns
+        forces = regressor @ self.values
+        friction = self.drive_friction
+        if friction is None:
+            return forces, regressor, self.covariance
+        velocities = self.model.actuator_states(motion).velocities
+        cross = friction.cross_covariance
+        return (
+            forces + friction.law.forces(velocities),
+            np.concatenate([regressor, friction.law.jacobian(velocities)], axis=-1),
+            np.block([[self.covariance, cross], [cross.T, friction.covariance]]),
+        )
 
     @overload
     def predict_currents(self, motion: Any) -> Array: ...
@@ -332,13 +340,12 @@ class IdentificationResult:
         EstimationError
             A drive has no force constant.
         """
-        constants = self.force_constants or given_constants(self.model, len(self.values))
-        regressor = self.model.regressor(motion) @ self.columns
-        forces = regressor @ self.values
+        forces, regressor, covariance = self._prediction(motion)
+        constants = self.force_constants or given_constants(self.model, len(covariance))
         currents = constants.currents(forces)
         if not standard_deviation:
             return currents
-        return currents, constants.current_deviation(forces, regressor, self.covariance)
+        return currents, constants.current_deviation(forces, regressor, covariance)
 
     def save(self, path: Path | str) -> Path:
         """Write the result as YAML; an existing file is not overwritten."""

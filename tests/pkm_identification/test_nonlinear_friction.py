@@ -169,6 +169,11 @@ def test_file_and_feedforward_keep_the_friction(rubbed, slider_model, motion, tm
     other = motion(np.arange(100) * 0.01)
     for one, two in zip(result.predict(other, True), read.predict(other, True), strict=True):
         np.testing.assert_array_equal(one, two)
+    forces, deviation = result.predict(other, True)
+    currents, spread = result.predict_currents(other, True)
+    constants = slider_model.force_constants
+    np.testing.assert_allclose(currents * constants, forces)
+    np.testing.assert_allclose(spread * constants, deviation)
     one, two = read.drive_friction, result.drive_friction
     assert (one.names, one.units, one.law.laws) == (two.names, two.units, two.law.laws)
     np.testing.assert_array_equal(one.covariance, two.covariance)
