@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from pkm_description.errors import PkmError
+from pkm_description.errors import PkmError, SimulationError
+from pkm_dynamics import actuator_inertia
+from pkm_dynamics.actuator_inertia import inertia_matrix
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -49,46 +51,20 @@ class ServoGains:
     scale: float = 1.0
 
 
-def inertia_matrix(model: ClosedChainModel, positions: ArrayLike | None = None) -> Array:
-    """Inertia of the mechanism as the actuators feel it, (n_a, n_a) [kg, kg m^2].
-
-    Column i is the change of the actuator forces at rest when actuator i accelerates
-    by one unit and the others do not.
-
-    Parameters
-    ----------
-    positions : (n_a,), optional
-        Actuator positions; home by default.
-    """
-    q = np.asarray(model.home_actuators if positions is None else positions, dtype=float)
-    count = len(q)
-    at_rest = np.tile(q, (count + 1, 1))
-    accelerations = np.vstack([np.zeros(count), np.eye(count)])
-    motion = model.motion_from_actuators(at_rest, np.zeros_like(at_rest), accelerations)
-    forces = model.inverse_dynamics(motion)
-    return (forces[1:] - forces[0]).T
-
-
 def effective_inertia(model: ClosedChainModel) -> Array:
     """Inertia (n_a,) [kg, kg m^2] that one actuator moves at home while the others are free.
 
-    The reciprocal diagonal of the inverse of `inertia_matrix`. It is smaller than the
-    diagonal itself, which holds the other actuators still, and so gives gains that
-    leave the light modes of the coupled mechanism enough stability.
+    See `pkm_dynamics.actuator_inertia`.
 
     Raises
     ------
     GainError
         When the inertia matrix of the model is not positive definite.
     """
-    matrix = inertia_matrix(model)
-    matrix = 0.5 * (matrix + matrix.T)
-    if not np.isfinite(matrix).all() or np.linalg.eigvalsh(matrix)[0] <= 0.0:
-        raise GainError(
-            f"robot '{model.description.name}': the inertia that the actuators feel at home is "
-            'not positive definite; check masses and inertias'
-        )
-    return 1.0 / np.diag(np.linalg.inv(matrix))
+    try:
+        return actuator_inertia.effective_inertia(model)
+    except SimulationError as error:
+        raise GainError(str(error)) from error
 
 
 def servo_gains(

@@ -15,6 +15,7 @@ from pkm_identification.estimators.kalman import ekf, ukf
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
 from pkm_identification.estimators.maximum_likelihood import maximum_likelihood
 from pkm_identification.estimators.nonlinear_friction import nonlinear_friction
+from pkm_identification.estimators.output_error import output_error
 from pkm_identification.estimators.recursive import recursive
 from pkm_identification.estimators.robust import irls
 from pkm_identification.estimators.solve import Estimate
@@ -39,6 +40,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'ellipsoid': ellipsoid,
     'feasible': feasible,
     'nonlinear_friction': nonlinear_friction,
+    'output_error': output_error,
 }
 COMMON_OPTIONS = (
     'shared', 'reduced', 'estimate', 'fixed', 'prior', 'left_out', 'payloads', 'drive_gains',

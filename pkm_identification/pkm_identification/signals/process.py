@@ -190,6 +190,7 @@ def _periodic(
         folded_positions=averaged.positions,
         folded_forces=averaged.forces,
         delay=delay,
+        recording=dataset.provenance.get('metadata', {}),
         diagnostics={
             'method': 'fourier',
             'period': period,

@@ -52,6 +52,8 @@ class Signals:
         Time from a position to the force of the same sample [s].
     diagnostics
         What was chosen and why.
+    recording
+        What the recording says of itself, such as the trajectory that was run.
     """
 
     time: Array
@@ -70,6 +72,7 @@ class Signals:
     noise_gains: Array | None = None
     delay: float = 0.0
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    recording: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of samples."""
