@@ -12,6 +12,7 @@ import pytest
 import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify, load_result
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators import estimators
@@ -44,10 +45,11 @@ class Bench:
     record: Callable[..., Dataset]
     truth: dict[str, float]
     plain: dict[str, IdentificationResult]
+    needed: dict[str, dict[str, Any]]
 
     def identify(self, estimator: str, data: Any = None, **options: Any) -> IdentificationResult:
         data = self.record(0) if data is None else data
-        return identify(data, self.model, estimator, **NEEDED.get(estimator, {}), **options)
+        return identify(data, self.model, estimator, **self.needed.get(estimator, {}), **options)
 
     def result(self, estimator: str) -> IdentificationResult:
         if estimator not in self.plain:
@@ -83,7 +85,13 @@ def bench() -> Bench:
 
     base = model.base_parameters(shared=True, reduced=True)
     nominal = base.matrix @ np.asarray(model.nominal_parameters)
-    return Bench(model, record, dict(zip(base.names, nominal, strict=True)), {})
+    # a servo so stiff that the robot is where it should be
+    reference = FourierTrajectory(
+        PERIOD, model.home_actuators, sine, cosine, 'actuators', model.actuated_joints
+    )
+    stiff = {'bandwidth': 1000.0, 'velocity_cutoff': 1e4, 'control_rate': 1e6, 'delay': 0.0}
+    needed = NEEDED | {'output_error': {'reference': reference, **stiff}}
+    return Bench(model, record, dict(zip(base.names, nominal, strict=True)), {}, needed)
 
 
 def of(result: IdentificationResult, name: str) -> tuple[float, float]:

@@ -23,6 +23,7 @@ from pkm_dynamics.actuator_inertia import effective_inertia
 from pkm_dynamics.simulation.servo_loop import ServoLoop
 from pkm_dynamics.simulation.steady_state import SteadyState
 from pkm_identification.estimators.honest import SIGNIFICANCE, residual_spectrum
+from pkm_identification.estimators.initial_state import opened
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.run import Run
@@ -37,10 +38,11 @@ Array = NDArray[np.float64]
 
 JACOBIANS = ('closed_loop', 'regressor')
 STARTS = ('gauss_markov', 'nominal')
-SIMULATION_TOLERANCE = 1e-6
+SIMULATION_TOLERANCE = 1e-9
 TRACKING = 3.0  # of the position noise: simulated positions further away are not the robot's
 LAG_SHARE, MOTION_SHARE = 0.05, 1e-4  # of the servo's lag and of the motion: not worth a warning
 SHORTEST_STEP = 1e-3
+EXACT = 1e-4  # of a value: smaller standard deviations count as this
 
 
 def output_error(
@@ -134,7 +136,7 @@ def output_error(
     ]
     first = gauss_markov(problem)
     values = first.values if start == 'gauss_markov' else problem.nominal.copy()
-    fit = _Fit(problem, runs, values, exact=jacobian == 'closed_loop')
+    fit = _Fit(problem, runs, values, first.undetermined, exact=jacobian == 'closed_loop')
     steps: list[float] = []
     for _ in range(max_iterations):
         steps.append(fit.step())
@@ -174,9 +176,15 @@ class _Fit:
     """Gauss-Newton on the simulated forces of all runs."""
 
     def __init__(
-        self, problem: Problem, runs: list[SimulatedRun], values: Array, exact: bool
+        self,
+        problem: Problem,
+        runs: list[SimulatedRun],
+        values: Array,
+        lost: NDArray[np.int64],
+        exact: bool,
     ) -> None:
         self.problem, self.runs, self.values, self.exact = problem, runs, values, exact
+        self.lost = lost
         self.states: list[SteadyState | None] = [None] * len(runs)
         self._settle(values)
 
@@ -195,7 +203,8 @@ class _Fit:
         step = np.linalg.lstsq(rows / scale, right, rcond=1e-10)[0] / scale
         inverse = np.linalg.pinv(rows / scale, rcond=1e-10)
         deviation = np.sqrt(np.sum(inverse**2, axis=1)) / scale
-        size = float(np.max(np.abs(step) / np.maximum(deviation, 1e-300)))
+        least = np.maximum(EXACT * np.abs(self.values), 1e-300)
+        size = float(np.max(np.abs(step) / np.maximum(deviation, least)))
         share = 1.0
         while True:
             try:
@@ -230,6 +239,7 @@ class _Fit:
         run, state = self.runs[number], self.states[number]
         assert state is not None
         regressor = run.regressor(state)
+        regressor[..., self.problem.free[self.lost]] = 0.0  # stay at their nominal values
         rows = run.rows(regressor)
         jacobian = run.rows(state.force_change(regressor)) if answers else rows
         residuals = run.forces - run.rows(state.forces)
@@ -278,7 +288,8 @@ class _Fit:
         covariance = inverse @ meat @ inverse.T
         return Estimate(
             values=self.values,
-            covariance=(covariance + covariance.T) / 2,
+            covariance=opened((covariance + covariance.T) / 2, self.lost),
+            undetermined=self.lost,
             condition_number=condition,
             sensitivity=-inverse @ mixed,
             covariance_rests_on=(
