@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pkm_description.errors import ModelFileError
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_dynamics.new_file import write_new_text
+from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.feasibility import Feasible
 from pkm_identification.force_constants import ForceConstants, PayloadEstimate
 from pkm_identification.guaranteed_set import GuaranteedSet
@@ -101,6 +102,10 @@ def plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, Trajectory):
+        return plain(value.to_dict())
+    if isinstance(value, IdentificationResult):
+        return {'estimator': value.estimator, 'robot': value.robot, 'file': value.file}
     return value
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from pkm_bringup.offline import effects_of, measured_arrays, simulate
+from pkm_bringup.studies.servo_plant import under_servo
 from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
@@ -33,7 +34,8 @@ Array = NDArray[np.float64]
 Update = Callable[[str, float | None], None]
 
 ESTIMATORS = ('ls', 'gauss_markov', 'tls', 'maximum_likelihood')
-BEST = 'maximum_likelihood'
+BEST = 'maximum_likelihood'  # or the last of the estimators
+OPTIONS = {'output_error': {'feedforward': 'nominal'}}  # what the servo adds here
 SAMPLING_RATE = 1000.0  # [Hz]
 SETTLING = 2  # periods of a simulated robot left out after the ramp
 WELL_DETERMINED = 0.15  # relative standard deviation [M 5.3]
@@ -99,8 +101,9 @@ def run_study(
     ----------
     description
         Of the robot.
-    plant : 'noise' or 'robot'
-        `noise`: the exact motion and its forces, with noise added to both. `robot`:
+    plant : 'noise', 'servo' or 'robot'
+        `noise`: the exact motion and its forces, with noise added to both. `servo`: the same
+        of the motion that the robot settles to under its servo. `robot`:
         simulated under control, where the servo makes motion and forces of its sensors'
         noise; without the effects that the model does not have.
     runs, periods
@@ -179,14 +182,15 @@ def _run(
     """Estimates of one run, and the number of its harmonics."""
     trajectory = load_excitation(model.description.name)
     effects = plant_effects(model.description, scale)
-    record = _simulated if plant == 'robot' else _noisy
+    record = {'robot': _simulated, 'servo': under_servo, 'noise': _noisy}[plant]
     dataset = record(model, trajectory, periods, effects, seed)
     options = SignalOptions(method='fourier', skip_periods=SETTLING if plant == 'robot' else 0)
     signals = process(dataset.for_model(model), options)
     problem = build_problem(signals, model)
     found = {}
     for name in estimators:
-        solution = solve_problem(problem, name, {})  # as `identify`, with its covariance
+        # as `identify`, with its covariance
+        solution = solve_problem(problem, name, OPTIONS.get(name, {}))
         found[name] = solution.values, np.sqrt(np.diag(solution.covariance))
     return found, int(signals.diagnostics['kept_harmonics'])
 
@@ -236,6 +240,7 @@ def _simulated(
         effort_delay=arrays['effort_delay'],
         force_constants=constants if 'currents' in arrays else {},
         period=trajectory.period,
+        provenance={'metadata': {'trajectory': trajectory.to_dict()}},
     )
 
 
@@ -250,7 +255,8 @@ def report(study: Study) -> dict[str, Any]:
     deviations of one, its largest Student's t over the parameters with its p-value after
     Bonferroni, and in how many parameters it is significant at 1 % by itself.
     """
-    unit = np.sqrt(np.mean(study.estimates[BEST].deviations ** 2, axis=0))
+    best = BEST if BEST in study.estimates else list(study.estimates)[-1]
+    unit = np.sqrt(np.mean(study.estimates[best].deviations ** 2, axis=0))
     well = unit < WELL_DETERMINED * np.abs(study.truth)
     errors = {}
     content: dict[str, Any] = {
@@ -259,7 +265,7 @@ def report(study: Study) -> dict[str, Any]:
         'position_noise': study.position_noise,
         'harmonics': study.harmonics,
         'well_determined': [name for name, good in zip(study.names, well, strict=True) if good],
-        'runs': len(study.estimates[BEST].values),
+        'runs': len(study.estimates[best].values),
     }
     for name, found in study.estimates.items():
         off = found.values - study.truth
@@ -281,8 +287,8 @@ def report(study: Study) -> dict[str, Any]:
         f'{better} below {worse}': {
             key: _paired(errors[worse][key], errors[better][key]) for key in errors[better]
         }
-        for worse, better in (('ls', 'gauss_markov'), ('gauss_markov', BEST), ('ls', BEST))
-        if worse in errors and better in errors
+        for worse, better in (('ls', 'gauss_markov'), ('gauss_markov', best), ('ls', best))
+        if worse in errors and better in errors and worse != better
     }
     return content
 

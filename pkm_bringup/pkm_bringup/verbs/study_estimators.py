@@ -9,7 +9,8 @@ from typing import Any
 from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
 from pkm_bringup.console import print_json, print_note, print_table, progress
 
-PLANTS = ('robot', 'noise')
+PLANTS = ('robot', 'servo', 'noise')
+ESTIMATORS = ('ls', 'gauss_markov', 'tls', 'maximum_likelihood')
 
 
 def add_study(studies: Any) -> None:
@@ -33,8 +34,14 @@ def add_study(studies: Any) -> None:
     )  # fmt: skip
     study.add_argument(
         '--plant', choices=PLANTS, default='noise',
-        help='noise: the exact motion and its forces with noise on both; robot: simulated under '
+        help='noise: the exact motion and its forces with noise on both; servo: the same of the '
+        'motion that the robot settles to under its servo; robot: simulated under '
         'control, where the servo feeds noise back; default: noise',
+    )  # fmt: skip
+    study.add_argument(
+        '--estimators', nargs='+', default=list(ESTIMATORS), metavar='NAME',
+        help='with the one that the errors are counted in last, or maximum_likelihood; '
+        f'output_error needs a servo or robot; default: {" ".join(ESTIMATORS)}',
     )  # fmt: skip
     study.add_argument('--seed', type=int, default=0, help='of the first run [1]; default: 0')
     study.add_argument('--workers', type=count, default=1, help='processes [1]; default: 1')
@@ -66,6 +73,7 @@ def run(arguments: Any) -> int:
                 arguments.periods,
                 scale,
                 arguments.seed,
+                arguments.estimators,
                 workers=arguments.workers,
                 update=update,
             )

@@ -33,6 +33,7 @@ SHARE = 4  # samples of a period over harmonics that are solved for
 REFINEMENTS = 12
 LINEAR_TOLERANCE = 1e-8
 STALLED = 0.3  # of the residual before: then inertia and damping are computed anew
+LOOSE, ROUNDED = 1e-6, 0.5  # a residual this small that falls no further is rounding
 NUDGE = 1e-6  # of the largest velocity, for the damping
 
 
@@ -160,7 +161,8 @@ def steady_state(
     start : SteadyState, optional
         Of similar parameters, where the search begins; the reference when absent.
     tolerance : float
-        Of the equations of motion, over the root mean square force.
+        Of the equations of motion, over the root mean square force; below 1e-6 it is also
+        enough that the residual falls no further.
     max_iterations : int
 
     Returns
@@ -205,7 +207,7 @@ def steady_state(
         now = float(np.sqrt(np.mean(left**2))) / size
         if loop is None or now > STALLED * before:
             loop = linearised(model, values, state, motion, servo, transfer, period)
-        if now <= tolerance:
+        if now <= tolerance or (now > ROUNDED * before and now <= LOOSE):
             return SteadyState(*state, motion, forces, loop, iteration, now)
         q = q + loop.answer(left)
         before = now
