@@ -89,7 +89,7 @@ def bench() -> Bench:
     reference = FourierTrajectory(
         PERIOD, model.home_actuators, sine, cosine, 'actuators', model.actuated_joints
     )
-    stiff = {'bandwidth': 1000.0, 'velocity_cutoff': 1e4, 'control_rate': 1e6, 'delay': 0.0}
+    stiff = {'bandwidth': 1000.0, 'velocity_cutoff': 1e4, 'control_rate': 1e6, 'control_delay': 0.0}
     needed = NEEDED | {'output_error': {'reference': reference, **stiff}}
     return Bench(model, record, dict(zip(base.names, nominal, strict=True)), {}, needed)
 

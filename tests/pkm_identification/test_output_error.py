@@ -85,7 +85,7 @@ def problem_of(data, robot, **options):
 
 
 def estimate(data, robot, trajectory, **options):
-    return output_error(problem_of(data, robot), trajectory, delay=DELAY, **options)
+    return output_error(problem_of(data, robot), trajectory, control_delay=DELAY, **options)
 
 
 @pytest.mark.parametrize('jacobian', ['closed_loop', 'regressor'])
@@ -125,8 +125,8 @@ def test_both_jacobians_agree_within_their_uncertainty(record, robot, trajectory
 
 def test_reference_of_the_recording(record, robot, trajectory, truth):
     data = record(1, provenance={'metadata': {'trajectory': trajectory.to_dict()}})
-    result = identify(data, robot, 'output_error', delay=DELAY)
-    given = identify(record(1), robot, 'output_error', delay=DELAY, reference=trajectory)
+    result = identify(data, robot, 'output_error', control_delay=DELAY)
+    given = identify(record(1), robot, 'output_error', control_delay=DELAY, reference=trajectory)
     np.testing.assert_array_equal(result.values, given.values)
     assert result.diagnostics['covariance_rests_on'] == 'noise of the forces'
     assert np.abs((result.values - truth) / result.standard_deviation).max() < 4
@@ -135,7 +135,7 @@ def test_reference_of_the_recording(record, robot, trajectory, truth):
 def test_fixed_parameters_and_priors(record, robot, trajectory, truth):
     data, name = record(2), 'left_arm.Izz'
     index = robot.base_parameters(shared=True, reduced=True).names.index(name)
-    options = {'reference': trajectory, 'delay': DELAY}
+    options = {'reference': trajectory, 'control_delay': DELAY}
     exact = identify(data, robot, 'output_error', fixed={name: truth[index]}, **options)
     loose = {name: (truth[index], 0.3 * truth[index])}
     uncertain = identify(data, robot, 'output_error', fixed=loose, **options)

@@ -56,7 +56,7 @@ def output_error(
     gain_scale: float = 1.0,
     velocity_cutoff: float = 150.0,
     control_rate: float = 1000.0,
-    delay: float | None = None,
+    control_delay: float | None = None,
     rate: float | None = None,
     jacobian: str = 'closed_loop',
     start: str = 'gauss_markov',
@@ -86,7 +86,7 @@ def output_error(
         Of the low pass on the derivative [Hz].
     control_rate
         Of the controller [Hz].
-    delay
+    control_delay
         From a measured position to the centre of the force that answers [s]; None: that
         between the stamps of positions and forces, or half an interval of the controller
         where they have the same stamps.
@@ -121,7 +121,7 @@ def output_error(
     require_drives(problem.model, 'output error')
     servo = _servo(
         problem.model, proportional, derivative, (bandwidth, damping, gain_scale),
-        velocity_cutoff, control_rate, delay,
+        velocity_cutoff, control_rate, control_delay,
     )  # fmt: skip
     force_parameters = _feedforward(problem.model, feedforward)
     several = isinstance(reference, Sequence) and not isinstance(reference, str)
@@ -130,7 +130,7 @@ def output_error(
         raise EstimationError(f'{len(given)} references for {len(problem.runs)} runs')
     runs = [
         simulated_run(
-            run, reference_of(run, each), force_parameters, _of_run(servo, run, delay), rate
+            run, reference_of(run, each), force_parameters, _of_run(servo, run, control_delay), rate
         )
         for run, each in zip(problem.runs, given, strict=True)
     ]

@@ -68,7 +68,7 @@ def actuator_covariance(signals: Signals) -> Array:
     covariance, gains = signals.position_covariance, signals.noise_gains
     if covariance is None or gains is None:
         raise EstimationError('the noise of the positions is not known: there is no covariance')
-    return np.kron(gains, covariance)
+    return np.asarray(np.kron(gains, covariance), dtype=np.float64)
 
 
 def _of_harmonics(signals: Signals, band: HarmonicBand) -> Array:
