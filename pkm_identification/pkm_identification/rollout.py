@@ -20,8 +20,8 @@ from pkm_dynamics.forward_dynamics import solve_mass
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.datasets.dataset import Truth
 from pkm_identification.signals import LongSignals, Signals
-from pkm_identification.signals.bands import HarmonicBand
-from pkm_identification.validation_reference import inside_of, interpolated
+from pkm_identification.signals.bands import FilterBand, HarmonicBand
+from pkm_identification.validation_reference import interpolated
 
 Array = NDArray[np.float64]
 
@@ -148,7 +148,7 @@ def recorded_motion(
             last = first + period * (starts - 1) / starts
         else:
             positions, velocities, forces = (_between(signals.time, values) for values in series)
-            edge = inside_of(signals).start
+            edge = signals.band.trim if isinstance(signals.band, FilterBand) else 0
             first, last = float(signals.time[edge]), float(signals.time[-1 - edge]) - longest
     if last < first:
         raise EstimationError(

@@ -24,11 +24,9 @@ Array = NDArray[np.float64]
 POINTS = 4096  # of the filter's gain
 
 
-def inside_of(signals: Signals) -> slice:
-    """Samples away from the ends of a filtered record."""
-    if isinstance(signals.band, FilterBand):
-        return slice(signals.band.trim, len(signals) - signals.band.trim)
-    return slice(None)
+def inside_of(signals: Signals) -> slice | NDArray[np.bool_]:
+    """Samples away from the ends of a filtered record and from gaps."""
+    return signals.usable
 
 
 def noise_free_forces(data: Dataset | LongDataset, signals: Signals) -> Array | None:

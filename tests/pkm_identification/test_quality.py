@@ -9,11 +9,13 @@ import pytest
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets import Dataset
+from pkm_identification.estimators import identify
 from pkm_identification.quality import KINDS
 from pkm_identification.quality.examine import examined
 from pkm_identification.quality.report import located
 from pkm_identification.quality.resolution import resolution
 from pkm_identification.signals import SignalOptions, process
+from pkm_identification.validation import validate
 
 NAMES = ('left', 'right')
 LEFT_OUT = ('outlier', 'stuck', 'saturation', 'not_finite')
@@ -196,3 +198,27 @@ def test_motion_and_forces_hardly_suffer(record, motion, slider_model, method):
         reference = motion(signals.time[inside]).qdd
         errors[name] = np.std(signals.accelerations[inside] - reference)
     assert errors['bad'] < 2.0 * errors['clean'] + 1e-4
+
+
+@pytest.mark.parametrize('options', [{'period': 1.0}, {'method': 'filter', 'cutoff': 30.0}])
+def test_gaps_that_no_period_fills(record, slider_model, options):
+    """Forces lost for 80 ms in every period, positions once: estimates and validation hold."""
+    data = record(periods=3, seed=3)
+    positions, efforts = np.array(data.positions), np.array(data.efforts)
+    for start in (300, 1300, 2300):
+        efforts[start : start + 80, 0] = np.nan
+    positions[700:740, 1] = np.nan
+    bad = Dataset(data.time, NAMES, positions, efforts)
+    clean, result = (identify(each, slider_model, 'wls', **options) for each in (data, bad))
+    error = (result.values - slider_model.nominal_parameters) / result.standard_deviation
+    assert np.sqrt(np.mean(error**2)) < 2.0
+    assert (result.standard_deviation < 2.0 * clean.standard_deviation).all()
+    validation = validate(bad, result, slider_model, **options)
+    reference = validate(data, result, slider_model, **options)
+    assert len(validation.measured) < len(reference.measured)
+    np.testing.assert_allclose(
+        validation.against_measured.residual_rms, reference.against_measured.residual_rms,
+        rtol=0.2,
+    )  # fmt: skip
+    share = result.diagnostics['signals']
+    assert (share.get('unseen_share') or share.get('gaps_without_rows')) > 0

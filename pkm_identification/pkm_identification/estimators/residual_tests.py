@@ -148,6 +148,8 @@ def _periodic(
     if run.covariance is not None and signals.force_noise is not None:
         rows = len(signals) if signals.force_noise.is_white else run.count
         noise_freedom = float((signals.averaged - 1) * rows)
+    if signals.band.weights is not None:
+        in_time = in_time * signals.band.weights
     smooth = signals.band.smooth(in_time)
     samples = _single_samples(signals, in_time)
     apart = signals.band.period / (2.0 * max(signals.band.harmonics, 1))
@@ -198,7 +200,7 @@ def _filtered(
     )  # fmt: skip
     rows = np.concatenate(pieces)
     if in_time is not None:
-        inside = slice(band.trim, len(signals) - band.trim)
+        inside = signals.usable
         smooth, smooth_time = band.smooth(in_time)[inside], signals.time[inside]
     else:
         smooth, smooth_time = rows, time

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 BLOCK = 5000
 SAMPLES_A_HARMONIC = 16
 REACH = 4.0  # of 1 / cutoff: how far a zero-phase filter is continued beyond the ends
-HOLE_REACH = 0.5  # of 1 / cutoff, to either side of a gap
+HOLE_REACH = 0.75  # of 1 / cutoff, to either side of a gap
 MARGIN = 10.0  # of 1 / cutoff: beyond it a sample does not change a filtered one (1e-10)
 
 

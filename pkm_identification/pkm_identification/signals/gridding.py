@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import savgol_filter
 
+from pkm_identification.quality.report import stretches
 from pkm_identification.signals.local_regression import local_cubic
 
 Array = NDArray[np.float64]
@@ -19,6 +20,7 @@ Flags = NDArray[np.bool_]
 EVEN = 0.02  # of an interval: stamps this close to even need no correction
 ROUNDS = 3  # of a periodic signal and its own slope
 REACHES = (10, 40)  # intervals to either side that show how a motion without a period goes on
+BRIDGED = 0.8  # of that reach: longest gap that a local cubic goes over
 BAND = 6  # samples of the fastest harmonic in the slope
 ORDERS = 3  # of the Taylor series over the fraction of an interval
 
@@ -188,15 +190,18 @@ def evened_on(
     there = hits > 0
     samples = np.where(there, total / np.maximum(hits, 1), np.nan)
     for column in np.flatnonzero(~there.all(axis=0)):
-        own = None if valid is None else valid[:, column : column + 1]
+        own = slice(None) if valid is None else valid[:, column]
+        stamps, measured = time[own], values[own, column : column + 1]
+        missing = np.flatnonzero(~there[:, column])
+        gaps = stretches(missing)
+        lengths = np.repeat(gaps[:, 1] - gaps[:, 0] + 1, gaps[:, 1] - gaps[:, 0] + 1)
+        samples[missing, column] = np.interp(grid[missing], stamps, measured[:, 0])
+        shortest = 0.0
         for reach in REACHES:
-            missing = np.flatnonzero(np.isnan(samples[:, column]))
-            samples[missing, column] = local_cubic(
-                time, values[:, column : column + 1], grid[missing], reach * interval, own
-            )[0][:, 0]
-        missing = np.flatnonzero(np.isnan(samples[:, column]))
-        good = slice(None) if own is None else own[:, 0]
-        samples[missing, column] = np.interp(grid[missing], time[good], values[good, column])
+            short = missing[(lengths > shortest) & (lengths <= BRIDGED * reach)]
+            bridge = local_cubic(stamps, measured, grid[short], reach * interval)[0][:, 0]
+            samples[short, column] = np.where(np.isnan(bridge), samples[short, column], bridge)
+            shortest = BRIDGED * reach
     return samples, there
 
 

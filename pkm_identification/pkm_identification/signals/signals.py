@@ -99,6 +99,24 @@ class Signals:
         return uncertain_motion(self, model, rows)
 
     @property
+    def usable(self) -> slice | NDArray[np.bool_]:
+        """Samples (n,) of which motion and all forces rest on measurements.
+
+        Not those at the ends of a filtered record, nor those in gaps.
+        """
+        band = self.band
+        if isinstance(band, FilterBand):
+            inside = slice(band.trim, len(self) - band.trim)
+            if band.holes is None:
+                return inside
+            flags = np.zeros(len(self), dtype=bool)
+            flags[inside] = True
+            return flags & ~band.in_hole(np.arange(len(self)))
+        if isinstance(band, HarmonicBand) and band.weights is not None:
+            return np.asarray((band.weights > 0).all(axis=1))
+        return slice(None)
+
+    @property
     def is_long(self) -> bool:
         """Whether the samples are read block by block, as they are too many for memory."""
         return False
