@@ -44,6 +44,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
 }
 COMMON_OPTIONS = (
     'shared', 'reduced', 'estimate', 'fixed', 'prior', 'left_out', 'payloads', 'drive_gains',
+    'force_constants',
 )  # fmt: skip
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))
 

@@ -21,8 +21,8 @@ def written_options(options: Mapping[str, Any], model: ClosedChainModel) -> dict
     Parameters
     ----------
     options
-        Scalars, lists and mappings, as YAML or JSON holds them. `prior` may be the path of
-        a model file, `drive_gains` a mapping of the fields of `DriveGains`; the others
+        Scalars, lists and mappings, as YAML or JSON holds them. `prior` and
+        `force_constants` may be the path of a model file, `drive_gains` a mapping of the fields of `DriveGains`; the others
         (`shared`, `reduced`, `estimate`, `fixed`, `left_out`, `payloads`, and those of the
         signals and of the estimator) are what `identify` takes, and are only checked.
     model
@@ -47,11 +47,16 @@ def written_options(options: Mapping[str, Any], model: ClosedChainModel) -> dict
         found, 'prior', dict | str,
         'the path of a model file or a mapping {name: [value, standard deviation]}',
     )  # fmt: skip
-    if isinstance(found.get('prior'), str):
-        try:
-            found['prior'] = load_result(found['prior'], model)
-        except ModelFileError as error:
-            raise EstimationError(f"option 'prior': {error}") from error
+    _check(
+        found, 'force_constants', dict | str,
+        'the path of a model file or a mapping {joint: constant}',
+    )  # fmt: skip
+    for name in ('prior', 'force_constants'):
+        if isinstance(found.get(name), str):
+            try:
+                found[name] = load_result(found[name], model)
+            except ModelFileError as error:
+                raise EstimationError(f"option '{name}': {error}") from error
     if isinstance(found.get('drive_gains'), dict):
         try:
             found['drive_gains'] = DriveGains(**found['drive_gains'])
