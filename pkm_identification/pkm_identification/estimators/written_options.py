@@ -22,9 +22,10 @@ def written_options(options: Mapping[str, Any], model: ClosedChainModel) -> dict
     ----------
     options
         Scalars, lists and mappings, as YAML or JSON holds them. `prior` and
-        `force_constants` may be the path of a model file, `drive_gains` a mapping of the fields of `DriveGains`; the others
-        (`shared`, `reduced`, `estimate`, `fixed`, `left_out`, `payloads`, and those of the
-        signals and of the estimator) are what `identify` takes, and are only checked.
+        `force_constants` may be the path of a model file, `drive_gains` a mapping of the
+        fields of `DriveGains`; the others (`shared`, `reduced`, `estimate`, `fixed`,
+        `left_out`, `payloads`, and those of the signals and of the estimator) are what
+        `identify` takes, and are only checked.
     model
         That an earlier result must belong to.
 
