@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import sosfreqz
+from scipy.special import beta
 
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.datasets.long_truth import LongTruth
@@ -85,13 +86,14 @@ def noise_of_identification(
 ) -> Array | None:
     """Noise covariance (n_a, n_a) of the forces, from that which the identification measured.
 
-    The noise of one sample, taken for white, averaged or filtered as these forces; None
-    where the identification had no spread over periods.
+    The noise of one sample, taken for white, averaged or filtered as these forces. Where
+    the identification had no spread over periods but filtered data, its residuals tell; they
+    hold what its model lacks, too. None where neither is there.
     """
     deviation = _first(result.diagnostics.get('force_noise'))
     correlation = _first(result.diagnostics.get('force_noise_correlation'), depth=2)
     if deviation is None:
-        return None
+        return _from_residuals(data, signals, result)
     covariance = np.outer(deviation, deviation)
     if correlation is not None and correlation.shape == covariance.shape:
         covariance = covariance * correlation
@@ -100,6 +102,31 @@ def noise_of_identification(
     if not isinstance(signals.band, FilterBand):
         return np.asarray(covariance / signals.averaged)
     return np.asarray(covariance * noise_gain(signals.band, 1.0 / data.interval))
+
+
+def _from_residuals(
+    data: Dataset | LongDataset, signals: Signals | LongSignals, result: IdentificationResult
+) -> Array | None:
+    """Noise covariance (n_a, n_a) from the residuals of an identification of filtered data."""
+    made = result.diagnostics.get('signals', {})
+    made = made[0] if isinstance(made, list) else made
+    cutoff = made.get('cutoff')
+    if not cutoff:
+        return None
+    density = result.residual_rms**2 / (float(cutoff) * passed_power(4))  # rows: filtered twice
+    band = signals.band
+    if isinstance(band, FilterBand):
+        return np.diag(density * band.cutoff * passed_power(2))
+    return np.diag(density / (2 * data.interval * signals.averaged))
+
+
+def passed_power(times: int) -> float:
+    """Integral over x of (1 + x^8)^-times, x = frequency / cutoff.
+
+    The power that a Butterworth filter of order 4 passes of noise with a density of one,
+    `times` = 2 for once to and fro, 4 for twice.
+    """
+    return float(beta(1 / 8, times - 1 / 8) / 8)
 
 
 def motion_variance(

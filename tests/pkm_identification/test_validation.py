@@ -12,7 +12,7 @@ from pkm_description.errors import EstimationError
 from pkm_identification import identify, reduce_model, validate
 from pkm_identification.datasets import Truth
 from pkm_identification.signals import SignalOptions, process
-from pkm_identification.validation_reference import noise_gain
+from pkm_identification.validation_reference import noise_gain, passed_power
 
 PERIOD = 1.3
 
@@ -101,12 +101,25 @@ def test_noise_of_the_identification_serves_where_the_data_show_none(record, sli
     assert silent.measured is None and silent.noise_from == 'unknown'
 
 
+def test_residuals_of_filtered_data_tell_the_noise_too(record, slider_model):
+    filtered = {'method': 'filter', 'cutoff': 40.0}
+    result = identify(record(periods=8), slider_model, **filtered)
+    for options in (filtered, {'method': 'filter', 'cutoff': 60.0}, {'method': 'fourier'}):
+        data = record(periods=1 if options['method'] == 'fourier' else 5, seed=4)
+        found = validate(data, result, slider_model, **options).coverage
+        assert found.noise_from == 'identification'
+        assert found.measured_overall == pytest.approx(0.95, abs=0.03), options
+
+
 def test_gain_of_a_filter_is_that_of_white_noise(record):
     band = process(record(periods=4), SignalOptions(method='filter', cutoff=40.0)).band
     noise = np.random.default_rng(0).normal(size=200_000)
     sections = signal.butter(4, band.cutoff, fs=1000.0, output='sos')
     expected = np.var(signal.sosfiltfilt(sections, noise))
     assert noise_gain(band, 1000.0) == pytest.approx(expected, rel=0.03)
+    assert passed_power(2) * 40.0 / 500.0 == pytest.approx(expected, rel=0.03)
+    twice = np.var(signal.sosfiltfilt(sections, signal.sosfiltfilt(sections, noise)))
+    assert passed_power(4) * 40.0 / 500.0 == pytest.approx(twice, rel=0.03)
 
 
 def test_levels_and_reduced_results(record, slider_model, held_out):
