@@ -66,8 +66,9 @@ def _draw_errors(axis: Any, candidates: Sequence[Candidate]) -> None:
     axis.set_title('errors; properly identified parameters')
     axis.grid(axis='x', alpha=0.25)
     if shown:
-        axis.legend(
-            fontsize='small', loc='upper center', bbox_to_anchor=(0.5, -0.12), ncols=len(shown)
+        handles, texts = axis.get_legend_handles_labels()
+        axis.figure.legend(
+            handles, texts, fontsize='small', loc='outside lower left', ncols=len(shown)
         )
 
 

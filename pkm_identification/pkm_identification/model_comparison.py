@@ -176,9 +176,9 @@ def compare_models(
     dataset, model, estimator, validation, threshold, progress, **options
         As for `compare_estimators`.
     levels
-        Names of reduced models of the description; all that it declares by default, and
-        `full` and `geometry` with designs shared where it declares designs. A name with
-        `+shared` behind it shares the parameters of one design.
+        Names of reduced models of the description; by default all that it declares, else
+        `full` and `geometry`, and one with the parameters of each design shared. A name
+        with `+shared` behind it shares these.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def compare_models(
     if levels is None:
         own = [name for name in declared if name not in ('full', 'geometry')]
         chosen = own or ['full', 'geometry']
-        if model.description.same_design:
+        if model.description.same_design and not any(declared[name].shared for name in chosen):
             chosen = [*chosen, 'geometry+shared']
     else:
         chosen = list(dict.fromkeys(levels))

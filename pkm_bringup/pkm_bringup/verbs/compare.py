@@ -41,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
     what.add_argument(
         '--models', nargs='?', const='', metavar='NAME,NAME',
         help='compare reduced models of the description instead; without names: all that it '
-        'declares, and geometry+shared (parameters of one design shared)',
+        'declares, else full, geometry and geometry+shared (parameters of one design shared)',
     )  # fmt: skip
     parser.add_argument(
         '--estimator', default='wls', help='the estimator that --models uses; default: wls'
