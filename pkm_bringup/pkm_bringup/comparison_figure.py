@@ -23,8 +23,9 @@ def plot_comparison(candidates: Sequence[Candidate], model: Any, path: Path) -> 
     done = [candidate for candidate in candidates if candidate.result is not None]
     count = max((len(each.result.names) for each in done if each.result), default=1)
     figure, axes = pyplot.subplots(
-        1, 2, figsize=(14, max(5.0, 1.5 + 0.3 * count)), layout='constrained', width_ratios=(2, 3)
-    )
+        1, 2, figsize=(14, max(5.0, 1.5 + 0.3 * count, 1.5 + 0.5 * len(candidates))),
+        layout='constrained', width_ratios=(2, 3),
+    )  # fmt: skip
     _draw_errors(axes[0], candidates)
     _draw_parameters(axes[1], done, model)
     figure.suptitle(f'{model.description.name}: {len(done)} of {len(candidates)} identified')

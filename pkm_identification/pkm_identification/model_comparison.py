@@ -31,6 +31,7 @@ Progress = Callable[[str, float], None]
 
 Job = tuple[str, str, dict[str, Any], dict[str, Any]]  # name, estimator, options, further figures
 
+SINGULAR = 1e16  # a larger condition number is rounding
 TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit other motions
 ESTIMATING, ESTIMATED = 'estimating', 'analysing the residuals'  # phases of `identify`
 
@@ -89,7 +90,7 @@ class Candidate:
                 float(np.median(relative)) if relative.size else None
             ),
             'is_physical': result.is_physical,
-            'condition_number': result.diagnostics.get('condition_number'),
+            'condition_number': _condition(result.diagnostics.get('condition_number')),
             'seconds': self.seconds,
             'error': None if self.own is None else self.own.against_measured.overall,
             'held_out': _mean(v.against_measured.overall for v in self.validations),
@@ -274,6 +275,11 @@ def _candidate(
 def _said(error: Exception) -> str:
     text = ' '.join(str(error).split())
     return text if isinstance(error, PkmError) else f'{type(error).__name__}: {text}'
+
+
+def _condition(value: float | None) -> float | None:
+    """Condition number, infinite where it is beyond what double precision tells."""
+    return value if value is None or value < SINGULAR else float('inf')
 
 
 def _mean(values: Any) -> float | None:
