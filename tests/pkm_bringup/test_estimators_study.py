@@ -53,3 +53,15 @@ def test_the_command(tmp_path):
     assert content['position_noise'] == pytest.approx(0.01) and content['runs'] == 4
     assert len(content['parameters']) == len(content['ls']['bias']) == 24
     assert 0.6 < content[BEST]['error'] < 1.5 and content[BEST]['error'] < content['ls']['error']
+
+
+def test_output_error_under_the_servo(capsys):
+    """Knows the reference from the recording and the servo from its defaults."""
+    names = ['ls', 'output_error']
+    options = ['--runs', '4', '--periods', '4', '--plant', 'servo', '--scale', '5']
+    options += ['--robot', 'five_bar', '--estimators', *names, '--json']
+    assert cli.main(['study', 'estimators', *options]) == 0
+    (content,) = json.loads(capsys.readouterr().out)
+    assert content['plant'] == 'servo'
+    assert content['output_error']['error'] < 2.0
+    assert set(content['paired']) == {'output_error below ls'}
