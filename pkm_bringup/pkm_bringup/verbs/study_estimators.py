@@ -26,11 +26,12 @@ def add_study(studies: Any) -> None:
     )
     study.add_argument('--runs', type=count, default=30, help='seeds [1]; default: 30')
     study.add_argument(
-        '--periods', type=count, default=10, help='averaged in each run [1]; default: 10'
+        '--periods', type=count, default=3, help='averaged in each run [1]; default: 3'
     )
     study.add_argument(
-        '--scale', type=positive, nargs='+', default=[1.0], metavar='FACTOR',
-        help='position noise in units of that of the description [1]; default: 1',
+        '--scale', type=positive, nargs='+', default=[1.0, 300.0], metavar='FACTOR',
+        help='position noise in units of that of the description [1]; default: 1 and 300, from '
+        'where it does not matter to where it biases least squares',
     )  # fmt: skip
     study.add_argument(
         '--plant', choices=PLANTS, default='noise',
