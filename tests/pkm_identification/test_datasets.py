@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from pkm_description.errors import DatasetError
-from pkm_identification.datasets import BagWriter, Dataset, bag_reader, load, partial_path
+from pkm_identification.datasets import (
+    BagWriter,
+    Dataset,
+    LongDataset,
+    bag_dataset,
+    bag_reader,
+    growing_array,
+    load,
+    paired_source,
+    pairing,
+    partial_path,
+)
 
 NAMES = ['left', 'right']
 
@@ -104,6 +115,48 @@ def test_long_bags_keep_numbers_alone(tmp_path, signals, bag_of, monkeypatch):
     bag = bag_reader.read_bag(path, ['joint_states'], numbers={'joint_states': ('position',)})
     topic = next(iter(bag.topics.values()))
     assert not topic.messages and len(topic) == len(time)
+
+
+def test_bags_too_long_for_memory(tmp_path, signals, bag_of, monkeypatch):
+    """Read in blocks, its numbers in temporary files: the same samples and noise-free signals."""
+    time, q, i = signals
+    truth = tuple(np.random.default_rng(1).normal(size=(3, *q.shape)))
+    path = bag_of(
+        tmp_path / 'bag', time, q, i, run=(0.05, 0.39), period=0.1, truth=truth, delay=2e-4
+    )
+    memory = load(path)
+    for module, name, value in (
+        (bag_reader, 'CHUNK', 64), (growing_array, 'LONG', 100), (bag_dataset, 'LONG', 100),
+        (pairing, 'AT_ONCE', 50), (bag_dataset, 'AT_ONCE', 50), (paired_source, 'BLOCK', 70),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    long = load(path)
+    assert isinstance(long, LongDataset) and not isinstance(memory, LongDataset)
+    for name in ('time', 'positions', 'currents'):
+        np.testing.assert_array_equal(getattr(long, name), getattr(memory, name))
+        np.testing.assert_array_equal(
+            *(getattr(each.truth, 'forces' if name == 'currents' else name)
+              for each in (long, memory))
+        )  # fmt: skip
+    assert (long.period, long.joint_names) == (memory.period, memory.joint_names)
+    assert long.effort_delay == pytest.approx(memory.effort_delay, rel=1e-9)
+    assert long.provenance == memory.provenance
+    kept = load(path).source.source.stamps  # a map of a file
+    assert isinstance(kept, np.memmap)
+
+
+def test_pairs_do_not_depend_on_the_parts(monkeypatch):
+    random = np.random.default_rng(0)
+    first = np.arange(1000) * 1_000_000 + random.integers(-50_000, 50_000, 1000)
+    second = np.delete(first + 400_000, [3, 500, 501])[20:]
+    whole = pairing.pair_by_stamp(first, second, 'test')
+    assert len(whole.first) == 977 and whole.delay == pytest.approx(4e-4, abs=1e-9)
+    assert not np.isin([3, 500, 501], whole.first).any()
+    monkeypatch.setattr(pairing, 'AT_ONCE', 37)
+    parts = pairing.pair_by_stamp(first, second, 'test')
+    np.testing.assert_array_equal(parts.first, whole.first)
+    np.testing.assert_array_equal(parts.second, whole.second)
+    assert parts.jitter == pytest.approx(whole.jitter)
 
 
 def test_only_whole_periods_at_full_speed_are_used(tmp_path, signals, bag_of):

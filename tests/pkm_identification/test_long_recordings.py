@@ -13,8 +13,8 @@ from pkm_identification import identify, load, validate
 from pkm_identification.datasets import (
     Dataset,
     LongDataset,
-    long_dataset,
     long_truth,
+    scan,
     sources,
     table_files,
 )
@@ -65,7 +65,7 @@ def save(path, data, compressed=False, **more):
 def short_is_long(monkeypatch):
     """Files of a few thousand samples are read in blocks, too."""
     monkeypatch.setattr(table_files, 'LONG', 1000)
-    monkeypatch.setattr(long_dataset, 'PROBE', 2**20)  # the same cutoff as in memory
+    monkeypatch.setattr(scan, 'PROBE', 2**20)  # the same cutoff as in memory
 
 
 def same(long, memory, tolerance=1e-10):
@@ -184,8 +184,8 @@ def test_memory_does_not_grow(tmp_path, record, wandering, slider_model, monkeyp
     """Peak of all arrays, of identification and validation, over three times the samples."""
     monkeypatch.setattr(table_files, 'LONG', 1000)
     monkeypatch.setattr(sources, 'BLOCK', 2**12)
-    monkeypatch.setattr(long_dataset, 'HEAD', 2**12)
-    monkeypatch.setattr(long_dataset, 'PROBE', 2**11)
+    monkeypatch.setattr(scan, 'HEAD', 2**12)
+    monkeypatch.setattr(scan, 'PROBE', 2**11)
     monkeypatch.setattr(sys.modules['pkm_identification.estimators.run'], 'SAMPLE_ROWS', 1000)
     monkeypatch.setattr(sys.modules['pkm_identification.validation_long'], 'SHOWN', 1000)
     peaks, sizes = [], []
@@ -205,7 +205,7 @@ def test_memory_does_not_grow(tmp_path, record, wandering, slider_model, monkeyp
 
 def test_the_cutoff_comes_from_probes(tmp_path, wandering, slider_model, monkeypatch):
     monkeypatch.setattr(table_files, 'LONG', 1000)
-    monkeypatch.setattr(long_dataset, 'PROBE', 2**13)
+    monkeypatch.setattr(scan, 'PROBE', 2**13)
     data = wandering()
     long = load(save(tmp_path / 'data.npz', data)).for_model(slider_model)
     assert len(long.scan.probes) > 2

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bag_reader import RawBag, matching, read_bag
-from pkm_identification.datasets.dataset import Dataset, Truth, recorded_payload
+from pkm_identification.datasets.dataset import Dataset, recorded_payload
+from pkm_identification.datasets.long_dataset import LONG, LongDataset
+from pkm_identification.datasets.long_truth import LongTruth
+from pkm_identification.datasets.paired_source import PairedSource, StreamTruth
 from pkm_identification.datasets.pairing import Pairing, pair_by_stamp
 from pkm_identification.datasets.topic_columns import TopicColumns
 from pkm_identification.quality.report import Defect, merged
@@ -35,6 +38,10 @@ NUMBERS = {
 }
 RUN = 4  # pkm_msgs/ControllerState.RUN
 NANOSECONDS = 1e-9
+AT_ONCE = 2**18  # samples
+TRUE_SIGNALS = {
+    'truth_positions': 'position', 'truth_velocities': 'velocity', 'truth_forces': 'effort',
+}  # fmt: skip
 
 Stamps = NDArray[np.int64]
 
@@ -50,8 +57,17 @@ class _Stream:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self, selection: NDArray[Any]) -> _Stream:
+        selection = _one_piece(selection)
         columns = {name: values[selection] for name, values in self.columns.items()}
         return replace(self, stamps=self.stamps[selection], columns=columns)
+
+
+def _one_piece(selection: NDArray[Any]) -> Any:
+    """Return flags (N,) of consecutive rows as a slice, which needs no copies."""
+    if selection.dtype != np.bool_ or not selection.any():
+        return selection
+    first, stop = int(selection.argmax()), len(selection) - int(selection[::-1].argmax())
+    return slice(first, stop) if selection[first:stop].all() else selection
 
 
 def load_bag(
@@ -62,7 +78,7 @@ def load_bag(
     topic: str | None = None,
     topics: Mapping[str, str] | None = None,
     joints: Sequence[str] = (),
-) -> Dataset:
+) -> Dataset | LongDataset:
     """Read a recording, of this project or any with a `sensor_msgs/JointState`.
 
     Parameters
@@ -135,7 +151,7 @@ def _assemble(
     pairs: Pairing,
     note: Mapping[str, Any],
     defects: tuple[Defect, ...],
-) -> Dataset:
+) -> Dataset | LongDataset:
     kind = 'currents' if 'current' in efforts.columns else 'efforts'
     names = [name for name in efforts.names if name in positions.names]
     if not names:
@@ -143,30 +159,28 @@ def _assemble(
             f"'{path}': positions are of {', '.join(positions.names)}, efforts of "
             f'{", ".join(efforts.names)}; no joint has both'
         )
-    stamps = positions.stamps[pairs.first]
-    origin = int(stamps[0])
-    values = next(iter(efforts.columns.values()))[pairs.second]
-    columns = [efforts.names.index(name) for name in names]
-    own = [positions.names.index(name) for name in names]
-    measured: dict[str, Any] = {kind: values[:, columns]}
+    which = next(iter(efforts.columns.values()))
+    columns = np.array([efforts.names.index(name) for name in names])
+    own = np.array([positions.names.index(name) for name in names])
+    others: dict[str, tuple[Any, Any, bool]] = {kind: (which, columns, False)}
     delay = pairs.delay
     both = positions.columns.get('effort')
-    if kind == 'currents' and both is not None and not np.isnan(both[:, own]).all():
-        measured['efforts'], delay = both[pairs.first][:, own], 0.0
-    return Dataset(
-        time=_seconds(stamps, origin),
-        joint_names=tuple(names),
-        positions=positions.columns['position'][pairs.first][:, own],
-        **measured,
-        effort_delay=delay,
-        defects=defects,
-        force_constants=_force_constants(metadata, path),
-        period=period,
-        payload=recorded_payload(metadata.get('payload'), str(path)),
-        truth=_truth(bag, found[TRUTH], origin, int(stamps[-1]), names),
-        urdf=bag.text(found[URDF]),
-        sidecar=bag.text(found[SIDECAR]),
-        provenance={
+    if kind == 'currents' and both is not None and not _is_nan(both, own):
+        others['efforts'], delay = (both, own, True), 0.0
+    source = PairedSource(
+        pairs, positions.stamps, (positions.columns['position'], own), others
+    )
+    is_long = len(source) * len(names) * (1 + len(others)) > LONG
+    origin, last = (int(positions.stamps[pairs.first[row]]) for row in (0, -1))
+    fields: dict[str, Any] = {
+        'effort_delay': delay,
+        'defects': defects,
+        'force_constants': _force_constants(metadata, path),
+        'period': period,
+        'payload': recorded_payload(metadata.get('payload'), str(path)),
+        'urdf': bag.text(found[URDF]),
+        'sidecar': bag.text(found[SIDECAR]),
+        'provenance': {
             'source': str(path),
             'format': 'bag',
             'complete': bag.complete,
@@ -174,7 +188,24 @@ def _assemble(
             **note,
             'metadata': dict(metadata),
         },
-    )
+    }
+    truth = _truth(bag, found[TRUTH], origin, last, names)
+    if is_long:
+        long = LongDataset.of(source, names, **fields)
+        return replace(long, truth=None if truth is None else truth.with_columns(long.columns))
+    whole = [block._asdict() for block in source.blocks()]
+    samples: dict[str, Any] = {
+        name: np.concatenate([part[name] for part in whole])
+        for name in ('time', 'positions', *others)
+    }
+    exact = None if truth is None else truth.in_memory
+    return Dataset(joint_names=tuple(names), truth=exact, **samples, **fields)
+
+
+def _is_nan(values: NDArray[np.float64], columns: NDArray[np.int64]) -> bool:
+    """Whether these columns (N, n) hold no number at all."""
+    parts = range(0, len(values), AT_ONCE)
+    return all(np.isnan(values[k : k + AT_ONCE][:, columns]).all() for k in parts)
 
 
 def _topic(bag: RawBag, name: str) -> str | None:
@@ -218,9 +249,14 @@ def _stream(
     order = in_order(
         stamps.astype(float) * NANOSECONDS, list(columns.values()),
         f"'{bag.path}', topic '{topic}'",
-    ) if (np.diff(stamps) <= 0).any() else None  # fmt: skip
+    ) if not _increases(stamps) else None  # fmt: skip
     stream = _Stream(stamps, names, columns, notes=notes)
     return stream if order is None else replace(stream.rows(order.rows), defects=order.defects)
+
+
+def _increases(stamps: Stamps) -> bool:
+    parts = (stamps[k : k + AT_ONCE + 1] for k in range(0, len(stamps), AT_ONCE))
+    return all((np.diff(part) > 0).all() for part in parts)
 
 
 def _positions(
@@ -244,7 +280,7 @@ def _efforts(
 
 def _truth(
     bag: RawBag, topic: str | None, origin: int, last: int, names: list[str]
-) -> Truth | None:
+) -> LongTruth | None:
     if topic is None:
         return None
     stream = _stream(bag, topic, ('position', 'velocity', 'effort'))
@@ -252,16 +288,17 @@ def _truth(
     lacking = [n for n in ('position', 'velocity', 'effort') if n not in stream.columns]
     if missing or lacking:
         raise DatasetError(f"'{bag.path}': '{topic}' lacks {', '.join(missing + lacking)}")
-    margin = int(np.median(np.diff(stream.stamps))) if len(stream.stamps) > 1 else 0
+    margin = _interval(stream.stamps)
     inside = (stream.stamps >= origin - margin) & (stream.stamps <= last + margin)
-    columns = [stream.names.index(name) for name in names]
     stream = stream.rows(inside)
-    return Truth(
-        _seconds(stream.stamps, origin),
-        stream.columns['position'][:, columns],
-        stream.columns['velocity'][:, columns],
-        stream.columns['effort'][:, columns],
-    )
+    signals = {signal: stream.columns[field] for signal, field in TRUE_SIGNALS.items()}
+    columns = np.array([stream.names.index(name) for name in names])
+    return LongTruth(StreamTruth(stream.stamps, origin, signals), columns)
+
+
+def _interval(stamps: Stamps) -> int:
+    """Median interval of the first stamps [ns]; 0 of one alone."""
+    return int(np.median(np.diff(stamps[:AT_ONCE]))) if len(stamps) > 1 else 0
 
 
 def _running(
@@ -277,7 +314,7 @@ def _running(
             'only_run=False to use all samples'
         )
     first, last = int(state_stamps[running].min()), int(state_stamps[running].max())
-    interval = int(np.median(np.diff(stamps))) if len(stamps) > 1 else 0
+    interval = _interval(stamps)
     if period is None:
         return (stamps >= first) & (stamps <= last), {'periods': 0}
     length = int(round(period * 1e9))
@@ -293,10 +330,6 @@ def _running(
     end = first + int(np.ceil(periods * length / interval - 0.05)) * interval
     selection = (stamps >= first - interval // 4) & (stamps < end - interval // 4)
     return selection, {'periods': periods}
-
-
-def _seconds(stamps: Stamps, origin: int) -> NDArray[np.float64]:
-    return (stamps - origin).astype(np.float64) * NANOSECONDS
 
 
 def _metadata(bag: RawBag, topic: str | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,57 +23,27 @@ TIME = 'truth_time'
 SIGNALS = ('truth_positions', 'truth_velocities', 'truth_forces')
 
 
+class TruthSource(Protocol):
+    """Noise-free signals of one recording."""
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        ...
+
+    def blocks(self, *names: str) -> Iterator[tuple[Array, ...]]:
+        """Yield the time (k,) [s] and the named signals (k, n) in their order; begins anew."""
+        ...
+
+
 @dataclass(frozen=True)
-class LongTruth:
-    """As `Truth`, of an NPZ file that is read in blocks.
-
-    `time`, `positions`, `velocities` and `forces` read all of it into memory.
-
-    Attributes
-    ----------
-    path
-        File with all of `truth_time` (M,) and `truth_positions`, `truth_velocities`,
-        `truth_forces` (M, n).
-    columns
-        Of the file, in the joint order of the dataset.
-    """
+class NpzTruth:
+    """Noise-free signals in an NPZ file: `truth_time` (M,), `truth_forces` (M, n), ..."""
 
     path: Path
-    columns: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, path: Path, joints: int) -> LongTruth | None:
-        """Return what a file holds of so many joints, None where it holds nothing of this.
-
-        Raises
-        ------
-        DatasetError
-            A part is missing or has another shape.
-        """
-        shapes = npz_shapes(path)
-        given = [name for name in (TIME, *SIGNALS) if name in shapes]
-        if not given:
-            return None
-        missing = [name for name in (TIME, *SIGNALS) if name not in shapes]
-        if missing:
-            raise DatasetError(f"'{path}' has {given[0]} but lacks {', '.join(missing)}")
-        if len(shapes[TIME]) != 1:
-            raise DatasetError(f"'{path}': {TIME} must be (M,), got shape {shapes[TIME]}")
-        expected = (shapes[TIME][0], joints)
-        for name in SIGNALS:
-            if shapes[name] != expected:
-                raise DatasetError(
-                    f"'{path}': {name} must be finite and {expected}, got {shapes[name]}"
-                )
-        return cls(path, np.arange(joints))
 
     def __len__(self) -> int:
         """Return the number of samples."""
         return npz_shapes(self.path)[TIME][0]
-
-    def with_columns(self, columns: Sequence[int] | NDArray[np.int64]) -> LongTruth:
-        """Return the signals of some joints."""
-        return replace(self, columns=self.columns[np.asarray(columns, dtype=np.int64)])
 
     def blocks(self, *names: str) -> Iterator[tuple[Array, ...]]:
         """Yield the time (k,) and the named signals (k, n) in their order; begins anew.
@@ -93,7 +64,64 @@ class LongTruth:
                 for name, part in zip((TIME, *names), parts, strict=True):
                     if not np.isfinite(part).all():
                         raise DatasetError(f"'{self.path}': {name} must be finite")
-                yield parts[0], *(part[:, self.columns] for part in parts[1:])
+                yield tuple(parts)
+
+
+def npz_truth(path: Path, joints: int) -> LongTruth | None:
+    """Return what an NPZ file holds of so many joints, None where it holds nothing of this.
+
+    Raises
+    ------
+    DatasetError
+        A part is missing or has another shape.
+    """
+    shapes = npz_shapes(path)
+    given = [name for name in (TIME, *SIGNALS) if name in shapes]
+    if not given:
+        return None
+    missing = [name for name in (TIME, *SIGNALS) if name not in shapes]
+    if missing:
+        raise DatasetError(f"'{path}' has {given[0]} but lacks {', '.join(missing)}")
+    if len(shapes[TIME]) != 1:
+        raise DatasetError(f"'{path}': {TIME} must be (M,), got shape {shapes[TIME]}")
+    expected = (shapes[TIME][0], joints)
+    for name in SIGNALS:
+        if shapes[name] != expected:
+            raise DatasetError(
+                f"'{path}': {name} must be finite and {expected}, got {shapes[name]}"
+            )
+    return LongTruth(NpzTruth(path), np.arange(joints))
+
+
+@dataclass(frozen=True)
+class LongTruth:
+    """As `Truth`, read in blocks.
+
+    `time`, `positions`, `velocities` and `forces` read all of it into memory.
+
+    Attributes
+    ----------
+    source
+        Gives the samples, again and again.
+    columns
+        Of the source, in the joint order of the dataset.
+    """
+
+    source: TruthSource
+    columns: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.source)
+
+    def with_columns(self, columns: Sequence[int] | NDArray[np.int64]) -> LongTruth:
+        """Return the signals of some joints."""
+        return replace(self, columns=self.columns[np.asarray(columns, dtype=np.int64)])
+
+    def blocks(self, *names: str) -> Iterator[tuple[Array, ...]]:
+        """Yield the time (k,) and the named signals (k, n) in their order; begins anew."""
+        for time, *parts in self.source.blocks(*names):
+            yield time, *(part[:, self.columns] for part in parts)
 
     def reader(self) -> ForceReader:
         """Return a reader of the forces that begins anew."""

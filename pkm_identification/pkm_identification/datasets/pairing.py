@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.datasets.growing_array import GrowingArray
 
 NANOSECONDS = 1e-9
 TOLERANCE = 0.25  # of a sampling interval
+AT_ONCE = 2**18  # stamps
+MEDIAN_OF = 2**20
 
 
 @dataclass(frozen=True)
@@ -45,35 +49,59 @@ def pair_by_stamp(first: NDArray[np.int64], second: NDArray[np.int64], what: str
     DatasetError
         Less than half of the first stream finds a partner.
     """
-    interval = float(np.median(np.diff(first))) if len(first) > 1 else 1e6
-    origin = first[0]
-    following = np.searchsorted(second, first)
-    usable = following < len(second)
-    if not usable.any():
-        usable, following = np.ones(len(first), dtype=bool), np.full(len(first), len(second) - 1)
-    gap = (second[following[usable]] - first[usable]).astype(float)
-    angle = np.angle(np.mean(np.exp(2j * np.pi * gap / interval)))
-    delay = float(angle / (2 * np.pi) * interval)
-    target = (first - origin).astype(float) + delay
-    other = (second - origin).astype(float)
-    right = np.clip(np.searchsorted(other, target), 0, len(other) - 1)
-    left = np.maximum(right - 1, 0)
-    nearest = np.where(np.abs(other[left] - target) < np.abs(other[right] - target), left, right)
-    error = other[nearest] - target
-    keep = np.abs(error) <= TOLERANCE * interval
-    unique = np.ones(len(nearest), dtype=bool)
-    unique[1:] = nearest[1:] != nearest[:-1]
-    rows = np.flatnonzero(keep & unique)
+    interval = float(np.median(np.diff(first[:AT_ONCE]))) if len(first) > 1 else 1e6
+    turns = 0j
+    for part in _parts(first):
+        following = np.searchsorted(second, part)
+        usable = following < len(second)
+        if usable.any():
+            gap = (second[following[usable]] - part[usable]).astype(float)
+            turns += np.sum(np.exp(2j * np.pi * gap / interval))
+    if turns == 0j:  # the second stream ends before the first begins
+        gap = (second[-1] - np.asarray(first)).astype(float)
+        turns = np.sum(np.exp(2j * np.pi * gap / interval))
+    delay = float(np.angle(turns) / (2 * np.pi) * interval)
+    rows, partners, errors = GrowingArray(), GrowingArray(), GrowingArray()
+    before, done = -1, 0
+    for part in _parts(first):
+        nearest, error = _nearest(part, second, delay)
+        chosen = np.flatnonzero(np.abs(error) <= TOLERANCE * interval)
+        chosen = chosen[np.diff(nearest[chosen], prepend=before) != 0]
+        before = int(nearest[chosen[-1]]) if len(chosen) else before
+        rows.append(chosen + done)
+        partners.append(nearest[chosen])
+        errors.append(error[chosen])
+        done += len(part)
     if 2 * len(rows) < len(first):
         raise DatasetError(
             f'{what}: only {len(rows)} of {len(first)} samples have a partner within '
             f'{TOLERANCE * interval * NANOSECONDS * 1e3:.3f} ms; are the rates equal?'
         )
-    found = error[rows]
-    centre = float(np.median(found))
+    found = errors.array()
+    centre = float(np.median(found[:: 1 + len(found) // MEDIAN_OF]))
+    jitter = max(float(found.max()) - centre, centre - float(found.min()))
     return Pairing(
-        rows,
-        nearest[rows],
-        (delay + centre) * NANOSECONDS,
-        float(np.max(np.abs(found - centre))) * NANOSECONDS,
+        rows.array(), partners.array(), (delay + centre) * NANOSECONDS, jitter * NANOSECONDS
     )
+
+
+def _parts(stamps: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    for begin in range(0, len(stamps), AT_ONCE):
+        yield np.asarray(stamps[begin : begin + AT_ONCE])
+
+
+def _nearest(
+    part: NDArray[np.int64], second: NDArray[np.int64], delay: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Row of the stamp nearest to each of `part` plus `delay` [ns], and how far it is off."""
+    origin = part[0]
+    low = int(np.searchsorted(second, origin + int(delay) - 1))
+    high = int(np.searchsorted(second, part[-1] + int(delay) + 1))
+    low, high = max(low - 1, 0), min(high + 1, len(second))
+    low = min(low, high - 1)
+    target = (part - origin).astype(float) + delay
+    other = (np.asarray(second[low:high]) - origin).astype(float)
+    right = np.clip(np.searchsorted(other, target), 0, len(other) - 1)
+    left = np.maximum(right - 1, 0)
+    nearest = np.where(np.abs(other[left] - target) < np.abs(other[right] - target), left, right)
+    return nearest + low, other[nearest] - target

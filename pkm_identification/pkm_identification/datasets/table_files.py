@@ -18,7 +18,7 @@ from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.dataset import Dataset, Truth, recorded_payload
 from pkm_identification.datasets.long_dataset import LONG, LongDataset
-from pkm_identification.datasets.long_truth import LongTruth
+from pkm_identification.datasets.long_truth import npz_truth
 from pkm_identification.datasets.sources import NpzSource, SpooledSource, npz_shapes
 
 BYTES_A_NUMBER = 10  # of text
@@ -182,7 +182,7 @@ def load_npz(path: Path) -> Dataset | LongDataset:
     provenance = {'source': str(path), 'format': 'npz', 'left_out': unknown}
     if source is not None:
         long = LongDataset.of(source, names, provenance=provenance, **fields)
-        truth = LongTruth.of(path, len(names))
+        truth = npz_truth(path, len(names))
         return replace(long, truth=None if truth is None else truth.with_columns(long.columns))
     return Dataset(
         time=content['time'],

@@ -1,4 +1,7 @@
-"""The wanted numbers of many messages of one topic, without keeping the messages."""
+"""The wanted numbers of many messages of one topic, without keeping the messages.
+
+Very many of them go to temporary files, see `GrowingArray`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 from rosbags.typesys.store import Typestore
 
 from pkm_description.errors import DatasetError
+from pkm_identification.datasets.growing_array import GrowingArray
 from pkm_identification.datasets.message_view import MessageTable
 
 CHUNK = 20_000  # messages
@@ -21,19 +25,20 @@ class _Group:
     """Messages that name the same joints."""
 
     names: list[str]
-    stamps: list[NDArray[np.int64]] = field(default_factory=list)
-    written: list[NDArray[np.int64]] = field(default_factory=list)
-    parts: list[dict[str, np.ndarray]] = field(default_factory=list)
+    stamps: GrowingArray = field(default_factory=GrowingArray)
+    written: GrowingArray = field(default_factory=GrowingArray)
+    columns: dict[str, GrowingArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return sum(len(part) for part in self.stamps)
+        return len(self.stamps)
 
     def take(
         self, table: MessageTable, written: NDArray[np.int64], columns: dict[str, np.ndarray]
     ) -> None:
         self.stamps.append(table.stamps())
         self.written.append(written)
-        self.parts.append(columns)
+        for name, values in columns.items():
+            self.columns.setdefault(name, GrowingArray()).append(values)
 
 
 @dataclass
@@ -94,8 +99,8 @@ class TopicColumns:
             group = self._groups.setdefault(chosen, _Group(names))
             order = [names.index(name) for name in group.names]
             columns = {name: values[:, order] for name, values in columns.items()}
-            if group.parts and set(columns) != set(group.parts[0]):
-                odd = sorted(set(columns) ^ set(group.parts[0]))
+            if group.columns and set(columns) != set(group.columns):
+                odd = sorted(set(columns) ^ set(group.columns))
                 raise DatasetError(f"topic '{self.topic}': '{odd[0]}' changes its length")
             group.take(part, when, columns)
 
@@ -142,19 +147,19 @@ class TopicColumns:
 
     def stamps(self) -> NDArray[np.int64]:
         """Return the header stamps (N,) [ns]."""
-        return np.concatenate(self._only.stamps)
+        return self._only.stamps.array()
 
     def written(self) -> NDArray[np.int64]:
         """Return when the messages were written (N,) [ns]."""
-        return np.concatenate(self._only.written)
+        return self._only.written.array()
 
     def numbers(self, name: str) -> np.ndarray:
         """Return a wanted field: (N,) for a scalar, (N, n) for a sequence."""
-        return np.concatenate([part[name] for part in self._only.parts])
+        return self._only.columns[name].array()
 
     def by_joint(self, fields: Sequence[str]) -> tuple[list[str], dict[str, np.ndarray]]:
         """Return joint names and the wanted fields (N, n) that the messages hold."""
-        there = [name for name in fields if name in self._only.parts[0]]
+        there = [name for name in fields if name in self._only.columns]
         return self._only.names, {name: self.numbers(name) for name in there}
 
     @property

@@ -234,7 +234,11 @@ def _shared_meat(
         for number in group:
             run, weight = problem.runs[number], estimate.weights[number]
             design = np.swapaxes(weight, -1, -2) @ weight @ run.regressor
-            parts.append((_scaled_residuals(run, estimate.values, fits[number]), design))
+            assert estimate.noise is not None
+            white, root = _white_residuals(
+                run, estimate.values, estimate.noise[number], fits[number]
+            )
+            parts.append((white, np.swapaxes(root, -1, -2) @ design))
         for (first, left), (second, right) in combinations(parts, 2):
             spectrum = residual_spectrum(first, second)
             product = np.einsum('kaf,kab,kbg->fg', left, spectrum, right, optimize=True)
@@ -242,10 +246,13 @@ def _shared_meat(
     return meat
 
 
-def _scaled_residuals(run: Run, values: Array, fit: dict[str, Any]) -> Array:
-    """Residuals (m, n_a), larger by what the fit has taken of them."""
-    residuals = run.residuals(values)
-    return residuals * np.sqrt(residuals.size / fit['freedom'])
+def _white_residuals(
+    run: Run, values: Array, noise: Array, fit: dict[str, Any]
+) -> tuple[Array, Array]:
+    """Residuals (m, n_a) over a root of the noise, larger by what the fit has taken; the root."""
+    residuals, root = run.residuals(values), np.linalg.cholesky(noise)
+    white = np.linalg.solve(root, residuals[..., None])[..., 0]
+    return white * np.sqrt(residuals.size / fit['freedom']), root
 
 
 def _widened(
@@ -253,13 +260,15 @@ def _widened(
 ) -> Array:
     """Noise that explains the residuals of one run, or of it among runs that are alike."""
     if run.is_periodic and (fit['significant'] or is_alike):
-        return residual_spectrum(_scaled_residuals(run, values, fit))
+        white, root = _white_residuals(run, values, noise, fit)
+        return np.asarray(root @ residual_spectrum(white) @ np.swapaxes(root, -1, -2))
     return noise * (fit['correlated'] * (fit['ratio'] if fit['significant'] else 1.0))
 
 
 def residual_spectrum(residuals: Array, others: Array | None = None) -> Array:
     """Covariance (m, n_a, n_a) of residual rows, smoothed over neighbouring harmonics.
 
+    Of residuals relative to their noise, which may itself rise steeply with the frequency.
     With the residuals of `others`, where they are given: of another run's.
     """
     outer = np.einsum('ka,kb->kab', residuals, residuals if others is None else others)
