@@ -88,7 +88,7 @@ def run_study(
     description: Any,
     plant: str = 'noise',
     runs: int = 30,
-    periods: int = 3,
+    periods: int = 10,
     scale: float = 1.0,
     seed: int = 0,
     estimators: Sequence[str] = ESTIMATORS,

@@ -26,7 +26,7 @@ def add_study(studies: Any) -> None:
     )
     study.add_argument('--runs', type=count, default=30, help='seeds [1]; default: 30')
     study.add_argument(
-        '--periods', type=count, default=3, help='averaged in each run [1]; default: 3'
+        '--periods', type=count, default=10, help='averaged in each run [1]; default: 10'
     )
     study.add_argument(
         '--scale', type=positive, nargs='+', default=[1.0, 300.0], metavar='FACTOR',

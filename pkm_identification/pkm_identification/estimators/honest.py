@@ -54,8 +54,8 @@ def honest_covariance(problem: Problem, estimate: Estimate) -> tuple[Array, dict
     assert estimate.noise is not None
     freedom = _freedom(problem, estimate)
     fits = [
-        _fit(run, estimate, noise, max(freedom * run.count * run.axes / problem.equations, 1.0))
-        for run, noise in zip(problem.runs, estimate.noise, strict=True)
+        _fit(problem, estimate, number, freedom * run.count * run.axes / problem.equations)
+        for number, run in enumerate(problem.runs)
     ]
     sizes = np.array([run.count for run in problem.runs], dtype=float)
     share = sizes / sizes.sum()
@@ -180,8 +180,32 @@ def _freedom(problem: Problem, estimate: Estimate) -> float:
     return max(problem.equations - max(taken, 0.0), 1.0)
 
 
-def _fit(run: Run, estimate: Estimate, noise: Array, freedom: float) -> dict[str, Any]:
-    """Figures of the residuals of one run against its noise."""
+def _expected(problem: Problem, estimate: Estimate, number: int, freedom: float) -> float:
+    """Mean of r^T noise^-1 r over the noise, for the residuals r of one run.
+
+    With weights W and H = (Psi^T W Psi + B^T B)^-1 they are eta - Psi H (Psi^T W eta + ...):
+    n - 2 tr(H Psi^T W Psi) + tr(C Psi^T noise^-1 Psi) with C the covariance of the estimate.
+    Where W is not the inverse of the noise, as in least squares, noisy rows make residuals in
+    quiet ones. Other estimates are taken for efficient ones: `freedom`.
+    """
+    if estimate.weights is None or estimate.bread is None:
+        return max(freedom, 1.0)
+    assert estimate.noise is not None
+    run, noise, weight = problem.runs[number], estimate.noise[number], estimate.weights[number]
+    rows = rows_for(run, noise, weight)
+    weighted = (weight @ rows.regressor).reshape(-1, problem.size)
+    whitened = (inverse_root(noise) @ rows.regressor).reshape(-1, problem.size)
+    spread = np.where(np.isfinite(estimate.covariance), estimate.covariance, 0.0)
+    taken = 2 * np.sum((weighted @ estimate.bread) * weighted)
+    left = run.count * run.axes - taken + np.sum((whitened @ spread) * whitened)
+    return max(float(left), 1.0)
+
+
+def _fit(problem: Problem, estimate: Estimate, number: int, share: float) -> dict[str, Any]:
+    """Figures of the residuals of one run against its noise; `share` of the freedom."""
+    assert estimate.noise is not None
+    run, noise = problem.runs[number], estimate.noise[number]
+    freedom = _expected(problem, estimate, number, share)
     rows = rows_for(run, noise)
     residuals = rows.residuals(estimate.values)
     root = inverse_root(noise)
@@ -196,7 +220,7 @@ def _fit(run: Run, estimate: Estimate, noise: Array, freedom: float) -> dict[str
         )
     return {
         'ratio': ratio,
-        'significant': ratio > 1 + SIGNIFICANCE * np.sqrt(2 / freedom),
+        'significant': ratio > 1 + SIGNIFICANCE * np.sqrt(2 / max(share, 1.0)),
         'per_axis': np.sum(residuals**2 / expected, axis=0) / run.count,
         'correlated': correlated,
         'freedom': freedom,
@@ -250,7 +274,7 @@ def _white_residuals(
     run: Run, values: Array, noise: Array, fit: dict[str, Any]
 ) -> tuple[Array, Array]:
     """Residuals (m, n_a) over a root of the noise, larger by what the fit has taken; the root."""
-    residuals, root = run.residuals(values), np.linalg.cholesky(noise)
+    residuals, root = run.residuals(values), np.asarray(np.linalg.cholesky(noise), dtype=float)
     white = np.linalg.solve(root, residuals[..., None])[..., 0]
     return white * np.sqrt(residuals.size / fit['freedom']), root
 
