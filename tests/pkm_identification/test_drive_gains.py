@@ -14,7 +14,8 @@ from pkm_description import EstimationError, Payload, with_payload
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, identify, load, load_excitation, load_result, validate
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.calibrate import build_calibration, build_request
+from pkm_identification.estimators.calibration_problem import build_calibration
+from pkm_identification.estimators.calibration_request import build_request
 from pkm_identification.estimators.payload_columns import (
     build_bodies,
     standard_jacobian,

@@ -22,7 +22,8 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, IdentificationResult, identify
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.calibrate import build_calibration, build_request
+from pkm_identification.estimators.calibration_problem import build_calibration
+from pkm_identification.estimators.calibration_request import build_request
 from pkm_identification.estimators.payload_columns import build_bodies, standard_parameters
 from pkm_identification.excitation.library import load_excitation
 from pkm_identification.signals import SignalOptions, process

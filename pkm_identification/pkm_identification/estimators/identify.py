@@ -18,7 +18,8 @@ from pkm_description import Payload
 from pkm_description.description import digest_of
 from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
 from pkm_identification.datasets import Dataset, LongDataset
-from pkm_identification.estimators.calibrate import build_request, calibrate
+from pkm_identification.estimators.calibrate import calibrate
+from pkm_identification.estimators.calibration_request import build_request
 from pkm_identification.estimators.delay import Delay, with_estimated_delay
 from pkm_identification.estimators.drive_gains import DriveGains
 from pkm_identification.estimators.problem import Problem, build_problem
