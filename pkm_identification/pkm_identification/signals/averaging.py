@@ -27,6 +27,7 @@ from pkm_identification.signals.periods import (
     settling_periods,
     settling_spectra,
     whole_periods,
+    without_strays,
 )
 from pkm_identification.signals.resampling import resampled
 
@@ -106,6 +107,8 @@ class Averaged:
         Number of periods, and of those left out before them.
     start
         Stamp of the first sample [s].
+    strays
+        Samples that were left out for being far from the other periods'.
     """
 
     positions: Folded
@@ -115,6 +118,7 @@ class Averaged:
     periods: int
     skipped: int
     start: float
+    strays: int = 0
 
 
 def average(dataset: Dataset, period: float, skip: int | None) -> Averaged:
@@ -125,6 +129,9 @@ def average(dataset: Dataset, period: float, skip: int | None) -> Averaged:
         skip = settling_periods(fold(*measured, valid=dataset.position_valid))
     positions = fold(*measured, skip, dataset.position_valid)
     forces = fold(dataset.time, dataset.efforts, period, skip, dataset.effort_valid)
+    first = second = 0
+    if dataset.quality is not None:
+        (positions, first), (forces, second) = without_strays(positions), without_strays(forces)
     periods = len(positions.samples)
     position_noise = force_noise = None
     if periods > 1:
@@ -138,7 +145,9 @@ def average(dataset: Dataset, period: float, skip: int | None) -> Averaged:
             for folded in (positions, forces)
         )
     start = float(dataset.time[0] + skip * period)
-    return Averaged(positions, forces, position_noise, force_noise, periods, skip, start)
+    return Averaged(
+        positions, forces, position_noise, force_noise, periods, skip, start, first + second
+    )
 
 
 @dataclass(frozen=True)

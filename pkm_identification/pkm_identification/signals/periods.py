@@ -10,13 +10,21 @@ from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
-from pkm_identification.signals.gridding import fold_samples, is_even, nominal_interval
+from pkm_identification.signals.gridding import (
+    bridged_period,
+    fold_samples,
+    is_even,
+    nominal_interval,
+)
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 TO_FIND = 0.5  # of an interval: stamps this close to even are taken as they are
 LONGEST_GAP = 0.1  # of a record that is searched for a period
+STRAY = 8.0  # standard deviations of the spread over periods
+MOST_STRAYS = 0.01  # share; more of them are how the periods differ
+MAD_TO_SIGMA = 1.4826
 LOST = 1  # sample at the end of a period that may be lost, the period still being whole
 GRID_TOLERANCE = 0.02  # of a sampling interval: stamps this close to the grid are on it
 DETECTION_LIMIT = 0.01  # mean square difference of two periods against twice the variance
@@ -123,6 +131,27 @@ def fold(
         spline = make_interp_spline(time, values, k=min(5, len(time) - 1))
         samples, interpolated = spline(np.clip(grid, time[0], time[-1])), True
     return Folded(samples.reshape(periods, count, -1), period, interpolated)
+
+
+def without_strays(folded: Folded) -> tuple[Folded, int]:
+    """Leave samples out that are far from those of the same phase in other periods.
+
+    Outliers so close to each other that their neighbours do not show them, in recordings
+    from which samples were left out already. Returns how many these are, too.
+    """
+    valid = folded.valid
+    if valid is None or len(folded.samples) < 3:
+        return folded, 0
+    off = np.abs(folded.samples - np.median(folded.samples, axis=0))
+    scale = MAD_TO_SIGMA * np.nanmedian(np.where(valid, off, np.nan), axis=(0, 1))
+    stray = valid & (off > STRAY * scale)
+    if not stray.any() or stray.mean() > MOST_STRAYS:
+        return folded, 0
+    kept = valid & ~stray
+    total = np.where(kept, folded.samples, 0.0).sum(axis=0)
+    mean = bridged_period(total, kept.sum(axis=0))
+    samples = np.where(kept, folded.samples, mean)
+    return Folded(samples, folded.period, folded.interpolated, kept), int(stray.sum())
 
 
 def whole_periods(

@@ -203,6 +203,7 @@ def _periodic(
             'harmonics': harmonics,
             'kept_harmonics': int(refit.kept[1:].sum()),
             'force_noise_is_white': None if force_noise is None else force_noise.is_white,
+            'strays': averaged.strays,
             'unseen_share': 0.0 if weights is None else float(1 - weights.mean()),
             **_quality(dataset),
         },
