@@ -91,11 +91,11 @@ def read_out(
     if groups.size:
         determined = full
         if is_free:
+            nothing = np.zeros(0, dtype=np.int64)
+            finite = sandwich(linear, found.weights, found.bread, found.noise, nothing)
+            whole = replace(found, covariance=finite, undetermined=nothing)
             determined = np.zeros_like(full)
-            place = np.ix_(linear.free, linear.free)
-            determined[place] = sandwich(
-                linear, found.weights, found.bread, found.noise, np.zeros(0, dtype=np.int64)
-            ) * fit['covariance_scale']
+            determined[np.ix_(linear.free, linear.free)] = honest_covariance(linear, whole)[0]
         constants = _constants(calibration, nominal, factors, full, determined, is_free)
     opened = bodies.open
     spread = np.zeros((10 * bodies.count, 10 * bodies.count))
