@@ -77,14 +77,20 @@ def test_wrong_samples_are_counted_and_named(bounded, slider_model):
     data = bounded(periods=1)
     efforts = np.array(data.efforts)
     efforts[[40, 200], 1] += [400.0, -400.0]
-    result = in_bounds(replace(data, efforts=efforts), slider_model)
-    found = result.diagnostics
+    data = replace(data, efforts=efforts)
+    problem = build_problem(process(data, SignalOptions(bad_samples='keep')), slider_model)
+    estimate = ellipsoid(problem, BOUND, 'force')
+    found = estimate.diagnostics
     assert {(each['sample'], each['joint']) for each in found['outliers_named']} >= {
         (40, 'right'), (200, 'right'),
     }  # fmt: skip
     assert found['outliers'] == found['outliers_per_joint']['right'] == 2
     assert found['outliers_named'][0]['time'] == pytest.approx(data.time[40])
-    assert result.guaranteed.contains(slider_model.nominal_parameters)
+    off = estimate.guaranteed_root @ (estimate.values - slider_model.nominal_parameters)
+    assert np.linalg.norm(off) <= 1
+    clean = in_bounds(data, slider_model)  # where they are found before and bound nothing
+    assert clean.diagnostics['outliers'] == 0
+    assert clean.guaranteed.contains(slider_model.nominal_parameters)
     small = identify(data, slider_model, 'ellipsoid', bound=1.0, bound_of='force')
     assert small.diagnostics['outlier_share'] > 0.01
     assert 'raise them' in small.diagnostics['warnings'][0]

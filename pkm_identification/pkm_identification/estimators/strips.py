@@ -73,6 +73,9 @@ class StripsOfRun:
                 low, high = _extremes(self.run.signals)
                 middles = middles + 0.5 * (low + high) - self.run.signals.forces
                 widths = widths - 0.5 * (high - low)
+            seen = getattr(self.run.signals.band, 'weights', None)
+            if seen is not None:  # what no period measured bounds nothing
+                widths = np.where(seen > 0, widths, np.inf)
             kept = self.__dict__['_kept'] = _strips(rows, middles, widths)
         return kept
 
@@ -118,7 +121,10 @@ def _extremes(signals: Any) -> tuple[Array, Array]:
 def _time_of(signals: Signals | LongSignals, row: int) -> float:
     """Stamp of a row [s]."""
     band = signals.band
-    index = band.trim + row * band.step if isinstance(band, FilterBand) else row
+    index = row
+    if isinstance(band, FilterBand):
+        rows = np.arange(band.trim, len(signals) - band.trim, band.step)
+        index = int(rows[row] if band.holes is None else rows[~band.in_hole(rows)][row])
     if isinstance(signals, LongSignals):
         step = signals.grid.interval * signals.grid.coarse
         return float(signals.dataset.scan.first + signals.delay + step * index)
