@@ -9,6 +9,7 @@ from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.verbs import study_conditioning
 
 PLANTS = ('robot', 'noise')
 CONDITIONS = ('condition_number', 'condition_number_scaled')
@@ -68,6 +69,7 @@ def add_parser(subparsers: Any) -> None:
     )  # fmt: skip
     add_json(study)
     study.set_defaults(run=run)
+    study_conditioning.add_study(studies)
 
 
 def run(arguments: Any) -> int:
