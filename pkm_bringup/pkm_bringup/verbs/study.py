@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
+from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive, whole
 from pkm_bringup.console import print_json, print_note, print_table, progress
 from pkm_bringup.verbs import study_conditioning
 
@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
         'nominal forces with the same noise, sooner done; default: robot',
     )  # fmt: skip
     study.add_argument(
-        '--seed', type=_whole, default=0, help='of start and noise, at least 0 [1]; default: 0'
+        '--seed', type=whole, default=0, help='of start and noise, at least 0 [1]; default: 0'
     )
     study.add_argument(
         '--workers', type=count, help='processes [1]; default: one a core; no effect on the result'
@@ -150,11 +150,4 @@ def _several(text: str) -> int:
     value = int(text)
     if value < 3:
         raise argparse.ArgumentTypeError(f'{text} runs have no spread to compare: at least 3')
-    return value
-
-
-def _whole(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f'{text} is not a whole number >= 0')
     return value
