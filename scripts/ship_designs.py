@@ -27,6 +27,7 @@ import numpy as np
 import pkm_description
 from pkm_bringup.executed import executed_margins
 from pkm_bringup.offline import effects_of, simulate
+from pkm_control.control_types import ControllerOptions
 from pkm_description.errors import FeasibilityError, SimulationError, UnderactuatedError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
@@ -40,6 +41,7 @@ PERIODS = 3
 #: model to feed forward.
 FORCE, SPEED = 0.5, 0.7
 FREQUENCY = 10.0  # [Hz], the highest of the motion: below the structural modes of such machines
+FOLLOWED = 0.95  # of the tracking error at which the controller stops, at most: noise differs
 #: Period [s] (None: free), what the fractions are divided by, and what is left of the ranges;
 #: tried one after the other.
 ATTEMPTS = (
@@ -109,6 +111,10 @@ def is_followed(model: ClosedChainModel, design: ExcitationDesign) -> bool:
     report = executed_margins(recording, model)
     if not report.feasible:
         sys.stderr.write(f'period {design.period:.4g} s: {report.message}\n')
+    error = float(np.abs(recording.errors[recording.running]).max())
+    if error > FOLLOWED * ControllerOptions().max_position_error:
+        sys.stderr.write(f'period {design.period:.4g} s: tracking error of {error:.4g}\n')
+        return False
     return report.feasible and not bool(recording.saturated.any())
 
 

@@ -152,7 +152,7 @@ def _plot_margins(axis: Any, report: FeasibilityReport, trajectory: Trajectory) 
     what = 'margins' if trajectory.period is None else 'margins, ramps included'
     count = len(report.broken)
     kept = 'all limits kept' if report.feasible else f'limits broken: {count}'
-    axis.set_title(f'{what}; {kept}', fontsize='medium')
+    axis.set_title(f'{what}; {kept}', fontsize='medium', loc='right')
     axis.grid(axis='x', alpha=0.25)
 
 
@@ -180,7 +180,7 @@ def _plot_deviations(
     axis.set_yticks(rows, [_short(name, units.get(name, '')) for name in names], fontsize='x-small')
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_xlabel('in the unit of the parameter')
-    axis.set_title(f'expected standard deviations of {runs}', fontsize='medium')
+    axis.set_title(f'expected standard deviations of {runs}', fontsize='medium', loc='right')
     axis.grid(alpha=0.25)
     axis.figure.legend(*axis.get_legend_handles_labels(), fontsize='x-small',
                        loc='outside lower center')  # fmt: skip

@@ -25,6 +25,14 @@ pytestmark = pytest.mark.ros
 STEP = 0.05  # [s]
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as on a terminal: a shell's background jobs, as tests may be, ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Pretender:
     """Serves `pretender/excite`: feedback for `steps` steps, then a result; takes cancels.
 
@@ -133,6 +141,7 @@ def interrupt_after(event, delay):
     threading.Thread(target=interrupt, daemon=True).start()
 
 
+@pytest.mark.usefixtures('interruptible')
 def test_ctrl_c_before_the_goal_is_accepted_cancels_it_too(tmp_path, capsys):
     """A goal on its way must not set a robot in motion that nobody watches."""
     with pretender(600, thinking=0.8) as server:
@@ -173,6 +182,7 @@ def test_a_server_that_vanishes_is_noticed(monkeypatch):
     assert not gone.for_good()
 
 
+@pytest.mark.usefixtures('interruptible')
 def test_ctrl_c_cancels_the_goal_and_waits_for_rest(tmp_path, capsys):
     with pretender(600) as server:
         interrupt_after(server.running, 0.3)

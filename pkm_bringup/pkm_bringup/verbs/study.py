@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
+from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive, whole
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.verbs.study_conditioning import add_study as add_conditioning
 from pkm_bringup.verbs.study_dirty import add_study as add_dirty
 from pkm_bringup.verbs.study_ellipsoid import add_study as add_ellipsoid
 from pkm_bringup.verbs.study_estimators import add_study as add_estimators
@@ -63,7 +64,7 @@ def add_parser(subparsers: Any) -> None:
         'nominal forces with the same noise, sooner done; default: robot',
     )  # fmt: skip
     study.add_argument(
-        '--seed', type=_whole, default=0, help='of start and noise, at least 0 [1]; default: 0'
+        '--seed', type=whole, default=0, help='of start and noise, at least 0 [1]; default: 0'
     )
     study.add_argument(
         '--workers', type=count, help='processes [1]; default: one a core; no effect on the result'
@@ -74,6 +75,7 @@ def add_parser(subparsers: Any) -> None:
     )  # fmt: skip
     add_json(study)
     study.set_defaults(run=run)
+    add_conditioning(studies)
     add_estimators(studies)
     add_feasible(studies)
     add_ellipsoid(studies)
@@ -160,11 +162,4 @@ def _several(text: str) -> int:
     value = int(text)
     if value < 3:
         raise argparse.ArgumentTypeError(f'{text} runs have no spread to compare: at least 3')
-    return value
-
-
-def _whole(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f'{text} is not a whole number >= 0')
     return value
