@@ -56,5 +56,5 @@ class IdentifiedFriction:
 
     @property
     def standard_deviation(self) -> Array:
-        """Standard deviations (k,) of the values."""
-        return np.sqrt(np.diag(self.covariance))
+        """Standard deviations (k,) of the values; zero, not rounding, where limits hold them."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))

@@ -403,7 +403,10 @@ def test_identify(folder, data, prints, model_file):
         '--option', 'shared=true', '--output', folder / 'text.yaml',
     )  # fmt: skip
     assert re.search(r'platform\.m +[\d.]+ +[\d.e-]+( +[\d.]+){3} +kg', text)
-    assert 'physical' in text
+    assert 'physical' in text and '95 % from' in text
+    command = ['identify', data, '--robot', 'palida', '--estimator', 'ellipsoid']
+    text = prints(*command, '--output', folder / 'set.yaml')
+    assert 'guaranteed from' in text and '95 %' not in text
 
 
 def test_identify_refuses(tmp_path, data, fails):

@@ -119,9 +119,9 @@ def run(arguments: Any) -> int:
         print_steps(reduction.rows())
     keys = ('name', 'value', 'standard_deviation', 'relative', 'low', 'high', 'unit')
     rows = [[row[key] for key in keys] for row in parameters(result, arguments.level)]
-    percent = f'{100 * arguments.level:g} %'
+    sure = f'{100 * arguments.level:g} %' if result.guaranteed is None else 'guaranteed'
     print_table(
-        ('parameter', 'estimate', 'standard deviation', '%', f'{percent} from', 'to', 'unit'), rows
+        ('parameter', 'estimate', 'standard deviation', '%', f'{sure} from', 'to', 'unit'), rows
     )
     print_calibration(result)
     print_residuals(result)
