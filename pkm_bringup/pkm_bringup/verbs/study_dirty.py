@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from pkm_bringup.arguments import (
@@ -66,13 +65,11 @@ def run(arguments: Any) -> int:
     """Soil, examine, identify, compare; print the tables."""
     import json
 
-    from pkm_bringup.outputs import OutputError, write_output
+    from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.studies.dirt import Dirt
     from pkm_bringup.studies.dirty import run_study
 
-    path = Path(arguments.output) if arguments.output else None
-    if path is not None and path.exists():
-        raise OutputError(f"'{path}' exists already and is not overwritten")
+    path = check_output(arguments.output) if arguments.output else None
     dirt = Dirt(
         arguments.jitter, arguments.lost, arguments.outliers, tuple(arguments.size),
         arguments.stuck,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
@@ -55,13 +54,11 @@ def run(arguments: Any) -> int:
     """Run all seeds at each level of noise, print the tables."""
     import json
 
-    from pkm_bringup.outputs import OutputError, write_output
+    from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.studies.estimators import report, run_study
     from pkm_bringup.studies.estimators_report import HEADER, paired_lines, rows, title
 
-    path = Path(arguments.output) if arguments.output else None
-    if path is not None and path.exists():
-        raise OutputError(f"'{path}' exists already and is not overwritten")
+    path = check_output(arguments.output) if arguments.output else None
     contents = []
     with progress('study') as update:
         update('reading the robot; the first run compiles')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
@@ -61,12 +60,10 @@ def run(arguments: Any) -> int:
     """Run both parts, print the tables."""
     import json
 
-    from pkm_bringup.outputs import OutputError, write_output
+    from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.studies.feasible import friction_study, limits_study
 
-    path = Path(arguments.output) if arguments.output else None
-    if path is not None and path.exists():
-        raise OutputError(f"'{path}' exists already and is not overwritten")
+    path = check_output(arguments.output) if arguments.output else None
     common = {
         'runs': arguments.runs, 'periods': arguments.periods, 'plant': arguments.plant,
         'seed': arguments.seed, 'workers': arguments.workers,
