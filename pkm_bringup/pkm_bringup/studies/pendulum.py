@@ -5,14 +5,16 @@ cart and the moments at both hinges, which are zero in free fall [O eq. 3.6, 3.1
 proportional to the masses: any multiple of the masses fits a free fall, and none at all fits
 it best where there is noise. Free fall shows lengths and ratios of masses; their common scale
 has to come from elsewhere. In [O] it comes from the start, three masses of 1 kg, 9 % more than
-the true ones together. So there are two cases, the same for all estimators: the total mass of
-the start is kept, or the apparatus is weighed.
+the true ones together. So there are three cases, the same for all estimators: the total mass
+of the start is kept, or the apparatus is weighed, or there is no free fall but a known force
+pushes the cart, which shows the scale itself.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +45,7 @@ START_DEVIATION = 0.3
 ALPHA, KAPPA = 1e-4, -2.0  # [O 3.3]
 FORCE_FLOOR = 1.0  # [N, N m] of the zero forces, in data without noise
 SCALE_ERROR = 1e-3  # of the weight
+PUSH, PUSH_FREQUENCY = 10.0, 1.0  # amplitude [N], [Hz] of the cart's force
 STEP = 1e-6
 ROUNDS = 2  # of a filter on noisy states
 
@@ -55,17 +58,52 @@ def true_parameters(model: ClosedChainModel) -> Array:
     return np.array([*lengths, m1, m2, values['cart.m']])
 
 
-def free_fall(model: ClosedChainModel, duration: float, interval: float) -> Array:
-    """Return the states (N, 9): cart, lower and upper rod, each with its two derivatives.
+@dataclass(frozen=True)
+class Recording:
+    """What all estimators are given.
 
-    Angles are absolute, from the vertical [rad].
+    Attributes
+    ----------
+    states
+        (N, 9) cart, lower and upper rod, each with its two derivatives; angles are
+        absolute, from the vertical [m, rad, s].
+    forces
+        (N, 3) on the cart and at both hinges [N, N m].
+    total
+        Mass [kg] of everything together, when that is given.
     """
+
+    states: Array
+    forces: Array
+    total: float | None = None
+
+
+def record(
+    model: ClosedChainModel, duration: float, interval: float, pushed: bool = False
+) -> Recording:
+    """Integrate a free fall, or one with a force on the cart, from the upright start."""
+
+    def push(time: float) -> Array:
+        return np.array([PUSH * np.cos(2 * np.pi * PUSH_FREQUENCY * time), 0.0, 0.0])
+
     times = np.arange(0.0, duration + interval / 2, interval)
-    fall = integrate_motion(model, times, tolerance=1e-9)
+    forces = np.stack([push(time) for time in times]) if pushed else np.zeros((len(times), 3))
+    fall = integrate_motion(
+        model, times, (lambda time, q, qd: push(time)) if pushed else None, tolerance=1e-9
+    )
     states = model.actuator_states(fall.motion)
     joints = np.stack([states.positions, states.velocities, states.accelerations], axis=-1)
     joints[:, 2] += joints[:, 1]
-    return joints.reshape(len(times), 9)
+    return Recording(joints.reshape(len(times), 9), forces)
+
+
+def with_noise(exact: Recording, noise: float, random: np.random.Generator) -> Recording:
+    """Change every value by a uniform error of at most `noise` times itself [O 3.4]."""
+    return replace(
+        exact,
+        states=exact.states * (1 + noise * random.uniform(-1, 1, exact.states.shape)),
+        forces=exact.forces * (1 + noise * random.uniform(-1, 1, exact.forces.shape)),
+    )
 
 
 def equations(points: Array, state: Array, gravity: float = 9.81) -> Array:
@@ -95,42 +133,46 @@ def equations(points: Array, state: Array, gravity: float = 9.81) -> Array:
     return np.stack([force, lower, upper], axis=-1)
 
 
-def least_squares_of(states: Array, total: float) -> Array:
-    """Parameters (5,) that make the forces of all samples smallest, every sample alike.
+def least_squares_of(data: Recording) -> Array:
+    """Parameters (5,) with the least sum of squared errors of the forces, all samples alike.
 
-    No masses at all make no forces: the total mass [kg] is held.
+    No masses at all make no forces: a given total mass is held.
     """
 
     def residuals(values: Array) -> Array:
-        forces = equations(np.broadcast_to(values, (len(states), 5)), states.T)
-        return np.append(forces.ravel(), (values[2:].sum() - total) / (SCALE_ERROR * total))
+        forces = equations(np.broadcast_to(values, (len(data.states), 5)), data.states.T)
+        errors = (forces - data.forces).ravel()
+        if data.total is None:
+            return errors
+        return np.append(errors, (values[2:].sum() - data.total) / (SCALE_ERROR * data.total))
 
     return np.asarray(least_squares(residuals, np.full(5, START), method='lm').x)
 
 
-def run_filter(
-    run: Callable[..., FilterResult], states: Array, total: float, noise: float
-) -> FilterResult:
+def run_filter(run: Callable[..., FilterResult], data: Recording, noise: float) -> FilterResult:
     """Run the extended or the unscented filter through the samples.
 
-    The variance of each zero force is what the noise of the states, `noise` times their
+    The variance of each force is its own and what the noise of the states, `noise` times their
     values, makes of it: first with the parameters of the start, then, from the start again,
-    with those that were found. The total mass [kg] is the fourth measurement, with an error
+    with those that were found. A total mass is the fourth measurement, with an error
     that makes all of them together as exact as one weighing.
     """
-    count, start = len(states), np.full(5, START)
-    measured = np.zeros((count, 4))
-    measured[:, 3] = total
-    covariance = np.zeros((count, 4, 4))
-    covariance[:, 3, 3] = count * (SCALE_ERROR * total) ** 2
+    count, start = len(data.states), np.full(5, START)
+    size = 3 if data.total is None else 4
+    measured, covariance = np.zeros((count, size)), np.zeros((count, size, size))
+    measured[:, :3] = data.forces
+    if data.total is not None:
+        measured[:, 3] = data.total
+        covariance[:, 3, 3] = count * (SCALE_ERROR * data.total) ** 2
 
     def predicted(points: Array, k: int) -> Array:
-        return np.column_stack([equations(points, states[k]), points[:, 2:].sum(axis=1)])
+        forces = equations(points, data.states[k])
+        return np.column_stack([forces, points[:, 2:].sum(axis=1)])[:, :size]
 
     options = {'alpha': ALPHA, 'kappa': KAPPA} if run is unscented_filter else {}
     at = start
     for _ in range(ROUNDS if noise else 1):
-        covariance[:, :3, :3] = _force_noise(states, noise, at)
+        covariance[:, :3, :3] = _force_noise(data, noise, at)
         result = run(
             predicted, measured, start, np.full(5, START_DEVIATION), covariance,
             options=FilterOptions(history=100), **options,
@@ -139,15 +181,16 @@ def run_filter(
     return result
 
 
-def _force_noise(states: Array, noise: float, parameters: Array) -> Array:
-    """Covariance (N, 3, 3) of the zero forces that uniform noise of the states makes."""
-    covariance = np.zeros((len(states), 3, 3)) + FORCE_FLOOR**2 * np.eye(3)
+def _force_noise(data: Recording, noise: float, parameters: Array) -> Array:
+    """Covariance (N, 3, 3) of the errors of the forces that uniform noise makes."""
+    deviation = np.hypot(FORCE_FLOOR, noise * np.abs(data.forces) / np.sqrt(3.0))
+    covariance = deviation[:, :, None] ** 2 * np.eye(3)
     for i in range(9):
         step = np.zeros((9, 1))
         step[i] = STEP
-        change = equations(parameters[None], states.T + step)
-        change -= equations(parameters[None], states.T - step)
-        part = change / (2 * STEP) * (noise * np.abs(states[:, i]) / np.sqrt(3.0))[:, None]
+        change = equations(parameters[None], data.states.T + step)
+        change -= equations(parameters[None], data.states.T - step)
+        part = change / (2 * STEP) * (noise * np.abs(data.states[:, i]) / np.sqrt(3.0))[:, None]
         covariance += part[:, :, None] * part[:, None, :]
     return covariance
 
@@ -160,43 +203,47 @@ def compare(
     seed: int = 0,
     runs: int = 10,
 ) -> dict[str, Any]:
-    """Run the estimators on free falls without and with noise of the states.
+    """Run the estimators on motions without and with noise of the states.
 
     Parameters
     ----------
     model
         Of `cart_pendulum`.
     noise
-        Largest error of a state over its value, uniform [O 3.4].
+        Largest error of a state or a force over its value, uniform [O 3.4].
     duration, interval
-        Of the free fall [s].
+        Of each motion [s].
     seed, runs
         Of the noise: first seed, and how many.
 
     Returns
     -------
     dict
-        `true`; `cases`: each with `noise`, `total` (`start` or `weighed`), `estimator`, and
-        root mean squares over the runs of `errors` [1] of the parameters and `ratio_errors`
-        of m1 / M and m2 / M; `largest` [1], the largest error of each run; `time`, mean CPU
-        time [s] of one.
+        `true`; `cases`: each with `noise`, `scale` (where the scale of the masses comes from:
+        `start`, `weighed` or `pushed`), `estimator`, and root mean squares over the runs of
+        `errors` [1] of the parameters and `ratio_errors` of m1 / M and m2 / M; `largest` [1],
+        the largest error of each run; `time`, mean CPU time [s] of one.
     """
     truth = true_parameters(model)
-    exact = free_fall(model, duration, interval)
-    totals = {'start': 3 * START, 'weighed': float(truth[2:].sum())}
+    fall = record(model, duration, interval)
+    recordings = {
+        'start': replace(fall, total=3 * START),
+        'weighed': replace(fall, total=float(truth[2:].sum())),
+        'pushed': record(model, duration, interval, pushed=True),
+    }
     cases = []
     for size in (0.0, noise):
-        random = np.random.default_rng(seed)
         repeats = runs if size else 1
-        data = [exact * (1 + size * random.uniform(-1, 1, exact.shape)) for _ in range(repeats)]
-        for name, total in totals.items():
+        for scale, exact in recordings.items():
+            random = np.random.default_rng(seed)
+            data = [with_noise(exact, size, random) for _ in range(repeats)]
             for estimator in ('ls', *FILTERS):
                 begin = time.thread_time()
-                found = [_estimated(estimator, states, total, size) for states in data]
+                found = [_estimated(estimator, each, size) for each in data]
                 cases.append(
                     {
                         'noise': size,
-                        'total': name,
+                        'scale': scale,
                         'estimator': estimator,
                         'time': (time.thread_time() - begin) / repeats,
                         **_judged(np.array(found), truth),
@@ -204,14 +251,14 @@ def compare(
                 )
     return {
         'parameters': list(PARAMETERS), 'units': list(UNITS), 'true': truth.tolist(),
-        'samples': len(exact), 'runs': runs, 'cases': cases,
+        'samples': len(fall.states), 'runs': runs, 'cases': cases,
     }  # fmt: skip
 
 
-def _estimated(estimator: str, states: Array, total: float, noise: float) -> Array:
+def _estimated(estimator: str, data: Recording, noise: float) -> Array:
     if estimator == 'ls':
-        return least_squares_of(states, total)
-    return run_filter(FILTERS[estimator], states, total, noise).values
+        return least_squares_of(data)
+    return run_filter(FILTERS[estimator], data, noise).values
 
 
 def _judged(values: Array, truth: Array) -> dict[str, Any]:

@@ -17,14 +17,15 @@ def add_studies(studies: Any) -> None:
         help=text,
         description=f'{text}, from free fall [O chapter 3]. Forces are zero there: free fall shows '
         'lengths and ratios of masses, but no scale of the masses. Every case is run with the '
-        'total mass kept as it starts (three times 1 kg, as in [O]) and with the true one weighed.',
+        'total mass kept as it starts (three times 1 kg, as in [O]), with the true one weighed, '
+        'and with a known force that pushes the cart, which shows the scale.',
     )
     study.add_argument(
         '--noise', type=positive, default=0.01,
-        help='largest error of each state over its value [1]; default: 0.01',
+        help='largest error of each state and force over its value [1]; default: 0.01',
     )  # fmt: skip
     study.add_argument(
-        '--duration', type=positive, default=20.0, help='of the free fall [s]; default: 20'
+        '--duration', type=positive, default=20.0, help='of each motion [s]; default: 20'
     )
     _common(study)
     study.set_defaults(run=run_pendulum)
@@ -53,7 +54,7 @@ def run_pendulum(arguments: Any) -> int:
     with progress('study') as update:
         update('reading the robot; the first run compiles')
         model = load_model('cart_pendulum')
-        update('free fall')
+        update('motions and filters')
         content = compare(
             model, arguments.noise, arguments.duration, seed=arguments.seed, runs=arguments.runs
         )
@@ -62,12 +63,12 @@ def run_pendulum(arguments: Any) -> int:
         print_json(content)
         return 0
     header = (
-        'noise', 'total mass', 'estimator', *(f'{name} [%]' for name in content['parameters']),
+        'noise', 'scale of the masses', 'estimator', *(f'{name} [%]' for name in content['parameters']),
         'm1/M [%]', 'm2/M [%]', 'CPU time [s]',
     )  # fmt: skip
     rows = [
         (
-            f'{100 * case["noise"]:g} %', case['total'], case['estimator'],
+            f'{100 * case["noise"]:g} %', case['scale'], case['estimator'],
             *(100 * error for error in case['errors']),
             *(100 * error for error in case['ratio_errors']), case['time'],
         )
@@ -78,13 +79,18 @@ def run_pendulum(arguments: Any) -> int:
         f'errors (root mean square of {content["runs"]} runs where there is noise) after one pass '
         f'through {content["samples"]} samples',
     )  # fmt: skip
-    noisy = {(c['total'], c['estimator']): c['largest'] for c in content['cases'] if c['noise']}
+    noisy = {(c['scale'], c['estimator']): c['largest'] for c in content['cases'] if c['noise']}
     sys.stdout.write('\n')
-    for total in ('start', 'weighed'):
-        pairs = zip(noisy[total, 'ukf'], noisy[total, 'ls'], strict=True)
+    sources = {
+        'start': 'total mass of the start',
+        'weighed': 'total mass weighed',
+        'pushed': 'pushed by a known force',
+    }
+    for scale, source in sources.items():
+        pairs = zip(noisy[scale, 'ukf'], noisy[scale, 'ls'], strict=True)
         better = sum(ukf < ls for ukf, ls in pairs)
         sys.stdout.write(
-            f'largest error of a parameter, total mass {total}: smaller by the UKF than by least '
+            f'largest error of a parameter, {source}: smaller by the UKF than by least '
             f'squares in {better} of {content["runs"]} runs with noise\n'
         )
     return 0
