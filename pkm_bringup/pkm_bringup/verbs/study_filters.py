@@ -63,7 +63,8 @@ def run_pendulum(arguments: Any) -> int:
         print_json(content)
         return 0
     header = (
-        'noise', 'scale of the masses', 'estimator', *(f'{name} [%]' for name in content['parameters']),
+        'noise', 'scale of the masses', 'estimator',
+        *(f'{name} [%]' for name in content['parameters']),
         'm1/M [%]', 'm2/M [%]', 'CPU time [s]',
     )  # fmt: skip
     rows = [
