@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,3 +47,28 @@ def write_output(path: Path, write: Callable[[Path], object]) -> Path:
         The file has appeared meanwhile or cannot be written.
     """
     return write_new(path, write, OutputError)
+
+
+def write_output_folder(folder: Path, write: Callable[[Path], object]) -> Path:
+    """Let `write` fill a temporary folder, then put it in place.
+
+    Raises
+    ------
+    OutputError
+        The folder has appeared meanwhile or cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix='.pkm_', dir=folder.parent))
+        write(temporary)
+        temporary.chmod(0o755)
+        if folder.exists() or folder.is_symlink():
+            raise OutputError(f"'{folder}' exists already and is not overwritten")
+        temporary.rename(folder)
+    except OSError as cause:
+        raise OutputError(f"'{folder}' cannot be written: {cause.strerror or cause}") from cause
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return folder

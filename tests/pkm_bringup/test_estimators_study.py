@@ -48,8 +48,8 @@ def test_figures_of_known_estimates():
 def test_the_command(tmp_path):
     path = tmp_path / 'study.json'
     arguments = ['study', 'estimators', '--runs', '4', '--periods', '2', '--scale', '500']
-    assert cli.main([*arguments, '--output', str(path)]) == 0
-    (content,) = json.loads(path.read_text())
+    assert cli.main([*arguments, '--workers', '1', '--output', str(path)]) == 0
+    (content,) = json.loads(path.read_text())['levels']
     assert content['position_noise'] == pytest.approx(0.01) and content['runs'] == 4
     assert len(content['parameters']) == len(content['ls']['bias']) == 24
     assert 0.6 < content[BEST]['error'] < 1.5 and content[BEST]['error'] < content['ls']['error']
@@ -59,9 +59,12 @@ def test_output_error_under_the_servo(capsys):
     """Knows the reference from the recording and the servo from its defaults."""
     names = ['ls', 'output_error']
     options = ['--runs', '4', '--periods', '4', '--plant', 'servo', '--scale', '5']
-    options += ['--robot', 'five_bar', '--estimators', *names, '--json']
+    options += ['--workers', '1', '--robot', 'five_bar', '--estimators', *names, '--json']
     assert cli.main(['study', 'estimators', *options]) == 0
-    (content,) = json.loads(capsys.readouterr().out)
+    written = json.loads(capsys.readouterr().out)
+    (content,) = written['levels']
     assert content['plant'] == 'servo'
+    assert written['origin']['options']['estimators'] == names
+    assert {'numpy', 'pkm_identification'} <= set(written['origin']['versions'])
     assert content['output_error']['error'] < 2.0
     assert set(content['paired']) == {'output_error below ls'}

@@ -45,7 +45,8 @@ def test_the_command(tmp_path):
     path = tmp_path / 'study.json'
     arguments = [
         'study', 'feasible', '--robot', 'rps_upv', '--noise', '5', '--laws', 'stribeck',
-        '--runs', '2', '--periods', '3', '--plant', 'noise', '--output', str(path),
+        '--runs', '2', '--periods', '3', '--plant', 'noise', '--workers', '1',
+        '--output', str(path),
     ]  # fmt: skip
     assert cli.main(arguments) == 0
     content = json.loads(path.read_text())

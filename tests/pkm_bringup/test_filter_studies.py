@@ -35,7 +35,7 @@ def test_equations_are_those_of_the_library_robot(pendulum):
 
 def test_pendulum(pendulum):
     """[O] chapter 3: all within 1 % without noise; better than least squares with noise."""
-    found = compare(pendulum, duration=3.0, runs=3)
+    found = compare(pendulum, duration=3.0, runs=3, workers=1)
     cases = {(c['noise'], c['scale'], c['estimator']): c for c in found['cases']}
     for estimator in ('ls', 'ekf', 'ukf'):
         for scale in ('weighed', 'pushed'):
@@ -51,7 +51,7 @@ def test_pendulum(pendulum):
 
 def test_pendulum_command(capfd):
     arguments = ['study', 'pendulum', '--duration', '1', '--runs', '2', '--seed', '3']
-    assert cli.main(arguments) == 0
+    assert cli.main([*arguments, '--workers', '1']) == 0
     text = capfd.readouterr().out
     assert 'total mass weighed: smaller by the UKF than by least squares in' in text
     assert 'pushed by a known force: smaller by the UKF' in text
@@ -62,7 +62,7 @@ def test_masses_of_the_uf_pkm():
     """[O] chapter 4, force-based: within 0.1 % without and 6 % with 1 % noise."""
     model = ClosedChainModel(pkm_description.load('uf_pkm'))
     for noise, limit in ((0.0, 1e-3), (0.01, 0.06)):
-        found = study_masses(model, noise, samples=400, runs=3)
+        found = study_masses(model, noise, samples=400, runs=3, workers=1)
         assert found['runs'] == (3 if noise else 1)
         assert max(found['worst'].values()) < limit
         for name, worst in found['worst'].items():

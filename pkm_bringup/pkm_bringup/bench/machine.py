@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+from pkm_bringup.versions import installed
 
 PACKAGES = ('numpy', 'numba', 'mujoco', 'rclpy', 'pin')
 
@@ -18,7 +19,7 @@ def machine_facts() -> dict[str, Any]:
         'load': load_average(),
         'kernel': platform.release(),
         'python': platform.python_version(),
-        'versions': _versions(),
+        'versions': installed(PACKAGES),
     }
 
 
@@ -34,13 +35,3 @@ def _processor() -> str:
     except OSError:
         names = []
     return names[0] if names else platform.machine()
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -6,16 +6,17 @@ dirty ones are compared with those of the clean ones, run by run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from pkm_bringup.studies.dirt import Dirt, Dirty, soil
 from pkm_bringup.studies.estimators import SAMPLING_RATE, plant_effects
+from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.problem import build_problem
@@ -26,7 +27,6 @@ from pkm_identification.quality.examine import examined
 from pkm_identification.signals import SignalOptions, process
 
 Array = NDArray[np.float64]
-Update = Callable[[str, float | None], None]
 
 ESTIMATORS = ('ls', 'wls', 'gauss_markov', 'irls')
 UNTREATED = 'ls, nothing left out'
@@ -60,7 +60,7 @@ def run_study(
     dirt: Dirt | None = None,
     seed: int = 0,
     estimators: Sequence[str] = ESTIMATORS,
-    workers: int = 1,
+    workers: int | None = None,
     update: Update = lambda text, fraction: None,
 ) -> dict[str, Any]:
     """Identify many clean and dirty recordings of one robot; return the report.
@@ -73,22 +73,16 @@ def run_study(
         Seeds, and periods in each recording.
     dirt
         What is wrong with the dirty ones.
-    seed
-        Of the first run.
+    seed, workers
+        Of the first run; processes, see `over_seeds`.
     estimators
         Names; with `UNIT` among them.
     """
     dirt = dirt or Dirt()
     model = ClosedChainModel(description)
     base = model.base_parameters(shared=True, reduced=True)
-    jobs = Parallel(n_jobs=workers, return_as='generator')(
-        delayed(_run)(model, periods, dirt, seed + number, tuple(estimators))
-        for number in range(runs)
-    )
-    found: list[Run] = []
-    for result in jobs:
-        found.append(result)
-        update(f'{description.name}: run {len(found)} of {runs}', len(found) / runs)
+    one = partial(_run, model, periods, dirt, tuple(estimators))
+    found = over_seeds(one, runs, seed, workers, update, f'{description.name}: ')
     truth = np.asarray(base.matrix @ model.nominal_parameters)
     return report(description.name, found, truth, tuple(estimators))
 
@@ -126,7 +120,7 @@ def record(model: Any, periods: int, seed: int) -> tuple[Dataset, Any, tuple[Arr
     return dataset, sample, (noise[0], noise[1])
 
 
-def _run(model: Any, periods: int, dirt: Dirt, seed: int, estimators: tuple[str, ...]) -> Run:
+def _run(model: Any, periods: int, dirt: Dirt, estimators: tuple[str, ...], seed: int) -> Run:
     clean, sample, noise = record(model, periods, seed)
     dirty = soil(sample, clean, noise, dirt, seed + 10_000)
     data = examined(dirty.dataset.for_model(model))

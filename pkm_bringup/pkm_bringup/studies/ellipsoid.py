@@ -8,15 +8,16 @@ motion, every time. Then the robot under control with all its effects, with boun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from pkm_bringup.offline import effects_of, measured_arrays, simulate
+from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_control.feedforward import nominal_feedforward
 from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.simulation import PlantEffects
@@ -29,7 +30,6 @@ from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.signals import SignalOptions, process
 
 Array = NDArray[np.float64]
-Update = Callable[[str, float | None], None]
 
 SAMPLING_RATE = 1000.0  # [Hz]
 ERRORS = ('uniform', 'two values', 'drift')
@@ -66,7 +66,7 @@ def bounded_errors(
     bound: float = 5.0,
     periods: int = 4,
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = None,
     update: Update = lambda text, fraction: None,
 ) -> dict[str, Any]:
     """Identify many runs whose errors never leave their bounds.
@@ -92,14 +92,8 @@ def bounded_errors(
     """
     recording = _exact(model)
     limits = 0.01 * bound * np.asarray(model.force_limit)
-    jobs = Parallel(n_jobs=workers, return_as='generator')(
-        delayed(_bounded_run)(model, recording, limits, periods, seed + run)
-        for run in range(runs)
-    )
-    found: list[dict[str, dict[str, float]]] = []
-    for result in jobs:
-        found.append(result)
-        update(f'run {len(found)} of {runs}', len(found) / runs)
+    one = partial(_bounded_run, model, recording, limits, periods)
+    found = over_seeds(one, runs, seed, workers, update)
     return {
         'runs': runs,
         'bound': bound,

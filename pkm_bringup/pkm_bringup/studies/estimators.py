@@ -7,16 +7,17 @@ same side each time (bias), and whether the reported standard deviations are the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import stats
 
 from pkm_bringup.offline import effects_of, measured_arrays, simulate
+from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_bringup.studies.servo_plant import under_servo
 from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
@@ -31,7 +32,6 @@ from pkm_identification.excitation.library import load_excitation
 from pkm_identification.signals import SignalOptions, process
 
 Array = NDArray[np.float64]
-Update = Callable[[str, float | None], None]
 
 ESTIMATORS = ('ls', 'gauss_markov', 'tls', 'maximum_likelihood')
 BEST = 'maximum_likelihood'  # or the last of the estimators
@@ -92,7 +92,7 @@ def run_study(
     scale: float = 1.0,
     seed: int = 0,
     estimators: Sequence[str] = ESTIMATORS,
-    workers: int = 1,
+    workers: int | None = None,
     update: Update = lambda text, fraction: None,
 ) -> Study:
     """Identify many runs of the excitation that is shipped for a robot.
@@ -110,20 +110,14 @@ def run_study(
         Seeds, and periods averaged in each.
     scale
         Position noise in units of that of the description.
-    seed
-        Of the first run.
+    seed, workers
+        Of the first run; processes, see `over_seeds`.
     """
     model = ClosedChainModel(description)
     base = model.base_parameters(shared=True, reduced=True)
     noise = plant_effects(description, scale)
-    jobs = Parallel(n_jobs=workers, return_as='generator')(
-        delayed(_run)(model, plant, periods, scale, seed + run, tuple(estimators))
-        for run in range(runs)
-    )
-    found: list[Any] = []
-    for result in jobs:
-        found.append(result)
-        update(f'run {len(found)} of {runs}', len(found) / runs)
+    one = partial(_run, model, plant, periods, scale, tuple(estimators))
+    found = over_seeds(one, runs, seed, workers, update, f'position noise x {scale:g}: ')
     estimates = {
         name: Estimates(
             np.array([each[name][0] for each, _ in found]),
@@ -177,7 +171,7 @@ def plant_effects(description: Any, scale: float) -> PlantEffects:
 
 
 def _run(
-    model: Any, plant: str, periods: int, scale: float, seed: int, estimators: tuple[str, ...]
+    model: Any, plant: str, periods: int, scale: float, estimators: tuple[str, ...], seed: int
 ) -> tuple[dict[str, tuple[Array, Array]], int]:
     """Estimates of one run, and the number of its harmonics."""
     trajectory = load_excitation(model.description.name)

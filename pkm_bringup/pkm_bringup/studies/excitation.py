@@ -8,12 +8,11 @@ noise, each run is identified on its own, and the spread of the estimates is com
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from pkm_bringup.studies.excitation_runs import (
@@ -27,13 +26,14 @@ from pkm_bringup.studies.excitation_runs import (
     signals_of,
 )
 from pkm_bringup.studies.prediction import Information, force_noise, predict
+from pkm_bringup.studies.seeds import Update, in_processes
 from pkm_description.errors import EstimationError
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.design import build_design_problem, suggested_period
 from pkm_identification.excitation.starts import random_start
+from pkm_identification.signals import Signals
 
 Array = NDArray[np.float64]
-Update = Callable[[str, float | None], None]
 
 NAMES = ('T_d', 'T_s')
 DETERMINISTIC = ('condition_number', 'condition_number_scaled')
@@ -164,13 +164,15 @@ def run_designs(
     if runs < LEAST_RUNS:
         raise EstimationError(f'{runs} runs have no spread to compare: at least {LEAST_RUNS}')
     sizes = [min(BATCH, runs - done) for done in range(0, runs, BATCH)]
-    pool = {'n_jobs': workers or -1, 'return_as': 'generator'}
-    jobs = [
-        delayed(record)(model, design, size, [seed, index, batch], plant)
-        for index, design in enumerate(designs.values())
-        for batch, size in enumerate(sizes)
+    chosen = list(designs.values())
+    batches = [
+        Batch(index, number, number * BATCH, size)
+        for index in range(len(chosen))
+        for number, size in enumerate(sizes)
     ]
-    records: list[Record] = _watched(Parallel(**pool)(jobs), len(jobs), 'runs', update)
+    records = in_processes(
+        partial(_record, model, chosen, seed, plant), batches, workers, update, 'recording'
+    )
     sets = [
         joined(records[index * len(sizes) : (index + 1) * len(sizes)])
         for index in range(len(designs))
@@ -179,12 +181,9 @@ def run_designs(
         signals_of(model, measured, design)
         for measured, design in zip(sets, designs.values(), strict=True)
     ]
-    jobs = [
-        delayed(estimate_runs)(model, each, range(first, min(first + BATCH, runs)))
-        for each in signals
-        for first in range(0, runs, BATCH)
-    ]
-    parts = _watched(Parallel(**pool)(jobs), len(jobs), 'identification of each run', update)
+    parts = in_processes(
+        partial(_estimate, model, signals), batches, workers, update, 'identification of each run'
+    )
     grouped = [parts[i * len(sizes) : (i + 1) * len(sizes)] for i in range(len(designs))]
     return [
         _runs(name, model, designs[name], measured, each, found)
@@ -192,14 +191,25 @@ def run_designs(
     ]
 
 
-def _watched(results: Any, total: int, text: str, update: Update) -> list[Any]:
-    """Return all results, telling how many there are."""
-    update(text, 0.0)
-    found = []
-    for result in results:
-        found.append(result)
-        update(text, len(found) / total)
-    return found
+class Batch(NamedTuple):
+    """Some runs of one design: its index, their number, the first of them, how many."""
+
+    design: int
+    number: int
+    first: int
+    size: int
+
+
+def _record(
+    model: Any, designs: list[ExcitationDesign], seed: int, plant: str, batch: Batch
+) -> Record:
+    random = [seed, batch.design, batch.number]
+    return record(model, designs[batch.design], batch.size, random, plant)
+
+
+def _estimate(model: Any, signals: list[Signals], batch: Batch) -> dict[str, Array]:
+    runs = range(batch.first, batch.first + batch.size)
+    return estimate_runs(model, signals[batch.design], runs)
 
 
 def _runs(

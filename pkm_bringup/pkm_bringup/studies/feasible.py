@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from pkm_bringup.offline import measured_arrays, simulate
+from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
@@ -40,7 +41,6 @@ from pkm_identification.signals import process
 from pkm_identification.validation import relative_absolute_error
 
 Array = NDArray[np.float64]
-Update = Callable[[str, float | None], None]
 Run = dict[str, dict[str, float]]
 
 SAMPLING_RATE = 1000.0  # [Hz]
@@ -58,7 +58,7 @@ def limits_study(
     periods: int,
     plant: str = 'noise',
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = None,
     update: Update = lambda text, fraction: None,
 ) -> list[dict[str, Any]]:
     """Compare the estimate with and without limits at multiples of the robot's noise.
@@ -96,7 +96,7 @@ def friction_study(
     periods: int,
     plant: str = 'robot',
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = None,
     update: Update = lambda text, fraction: None,
 ) -> dict[str, Any]:
     """Identify a plant with Stribeck friction by linear and by nonlinear friction.
@@ -256,18 +256,12 @@ def _runs(
     choices: Mapping[str, dict[str, Any]],
     seed: int,
     runs: int,
-    workers: int,
+    workers: int | None,
     update: Update,
 ) -> list[Run]:
     """Errors of all estimators in all runs."""
-    jobs = Parallel(n_jobs=workers, return_as='generator')(
-        delayed(_run)(model, plant, effects, periods, choices, seed + run) for run in range(runs)
-    )
-    found: list[Run] = []
-    for each in jobs:
-        found.append(each)
-        update(f'run {len(found)} of {runs}', len(found) / runs)
-    return found
+    one = partial(_run, model, plant, effects, periods, choices)
+    return over_seeds(one, runs, seed, workers, update, f'{model.description.name}: ')
 
 
 def _run(

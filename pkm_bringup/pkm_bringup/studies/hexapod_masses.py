@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_dynamics.presets import preset
 from pkm_identification.estimators.nonlinear_filters import FilterOptions, unscented_filter
 
@@ -52,7 +54,7 @@ def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
 
 
 def estimate_masses(
-    model: ClosedChainModel, noise: float, seed: int = 0, samples: int = 2000
+    model: ClosedChainModel, noise: float, samples: int = 2000, seed: int = 0
 ) -> dict[str, Any]:
     """Run the filter on sines of x and y together (case XY of [O Table 4.3]).
 
@@ -63,8 +65,8 @@ def estimate_masses(
     noise
         Largest error of forces, velocities and accelerations over their value, and of
         positions over their way from home, uniform.
-    seed, samples
-        Of the noise; number of samples.
+    samples, seed
+        Number of samples; of the noise.
 
     Returns
     -------
@@ -110,7 +112,13 @@ def estimate_masses(
 
 
 def study_masses(
-    model: ClosedChainModel, noise: float, seed: int = 0, runs: int = 10, samples: int = 2000
+    model: ClosedChainModel,
+    noise: float,
+    seed: int = 0,
+    runs: int = 10,
+    samples: int = 2000,
+    workers: int | None = None,
+    update: Update = lambda text, fraction: None,
 ) -> dict[str, Any]:
     """Repeat `estimate_masses` with other noise.
 
@@ -122,7 +130,8 @@ def study_masses(
         one [kg]; `time`, mean CPU time [s].
     """
     count = runs if noise else 1
-    found = [estimate_masses(model, noise, seed + run, samples) for run in range(count)]
+    one = partial(estimate_masses, model, noise, samples)
+    found = over_seeds(one, count, seed, workers, update, f'noise {100 * noise:g} %: ')
 
     def over_runs(key: str, figure: Any) -> dict[str, float]:
         return {

@@ -7,15 +7,16 @@ up to a common factor; what supplies that factor decides how well the payload is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from pkm_bringup.offline import effects_of, measured_arrays, simulate
+from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_control.feedforward import nominal_feedforward
 from pkm_description import Payload, with_force_constants, with_payload
 from pkm_description.errors import EstimationError
@@ -29,7 +30,6 @@ from pkm_identification.excitation.library import load_excitation
 from pkm_identification.signals import SignalOptions, process
 
 Array = NDArray[np.float64]
-Update = Callable[[str, float | None], None]
 
 SAMPLING_RATE = 1000.0  # [Hz]
 SETTLING = 2  # periods of a simulated robot left out after the ramp
@@ -100,7 +100,7 @@ def run_study(
     setting: Setting,
     runs: int = 10,
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = None,
     update: Update = lambda text, fraction: None,
 ) -> dict[str, Any]:
     """Find the payload in many runs, with drives of their own in each.
@@ -121,13 +121,7 @@ def run_study(
     model.base_parameters(shared=True, reduced=True)
     if not np.isfinite(model.force_constants).all():
         raise EstimationError(f"robot '{description.name}' declares no force constants")
-    jobs = Parallel(n_jobs=workers, return_as='generator')(
-        delayed(one_run)(model, setting, seed + run) for run in range(runs)
-    )
-    found: list[dict[str, Any]] = []
-    for result in jobs:
-        found.append(result)
-        update(f'run {len(found)} of {runs}', len(found) / runs)
+    found = over_seeds(partial(one_run, model, setting), runs, seed, workers, update)
     trajectory = load_excitation(description.name)
     assert trajectory.period is not None
     return {

@@ -15,12 +15,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from pkm_bringup.studies.seeds import Update, in_processes
 from pkm_dynamics.integration import integrate_motion
 from pkm_identification.estimators.nonlinear_filters import (
     FilterOptions,
@@ -202,6 +204,8 @@ def compare(
     interval: float = 0.01,
     seed: int = 0,
     runs: int = 10,
+    workers: int | None = None,
+    update: Update = lambda text, fraction: None,
 ) -> dict[str, Any]:
     """Run the estimators on motions without and with noise of the states.
 
@@ -214,7 +218,9 @@ def compare(
     duration, interval
         Of each motion [s].
     seed, runs
-        Of the noise: first seed, and how many.
+        Of the noise: its seed, and how many motions.
+    workers
+        Processes, see `in_processes`.
 
     Returns
     -------
@@ -234,25 +240,37 @@ def compare(
     cases = []
     for size in (0.0, noise):
         repeats = runs if size else 1
+        one = partial(_estimates, size)
         for scale, exact in recordings.items():
             random = np.random.default_rng(seed)
             data = [with_noise(exact, size, random) for _ in range(repeats)]
+            text = f'noise {100 * size:g} %, scale {scale}: motion'
+            found = in_processes(one, data, workers, update, text)
             for estimator in ('ls', *FILTERS):
-                begin = time.thread_time()
-                found = [_estimated(estimator, each, size) for each in data]
+                values, times = zip(*(each[estimator] for each in found), strict=True)
                 cases.append(
                     {
                         'noise': size,
                         'scale': scale,
                         'estimator': estimator,
-                        'time': (time.thread_time() - begin) / repeats,
-                        **_judged(np.array(found), truth),
+                        'time': float(np.mean(times)),
+                        **_judged(np.array(values), truth),
                     }
                 )
     return {
         'parameters': list(PARAMETERS), 'units': list(UNITS), 'true': truth.tolist(),
         'samples': len(fall.states), 'runs': runs, 'cases': cases,
     }  # fmt: skip
+
+
+def _estimates(noise: float, data: Recording) -> dict[str, tuple[Array, float]]:
+    """Parameters (5,) and CPU time [s] by estimator."""
+    found = {}
+    for estimator in ('ls', *FILTERS):
+        begin = time.thread_time()
+        values = _estimated(estimator, data, noise)
+        found[estimator] = values, time.thread_time() - begin
+    return found
 
 
 def _estimated(estimator: str, data: Recording, noise: float) -> Array:

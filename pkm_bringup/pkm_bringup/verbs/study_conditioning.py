@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import ROBOT, add_json, count, load_model, whole
+from pkm_bringup.arguments import add_json, count, load_model
 from pkm_bringup.console import print_json, print_note, print_table
+from pkm_bringup.verbs.study_options import add_robot, add_seed, with_origin
 
 FRICTIONS = ('symmetric', 'described')
 
@@ -21,9 +22,7 @@ def add_study(studies: Any) -> None:
         description=f'{text}: strokes, velocities, forces and apertures; box and tilt of the '
         'description are left out. Names the combinations of parameters that bound it.',
     )
-    study.add_argument(
-        '--robot', default='rps_upv', metavar='ROBOT', help=f'{ROBOT}; default: rps_upv'
-    )
+    add_robot(study, 'rps_upv')
     study.add_argument(
         '--harmonics', type=count, default=11, help='of each coordinate [1]; default: 11'
     )
@@ -39,10 +38,7 @@ def add_study(studies: Any) -> None:
     study.add_argument(
         '--starts', type=count, default=24, help='optimised starts [1]; default: 24'
     )
-    study.add_argument('--seed', type=whole, default=0, help='of the search [1]; default: 0')
-    study.add_argument(
-        '--workers', type=count, help='processes [1]; default: one a core; no effect on the result'
-    )
+    add_seed(study, 'of the search')
     study.add_argument('--output', metavar='FILE', help='design to write (.yaml), SI units')
     add_json(study)
     study.set_defaults(run=run)
@@ -76,7 +72,7 @@ def run(arguments: Any) -> int:
             found.save(output)
     content = report(found) | {'robot': arguments.robot, 'friction': arguments.friction}
     if arguments.json:
-        print_json(content)
+        print_json(with_origin(content, arguments))
     else:
         _print(content)
     if output:

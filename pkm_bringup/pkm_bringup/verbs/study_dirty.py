@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from pkm_bringup.arguments import (
     ROBOT,
-    add_json,
     count,
     fraction,
     load_model,
     not_negative,
     positive,
-    whole,
 )
-from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.console import print_table, progress
+from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
 
 
 def add_study(studies: Any) -> None:
@@ -31,7 +31,7 @@ def add_study(studies: Any) -> None:
         '--robot', nargs='+', default=['palida', 'rps_upv'], metavar='ROBOT',
         help=f'{ROBOT}; default: palida rps_upv',
     )  # fmt: skip
-    study.add_argument('--runs', type=count, default=10, help='seeds [1]; default: 10')
+    add_runs(study, 10)
     study.add_argument('--periods', type=count, default=6, help='in each run [1]; default: 6')
     study.add_argument(
         '--jitter', type=not_negative, default=0.1,
@@ -52,33 +52,25 @@ def add_study(studies: Any) -> None:
         '--stuck', type=not_negative, default=0.05,
         help='how long one position sensor stands still [s]; default: 0.05',
     )  # fmt: skip
-    study.add_argument(
-        '--seed', type=whole, default=0, help='of the first run, at least 0 [1]; default: 0'
-    )
-    study.add_argument('--workers', type=count, default=1, help='processes [1]; default: 1')
-    study.add_argument('--output', metavar='FILE', help='new JSON file, SI units')
-    add_json(study)
+    add_result(study)
     study.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
     """Soil, examine, identify, compare; print the tables."""
-    import json
-
-    from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.studies.dirt import Dirt
     from pkm_bringup.studies.dirty import run_study
 
-    path = check_output(arguments.output) if arguments.output else None
+    path = result_file(arguments)
     dirt = Dirt(
         arguments.jitter, arguments.lost, arguments.outliers, tuple(arguments.size),
         arguments.stuck,
     )  # fmt: skip
-    contents = []
+    robots = []
     with progress('study') as update:
         for robot in arguments.robot:
             update('reading the robot; the first run compiles')
-            contents.append(
+            robots.append(
                 run_study(
                     load_model(robot).description,
                     arguments.runs,
@@ -89,19 +81,15 @@ def run(arguments: Any) -> int:
                     update=update,
                 )
             )
-    if path is not None:
-        write_output(path, lambda at: at.write_text(json.dumps(contents, indent=2) + '\n'))
-    if arguments.json:
-        print_json(contents)
-    else:
-        for content in contents:
-            _print(content)
-    if path is not None:
-        print_note(f"wrote '{path}'")
-    return 0
+    return deliver({'robots': robots}, arguments, path, _print)
 
 
-def _print(content: dict[str, Any]) -> None:
+def _print(content: Mapping[str, Any]) -> None:
+    for robot in content['robots']:
+        _print_robot(robot)
+
+
+def _print_robot(content: Mapping[str, Any]) -> None:
     rows = [
         [name, each['clean'], each['dirty'], each['ratio'], each['worst_ratio']]
         for name, each in content['errors'].items()

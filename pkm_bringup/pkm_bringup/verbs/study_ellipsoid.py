@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
-from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
-from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.arguments import count, load_model, positive
+from pkm_bringup.console import print_table, progress
+from pkm_bringup.verbs.study_options import (
+    add_result,
+    add_robot,
+    add_runs,
+    deliver,
+    result_file,
+)
 
 
 def add_study(studies: Any) -> None:
@@ -19,10 +27,7 @@ def add_study(studies: Any) -> None:
         'turn. Under control the robot has all its effects, and the filtered forces are bounded '
         'by per cent of the largest ones [P].',
     )
-    study.add_argument('--robot', default='h4', metavar='ROBOT', help=f'{ROBOT}; default: h4')
-    study.add_argument(
-        '--runs', type=count, default=200, help='with bounded errors [1]; default: 200'
-    )
+    add_robot(study, 'h4')
     study.add_argument(
         '--bounds', type=positive, nargs='+', default=[5.0, 15.0], metavar='PERCENT',
         help="largest errors, shares of the actuator's largest force [percent], the first for the "
@@ -31,21 +36,16 @@ def add_study(studies: Any) -> None:
     study.add_argument(
         '--periods', type=count, default=20, help='under control [1]; default: 20'
     )
-    study.add_argument('--seed', type=int, default=0, help='of the first run [1]; default: 0')
-    study.add_argument('--workers', type=count, default=1, help='processes [1]; default: 1')
-    study.add_argument('--output', metavar='FILE', help='new JSON file, SI units')
-    add_json(study)
+    add_runs(study, 200, 'with bounded errors')
+    add_result(study)
     study.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
     """Run both parts, print the tables."""
-    import json
-
-    from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.studies.ellipsoid import bounded_errors, controlled_robot
 
-    path = check_output(arguments.output) if arguments.output else None
+    path = result_file(arguments)
     with progress('study') as update:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
@@ -57,18 +57,11 @@ def run(arguments: Any) -> int:
             model, arguments.bounds, arguments.periods, seed=arguments.seed, update=update
         )
     content = {'bounded_errors': bounded, 'controlled_robot': controlled}
-    if path is not None:
-        write_output(path, lambda at: at.write_text(json.dumps(content, indent=2) + '\n'))
-    if arguments.json:
-        print_json(content)
-    else:
-        _print(bounded, controlled)
-    if path is not None:
-        print_note(f"wrote '{path}'")
-    return 0
+    return deliver(content, arguments, path, _print)
 
 
-def _print(bounded: dict[str, Any], controlled: dict[str, Any]) -> None:
+def _print(content: Mapping[str, Any]) -> None:
+    bounded, controlled = content['bounded_errors'], content['controlled_robot']
     header = (
         'bounds of', 'truth inside', 'farthest truth', 'forces inside [%]', 'half-width [%]',
         'half range of forces / bound', 'outliers', 'passes',

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
-from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
-from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.arguments import count, load_model, positive
+from pkm_bringup.console import print_table, progress
+from pkm_bringup.verbs.study_options import (
+    add_result,
+    add_robot,
+    add_runs,
+    deliver,
+    result_file,
+)
 
 PLANTS = ('robot', 'servo', 'noise')
 ESTIMATORS = ('ls', 'gauss_markov', 'tls', 'maximum_likelihood')
@@ -20,10 +28,8 @@ def add_study(studies: Any) -> None:
         help=text,
         description=f'{text}: error, bias and uncertainty over many runs of one excitation.',
     )
-    study.add_argument(
-        '--robot', default='palida', metavar='ROBOT', help=f'{ROBOT}; default: palida'
-    )
-    study.add_argument('--runs', type=count, default=30, help='seeds [1]; default: 30')
+    add_robot(study, 'palida')
+    add_runs(study, 30)
     study.add_argument(
         '--periods', type=count, default=10, help='averaged in each run [1]; default: 10'
     )
@@ -43,23 +49,16 @@ def add_study(studies: Any) -> None:
         help='with the one that the errors are counted in last, or maximum_likelihood; '
         f'output_error needs a servo or robot; default: {" ".join(ESTIMATORS)}',
     )  # fmt: skip
-    study.add_argument('--seed', type=int, default=0, help='of the first run [1]; default: 0')
-    study.add_argument('--workers', type=count, default=1, help='processes [1]; default: 1')
-    study.add_argument('--output', metavar='FILE', help='new JSON file, SI units')
-    add_json(study)
+    add_result(study)
     study.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
     """Run all seeds at each level of noise, print the tables."""
-    import json
-
-    from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.studies.estimators import report, run_study
-    from pkm_bringup.studies.estimators_report import HEADER, paired_lines, rows, title
 
-    path = check_output(arguments.output) if arguments.output else None
-    contents = []
+    path = result_file(arguments)
+    levels = []
     with progress('study') as update:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
@@ -75,15 +74,13 @@ def run(arguments: Any) -> int:
                 workers=arguments.workers,
                 update=update,
             )
-            contents.append(report(study) | {'plant': arguments.plant, 'scale': scale})
-    if path is not None:
-        write_output(path, lambda at: at.write_text(json.dumps(contents, indent=2) + '\n'))
-    if arguments.json:
-        print_json(contents)
-    else:
-        for content in contents:
-            print_table(HEADER, rows(content), title(content))
-            sys.stdout.write('\n' + '\n'.join(paired_lines(content)) + '\n')
-    if path is not None:
-        print_note(f"wrote '{path}'")
-    return 0
+            levels.append(report(study) | {'plant': arguments.plant, 'scale': scale})
+    return deliver({'robot': arguments.robot, 'levels': levels}, arguments, path, _print)
+
+
+def _print(content: Mapping[str, Any]) -> None:
+    from pkm_bringup.studies.estimators_report import HEADER, paired_lines, rows, title
+
+    for level in content['levels']:
+        print_table(HEADER, rows(level), title(level))
+        sys.stdout.write('\n' + '\n'.join(paired_lines(level)) + '\n')

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
-from pkm_bringup.arguments import ROBOT, add_json, count, load_model, positive
-from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.arguments import ROBOT, count, load_model, positive
+from pkm_bringup.console import print_table, progress
+from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
 
 PLANTS = ('robot', 'noise')
 LAWS = ('stribeck', 'atan', 'power')
@@ -38,9 +40,7 @@ def add_study(studies: Any) -> None:
     study.add_argument(
         '--laws', choices=LAWS, nargs='+', default=list(LAWS), help='of friction; default: all'
     )
-    study.add_argument(
-        '--runs', type=count, default=10, help='seeds of each part [1]; default: 10'
-    )
+    add_runs(study, 10, 'seeds of each part')
     study.add_argument(
         '--periods', type=count, default=5, help='averaged in each run [1]; default: 5'
     )
@@ -49,21 +49,15 @@ def add_study(studies: Any) -> None:
         help='robot: simulated under control; noise: the exact motion and its forces with noise '
         'on both, sooner done; default: robot',
     )  # fmt: skip
-    study.add_argument('--seed', type=int, default=0, help='of the first run [1]; default: 0')
-    study.add_argument('--workers', type=count, default=1, help='processes [1]; default: 1')
-    study.add_argument('--output', metavar='FILE', help='new JSON file, SI units')
-    add_json(study)
+    add_result(study)
     study.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
     """Run both parts, print the tables."""
-    import json
-
-    from pkm_bringup.outputs import check_output, write_output
     from pkm_bringup.studies.feasible import friction_study, limits_study
 
-    path = check_output(arguments.output) if arguments.output else None
+    path = result_file(arguments)
     common = {
         'runs': arguments.runs, 'periods': arguments.periods, 'plant': arguments.plant,
         'seed': arguments.seed, 'workers': arguments.workers,
@@ -78,18 +72,10 @@ def run(arguments: Any) -> int:
         'limits': {'robot': arguments.robot, 'levels': limits},
         'friction': {'robot': arguments.friction_robot, **friction},
     }  # fmt: skip
-    if path is not None:
-        write_output(path, lambda at: at.write_text(json.dumps(content, indent=2) + '\n'))
-    if arguments.json:
-        print_json(content)
-    else:
-        _print(content)
-    if path is not None:
-        print_note(f"wrote '{path}'")
-    return 0
+    return deliver(content, arguments, path, _print)
 
 
-def _print(content: dict[str, Any]) -> None:
+def _print(content: Mapping[str, Any]) -> None:
     rows = [
         (
             f'{level["noise"]:g}', name, f'{100 * level[name]["physical"]:.0f}',

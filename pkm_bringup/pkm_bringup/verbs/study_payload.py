@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
-from pkm_bringup.arguments import (
-    ROBOT,
-    add_json,
-    count,
-    fraction,
-    load_model,
-    positive,
-    whole,
+from pkm_bringup.arguments import count, fraction, load_model, positive
+from pkm_bringup.console import print_table, progress
+from pkm_bringup.verbs.study_options import (
+    add_result,
+    add_robot,
+    add_runs,
+    deliver,
+    result_file,
 )
-from pkm_bringup.console import json_text, print_json, print_note, print_table, progress
 
 PLANTS = ('noise', 'robot')
 EFFECTS = ('all', 'modelled')
@@ -30,10 +30,8 @@ def add_study(studies: Any) -> None:
         'a known one and with one to be found, and is evaluated with several things known '
         'besides the currents.',
     )
-    study.add_argument(
-        '--robot', default='palida', metavar='ROBOT', help=f'{ROBOT}; default: palida'
-    )
-    study.add_argument('--runs', type=count, default=10, help='robots (seeds) [1]; default: 10')
+    add_robot(study, 'palida')
+    add_runs(study, 10, 'robots (seeds)')
     study.add_argument(
         '--periods', type=count, default=40, help='of each recording [1]; default: 40'
     )
@@ -54,19 +52,15 @@ def add_study(studies: Any) -> None:
         help='of the simulated robot: all that the description declares, or without Stribeck '
         'friction and cogging; default: modelled',
     )  # fmt: skip
-    study.add_argument('--seed', type=whole, default=0, help='of the first run [1]; default: 0')
-    study.add_argument('--workers', type=count, default=1, help='processes [1]; default: 1')
-    study.add_argument('--output', metavar='FILE', help='new JSON file, SI units')
-    add_json(study)
+    add_result(study)
     study.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
     """Run all seeds, print the table."""
-    from pkm_bringup.outputs import check_output, write_output
-    from pkm_bringup.studies.payload import HEADER, Setting, rows, run_study
+    from pkm_bringup.studies.payload import Setting, run_study
 
-    path = check_output(arguments.output, ('.json',)) if arguments.output else None
+    path = result_file(arguments)
     setting = Setting(
         plant=arguments.plant,
         effects=arguments.effects,
@@ -80,23 +74,21 @@ def run(arguments: Any) -> int:
         content = run_study(
             model.description, setting, arguments.runs, arguments.seed, arguments.workers, update
         )
-    if path is not None:
-        write_output(path, lambda at: at.write_text(json_text(content)))
-    if arguments.json:
-        print_json(content)
-    else:
-        title = (
-            f'payload of {content["mass"]:g} kg on {content["robot"]}, force constants off by up '
-            f'to {100 * content["spread"]:g} %, {content["runs"]} runs, {content["periods"]} '
-            f'periods ({content["duration"]:.3g} s) each recording, plant: {content["plant"]}'
-        )
-        print_table(HEADER, rows(content), title)
-        alone = content['without_payload']
-        sys.stdout.write(
-            '\nwithout any payload: ratios of the force constants off by '
-            f'{100 * alone["ratio_rms"]:.3g} % rms (reported {100 * alone["ratio_deviation"]:.3g} '
-            f'%), standard deviation of their common factor {alone["common_deviation"]:g}\n'
-        )
-    if path is not None:
-        print_note(f"wrote '{path}'")
-    return 0
+    return deliver(content, arguments, path, _print)
+
+
+def _print(content: Mapping[str, Any]) -> None:
+    from pkm_bringup.studies.payload import HEADER, rows
+
+    title = (
+        f'payload of {content["mass"]:g} kg on {content["robot"]}, force constants off by up '
+        f'to {100 * content["spread"]:g} %, {content["runs"]} runs, {content["periods"]} '
+        f'periods ({content["duration"]:.3g} s) each recording, plant: {content["plant"]}'
+    )
+    print_table(HEADER, rows(content), title)
+    alone = content['without_payload']
+    sys.stdout.write(
+        '\nwithout any payload: ratios of the force constants off by '
+        f'{100 * alone["ratio_rms"]:.3g} % rms (reported {100 * alone["ratio_deviation"]:.3g} '
+        f'%), standard deviation of their common factor {alone["common_deviation"]:g}\n'
+    )

@@ -1,16 +1,18 @@
-"""`pkm study pendulum` and `pkm study uf_pkm`: the Kalman filters of [O]."""
+"""`pkm study pendulum`: least squares and Kalman filters on a free fall [O chapter 3]."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
-from pkm_bringup.arguments import add_json, count, load_model, positive
-from pkm_bringup.console import print_json, print_table, progress
+from pkm_bringup.arguments import load_model, positive
+from pkm_bringup.console import print_table, progress
+from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
 
 
-def add_studies(studies: Any) -> None:
-    """Add both studies."""
+def add_study(studies: Any) -> None:
+    """Add the study."""
     text = 'lengths and masses of an inverted double pendulum: least squares, EKF and UKF'
     study = studies.add_parser(
         'pendulum',
@@ -27,41 +29,28 @@ def add_studies(studies: Any) -> None:
     study.add_argument(
         '--duration', type=positive, default=20.0, help='of each motion [s]; default: 20'
     )
-    _common(study)
-    study.set_defaults(run=run_pendulum)
-    text = 'masses of the UF-PKM by the UKF from forces, without and with noise'
-    study = studies.add_parser('uf_pkm', help=text, description=f'{text} [O chapter 4].')
-    study.add_argument(
-        '--noise', type=positive, default=0.01,
-        help='largest error of forces and motion over their value [1]; default: 0.01',
-    )  # fmt: skip
-    _common(study)
-    study.set_defaults(run=run_masses)
+    add_runs(study, 10, 'of the noise')
+    add_result(study)
+    study.set_defaults(run=run)
 
 
-def _common(study: Any) -> None:
-    study.add_argument(
-        '--runs', type=count, default=10, help='seeds of the noise [1]; default: 10'
-    )
-    study.add_argument('--seed', type=int, default=0, help='the first one [1]; default: 0')
-    add_json(study)
-
-
-def run_pendulum(arguments: Any) -> int:
+def run(arguments: Any) -> int:
     """Estimate, print the table."""
     from pkm_bringup.studies.pendulum import compare
 
+    path = result_file(arguments)
     with progress('study') as update:
         update('reading the robot; the first run compiles')
         model = load_model('cart_pendulum')
         update('motions and filters')
         content = compare(
-            model, arguments.noise, arguments.duration, seed=arguments.seed, runs=arguments.runs
-        )
-    content['seed'] = arguments.seed
-    if arguments.json:
-        print_json(content)
-        return 0
+            model, arguments.noise, arguments.duration, seed=arguments.seed, runs=arguments.runs,
+            workers=arguments.workers, update=update,
+        )  # fmt: skip
+    return deliver(content | {'seed': arguments.seed}, arguments, path, _print)
+
+
+def _print(content: Mapping[str, Any]) -> None:
     header = (
         'noise', 'scale of the masses', 'estimator',
         *(f'{name} [%]' for name in content['parameters']),
@@ -94,36 +83,3 @@ def run_pendulum(arguments: Any) -> int:
             f'largest error of a parameter, {source}: smaller by the UKF than by least '
             f'squares in {better} of {content["runs"]} runs with noise\n'
         )
-    return 0
-
-
-def run_masses(arguments: Any) -> int:
-    """Estimate, print the table."""
-    from pkm_bringup.studies.hexapod_masses import study_masses
-
-    with progress('study') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model('uf_pkm')
-        found = []
-        for noise in (0.0, arguments.noise):
-            update(f'noise {noise:g}')
-            found.append(study_masses(model, noise, arguments.seed, arguments.runs))
-    content = {'robot': 'uf_pkm', 'seed': arguments.seed, 'cases': found}
-    if arguments.json:
-        print_json(content)
-        return 0
-    rows = [
-        (
-            f'{100 * case["noise"]:g} %', case['runs'], name, case['true'][name],
-            case['values'][name], case['standard_deviation'][name], 100 * case['errors'][name],
-            100 * case['worst'][name], case['time'],
-        )
-        for case in found
-        for name in case['true']
-    ]  # fmt: skip
-    header = (
-        'noise', 'runs', 'mass', 'true [kg]', 'mean found [kg]', 'reported deviation [kg]',
-        'error, rms [%]', 'worst [%]', 'CPU time [s]',
-    )  # fmt: skip
-    print_table(header, rows)
-    return 0
