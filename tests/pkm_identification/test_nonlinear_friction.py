@@ -215,6 +215,26 @@ def test_motions_that_show_no_friction_law_are_refused(rubbed, slider_model):
         nonlinear_friction(build_problem(process(slow), slider_model))
 
 
+def test_a_law_that_is_not_there_does_not_blur_the_forces(rubbed, slider_model, motion):
+    """Its shape stays unknown, the forces do not: nothing is multiplied with it."""
+    none = np.array([0.0, 0.03, 1.0, 0.0, 0.05, 1.5])
+    seeds = range(6)  # half of the amplitudes end at their limit of zero
+    found = [
+        identify(rubbed('stribeck', seed=seed, values=none), slider_model, 'nonlinear_friction')
+        for seed in seeds
+    ]
+    assert any('left.stribeck_velocity' in r.diagnostics['undetermined_friction'] for r in found)
+    other = motion(np.arange(400) * 0.0025 + 0.001, period=1.3)
+    forces = slider_model.inverse_dynamics(other)
+    for result in found:
+        predicted, deviation = result.predict(other, standard_deviation=True)
+        if 'left.stribeck_velocity' in result.diagnostics['undetermined_friction']:
+            assert result.drive_friction.values[0] == 0.0
+            assert np.isinf(result.drive_friction.standard_deviation[1:3]).all()
+        assert np.isfinite(deviation).all()
+        assert np.abs((predicted - forces) / deviation).max() < 6.0
+
+
 def test_filtered_data_and_several_recordings(rubbed, slider_model):
     data = [rubbed('stribeck', seed=1), rubbed('stribeck', seed=2)]
     result = identify(

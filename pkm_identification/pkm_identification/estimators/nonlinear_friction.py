@@ -47,6 +47,7 @@ CONVERGED = 1e-3  # squared standard deviations that a step is worth
 ROUNDING = 1e-7  # of the squared residuals
 REFINED = 2  # best starts that are followed to their ends
 AT_END = 1e-6
+NO_FRICTION = 1e-7  # amplitude over the size of the forces, below which there is none
 
 
 def nonlinear_friction(
@@ -227,7 +228,11 @@ class _Search:
         parameters = self._parameters(np.zeros(len(self._force)), shapes)
         still = np.zeros(len(shapes))
         found, cost = self._solve(parameters, still, still)
-        return _Point(shapes, found, self._parameters(found.extra, shapes), cost)
+        # At its limit of zero the solver leaves some 1e-11 N, of which the shapes, which
+        # nothing then shows, would still be shapes: exactly zero makes no forces.
+        amplitudes = found.extra[: len(self._force)]
+        amplitudes = np.where(np.abs(amplitudes) < NO_FRICTION, 0.0, amplitudes)
+        return _Point(shapes, found, self._parameters(amplitudes, shapes), cost)
 
     def linear_cost(self) -> float:
         """Squared residuals with no more than Coulomb and viscous friction."""
