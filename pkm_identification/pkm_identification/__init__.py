@@ -15,8 +15,9 @@ from pkm_identification.excitation import (
     load_excitation,
     shipped_excitations,
 )
-from pkm_identification.force_constants import ForceConstants, PayloadEstimate
+from pkm_identification.force_constants import ForceConstants
 from pkm_identification.identifiability import Identifiability, identifiability
+from pkm_identification.payload_estimate import PayloadEstimate
 from pkm_identification.reduction import Reduction, reduce_model
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import load_result

@@ -1,20 +1,19 @@
-"""Force constants and payloads that were estimated together with the dynamics."""
+"""Force constants that were estimated together with the dynamics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_description import Payload
 from pkm_description.errors import EstimationError
+from pkm_identification.file_fields import Fields
+from pkm_identification.open_directions import OpenDirections, linear_deviation
 
 Array = NDArray[np.float64]
-
-PARTS = (('mass', slice(0, 1)), ('centre', slice(1, 4)), ('inertia', slice(4, 10)))
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,13 @@ class ForceConstants:
         """Currents (N, n_a) [A] of forces (N, n_a) [N, N m]; zero where there is no drive."""
         return np.where(np.isfinite(self.values), forces / self._divisor, 0.0)
 
-    def current_deviation(self, forces: Array, regressor: Array, covariance: Array) -> Array:
+    def current_deviation(
+        self,
+        forces: Array,
+        regressor: Array,
+        covariance: Array,
+        open_directions: OpenDirections | None = None,
+    ) -> Array:
         """Standard deviations (N, n_a) [A] of predicted currents.
 
         Parameters
@@ -87,26 +92,24 @@ class ForceConstants:
         forces
             Predicted (N, n_a).
         regressor
-            Of the base parameters (N, n_a, r).
+            Derivatives (N, n_a, k) of the forces by the base parameters, and by those of
+            friction laws of the drives where there are some.
         covariance
-            Of the base parameters (r, r). Where it is infinite the deviation is, too; also
-            where constants and parameters are undetermined by a common factor alone, of
-            which currents do not depend.
+            Of these parameters (k, k). Where it is infinite the deviation is, too, unless
+            the directions say that the current stays the same.
+        open_directions
+            Of base parameters and force constants.
         """
-        known = np.isfinite(np.diag(covariance))
-        block = regressor[..., known]
-        axes = np.arange(len(self.values))
-        relative = forces / self._divisor
-        own = np.diag(self.covariance)
-        variance = np.einsum('nar,rs,nas->na', block, covariance[np.ix_(known, known)], block)
-        cross = np.einsum('nar,ar->na', block, self.with_parameters[np.ix_(axes, known)])
-        finite = np.where(np.isfinite(own), own, 0.0)
-        variance = variance - 2 * relative * cross + relative**2 * finite
-        scale = max(float(np.abs(block).max(initial=0.0)), 1e-300)
-        hidden = (np.abs(regressor[..., ~known]) > 1e-12 * scale).any(axis=-1) | ~np.isfinite(own)
-        deviation = np.sqrt(np.maximum(variance, 0.0)) / self._divisor
-        deviation = np.where(np.isfinite(self.values), deviation, 0.0)
-        return np.where(hidden & np.isfinite(self.values), np.inf, deviation)
+        has_drive = np.isfinite(self.values)
+        by_constant = np.einsum('na,ab->nab', -forces / self._divisor**2, np.diag(1.0 * has_drive))
+        gradient = np.concatenate([regressor / self._divisor[:, None], by_constant], axis=2)
+        gradient[:, ~has_drive] = 0.0
+        if open_directions is not None:
+            return open_directions.deviation(gradient)
+        cross = np.zeros((len(self.values), len(covariance)))
+        cross[:, : self.with_parameters.shape[1]] = self.with_parameters
+        whole = np.block([[covariance, cross.T], [cross, self.covariance]])
+        return linear_deviation(gradient, whole)
 
     @property
     def _divisor(self) -> Array:
@@ -126,42 +129,47 @@ class ForceConstants:
         }
 
     @classmethod
-    def from_mapping(
-        cls, content: Mapping[str, Any], joints: list[str], size: int
-    ) -> ForceConstants:
+    def from_fields(cls, fields: Fields, joints: list[str], size: int) -> ForceConstants:
         """Read what `to_mapping` wrote, of a result with `size` parameters.
 
         Raises
         ------
-        ValueError, KeyError, TypeError
-            The content is malformed.
+        ValueError
+            The content is malformed; the entry is named.
         """
+        count = len(joints)
+
         def column(name: str) -> Array:
-            return np.array([float(content[name][joint]) for joint in joints])
+            entries = fields.mapping(name)
+            return np.array([entries.number(joint) for joint in joints])
 
         found = cls(
             joint_names=tuple(joints),
             values=column('values'),
-            covariance=content['covariance'],
-            with_parameters=content['covariance_with_parameters'],
+            covariance=fields.covariance('covariance', count),
+            with_parameters=fields.numbers(
+                'covariance_with_parameters', (count, size), finite=True
+            ),
             nominal=column('nominal'),
-            groups=tuple(tuple(str(name) for name in group) for group in content['groups']),
-            common_deviation=float(content['common_deviation']),
-            ratio_deviation=content['ratio_deviation'],
+            groups=_groups(fields, joints),
+            common_deviation=fields.number('common_deviation', least=0.0),
+            ratio_deviation=fields.numbers('ratio_deviation', (count,)),
         )
-        count = len(joints)
-        for array, shape, what in (
-            (found.covariance, (count, count), 'covariance'),
-            (found.with_parameters, (count, size), 'covariance_with_parameters'),
-            (found.ratio_deviation, (count,), 'ratio_deviation'),
-        ):
-            if array.shape != shape:
-                raise ValueError(f'{what} of force_constants has shape {array.shape}, not {shape}')
-        if (found.values <= 0).any() or not np.isfinite(found.values).any():
-            raise ValueError('force_constants must be positive')
-        if np.isnan(found.covariance).any() or (np.diag(found.covariance) < 0).any():
-            raise ValueError('covariance of force_constants has a negative variance or NaN')
+        if not (found.values[np.isfinite(found.values)] > 0).all():
+            raise ValueError(f"'{fields.path('values')}' must be positive")
+        if not np.isfinite(found.values).any():
+            raise ValueError(f"'{fields.path('values')}' hold no number")
         return found
+
+
+def _groups(fields: Fields, joints: list[str]) -> tuple[tuple[str, ...], ...]:
+    groups = fields.get('groups')
+    if not isinstance(groups, list):
+        raise ValueError(f"'{fields.path('groups')}' must be a list, not {groups!r}")
+    for group in groups:
+        if not isinstance(group, list) or not all(name in joints for name in group):
+            raise ValueError(f"'{fields.path('groups')}' holds {group!r}, no list of joints")
+    return tuple(tuple(group) for group in groups)
 
 
 def given_constants(model: Any, size: int) -> ForceConstants:
@@ -199,103 +207,3 @@ def exact_constants(joints: Sequence[str], values: Array, size: int) -> ForceCon
         common_deviation=0.0,
         ratio_deviation=np.zeros(count),
     )
-
-
-@dataclass(frozen=True)
-class PayloadEstimate:
-    """A body that was fixed to the platform in some of the data, as the data show it.
-
-    Attributes
-    ----------
-    name, link
-        Of the payload.
-    datasets
-        Numbers of the datasets, from 0, in which it was there.
-    values
-        Mass [kg], centre [m], inertia about the centre [kg m^2] (10,): m, cx, cy, cz, Ixx,
-        Ixy, Ixz, Iyy, Iyz, Izz.
-    covariance
-        (10, 10); zero for what was given as exact, infinite variance for what neither the
-        data nor the payload as given determine.
-    """
-
-    name: str
-    link: str
-    datasets: tuple[int, ...]
-    values: Array
-    covariance: Array
-
-    def __post_init__(self) -> None:
-        """Copy and freeze the arrays."""
-        for name, shape in (('values', (10,)), ('covariance', (10, 10))):
-            array = np.array(getattr(self, name), dtype=float)
-            if array.shape != shape:
-                raise ValueError(f'{name} of a payload has shape {array.shape}, not {shape}')
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-
-    @property
-    def standard_deviation(self) -> Array:
-        """Standard deviations (10,) of the values."""
-        return np.sqrt(np.diag(self.covariance))
-
-    @property
-    def mass(self) -> float:
-        """Mass [kg]."""
-        return float(self.values[0])
-
-    @property
-    def centre(self) -> Array:
-        """Centre of mass (3,) [m] in the frame of the link."""
-        return self.values[1:4]
-
-    @property
-    def inertia(self) -> Array:
-        """Inertia (3, 3) [kg m^2] about the centre of mass."""
-        full = np.zeros((3, 3))
-        full[np.triu_indices(3)] = self.values[4:]
-        return full + np.triu(full, 1).T
-
-    def as_payload(self) -> Payload:
-        """Return the payload for another identification; what is not determined is left open.
-
-        Raises
-        ------
-        DescriptionError
-            No body can have this mass.
-        """
-        deviation = self.standard_deviation
-        fields: dict[str, Any] = {}
-        for name, part in PARTS:
-            if np.isfinite(deviation[part]).all():
-                value, spread = self.values[part], deviation[part]
-                fields[name] = value[0] if name == 'mass' else value
-                fields[f'{name}_deviation'] = spread[0] if name == 'mass' else spread
-        return Payload(**fields, name=self.name, link=self.link)
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return numbers and texts for a file."""
-        deviation = self.standard_deviation
-        return {
-            'name': self.name,
-            'link': self.link,
-            'datasets': list(self.datasets),
-            'mass': self.mass,
-            'mass_deviation': deviation[0],
-            'centre': self.centre,
-            'centre_deviation': deviation[1:4],
-            'inertia': self.values[4:],
-            'inertia_deviation': deviation[4:],
-            'covariance': self.covariance,
-        }
-
-    @classmethod
-    def from_mapping(cls, content: Mapping[str, Any]) -> PayloadEstimate:
-        """Read what `to_mapping` wrote; raises ValueError, KeyError or TypeError."""
-        return cls(
-            name=str(content['name']),
-            link=str(content['link']),
-            datasets=tuple(int(number) for number in content['datasets']),
-            values=np.hstack([content['mass'], content['centre'], content['inertia']]),
-            covariance=content['covariance'],
-        )

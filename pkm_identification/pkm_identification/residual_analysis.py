@@ -7,7 +7,6 @@ coefficients of an averaged period, or filtered samples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.signal import sosfreqz
 
+from pkm_identification.file_fields import Fields
 from pkm_identification.signals.bands import FilterBand
 
 Array = NDArray[np.float64]
@@ -87,20 +87,24 @@ class AxisResiduals:
         }
 
     @classmethod
-    def from_mapping(cls, content: Mapping[str, Any]) -> AxisResiduals:
-        """Read what `to_mapping` gave; figures that are missing are nan."""
-        values: dict[str, Any] = {}
-        for field in fields(cls):
-            given = content.get(field.name, () if field.name.startswith('worst') else float('nan'))
+    def from_fields(cls, given: Fields) -> AxisResiduals:
+        """Read what `to_mapping` gave; figures that are missing are nan.
+
+        Raises
+        ------
+        ValueError
+            A figure is no number; it is named.
+        """
+        values: dict[str, Any] = {'joint': given.text('joint')}
+        for field in fields(cls)[1:]:
             if field.name.startswith('worst'):
-                given = tuple(float(item) for item in given)
-            elif field.name == 'joint':
-                given = str(given)
+                found = given.numbers(field.name, (-1,)) if field.name in given else ()
+                values[field.name] = tuple(float(item) for item in found)
             elif field.name in ('run', 'rows'):
-                given = int(given)
+                values[field.name] = int(given.number(field.name, least=0.0))
             else:
-                given = float(given)
-            values[field.name] = given
+                is_there = field.name in given
+                values[field.name] = given.number(field.name) if is_there else float('nan')
         return cls(**values)
 
 

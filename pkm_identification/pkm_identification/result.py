@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +16,11 @@ import pkm_description
 import pkm_dynamics
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification.feasibility import Feasible
-from pkm_identification.force_constants import ForceConstants, PayloadEstimate, given_constants
+from pkm_identification.force_constants import ForceConstants, given_constants
 from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.identified_friction import IdentifiedFriction
+from pkm_identification.open_directions import OpenDirections, linear_deviation
+from pkm_identification.payload_estimate import PayloadEstimate
 from pkm_identification.residual_analysis import AxisResiduals
 
 Array = NDArray[np.float64]
@@ -74,6 +76,9 @@ class IdentificationResult:
         none (files of earlier releases).
     drive_friction
         Friction of the drives beyond the base parameters; None where it is linear.
+    open_directions
+        What the data leave open of base parameters and force constants, and how well they
+        determine the rest; None where they determine all, or the estimator does not tell.
     """
 
     names: list[str]
@@ -100,6 +105,7 @@ class IdentificationResult:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     residual_analysis: tuple[AxisResiduals, ...] = ()
     drive_friction: IdentifiedFriction | None = None
+    open_directions: OpenDirections | None = None
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays."""
@@ -225,6 +231,8 @@ class IdentificationResult:
         """Raise `ModelFileError` where the result belongs to another robot than `model`."""
         description = model.description
         if description.digest == self.digest:
+            self._check_names('standard parameters', self.parameter_names, model.parameter_names)
+            self._check_names('actuated joints', self.joint_names, model.actuated_joints)
             return
         if description.name != self.robot:
             raise ModelFileError(
@@ -234,6 +242,18 @@ class IdentificationResult:
         raise ModelFileError(
             f"{self._where}the description of '{self.robot}' has changed since the identification "
             f'(digest {description.digest[:12]}, expected {self.digest[:12]}); identify again'
+        )
+
+    def _check_names(self, what: str, own: Sequence[str], expected: Sequence[str]) -> None:
+        if list(own) == list(expected):
+            return
+        missing = [name for name in expected if name not in own]
+        unknown = [name for name in own if name not in expected]
+        reason = 'their order is another: was the file sorted?'
+        if missing or unknown:
+            reason = f"'{missing[0]}' is missing" if missing else f"'{unknown[0]}' is unknown"
+        raise ModelFileError(
+            f"{self._where}its {what} are not those of '{self.robot}': {reason}"
         )
 
     @property
@@ -259,7 +279,7 @@ class IdentificationResult:
             `PlatformMotion` of N samples.
         standard_deviation
             Also return the standard deviations (N, n_a) that follow from the
-            parameters' covariance.
+            parameters' covariance: infinite where the motion shows what the data left open.
         bounds
             Also return half the range (N, n_a) of the forces that the guaranteed set makes:
             the forces of the robot, without noise, are those of the centre of the set plus
@@ -287,14 +307,9 @@ class IdentificationResult:
             further = [self.guaranteed.force_half_widths(regressor)]
         if not standard_deviation:
             return (forces, *further) if further else forces
-        known = np.isfinite(np.diag(covariance))
-        block = regressor[..., known]
-        covariance = covariance[np.ix_(known, known)]
-        variance = np.einsum('nar,rs,nas->na', block, covariance, block, optimize=True)
-        scale = np.abs(block).max(initial=0.0)
-        unknown = (np.abs(regressor[..., ~known]) > 1e-12 * max(scale, 1e-300)).any(axis=-1)
-        deviation = np.where(unknown, np.inf, np.sqrt(np.maximum(variance, 0.0)))
-        return (forces, deviation, *further)
+        if self.open_directions is not None:
+            return (forces, self.open_directions.deviation(regressor), *further)
+        return (forces, linear_deviation(regressor, covariance), *further)
 
     def _prediction(self, motion: Any) -> tuple[Array, Array, Array]:
         """Forces (N, n_a), derivatives (N, n_a, k) by all parameters, their covariance."""
@@ -329,7 +344,8 @@ class IdentificationResult:
             `PlatformMotion` of N samples.
         standard_deviation
             Also return the standard deviations (N, n_a) that follow from the covariance of
-            parameters and force constants.
+            parameters and force constants. They are finite where the data leave only a
+            common factor of all forces and force constants open.
 
         Returns
         -------
@@ -345,7 +361,9 @@ class IdentificationResult:
         currents = constants.currents(forces)
         if not standard_deviation:
             return currents
-        return currents, constants.current_deviation(forces, regressor, covariance)
+        return currents, constants.current_deviation(
+            forces, regressor, covariance, self.open_directions
+        )
 
     def save(self, path: Path | str) -> Path:
         """Write the result as YAML; an existing file is not overwritten."""

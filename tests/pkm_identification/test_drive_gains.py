@@ -158,7 +158,37 @@ def test_without_a_payload_only_ratios_are_determined(record, model):
     assert np.all((constants.ratio_deviation > 0) & (constants.ratio_deviation < 0.01))
     nominal = result.matrix @ model.nominal_parameters
     assert np.isinf(result.standard_deviation[np.abs(nominal) > 0.1]).all()
+    assert np.isinf(result.predict(motion_of(model), True)[1]).all()
     assert any('known payload' in text for text in result.diagnostics['warnings'])
+
+
+def test_currents_are_known_without_the_common_factor(record, model, tmp_path):
+    data = record(None, 1.0)
+    result = identify(data, model, 'gauss_markov', drive_gains=True)
+    one_given = DriveGains(deviation={'leg1_strut': 0.0})
+    held = identify(data, model, 'gauss_markov', drive_gains=one_given)
+    currents, deviation = result.predict_currents(motion_of(model), True)
+    expected, known = held.predict_currents(motion_of(model), True)
+    np.testing.assert_allclose(currents, expected, rtol=1e-6)
+    np.testing.assert_allclose(deviation, known, rtol=1e-4)
+    loaded = load_result(result.save(tmp_path / 'model.yaml'), model)
+    again = loaded.predict_currents(motion_of(model), True)[1]
+    np.testing.assert_array_equal(again, deviation)
+    payload = Payload(name='weight')
+    unknown = identify(
+        [data, record(KNOWN, 1.0)], model, 'gauss_markov', payloads=[None, payload],
+        drive_gains=True,
+    )  # fmt: skip
+    assert np.isfinite(unknown.predict_currents(motion_of(model), True)[1]).all()
+
+
+def test_currents_with_nonlinear_friction_and_given_constants(record, model):
+    constants = dict(zip(model.actuated_joints, FACTORS * model.force_constants, strict=True))
+    data = record(None, 1.0)
+    result = identify(data, model, 'nonlinear_friction', force_constants=constants, starts=1)
+    deviation = result.predict_currents(motion_of(model), True)[1]
+    forces = result.predict(motion_of(model), True)[1]
+    np.testing.assert_allclose(deviation, forces / (FACTORS * model.force_constants))
 
 
 def test_a_known_parameter_or_an_uncertain_payload_determine_the_common_factor(record, model):
@@ -354,7 +384,7 @@ def test_result_file(three, model, tmp_path):
         assert (old.name, old.link, old.datasets) == (new.name, new.link, new.datasets)
     content = yaml.safe_load((tmp_path / 'model.yaml').read_text())
     del content['force_constants'], content['payloads']
-    (tmp_path / 'old.yaml').write_text(yaml.safe_dump(content))
+    (tmp_path / 'old.yaml').write_text(yaml.safe_dump(content, sort_keys=False))
     old = load_result(tmp_path / 'old.yaml', model)
     assert old.force_constants is None and old.payloads == ()
     np.testing.assert_allclose(

@@ -94,40 +94,88 @@ def test_own_robot_with_the_name_of_a_library_robot(tmp_path, monkeypatch, resul
     monkeypatch.chdir('/')
     saved = replace(result, robot=own.name, digest=own.digest, path=path)
     loaded = load_result(saved.save(tmp_path / 'model.yaml'))
-    assert loaded.model.description.digest == own.digest
+    assert pkm_description.load(loaded.path).digest == own.digest == loaded.digest
 
 
-def edit(content, key):
-    if key == 'covariance':
-        content['covariance'] = content['covariance'][1:]
-    elif key == 'parameters':
-        content['parameters'][0]['value'] = float('nan')
-    elif key == 'base_matrix':
-        content['base_matrix'][0] = {'nobody.m': 1.0}
-    elif key == 'version':
-        content['version'] = 99
-    else:
-        del content[key]
+def rewrite(path, content):
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def changed(value):
+    """Return an edit that puts a value in place of the one that a path of keys leads to."""
+
+    def edit(content, *keys):
+        for key in keys[:-1]:
+            content = content[key]
+        if value is None:
+            del content[keys[-1]]
+        else:
+            content[keys[-1]] = value
+
+    return edit
 
 
 @pytest.mark.parametrize(
-    ('key', 'message'),
+    ('keys', 'edit', 'message'),
     [
-        ('covariance', r'covariance has shape \(6, 7\)'),
-        ('parameters', 'not finite'),
-        ('base_matrix', "unknown standard parameter 'nobody.m'"),
-        ('version', 'version 99'),
-        ('robot', "lacks 'robot'"),
-        ('format', 'not an identified model'),
+        (('robot',), changed(None), "lacks 'robot'"),
+        (('format',), changed(None), 'not an identified model'),
+        (('version',), changed(99), 'version 99'),
+        (('estimator',), changed(3), "'estimator' must be a text, not 3"),
+        (('is_physical',), changed('no'), "'is_physical' must be true or false, not 'no'"),
+        (('p_value_physical',), changed(1.5), "'p_value_physical' must be a number from 0 to 1"),
+        (('actuated_joints', 1), changed('left'), "'actuated_joints' names 'left' twice"),
+        (('residual_rms',), changed([1.0]), r"'residual_rms' has shape \(1,\)"),
+        (('covariance', 0), changed(None), r"'covariance' has shape \(6, 7\)"),
+        (('covariance', 0, 1), changed(1e9), "'covariance' holds a correlation beyond one"),
+        (('covariance', 0, 0), changed(-1.0), "'covariance' has a negative variance"),
+        (('parameters', 0, 'value'), changed(float('nan')), r"'parameters\[0\].value' is not fin"),
+        (('parameters', 0, 'value'), changed('x'), r"'parameters\[0\].value' must be a number"),
+        (('parameters', 0, 'unit'), changed(None), r"lacks 'parameters\[0\].unit'"),
+        (('parameters', 0, 'value'), changed(7.0), "do not have the value of parameter 'a.m'"),
+        (
+            ('parameters', 1, 'standard_deviation'), changed(7.0),
+            r"'parameters\[1\].standard_deviation' is 7, but the variance",
+        ),
+        (('standard_parameters', 'c.m'), changed([]), "'standard_parameters.c.m' must be a num"),
+        (('standard_parameters', 'c.m'), changed(None), "unknown standard parameter 'c.m'"),
+        (('base_matrix', 0), changed({'nobody.m': 1.0}), "unknown standard parameter 'nobody.m'"),
+        (('base_columns', 0, 'a.m'), changed(None), r"'base_matrix\[0\]' and 'base_columns\[0\]'"),
+        (('residual_analysis', 0, 'rms'), changed('x'), r"'residual_analysis\[0\].rms' must be"),
+        (('diagnostics',), changed([]), "'diagnostics' must be a mapping"),
     ],
-)
-def test_malformed_files(tmp_path, result, key, message):
+)  # fmt: skip
+def test_edited_files(tmp_path, result, keys, edit, message):
     content = yaml.safe_load(result.save(tmp_path / 'model.yaml').read_text())
-    edit(content, key)
-    path = tmp_path / 'bad.yaml'
-    path.write_text(yaml.safe_dump(content))
+    edit(content, *keys)
     with pytest.raises(ModelFileError, match=message):
-        load_result(path)
+        load_result(rewrite(tmp_path / 'bad.yaml', content))
+
+
+def test_sorted_file(tmp_path, result, slider_model):
+    content = yaml.safe_load(result.save(tmp_path / 'model.yaml').read_text())
+    bodies = content['standard_parameters']
+    content['standard_parameters'] = dict(reversed(bodies.items()))
+    path = rewrite(tmp_path / 'sorted.yaml', content)
+    with pytest.raises(ModelFileError, match='standard parameters.*their order is another'):
+        load_result(path, slider_model)
+
+
+def test_cut_off_files(tmp_path, result, slider_model):
+    text = result.save(tmp_path / 'model.yaml').read_text()
+    path = tmp_path / 'cut.yaml'
+    accepted = 0
+    for end in [*range(40, len(text), 1000), *range(len(text) - 60, len(text))]:
+        path.write_text(text[:end])
+        try:
+            loaded = load_result(path, slider_model)
+        except ModelFileError as error:
+            assert 'cut.yaml' in str(error)
+            continue
+        accepted += 1
+        np.testing.assert_array_equal(loaded.columns, result.columns)
+    assert accepted <= 3  # the last line break, and the last zero of 1.0
 
 
 def test_unreadable_files(tmp_path):

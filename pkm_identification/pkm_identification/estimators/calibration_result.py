@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from pkm_identification.estimators.calibration import Calibration, State
 from pkm_identification.estimators.honest import full_covariance, honest_covariance
+from pkm_identification.estimators.open_covariance import open_directions
 from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.run import Run
 from pkm_identification.estimators.solution import Solution
-from pkm_identification.estimators.solve import Estimate, sandwich
-from pkm_identification.force_constants import ForceConstants, PayloadEstimate
+from pkm_identification.estimators.solve import Estimate
+from pkm_identification.force_constants import ForceConstants
+from pkm_identification.open_directions import OpenDirections
+from pkm_identification.payload_estimate import PayloadEstimate
 from pkm_identification.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK
@@ -83,19 +86,14 @@ def read_out(
     """
     covariance, fit = honest_covariance(linear, found)
     full = full_covariance(linear, found, covariance)
+    opened_up = open_directions(linear, found)
     assert found.weights is not None and found.bread is not None and found.noise is not None
     groups, bodies = calibration.groups, calibration.bodies
     size = calibration.selection.size
     factors = groups.factors(state.logarithms)
     constants = None
     if groups.size:
-        determined = full
-        if is_free:
-            nothing = np.zeros(0, dtype=np.int64)
-            finite = sandwich(linear, found.weights, found.bread, found.noise, nothing)
-            whole = replace(found, covariance=finite, undetermined=nothing)
-            determined = np.zeros_like(full)
-            determined[np.ix_(linear.free, linear.free)] = honest_covariance(linear, whole)[0]
+        determined = opened_up.covariance if is_free and opened_up is not None else full
         constants = _constants(calibration, nominal, factors, full, determined, is_free)
     opened = bodies.open
     spread = np.zeros((10 * bodies.count, 10 * bodies.count))
@@ -133,10 +131,27 @@ def read_out(
             values=state.parameters,
             covariance=full[:size, :size],
             fit=fit,
+            open_directions=_with_constants(opened_up, calibration, nominal, factors),
         ),
         constants=constants,
         payloads=payloads,
     )
+
+
+def _with_constants(
+    found: OpenDirections | None, calibration: Calibration, nominal: Array, factors: Array
+) -> OpenDirections | None:
+    """Turn unknowns (r + t + g) into base parameters and force constants (r + n_a)."""
+    if found is None:
+        return None
+    groups, size = calibration.groups, calibration.selection.size
+    turned = np.zeros((size + len(factors), len(found.covariance)))
+    turned[:size, :size] = np.eye(size)
+    values = np.where(np.isfinite(nominal), nominal, 0.0) * factors
+    turned[size:, len(found.covariance) - groups.size :] = groups.members * values[:, None]
+    directions = found.directions @ turned.T
+    shown = np.abs(directions).max(axis=1, initial=0.0) > 0  # others are of the payloads alone
+    return OpenDirections(directions[shown], turned @ found.covariance @ turned.T)
 
 
 def _constants(

@@ -200,6 +200,7 @@ def identify(
         else request.given_constants(model, len(names)),
         payloads=() if calibrated is None else calibrated.payloads,
         drive_friction=solution.drive_friction,
+        open_directions=solution.open_directions,
         diagnostics=plain(
             {
                 **solution.fit,

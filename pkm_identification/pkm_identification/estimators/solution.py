@@ -17,10 +17,12 @@ from pkm_identification.estimators.honest import (
     honest_covariance,
     with_noise,
 )
+from pkm_identification.estimators.open_covariance import open_directions
 from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.estimators.solve import Estimate
 from pkm_identification.identified_friction import IdentifiedFriction
+from pkm_identification.open_directions import OpenDirections
 
 Array = NDArray[np.float64]
 
@@ -41,6 +43,8 @@ class Solution:
         What the estimate is of, where it was linearised to something else.
     drive_friction
         Friction of the drives beyond the base parameters, None where it is linear.
+    open_directions
+        What the data leave open of the base parameters; None where they determine all.
     """
 
     estimate: Estimate
@@ -49,6 +53,7 @@ class Solution:
     fit: Mapping[str, Any]
     problem: Problem | None = None
     drive_friction: IdentifiedFriction | None = None
+    open_directions: OpenDirections | None = None
 
 
 def solve_problem(
@@ -83,6 +88,7 @@ def solve_problem(
         raise EstimationError(f"estimator '{estimator}' found no finite solution")
     problem = found.linearised or problem
     found = with_noise(problem, found)
+    is_linear = found.drive_friction is None
     covariance, fit = honest_covariance(problem, found)
     if force_scales is not None:
         covariance = force_scale_covariance(problem, found, force_scales, covariance)
@@ -96,6 +102,7 @@ def solve_problem(
         fit,
         found.linearised,
         _drive_friction(problem, found, covariance),
+        open_directions(problem, found, force_scales) if is_linear else None,
     )
 
 

@@ -32,6 +32,9 @@ class Estimate:
         (f, f); infinite on the diagonal for what the data do not determine.
     undetermined
         Indices of the parameters that stay at their nominal value.
+    open_directions
+        Changes (k, f) of the values that the data do not show, each with one or more of the
+        undetermined parameters; None where they are not told.
     condition_number
         Of the weighted, column-scaled regressor.
     noise
@@ -65,6 +68,7 @@ class Estimate:
     values: Array
     covariance: Array
     undetermined: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    open_directions: Array | None = None
     condition_number: float = float('nan')
     noise: tuple[Array, ...] | None = None
     weights: tuple[Array, ...] | None = None
@@ -154,6 +158,7 @@ def weighted_least_squares(problem: Problem, weights: PerRun, noise: PerRun) -> 
         values=problem.nominal + step / scale,
         covariance=sandwich(problem, weights, bread, noise, undetermined),
         undetermined=undetermined,
+        open_directions=right[~known] / scale,
         condition_number=float(singular[0] / max(singular[-1], 1e-300)),
         noise=tuple(noise),
         weights=tuple(weights),

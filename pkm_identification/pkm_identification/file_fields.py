@@ -1,0 +1,145 @@
+"""Entries of a file, each of the type that it must have; errors name the entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+UNSYMMETRIC = 1e-9  # of the standard deviations: larger differences are no rounding
+BEYOND_ONE = 1e-6  # of a correlation
+
+
+class Fields:
+    """A mapping that a file holds.
+
+    Parameters
+    ----------
+    content
+        The mapping.
+    where
+        Keys that lead to it, for the messages; empty for the whole file.
+
+    Raises
+    ------
+    ValueError
+        Here and in all methods: the entry is missing or is something else.
+    """
+
+    def __init__(self, content: Any, where: str = '') -> None:
+        if not isinstance(content, Mapping):
+            raise ValueError(f"'{where}' must be a mapping, not {_shown(content)}")
+        self.content, self.where = content, where
+
+    def __contains__(self, key: str) -> bool:
+        """Whether there is such an entry."""
+        return key in self.content
+
+    def path(self, key: str) -> str:
+        """Return the keys that lead to an entry."""
+        return f'{self.where}.{key}' if self.where else key
+
+    def get(self, key: str) -> Any:
+        """Return an entry of any type."""
+        if key not in self.content:
+            raise ValueError(f"lacks '{self.path(key)}'")
+        return self.content[key]
+
+    def text(self, key: str) -> str:
+        """Return a text."""
+        value = self.get(key)
+        if not isinstance(value, str):
+            raise self._wrong(key, 'a text', value)
+        return value
+
+    def flag(self, key: str) -> bool:
+        """Return true or false."""
+        value = self.get(key)
+        if not isinstance(value, bool):
+            raise self._wrong(key, 'true or false', value)
+        return value
+
+    def number(self, key: str, least: float = -np.inf, most: float = np.inf) -> float:
+        """Return a number between two others; nan only where there are no bounds."""
+        value = self.get(key)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        is_bounded = np.isfinite(least) or np.isfinite(most)
+        if not is_number or (is_bounded and not least <= value <= most):
+            what = f'a number from {least:g} to {most:g}' if is_bounded else 'a number'
+            raise self._wrong(key, what, value)
+        return float(value)
+
+    def numbers(self, key: str, shape: tuple[int, ...], finite: bool = False) -> Array:
+        """Return an array of this shape; -1 stands for any length."""
+        value = self.get(key)
+        try:
+            array = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            raise self._wrong(key, 'numbers', value) from None
+        if not array.size and 0 in shape:
+            array = np.zeros(shape)
+        fits = array.ndim == len(shape) and all(
+            asked in (-1, found) for asked, found in zip(shape, array.shape, strict=True)
+        )
+        if not fits:
+            raise ValueError(f"'{self.path(key)}' has shape {array.shape}, expected {shape}")
+        if finite and not np.isfinite(array).all():
+            raise ValueError(f"'{self.path(key)}' holds a value that is not finite")
+        return array
+
+    def covariance(self, key: str, size: int) -> Array:
+        """Return a covariance (size, size); variances may be infinite."""
+        array = self.numbers(key, (size, size))
+        variance = np.diag(array)
+        if np.isnan(array).any() or (variance < 0).any():
+            raise ValueError(f"'{self.path(key)}' has a negative variance or NaN")
+        known = np.isfinite(variance)
+        block, deviation = array[np.ix_(known, known)], np.sqrt(variance[known])
+        reach = np.outer(deviation, deviation)
+        if not (np.abs(block) <= reach * (1 + BEYOND_ONE)).all():
+            raise ValueError(f"'{self.path(key)}' holds a correlation beyond one")
+        if (np.abs(block - block.T) > UNSYMMETRIC * reach).any():
+            raise ValueError(f"'{self.path(key)}' is not symmetric")
+        return array
+
+    def texts(self, key: str) -> list[str]:
+        """Return a list of texts."""
+        value = self.get(key)
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._wrong(key, 'a list of texts', value)
+        return list(value)
+
+    def names(self, key: str) -> list[str]:
+        """Return a list of texts that all differ."""
+        return different(self.texts(key), self.path(key))
+
+    def mapping(self, key: str) -> Fields:
+        """Return a mapping."""
+        return Fields(self.get(key), self.path(key))
+
+    def mappings(self, key: str) -> list[Fields]:
+        """Return a list of mappings."""
+        value = self.get(key)
+        if not isinstance(value, list):
+            raise self._wrong(key, 'a list', value)
+        return [Fields(item, f'{self.path(key)}[{i}]') for i, item in enumerate(value)]
+
+    def _wrong(self, key: str, what: str, value: Any) -> ValueError:
+        return ValueError(f"'{self.path(key)}' must be {what}, not {_shown(value)}")
+
+
+def different(names: list[str], where: str) -> list[str]:
+    """Return names; ValueError where one of them stands there twice."""
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise ValueError(f"'{where}' names '{twice[0]}' twice")
+    return names
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f'{text[:40]}...'

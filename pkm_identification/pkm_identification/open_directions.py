@@ -1,0 +1,85 @@
+"""What the data leave open, and how well they determine the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+INVISIBLE = 1e-6  # share of its terms that a sum may keep by rounding where it should be zero
+ROUNDING = 1e-12  # of the largest derivative
+
+
+@dataclass(frozen=True)
+class OpenDirections:
+    """Changes of the unknowns that make no difference to the data.
+
+    Unknowns that take part in such a change have an infinite variance, one by one; a
+    combination that the change does not move is known all the same. The unknowns are the base
+    parameters (r), followed by the force constants (n_a) where these are estimated.
+
+    Attributes
+    ----------
+    directions
+        The changes (k, u), of any length, in the units of the unknowns.
+    covariance
+        (u, u) of the estimate with no uncertainty along the directions.
+    """
+
+    directions: Array
+    covariance: Array
+
+    def __post_init__(self) -> None:
+        """Copy and freeze the arrays; their shapes must fit."""
+        for name in ('directions', 'covariance'):
+            array = np.array(getattr(self, name), dtype=float)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        size = len(self.covariance)
+        if self.covariance.shape != (size, size) or self.directions.shape[1:] != (size,):
+            raise ValueError(
+                f'directions of shape {self.directions.shape} do not fit a covariance of shape '
+                f'{self.covariance.shape}'
+            )
+
+    def deviation(self, gradient: Array) -> Array:
+        """Standard deviations (...) of quantities with these derivatives (..., k).
+
+        Parameters
+        ----------
+        gradient
+            By the first k unknowns, the others make no difference; what is beyond the
+            unknowns counts as exact.
+
+        Returns
+        -------
+        (...)
+            Infinite where a direction moves the quantity.
+        """
+        gradient = gradient[..., : len(self.covariance)]
+        used = slice(0, gradient.shape[-1])
+        covariance, directions = self.covariance[used, used], self.directions[:, used]
+        moved = np.abs(gradient @ directions.T)
+        terms = np.abs(gradient) @ np.abs(directions).T
+        is_open = moved > INVISIBLE * terms + ROUNDING * terms.max(initial=0.0)
+        return np.where(is_open.any(axis=-1), np.inf, _deviation(gradient, covariance))
+
+
+def linear_deviation(gradient: Array, covariance: Array) -> Array:
+    """Standard deviations (...) of quantities with derivatives (..., u) by unknowns.
+
+    Infinite where one of them moves with an unknown whose variance is infinite.
+    """
+    known = np.isfinite(np.diag(covariance))
+    size = np.abs(gradient)
+    is_open = size[..., ~known] > ROUNDING * size.max(initial=1e-300)
+    finite = _deviation(gradient[..., known], covariance[np.ix_(known, known)])
+    return np.where(is_open.any(axis=-1), np.inf, finite)
+
+
+def _deviation(gradient: Array, covariance: Array) -> Array:
+    variance = np.einsum('...r,rs,...s->...', gradient, covariance, gradient, optimize=True)
+    return np.sqrt(np.maximum(variance, 0.0))
