@@ -74,8 +74,17 @@ def test_topic_and_joints_are_mapped(tmp_path, write, recorded, slider_model):
     assert result.diagnostics['signals']['periods'] == 4
     with pytest.raises(DatasetError, match="no messages on topic '/arm'.*/machine/joint_states"):
         load(path, topic='/arm')
-    with pytest.raises(DatasetError, match="lacks joints 'left', 'right' and has unknown joints"):
+    with pytest.raises(
+        DatasetError, match="lacks joints 'left', 'right' and has unknown joints.*--joint NAME=NAME"
+    ):
         load(path, topic='/joint_states').for_model(slider_model)
+
+
+def test_a_topic_of_another_name_is_asked_for(tmp_path, write, recorded):
+    path = write(tmp_path / 'bag', {'/machine/state': [driver(recorded)]})
+    with pytest.raises(DatasetError, match=r'holds /machine/state; topic= \(--topic\) names'):
+        load(path)
+    assert load(path, topic='/machine/state', joints=MAPPING).joint_names == ('left', 'right')
 
 
 def test_wrong_mappings_name_the_joint(tmp_path, write, recorded):

@@ -223,9 +223,14 @@ def _topic(bag: RawBag, name: str) -> str | None:
 def _require(bag: RawBag, topic: str | None, role: str) -> str:
     if topic is None:
         there = ', '.join(sorted(bag.counts)) or 'none'
+        other = {
+            POSITIONS: '; topic= (--topic) names the JointState messages',
+            CURRENTS: f'; without efforts in its {POSITIONS}, take currents of other messages over '
+            'into a .csv or .npz file',
+        }
         raise DatasetError(
             f"'{bag.path}' has no messages on topic '{role}'; needed are {POSITIONS} and "
-            f'{CURRENTS} (or efforts in {POSITIONS}), the bag holds {there}'
+            f'{CURRENTS} (or efforts in {POSITIONS}), the bag holds {there}{other.get(role, "")}'
         )
     return topic
 

@@ -25,6 +25,10 @@ Flags = NDArray[np.bool_]
 STROKE_TOLERANCE = 0.01  # of the stroke
 MEASURED = ('positions', 'efforts', 'currents')
 MOST_LOST = 0.5  # share of the samples of a joint that may be no number
+NAMING = (
+    '; joints={name in the data: joint of the robot} (--joint NAME=NAME) says which is which, '
+    'joints that are not named there are left out'
+)
 
 
 @dataclass(frozen=True)
@@ -279,6 +283,7 @@ class Dataset:
             raise DatasetError(
                 f'{source}: {" and ".join(parts)}; robot '
                 f"'{model.description.name}' has the actuated joints {', '.join(expected)}"
+                + (NAMING if unknown else '')
             )
         limits = np.asarray(getattr(model, 'force_limit', np.full(len(expected), np.inf)))
         ordered = replace(self.with_joints(expected), effort_limits=limits.astype(float))

@@ -223,11 +223,16 @@ def identify(
                 'is_physical': feasible.is_physical,
                 'violations': feasible.violations,
                 'warnings': [text for each in data for text in each.stroke_warnings(model)]
+                + [text for each in signals for text in each.diagnostics.get('warnings', ())]
                 + request.warnings
                 + list(found.diagnostics.get('warnings', [])),
                 'signals': _one_or_list(
                     [
-                        {k: v for k, v in each.diagnostics.items() if k != 'quality'}
+                        {
+                            k: v
+                            for k, v in each.diagnostics.items()
+                            if k not in ('quality', 'warnings')
+                        }
                         for each in signals
                     ]
                 ),

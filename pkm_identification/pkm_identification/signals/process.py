@@ -21,6 +21,7 @@ from pkm_identification.signals.gridding import evened
 from pkm_identification.signals.local_regression import cubic_gains, local_motion
 from pkm_identification.signals.long_signals import LongSignals, filtered_long
 from pkm_identification.signals.noise import Noise
+from pkm_identification.signals.period_refinement import refined_period
 from pkm_identification.signals.periods import find_period
 from pkm_identification.signals.platform_motion import filter_gains, white_covariance
 from pkm_identification.signals.signals import Signals
@@ -33,6 +34,7 @@ HALF_WIDTH = 0.2  # of 1 / cutoff: the second derivative of a cubic bends down e
 LEAST_INTERVALS = 5
 ESTIMATE = 'estimate'
 BAD_SAMPLES = ('leave_out', 'keep')
+MUCH_SETTLING = 0.25  # of the periods
 FORCE_RESOLUTION = 1e-6  # of the force's range, where it has no noise
 
 
@@ -134,7 +136,10 @@ def process(
     period = options.period or dataset.period
     source = 'given' if options.period else 'recorded'
     if period is None and options.method not in IN_TIME:
-        period = find_period(head.time, head.positions, head.position_valid)
+        measured = head.time, head.positions
+        period = find_period(*measured, head.position_valid)
+        if period is not None:
+            period = refined_period(*measured, period, head.position_valid)
         source = 'found in the data'
     if options.method == 'fourier' and period is None:
         raise EstimationError('the motion has no period that could be found; give period=')
@@ -205,9 +210,22 @@ def _periodic(
             'force_noise_is_white': None if force_noise is None else force_noise.is_white,
             'strays': averaged.strays,
             'unseen_share': 0.0 if weights is None else float(1 - weights.mean()),
+            'warnings': _settling_warnings(averaged, period, options),
             **_quality(dataset),
         },
     )
+
+
+def _settling_warnings(averaged: Averaged, period: float, options: SignalOptions) -> list[str]:
+    """Say where so much was left out as settling that the periods rather do not repeat."""
+    total = averaged.skipped + averaged.periods
+    if options.skip_periods is not None or averaged.skipped <= max(2, MUCH_SETTLING * total):
+        return []
+    return [
+        f'{averaged.skipped} of {total} periods were left out because they differ from those after '
+        f'them: the motion goes on settling, or its period is not {period:.7g} s; compare period= '
+        'and skip_periods='
+    ]
 
 
 def _quality(dataset: Dataset | LongDataset) -> dict[str, Any]:

@@ -1,0 +1,91 @@
+"""The period of a motion from the drift of its phase over all recorded periods."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_identification.signals.gridding import nominal_interval
+from pkm_identification.signals.periods import GRID_TOLERANCE, fold, low_harmonics
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+ROUNDS = 5
+CONVERGED = 1e-5  # of an interval, over the whole record
+ENOUGH = 4  # periods whose scatter tells how certain the drift is
+MOST = 500  # periods that are compared with each other
+ROUNDING = 1e-7  # of an interval a period
+MAD_TO_SIGMA = 1.4826
+FAR = 4.0  # times the scatter: the motion has not settled there
+
+
+def refined_period(
+    time: Array, positions: Array, period: float, valid: Flags | None = None
+) -> float:
+    """Return the period [s] that keeps all recorded periods in phase.
+
+    A period that is off by d shifts the k-th recorded one by k d against the first. The
+    shifts are taken from the motion and its slope, their drift from the median of the slopes
+    between all pairs, less what a settling beginning puts beside that line. A period within three
+    standard deviations of a whole number of samples is that number: sample and reference
+    clock are then one.
+
+    Parameters
+    ----------
+    time, positions
+        (N,) [s], (N, n_a).
+    period
+        Good enough that the periods of the record overlap [s].
+    valid
+        Which positions (N, n_a) may be used; None: all.
+    """
+    interval = nominal_interval(time)
+    tolerance = GRID_TOLERANCE
+    periods = (time[-1] - time[0]) / period
+    for _ in range(ROUNDS):
+        whole = round(period / interval) * interval
+        if periods * abs(period - whole) <= GRID_TOLERANCE * interval:
+            period = whole  # `fold` takes the samples as they are
+        shifts = _shifts(fold(time, positions, period, valid=valid).samples, period)
+        if len(shifts) < 2:
+            break
+        drift, deviation = _drift(shifts)
+        period -= drift
+        if len(shifts) >= ENOUGH:
+            tolerance = min(GRID_TOLERANCE, 3 * deviation / interval + ROUNDING)
+        if abs(drift) * len(shifts) < CONVERGED * interval:
+            break
+    count = period / interval
+    return round(count) * interval if abs(count - round(count)) < tolerance else period
+
+
+def _shifts(samples: Array, period: float) -> Array:
+    """Return how far (P,) [s] each of the periods (P, n, n_a) is ahead of their mean."""
+    spectra = low_harmonics(samples)
+    scale = samples.std(axis=(0, 1))
+    moving = scale > 0
+    spectra = spectra[..., moving] / scale[moving]
+    mean = np.median(spectra.real, axis=0) + 1j * np.median(spectra.imag, axis=0)
+    slope = 2j * np.pi / period * np.arange(len(mean))[:, None] * mean
+    off = np.sum((slope.conj() * (spectra - mean)).real, axis=(1, 2))
+    return np.asarray(off / np.sum(np.abs(slope) ** 2))
+
+
+def _drift(shifts: Array) -> tuple[float, float]:
+    """Return the drift a period [s] of shifts (P,) and its standard deviation."""
+    number = np.arange(len(shifts), dtype=float)
+    step = max(1, len(shifts) // MOST)
+    few, numbers = shifts[::step], number[::step]
+    first, second = np.triu_indices(len(few), 1)
+    drift = float(
+        np.median((few[second] - few[first]) / (numbers[second] - numbers[first]))
+    )
+    rest = shifts - drift * number
+    off = np.abs(rest - np.median(rest))
+    scatter = MAD_TO_SIGMA * float(np.median(off))
+    settled = off <= FAR * scatter
+    if np.count_nonzero(settled) >= ENOUGH:
+        centred = number[settled] - number[settled].mean()
+        drift = float(centred @ shifts[settled] / (centred @ centred))
+    return drift, scatter * float(np.sqrt(12 / len(shifts) ** 3))
