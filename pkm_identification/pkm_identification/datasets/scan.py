@@ -150,15 +150,12 @@ def scan_source(
         position_valid=flags_of([part.position_valid for part in head], head),
         effort_valid=flags_of([part.effort_valid for part in head], head),
     )
-    is_even = max(longest - interval, interval - shortest) <= EVEN * interval
-    if is_even and count > 1:  # closer than a median of stamps with few digits
-        interval = (last - float(first.time[0])) / (count - 1)
     scan = Scan(
         count=count,
         first=float(first.time[0]),
         last=last,
         interval=interval,
-        is_even=is_even,
+        is_even=max(longest - interval, interval - shortest) <= EVEN * interval,
         lower=lower,
         upper=upper,
         head=first,
