@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from pkm_identification.signals.gridding import nominal_interval
 from pkm_identification.signals.periods import GRID_TOLERANCE, fold, low_harmonics
@@ -15,6 +16,7 @@ ROUNDS = 5
 CONVERGED = 1e-5  # of an interval, over the whole record
 ENOUGH = 4  # periods whose scatter tells how certain the drift is
 MOST = 500  # periods that are compared with each other
+CHANCE = 1e-4  # that a period of whole samples is taken for another
 ROUNDING = 1e-7  # of an interval a period
 MAD_TO_SIGMA = 1.4826
 FAR = 4.0  # times the scatter: the motion has not settled there
@@ -27,9 +29,9 @@ def refined_period(
 
     A period that is off by d shifts the k-th recorded one by k d against the first. The
     shifts are taken from the motion and its slope, their drift from the median of the slopes
-    between all pairs, less what a settling beginning puts beside that line. A period within three
-    standard deviations of a whole number of samples is that number: sample and reference
-    clock are then one.
+    between all pairs, less what a settling beginning puts beside that line. A period that
+    chance could make of a whole number of samples is that number: the clocks of sampling and
+    reference are then one.
 
     Parameters
     ----------
@@ -50,10 +52,9 @@ def refined_period(
         shifts = _shifts(fold(time, positions, period, valid=valid).samples, period)
         if len(shifts) < 2:
             break
-        drift, deviation = _drift(shifts)
+        drift, uncertainty = _drift(shifts)
         period -= drift
-        if len(shifts) >= ENOUGH:
-            tolerance = min(GRID_TOLERANCE, 3 * deviation / interval + ROUNDING)
+        tolerance = min(GRID_TOLERANCE, uncertainty / interval + ROUNDING)
         if abs(drift) * len(shifts) < CONVERGED * interval:
             break
     count = period / interval
@@ -73,7 +74,7 @@ def _shifts(samples: Array, period: float) -> Array:
 
 
 def _drift(shifts: Array) -> tuple[float, float]:
-    """Return the drift a period [s] of shifts (P,) and its standard deviation."""
+    """Return the drift a period [s] of shifts (P,) and how far it is off by chance."""
     number = np.arange(len(shifts), dtype=float)
     step = max(1, len(shifts) // MOST)
     few, numbers = shifts[::step], number[::step]
@@ -83,9 +84,11 @@ def _drift(shifts: Array) -> tuple[float, float]:
     )
     rest = shifts - drift * number
     off = np.abs(rest - np.median(rest))
-    scatter = MAD_TO_SIGMA * float(np.median(off))
-    settled = off <= FAR * scatter
-    if np.count_nonzero(settled) >= ENOUGH:
-        centred = number[settled] - number[settled].mean()
-        drift = float(centred @ shifts[settled] / (centred @ centred))
-    return drift, scatter * float(np.sqrt(12 / len(shifts) ** 3))
+    settled = off <= FAR * MAD_TO_SIGMA * float(np.median(off))
+    if np.count_nonzero(settled) < ENOUGH:
+        return drift, float('inf')
+    centred = number[settled] - number[settled].mean()
+    drift = float(centred @ shifts[settled] / (centred @ centred))
+    rest = shifts[settled] - drift * number[settled]
+    deviation = float(np.std(rest, ddof=2) / np.sqrt(centred @ centred))
+    return drift, deviation * float(student.isf(CHANCE / 2, len(rest) - 2))
