@@ -129,6 +129,24 @@ def test_filtered_motion(motion):
     assert relative_error(signals.accelerations[inside], acceleration[inside]) < 0.02
 
 
+@pytest.mark.parametrize('method', ['filter', 'local_cubic'])
+def test_friction_steps_are_filtered_as_often_as_the_forces(slider_model, motion, method):
+    """The rows of exact forces are those of the regressor times the true parameters."""
+    time = np.arange(8400) * 1e-3
+    moving = motion(time)
+    forces = slider_model.inverse_dynamics(moving)
+    data = Dataset(time, NAMES, moving.q, forces)
+    signals = process(data, SignalOptions(method=method, cutoff=14.0, bad_samples='keep'))
+    truth = slider_model.nominal_parameters
+    (rows, measured), *others = signals.row_blocks(
+        lambda part, samples: slider_model.regressor(part.motion(slider_model, samples))
+    )
+    assert not others
+    error = (rows @ truth - measured).std(axis=0)
+    coulomb = np.array([4.0, 6.0])
+    assert (error < 0.02 * coulomb).all()
+
+
 def test_blocks_give_the_same_rows():
     from pkm_identification.signals.filtering import low_pass
 

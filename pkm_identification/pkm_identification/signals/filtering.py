@@ -19,7 +19,9 @@ Flags = NDArray[np.bool_]
 
 ORDER = 4
 HOLE = 0.25  # of 1 / cutoff: neighbours on both sides tell what lies in shorter gaps
-OVERSAMPLING = 16  # samples a cutoff period for the regressor of filtered motions
+OVERSAMPLING = 32  # samples a cutoff period for the regressor of filtered motions
+WIDER = 2.0  # times the cutoff of the rows is that of the motion, see `Grid`
+FASTEST = 0.45  # of the sampling rate
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
 SECOND = np.array([-1 / 560, 8 / 315, -1 / 5, 8 / 5, -205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560])
 TRIM = 2.0  # of 1 / cutoff, off either end
@@ -125,14 +127,18 @@ def low_pass(
 class Grid:
     """Samples at `interval`, filtered, and every `coarse`-th of them kept.
 
-    Nothing above the cutoff is left: a coarser grid loses nothing and saves the regressor.
+    The motion and the forces keep twice the band that the rows have. What the model makes of
+    the motion, such as a step of friction where a velocity changes its sign, is faster than
+    the motion: it passes the filter of the rows alone, and so must the measured forces.
+    Hardly anything is left above twice the cutoff: a coarser grid loses little and saves the
+    regressor.
 
     Attributes
     ----------
     raw, band
-        The filter on the samples as they are, and on the coarse ones.
+        The filter on the samples as they are, and that of the rows, on the coarse ones.
     cutoff
-        [Hz].
+        Of the rows [Hz].
     interval
         Of the samples as they are [s].
     coarse
@@ -173,9 +179,11 @@ def grid(
     coarse_gaps = None
     if gaps is not None:
         coarse_gaps = np.column_stack([gaps[:, 0] // coarse, -(-gaps[:, 1] // coarse)])
+    rows = low_pass(cutoff, interval * coarse, -(-count // coarse), coarse_gaps)
+    wide = max(cutoff, min(WIDER * cutoff, FASTEST / interval))
     return Grid(
-        low_pass(cutoff, interval, count),
-        low_pass(cutoff, interval * coarse, -(-count // coarse), coarse_gaps),
+        low_pass(wide, interval, count),
+        rows,
         cutoff,
         interval,
         coarse,
