@@ -144,7 +144,7 @@ def filtered_periodogram(rows: Array, band: FilterBand) -> tuple[Array, Array]:
     rows
         Consecutive rows (m,) of one actuator.
     band
-        The filter; forces have gone through it twice, once before they were thinned out.
+        That the forces went through before they were thinned out.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def filtered_periodogram(rows: Array, band: FilterBand) -> tuple[Array, Array]:
         alias = np.abs(frequency + fold * spacing)
         inside = alias <= band.rate / 2
         _, gain = sosfreqz(band.sections, worN=2 * np.pi * alias[inside] / band.rate)
-        shape[inside] += np.abs(gain) ** 8
+        shape[inside] += np.abs(gain) ** 4
     inner = slice(1, (count + 1) // 2)  # without the mean and the highest frequency
     relative = power[inner] / np.maximum(shape[inner], 1e-12 * shape.max())
     return np.asarray(frequency[inner], dtype=float), relative

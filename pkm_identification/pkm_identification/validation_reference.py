@@ -113,20 +113,20 @@ def _from_residuals(
     cutoff = made.get('cutoff')
     if not cutoff:
         return None
-    density = result.residual_rms**2 / (float(cutoff) * passed_power(4))  # rows: filtered twice
+    density = result.residual_rms**2 / (float(cutoff) * passed_power())
     band = signals.band
     if isinstance(band, FilterBand):
-        return np.diag(density * band.cutoff * passed_power(2))
+        return np.diag(density * band.cutoff * passed_power())
     return np.diag(density / (2 * data.interval * signals.averaged))
 
 
-def passed_power(times: int) -> float:
-    """Integral over x of (1 + x^8)^-times, x = frequency / cutoff.
+def passed_power() -> float:
+    """Integral over x of (1 + x^8)^-2, x = frequency / cutoff.
 
-    The power that a Butterworth filter of order 4 passes of noise with a density of one,
-    `times` = 2 for once to and fro, 4 for twice.
+    The power that a Butterworth filter of order 4, to and fro, passes of noise with a density
+    of one.
     """
-    return float(beta(1 / 8, times - 1 / 8) / 8)
+    return float(beta(1 / 8, 15 / 8) / 8)
 
 
 def motion_variance(

@@ -141,7 +141,7 @@ def bound_gain(signals: Signals | LongSignals) -> float:
         gain *= _interpolation_gain()
     band = signals.band
     if isinstance(band, FilterBand):
-        gain *= _filter_gain(band) ** 2  # on the samples as they are, and on the rows
+        gain *= _filter_gain(band)
     return gain
 
 

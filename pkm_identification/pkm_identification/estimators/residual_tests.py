@@ -201,7 +201,8 @@ def _filtered(
     rows = np.concatenate(pieces)
     if in_time is not None:
         inside = signals.usable
-        smooth, smooth_time = band.smooth(in_time)[inside], signals.time[inside]
+        predicted = band.smooth(signals.forces - in_time)  # the forces are in the band already
+        smooth, smooth_time = (signals.forces - predicted)[inside], signals.time[inside]
     else:
         smooth, smooth_time = rows, time
     expected = np.diag(noise) if noise.ndim == 2 else np.diagonal(noise, axis1=1, axis2=2).mean(0)

@@ -127,16 +127,19 @@ def low_pass(
 class Grid:
     """Samples at `interval`, filtered, and every `coarse`-th of them kept.
 
-    The motion and the forces keep twice the band that the rows have. What the model makes of
-    the motion, such as a step of friction where a velocity changes its sign, is faster than
-    the motion: it passes the filter of the rows alone, and so must the measured forces.
-    Hardly anything is left above twice the cutoff: a coarser grid loses little and saves the
-    regressor.
+    Measured forces and the regressor go through the filter once each, the forces on the
+    samples as they are. The regressor is made of a motion with twice that band, which the
+    filter of the rows then cuts: so what the model makes of the motion and what is faster than
+    it, as the step of friction where a velocity changes its sign, has the band of the forces.
+    Hardly anything of the motion is left above twice the cutoff: a coarser grid loses little
+    and saves the regressor.
 
     Attributes
     ----------
     raw, band
-        The filter on the samples as they are, and that of the rows, on the coarse ones.
+        The filter on the samples as they are, and on the coarse ones.
+    motion
+        That of the measured positions.
     cutoff
         Of the rows [Hz].
     interval
@@ -147,6 +150,7 @@ class Grid:
 
     raw: FilterBand
     band: FilterBand
+    motion: FilterBand
     cutoff: float
     interval: float
     coarse: int
@@ -154,9 +158,9 @@ class Grid:
     def signals(
         self, positions: Array, efforts: Array, delay: float
     ) -> tuple[Array, Array, Array, Array]:
-        """Positions, velocities, accelerations, and forces filtered alike, on the coarse grid."""
-        motion = derivatives(positions, self.interval, self.raw, delay)
-        signals = (*motion, self.raw.smooth(efforts))  # parallel filtering [P]
+        """Positions, velocities, accelerations, and the filtered forces, on the coarse grid."""
+        motion = derivatives(positions, self.interval, self.motion, delay)
+        signals = (*motion, self.raw.smooth(efforts))
         q, qd, qdd, forces = (values[:: self.coarse] for values in signals)
         return q, qd, qdd, forces
 
@@ -179,11 +183,12 @@ def grid(
     coarse_gaps = None
     if gaps is not None:
         coarse_gaps = np.column_stack([gaps[:, 0] // coarse, -(-gaps[:, 1] // coarse)])
-    rows = low_pass(cutoff, interval * coarse, -(-count // coarse), coarse_gaps)
+    raw = low_pass(cutoff, interval, count)
     wide = max(cutoff, min(WIDER * cutoff, FASTEST / interval))
     return Grid(
+        raw,
+        low_pass(cutoff, interval * coarse, -(-count // coarse), coarse_gaps),
         low_pass(wide, interval, count),
-        rows,
         cutoff,
         interval,
         coarse,

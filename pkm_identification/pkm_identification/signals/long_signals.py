@@ -115,7 +115,7 @@ class LongSignals:
             picked = self.band.picked(samples, inside)
             rows = self.band.smooth(function(signals, slice(None)))[picked]
             # copies: a view would keep all of the filtered samples
-            yield rows.copy(), self.band.smooth(np.asarray(signals.forces))[picked].copy()
+            yield rows.copy(), np.asarray(signals.forces)[picked].copy()
 
     def _samples(self) -> Iterator[Array]:
         scan = self.dataset.scan

@@ -287,7 +287,7 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
     gaps = filtering.holes(there, cutoff, interval)
     grid = filtering.grid(cutoff, interval, len(time), gaps)
     q, qd, qdd, forces = grid.signals(positions, efforts, dataset.effort_delay)
-    gains, how = filter_gains(grid.raw), grid.diagnostics(interpolated=time is not dataset.time)
+    gains, how = filter_gains(grid.motion), grid.diagnostics(interpolated=time is not dataset.time)
     if options.method == 'local_cubic':
         half_width = max(HALF_WIDTH / cutoff, LEAST_INTERVALS * interval)
         q, qd, qdd = local_motion(

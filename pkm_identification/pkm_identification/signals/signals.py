@@ -33,7 +33,8 @@ class Signals:
     positions, velocities, accelerations
         Actuators (n, n_a), evaluated at `time`.
     forces
-        Measured forces or torques (n, n_a) [N, N m], averaged over `averaged` periods.
+        Measured forces or torques (n, n_a) [N, N m], averaged over `averaged` periods or
+        filtered: of a motion without a period, nothing outside the band is left in them.
     band
         Turns samples into the rows that an estimator sees.
     averaged
@@ -146,7 +147,7 @@ class Signals:
         for samples, inside in band.stretches(len(self)):
             picked = band.picked(samples, inside)
             rows = band.smooth(function(self, samples))[picked]
-            yield rows.copy(), band.smooth(self.forces[samples])[picked].copy()
+            yield rows.copy(), self.forces[samples][picked].copy()
 
     def with_periods(self, chosen: NDArray[np.bool_]) -> Signals:
         """Return the same signals from some of the periods (P,) only, with the same harmonics.
