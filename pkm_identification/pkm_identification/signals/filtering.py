@@ -20,6 +20,8 @@ Flags = NDArray[np.bool_]
 ORDER = 4
 HOLE = 0.25  # of 1 / cutoff: neighbours on both sides tell what lies in shorter gaps
 OVERSAMPLING = 32  # samples a cutoff period for the regressor of filtered motions
+FEWER = 16  # of recordings with many samples, in which what a coarse grid adds averages out
+MANY = 200_000
 WIDER = 2.0  # times the cutoff of the rows is that of the motion, see `Grid`
 FASTEST = 0.45  # of the sampling rate
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
@@ -131,8 +133,8 @@ class Grid:
     samples as they are. The regressor is made of a motion with twice that band, which the
     filter of the rows then cuts: so what the model makes of the motion and what is faster than
     it, as the step of friction where a velocity changes its sign, has the band of the forces.
-    Hardly anything of the motion is left above twice the cutoff: a coarser grid loses little
-    and saves the regressor.
+    Hardly anything of the motion is left above twice the cutoff: a coarser grid saves the
+    regressor, and moves steps of friction by a fraction of its interval.
 
     Attributes
     ----------
@@ -179,7 +181,8 @@ def grid(
     cutoff: float, interval: float, count: int, gaps: NDArray[np.int64] | None = None
 ) -> Grid:
     """Choose the grid for so many samples with `gaps` (h, 2); raises as `low_pass`."""
-    coarse = max(1, int(1 / (OVERSAMPLING * cutoff * interval)))
+    oversampling = OVERSAMPLING if count <= MANY else FEWER
+    coarse = max(1, int(1 / (oversampling * cutoff * interval)))
     coarse_gaps = None
     if gaps is not None:
         coarse_gaps = np.column_stack([gaps[:, 0] // coarse, -(-gaps[:, 1] // coarse)])
