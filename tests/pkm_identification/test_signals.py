@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pkm_description.errors import EstimationError
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.fourier import fit
@@ -156,6 +158,26 @@ def test_blocks_give_the_same_rows():
     whole = band.rows(samples)
     assert blocks.shape == whole.shape
     assert np.abs(blocks - whole).max() < 1e-3 * np.abs(whole).max()
+
+
+@pytest.mark.parametrize('long', [False, True])
+@pytest.mark.parametrize(
+    ('origin', 'kind', 'rate'), [(1.7e9, float, 1e3), (1.7e9, float, 4e3), (60.0, 'f4', 1e3)]
+)
+def test_rounded_stamps(record, motion, origin, kind, rate, long):
+    """Seconds since 1970, and stamps of 32 bits: no difference of two tells the interval."""
+    data = record(periods=6, rate=rate, position_noise=1e-7)
+    moved = replace(data, time=(data.time + origin).astype(kind))
+    given = LongDataset.from_memory(moved) if long else moved
+    for options in ({}, {'period': 1.0}):
+        signals = process(given, SignalOptions(**options))
+        assert signals.diagnostics['period'] == pytest.approx(1.0, rel=2e-6)
+        assert signals.diagnostics['samples_a_period'] == rate
+        reference = motion(signals.time - origin)
+        assert relative_error(signals.accelerations, reference.qdd) < 0.02
+    filtered = process(given, SignalOptions(method='filter', cutoff=20.0))
+    samples = filtered.diagnostics['interval'] * rate
+    assert samples == pytest.approx(round(samples), rel=1e-5)
 
 
 @pytest.mark.parametrize(

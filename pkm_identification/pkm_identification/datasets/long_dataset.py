@@ -157,7 +157,7 @@ class LongDataset:
 
     @property
     def interval(self) -> float:
-        """Median sampling interval of the first samples [s]."""
+        """Sampling interval of the first samples [s]."""
         return self.scan.interval
 
     @property

@@ -13,6 +13,7 @@ from pkm_description.errors import DatasetError
 from pkm_identification.datasets.dataset import Dataset
 from pkm_identification.datasets.tidy_source import TidySource
 from pkm_identification.quality.report import Defect, merged
+from pkm_identification.quality.stamps import nominal_interval
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -34,7 +35,7 @@ class Scan:
     first, last
         Stamps [s].
     interval
-        Median sampling interval of the first samples [s].
+        Sampling interval of the first samples [s].
     is_even
         Whether all intervals are that within 2 %.
     lower, upper
@@ -126,7 +127,7 @@ def scan_source(
                 f'{part.time[0]:.6f} s)'
             )
         if not head:
-            interval = part.interval
+            interval = nominal_interval(part.time) if len(part) > 1 else part.interval
             lower, upper = part.positions.min(axis=0), part.positions.max(axis=0)
             ends = _range(part)
         ends = np.stack([np.minimum(ends, _range(part))[0], np.maximum(ends, _range(part))[1]])

@@ -114,6 +114,23 @@ def _refuse_absurd(rows: Rows, time: Array, what: str, source: str) -> None:
     )
 
 
+def nominal_interval(time: Array) -> float:
+    """Interval [s] of the clock behind increasing stamps (N,) [s].
+
+    Not changed by jitter, lost samples, or the rounding of the stamps: in seconds since 1970
+    a number of 64 bits has steps of 0.24 us, so that of 4 kHz no difference of two stamps is
+    better than to 0.1 %; all of them together are.
+    """
+    steps = np.diff(time)
+    interval = float(np.median(steps))
+    since = time - time[0]
+    for _ in range(2):
+        numbers = np.concatenate([[0.0], np.cumsum(np.round(steps / interval))])
+        centred = numbers - numbers.mean()
+        interval = float(centred @ since / (centred @ centred))
+    return interval
+
+
 def even_clock(time: Array) -> Array | None:
     """Even stamps (N,) that scattered ones (N,) belong to; None where they are too far off.
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.gridding import (
     bridged_period,
     fold_samples,
-    nominal_interval,
     periodic_slopes,
 )
 from pkm_identification.signals.long_gridding import periodic_blocks

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.signal import savgol_filter
 
 from pkm_identification.quality.report import stretches
+from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.local_regression import local_cubic
 
 Array = NDArray[np.float64]
@@ -30,19 +31,6 @@ def is_even(time: Array, tolerance: float = EVEN) -> bool:
     steps = np.diff(time)
     interval = float(np.median(steps))
     return bool(np.abs(steps - interval).max() <= tolerance * interval)
-
-
-def nominal_interval(time: Array) -> float:
-    """Interval [s] of the clock behind the stamps: not changed by jitter or lost samples.
-
-    Nor by their resolution: stamps that are made from seconds since 1970 in double precision
-    are off by 0.1 us, which in a median would be 1e-4 of an interval.
-    """
-    steps = np.diff(time)
-    interval = float(np.median(steps))
-    numbers = np.concatenate([[0.0], np.cumsum(np.round(steps / interval))])
-    centred = numbers - numbers.mean()
-    return float(centred @ time / (centred @ centred))
 
 
 def nearest(time: Array, start: float, step: float, count: int) -> tuple[NDArray[np.int64], Array]:

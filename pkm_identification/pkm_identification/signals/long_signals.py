@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_identification.datasets import LongDataset
+from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals import filtering
 from pkm_identification.signals.bands import FilterBand
-from pkm_identification.signals.gridding import evened, nominal_interval
+from pkm_identification.signals.gridding import evened
 from pkm_identification.signals.long_gridding import even_blocks
 from pkm_identification.signals.resampling import resampled
 from pkm_identification.signals.signals import Signals
@@ -196,5 +197,5 @@ def _cutoff_of(probe: Any) -> float:
     together = np.hstack([probe.positions, probe.efforts])
     time, samples, _ = evened(probe.time, together, None)
     axes = probe.positions.shape[1]
-    interval = float(np.median(np.diff(time)))
+    interval = nominal_interval(time)
     return filtering.choose_cutoff(samples[:, :axes], samples[:, axes:], interval)

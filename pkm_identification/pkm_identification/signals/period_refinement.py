@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from pkm_identification.signals.gridding import nominal_interval
+from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.periods import GRID_TOLERANCE, fold, low_harmonics
 
 Array = NDArray[np.float64]

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
+from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.gridding import (
     bridged_period,
     fold_samples,
     is_even,
-    nominal_interval,
 )
 
 Array = NDArray[np.float64]

@@ -13,6 +13,7 @@ from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.datasets.long_dataset import LONG
 from pkm_identification.quality.examine import examined
 from pkm_identification.quality.examine_long import examined_long
+from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals import filtering, fourier
 from pkm_identification.signals.averaging import Averaged, average, average_long
 from pkm_identification.signals.bands import HarmonicBand
@@ -282,7 +283,7 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
     together = np.hstack([dataset.positions, dataset.efforts])
     time, samples, there = evened(dataset.time, together, valid)
     positions, efforts = samples[:, :axes], samples[:, axes:]
-    interval = float(np.median(np.diff(time)))
+    interval = nominal_interval(time)
     cutoff = options.cutoff or filtering.choose_cutoff(positions, efforts, interval)
     gaps = filtering.holes(there, cutoff, interval)
     grid = filtering.grid(cutoff, interval, len(time), gaps)
