@@ -357,6 +357,14 @@ def fraction(text: str) -> float:
     return value
 
 
+def share(text: str) -> float:
+    """Return a number between 0 and 1, both excluded, as argparse's `type`."""
+    value = number(text)
+    if not 0.0 < value < 1.0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
+    return value
+
+
 def whole(text: str) -> int:
     """Return a whole number that is not negative, as argparse's `type`."""
     return _whole(text, 0)

@@ -21,6 +21,7 @@ VERBS = (
     'robots', 'describe', 'export', 'excite', 'simulate', 'identify', 'validate', 'compare',
     'study', 'demo', 'bench',
 )  # fmt: skip
+LEVELS = ('verb', 'action', 'study')  # of verbs, as the parsers store them
 DESCRIPTION = """\
 Parallel robots from description to identified model and feedforward:
 describe, design excitation, execute and record, identify, validate, control."""
@@ -62,16 +63,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status.
     """
     try:
-        arguments = build_parser().parse_args(argv)
+        arguments, unknown = build_parser().parse_known_args(argv)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
-    return _run(arguments)
+    program = _program(arguments)
+    if unknown:
+        words = ' '.join(unknown)
+        print_error(program, f'unrecognized arguments: {words} (see {program} --help)')
+        return 2
+    return _run(program, arguments)
 
 
-def _run(arguments: Any) -> int:
+def _program(arguments: Any) -> str:
+    words = ('pkm', *(getattr(arguments, level, None) for level in LEVELS))
+    return ' '.join(word for word in words if word)
+
+
+def _run(program: str, arguments: Any) -> int:
     from pkm_description.errors import PkmError
 
-    program = f'pkm {arguments.verb}'
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -22,7 +21,7 @@ def check_output(path: str | Path, suffixes: tuple[str, ...] = ()) -> Path:
     Raises
     ------
     OutputError
-        The file exists, its folder cannot be written, or its name does not end as its
+        The file exists, no file can be made in its folder, or its name does not end as its
         content needs.
     """
     path = Path(path)
@@ -33,8 +32,13 @@ def check_output(path: str | Path, suffixes: tuple[str, ...] = ()) -> Path:
     parent = path.absolute().parent
     while not parent.exists():
         parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise OutputError(f"'{path}' cannot be written: '{parent}' is not a writable folder")
+    try:  # permissions alone do not tell: read-only or virtual file systems, a full disk
+        with tempfile.TemporaryFile(dir=parent):
+            pass
+    except OSError:
+        raise OutputError(
+            f"'{path}' cannot be written: '{parent}' is not a writable folder"
+        ) from None
     return path
 
 

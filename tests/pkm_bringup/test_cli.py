@@ -234,7 +234,8 @@ def test_describe_workspace(prints, fails, tmp_path):
     assert '<svg' in drawn.read_text()
     assert 'exists already' in fails('describe', 'palida', '--plot', str(picture))
     assert '.png or .svg' in fails('describe', 'palida', '--plot', str(tmp_path / 'a.pdf'))
-    assert 'at least 1' in fails('describe', 'palida', '--workspace', '--samples', '0')
+    assert '>= 1' in fails('describe', 'palida', '--workspace', '--samples', '0', status=2)
+    assert '--samples needs --workspace' in fails('describe', 'palida', '--samples', '10')
 
 
 def test_contributions(prints, fails, trajectory):
@@ -515,7 +516,13 @@ def test_reduce(folder, data, prints, fails):
     )
     assert content['steps'][-1]['proper'] == content['steps'][-1]['parameters']
     assert len(content['dropped']) < len(result.diagnostics['dropped'])
-    assert 'calibrate first' in fails(*command, '--drive-gains', 'each', '--output', folder / 'no')
+    unwritten = folder / 'x.yaml'
+    assert 'calibrate first' in fails(*command, '--drive-gains', 'each', '--output', unwritten)
+    plain = ['identify', data, '--robot', 'palida', '--output', unwritten]
+    line = fails(*plain, '--threshold', '5', '--validate', 'absent.npz')
+    assert '--threshold and --validate need --reduce' in line
+    assert "must end in .yaml" in fails(*plain[:-1], folder / 'x.txt')
+    assert '--level' in fails(*plain, '--level', '0', status=2)
 
 
 def test_options_common_to_all_estimators(folder, data, model_file, prints, fails):
@@ -528,7 +535,9 @@ def test_options_common_to_all_estimators(folder, data, model_file, prints, fail
     result = pkm_identification.load_result(path)
     assert result.values[result.names.index('platform.mz')] == 0.1
     assert 'leg_slider.mz' in result.diagnostics['fixed']
-    assert "option 'prior'" in fails(*command[:-1], folder / 'x', '--option', 'prior=none.yaml')
+    assert "option 'prior'" in fails(
+        *command[:-1], folder / 'x.yaml', '--option', 'prior=none.yaml'
+    )
 
 
 def test_compare(folder, data, prints, fails):
@@ -550,6 +559,8 @@ def test_compare(folder, data, prints, fails):
     assert "'best'" in fails(*command, '--estimators', 'best')
     assert "'model_9'" in fails(*command, '--models', 'model_9')
     assert '.png' in fails(*command, '--plot', folder / 'x.txt')
+    assert '--models' in fails(*command, '--estimator', 'ls')
+    assert 'no name' in fails(*command, '--estimators', ',')
 
 
 
@@ -581,3 +592,20 @@ def test_simulate_with_an_identified_model_tracks_better(folder, trajectory, mod
 
 def test_nothing_temporary_is_left(folder, data, model_file):
     assert not [path for path in folder.iterdir() if path.name.startswith('.')]
+
+
+@pytest.mark.skipif(not Path('/proc/version').exists(), reason='no folder that root cannot fill')
+def test_folders_that_take_no_file_are_refused_at_once(trajectory, fails):
+    line = fails('simulate', 'palida', '--trajectory', trajectory, '--output', '/proc/new/data.npz')
+    assert line.endswith("'/proc' is not a writable folder")
+
+
+@pytest.mark.parametrize('option', ['--seed', '--drive-seed', '--periods'])
+def test_negative_numbers_are_refused(option, fails):
+    command = ['simulate', 'palida', '--trajectory', 'x', '--output', 'x.npz', option, '-1']
+    assert f'{option}: ' in fails(*command, status=2)
+
+
+def test_unknown_options_name_their_verb(fails):
+    line = fails('study', 'dirty', '--nonsense', status=2)
+    assert line.startswith('pkm study dirty: error: ') and '--nonsense' in line

@@ -235,3 +235,11 @@ def test_periods_in_which_the_servo_settles_are_left_out(noise):
     assert settling_periods(fold(time, wave + jitter, 1.0)) == 0
     found = settling_periods(fold(time, wave + settling + jitter, 1.0))
     assert found == (1 if noise else 2)  # exp(-5) mm stands out of no noise, but not of 10 um
+
+
+@pytest.mark.parametrize('name', ['period', 'cutoff', 'harmonics', 'skip_periods'])
+@pytest.mark.parametrize('value', ['some', [1, 2], True])
+def test_options_of_a_wrong_type_are_named(name, value):
+    kind = 'number' if name in ('period', 'cutoff') else 'whole number'
+    with pytest.raises(EstimationError, match=f'{name} must be a {kind}, got'):
+        SignalOptions(**{name: value})

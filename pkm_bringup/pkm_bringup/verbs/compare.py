@@ -18,6 +18,7 @@ from pkm_bringup.arguments import (
 )
 from pkm_bringup.console import print_json, print_note, print_table, progress
 
+DEFAULT = 'wls'
 PLOT_SUFFIXES = ('.png', '.svg', '.pdf')
 
 
@@ -44,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
         'declares, else full, geometry and geometry+shared (parameters of one design shared)',
     )  # fmt: skip
     parser.add_argument(
-        '--estimator', default='wls', help='the estimator that --models uses; default: wls'
+        '--estimator', metavar='NAME', help=f'the estimator that --models uses; default: {DEFAULT}'
     )
     parser.add_argument(
         '--validate', action='append', default=[], metavar='DATA',
@@ -67,6 +68,7 @@ def run(arguments: Any) -> int:
     """Identify, validate, print the table, draw the picture."""
     from pkm_bringup.outputs import check_output, write_output
 
+    names = _chosen(arguments)
     plot = check_output(arguments.plot, PLOT_SUFFIXES) if arguments.plot else None
     options = parse_options(arguments.option)
     from pkm_identification.estimators.written_options import written_options
@@ -87,11 +89,10 @@ def run(arguments: Any) -> int:
         }  # fmt: skip
         one = data[0] if len(data) == 1 else data
         if arguments.models is None:
-            names = _names(arguments.estimators)
             found = compare_estimators(one, model, names, **common, **options)
         else:
             found = compare_models(
-                one, model, arguments.estimator, levels=_names(arguments.models), **common,
+                one, model, arguments.estimator or DEFAULT, levels=names, **common,
                 **options,
             )  # fmt: skip
         rows = [candidate.row() for candidate in found]
@@ -110,9 +111,17 @@ def run(arguments: Any) -> int:
     return 0 if any(candidate.result is not None for candidate in found) else 1
 
 
-def _names(text: str | None) -> list[str] | None:
-    names = [name.strip() for name in (text or '').split(',')]
-    return [name for name in names if name] or None
+def _chosen(arguments: Any) -> list[str] | None:
+    """Names of estimators or of models; None for all."""
+    from pkm_description.errors import EstimationError
+
+    if arguments.estimator and arguments.models is None:
+        raise EstimationError('--estimator is the one that --models uses; see --estimators')
+    text = arguments.estimators if arguments.models is None else arguments.models
+    names = [name.strip() for name in (text or '').split(',') if name.strip()]
+    if text and not names:
+        raise EstimationError(f"'{text}' holds no name")
+    return names or None
 
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
@@ -141,7 +150,8 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
                 for value, factor in zip(values, factors, strict=True)
             ]
         )  # fmt: skip
-    print_table(['', *[title for _, title, _ in shown]], table)
+    if shown:
+        print_table(['', *[title for _, title, _ in shown]], table)
     for row in rows:
         if row['failure']:
             sys.stdout.write(f'\n{row["name"]}: {row["failure"]}\n')

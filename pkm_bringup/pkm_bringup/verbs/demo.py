@@ -6,6 +6,8 @@ import argparse
 import time
 from pathlib import Path
 
+from pkm_bringup.arguments import count, whole
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the verb and its options."""
@@ -32,16 +34,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         '--estimator', default='gauss_markov', help='estimator (default gauss_markov)'
     )
     parser.add_argument(
-        '--periods', type=int, default=30, help='recorded periods of the excitation, count'
-    )
-    parser.add_argument(
-        '--circle-periods', type=int, default=3, help='recorded rounds of each circle, count'
-    )
-    parser.add_argument(
-        '--validation-periods', type=int, default=15,
-        help='recorded rounds of the circles whose forces are predicted, count',
+        '--periods', type=count, default=30,
+        help='recorded periods of the excitation [1]; default: 30',
     )  # fmt: skip
-    parser.add_argument('--seed', type=int, default=0, help="seed of the robot's noise, integer")
+    parser.add_argument(
+        '--circle-periods', type=count, default=3,
+        help='recorded rounds of each circle [1]; default: 3',
+    )  # fmt: skip
+    parser.add_argument(
+        '--validation-periods', type=count, default=15,
+        help='recorded rounds of the circles whose forces are predicted [1]; default: 15',
+    )  # fmt: skip
+    parser.add_argument(
+        '--seed', type=whole, default=0, help="of the robot's noise, at least 0 [1]; default: 0"
+    )
     parser.add_argument('--json', action='store_true', help='print the summary as JSON on stdout')
     parser.set_defaults(run=run)
 

@@ -54,6 +54,7 @@ def run(arguments: Any) -> int:
     from pkm_bringup.overview_text import print_overview
 
     describe_workspace.check_options(arguments)
+    samples = arguments.samples or describe_workspace.SAMPLES
     with progress(f"reading '{arguments.robot}'") as update:
         model = load_model(arguments.robot)
         content = overview(model)
@@ -69,10 +70,10 @@ def run(arguments: Any) -> int:
             content['contributions'] = describe_contributions.figures(model, arguments.motion)
         if arguments.workspace or arguments.plot:
             update('workspace')
-            content['reach'] = describe_workspace.figures(model, arguments.samples)
+            content['reach'] = describe_workspace.figures(model, samples)
         if arguments.plot:
             update('picture of the workspace')
-            describe_workspace.write_plot(model, arguments.samples, arguments.plot)
+            describe_workspace.write_plot(model, samples, arguments.plot)
     if arguments.json:
         print_json(content)
     else:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pkm_bringup.arguments import count
 from pkm_bringup.console import print_table
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ def add_options(parser: Any) -> None:
     )
     parser.add_argument(
         '--samples',
-        type=int,
-        default=SAMPLES,
+        type=count,
         metavar='N',
         help=f'number [1] of random poses for --workspace, at least 1 (default {SAMPLES})',
     )
@@ -43,13 +43,13 @@ def check_options(arguments: Any) -> None:
     Raises
     ------
     PkmError
-        The number of samples is not positive, or the picture cannot be written there.
+        --samples without a workspace, or the picture cannot be written there.
     """
     from pkm_bringup.outputs import check_output
     from pkm_description.errors import KinematicsError
 
-    if arguments.samples < 1:
-        raise KinematicsError(f'--samples must be at least 1, not {arguments.samples}')
+    if arguments.samples and not (arguments.workspace or arguments.plot):
+        raise KinematicsError('--samples needs --workspace or --plot')
     if arguments.plot:
         check_output(arguments.plot, ('.png', '.svg'))
 

@@ -20,7 +20,7 @@ def add_parser(subparsers: Any) -> None:
         'preset',
         help=text,
         description=f'{text}. A size that is given is taken as it is; without one the motion is '
-        f'made to fit into the limits of the robot with {MARGINS.replace("%", "%%")} left free. '
+        f'made to fit into the limits of the robot with {MARGINS} left free. '
         'The name alone also serves wherever a '
         'trajectory FILE is asked for.',
     )

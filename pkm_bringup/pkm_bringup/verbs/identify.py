@@ -12,11 +12,11 @@ from pkm_bringup.arguments import (
     add_robot,
     add_signals,
     data_options,
-    fraction,
     load_data,
     load_model,
     parse_options,
     positive,
+    share,
 )
 from pkm_bringup.calibration_view import (
     add_calibration,
@@ -26,6 +26,8 @@ from pkm_bringup.calibration_view import (
 )
 from pkm_bringup.console import print_json, print_note, print_table, progress
 
+THRESHOLD = 15.0  # [%]
+OF_REDUCTION = ('threshold', 'significance', 'validate')
 CONTRADICTION = 1e-3  # below this probability the nearest physical model contradicts the data
 
 
@@ -48,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
         'must not exist',
     )  # fmt: skip
     parser.add_argument(
-        '--level', type=fraction, default=0.95,
+        '--level', type=share, default=0.95,
         help='of the confidence intervals [1]; default: 0.95',
     )  # fmt: skip
     parser.add_argument(
@@ -57,12 +59,12 @@ def add_parser(subparsers: Any) -> None:
         'model file holds these',
     )  # fmt: skip
     parser.add_argument(
-        '--threshold', type=positive, default=15.0,
-        help='relative standard deviation up to which a parameter is properly identified '
-        '[percent]; default: 15',
+        '--threshold', type=positive,
+        help='with --reduce: relative standard deviation up to which a parameter is properly '
+        f'identified [percent]; default: {THRESHOLD:g}',
     )  # fmt: skip
     parser.add_argument(
-        '--significance', type=fraction,
+        '--significance', type=share,
         help='with --reduce: what makes the residuals grow at this level of an F-test when it is '
         'dropped stays, however uncertain [1]; default: certainty alone decides',
     )  # fmt: skip
@@ -79,7 +81,8 @@ def run(arguments: Any) -> int:
     """Identify, write the model, print the parameters."""
     from pkm_bringup.outputs import check_output
 
-    output = check_output(arguments.output)
+    output = check_output(arguments.output, ('.yaml', '.yml'))
+    _check_reduction(arguments)
     options = parse_options(arguments.option)
     from pkm_identification import identify, reduce_model
     from pkm_identification.estimators.written_options import written_options
@@ -98,7 +101,7 @@ def run(arguments: Any) -> int:
                 load_data(each, arguments.allow_incomplete, chosen) for each in arguments.validate
             ]
             reduction = reduce_model(
-                datasets, model, arguments.estimator, threshold=arguments.threshold,
+                datasets, model, arguments.estimator, threshold=arguments.threshold or THRESHOLD,
                 significance=arguments.significance, validation=held_out, progress=update,
                 **_without_calibration(calibration),
                 **options,
@@ -133,6 +136,15 @@ def run(arguments: Any) -> int:
         print_note(f'warning: {warning}')
     print_note(f"wrote '{output}'")
     return 0
+
+
+def _check_reduction(arguments: Any) -> None:
+    """Refuse options that would be left unused."""
+    from pkm_description.errors import EstimationError
+
+    given = [f'--{name}' for name in OF_REDUCTION if getattr(arguments, name)]
+    if given and not arguments.reduce:
+        raise EstimationError(f'{" and ".join(given)} need --reduce')
 
 
 def print_quality(quality: Any) -> None:

@@ -17,6 +17,7 @@ from pkm_bringup.arguments import (
     load_trajectory,
     periods_of,
     ramp_time_of,
+    whole,
 )
 from pkm_bringup.console import print_json, print_note, print_table, progress
 
@@ -40,7 +41,9 @@ def add_parser(subparsers: Any) -> None:
     )  # fmt: skip
     add_periods(parser)
     add_ramp_time(parser)
-    parser.add_argument('--seed', type=int, default=0, help='seed of the noise [1]; default: 0')
+    parser.add_argument(
+        '--seed', type=whole, default=0, help='of the noise, at least 0 [1]; default: 0'
+    )
     parser.add_argument(
         '--effects', choices=EFFECTS, default='all',
         help='all that the description declares; modelled: without Stribeck friction and cogging; '
@@ -62,8 +65,9 @@ def add_parser(subparsers: Any) -> None:
         'drives differ from them, at random by the seed --drive-seed; default: 0',
     )  # fmt: skip
     parser.add_argument(
-        '--drive-seed', type=int, default=0, help='of --constant-error [1]; default: 0'
-    )
+        '--drive-seed', type=whole, default=0,
+        help='of --constant-error, at least 0 [1]; default: 0',
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -11,10 +11,10 @@ from pkm_bringup.arguments import (
     add_robot,
     add_signals,
     data_options,
-    fraction,
     load_data,
     load_model,
     parse_options,
+    share,
 )
 from pkm_bringup.console import print_json, print_table, progress
 
@@ -29,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
         '--model', required=True, metavar='MODEL', help='model file of `pkm identify`, SI units'
     )
     parser.add_argument(
-        '--level', type=fraction, default=0.95,
+        '--level', type=share, default=0.95,
         help='nominal share of the forces within the predicted bounds [1]; default: 0.95',
     )  # fmt: skip
     parser.add_argument(

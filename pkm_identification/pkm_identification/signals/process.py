@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,13 @@ class SignalOptions:
                 raise EstimationError(
                     f"delay must be a number of seconds or '{ESTIMATE}', got {self.delay!r}"
                 )
+        for name, kind in (
+            ('period', Real), ('cutoff', Real), ('harmonics', Integral), ('skip_periods', Integral)
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+                what = 'whole number' if kind is Integral else 'number'
+                raise EstimationError(f'{name} must be a {what}, got {value!r}')
         for name, least in (('period', 0.0), ('cutoff', 0.0), ('harmonics', 1)):
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and value >= least and value > 0):
