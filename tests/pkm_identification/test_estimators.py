@@ -165,6 +165,18 @@ def test_outliers_do_not_move_the_robust_estimate(record, slider_model):
     assert rms['irls'] < 1.5 < rms['gauss_markov']
 
 
+@pytest.mark.parametrize(
+    ('periods', 'rate', 'seed'), [(4, 100.0, 35), (4, 100.0, 44), (4, 200.0, 3), (6, 100.0, 19)]
+)
+def test_samples_at_a_limit_do_not_keep_the_robust_estimate_from_converging(
+    record, slider_model, periods, rate, seed
+):
+    data = record(periods=periods, rate=rate, seed=seed)
+    found, best = (identify(data, slider_model, name) for name in ('irls', 'gauss_markov'))
+    assert found.diagnostics['iterations'] < 20
+    assert np.abs((found.values - best.values) / best.standard_deviation).max() < 1.5
+
+
 @pytest.mark.parametrize('estimator', ['irls', 'iv'])
 def test_uncertainty_of_iterated_estimates(record, slider_model, estimator):
     truth = slider_model.nominal_parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ from pkm_identification.quality.report import LEFT_OUT
 
 MAD_TO_SIGMA = 1.4826
 CONVERGED = 1e-3  # of a standard deviation
+LEAST_INSIDE = 0.1  # share of residuals; with fewer the model does not fit
 OUTLIER = 4.0  # standard deviations
+SETTLED = 5  # rounds after which limits and shares stay: single samples that come and go at a
+# limit would change them for ever
 
 
 def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> Estimate:
@@ -60,13 +63,18 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
     roots = [inverse_root(noise) for noise in noise_of_rows(problem)]
     estimate = _start(problem, samples, roots)
     values, rounds = estimate.values, 0
+    limits = [each.limits(values, tuning) for each in samples]
     while True:
         rounds += 1
-        limited = [each.limited(values, tuning) for each in samples]
+        if 1 < rounds <= SETTLED:
+            limits = [each.limits(values, tuning) for each in samples]
+        limited = [
+            each.limited(values, limit) for each, limit in zip(samples, limits, strict=True)
+        ]
         estimate = weighted_least_squares(
-            _with_forces(problem, [forces for forces, _, _ in limited]),
+            _with_forces(problem, [forces for forces, _ in limited]),
             roots,
-            [noise for _, noise, _ in limited],
+            [noise for _, noise in limited],
         )
         step = np.abs(estimate.values - values)
         values = estimate.values
@@ -83,13 +91,21 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
         estimate,
         diagnostics={
             'iterations': rounds,
-            'limited_share': 1 - np.average([inside for _, _, inside in limited], 0, sizes),
+            'limited_share': 1 - np.average([limit.inside for limit in limits], 0, sizes),
             'outliers': int(before.sum())
             + sum(int(found.any(axis=-1).sum()) for found in outliers),
             'outliers_per_axis': sum(found.sum(axis=(0, 1)) for found in outliers) + before,
             'outliers_left_out_before': before,
         },
     )
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """Largest residuals that count in full, and the share of residuals below (n_a,) each."""
+
+    limit: Array
+    inside: Array
 
 
 class _Samples:
@@ -108,12 +124,24 @@ class _Samples:
     def residuals(self, values: Array) -> Array:
         return self.forces - self.regressor @ values
 
-    def limited(self, values: Array, tuning: float) -> tuple[Array, Array, Array]:
-        """Rows of the Winsorised forces, their noise (n_a, n_a), the share inside (n_a,)."""
-        limited, spread, inside = _limited(self.residuals(values), self.valid, tuning)
+    def limits(self, values: Array, tuning: float) -> _Limits:
+        """Limits of `tuning` robust standard deviations around the model."""
+        residual = self.residuals(values)
+        limit = tuning * _scale(residual, self.valid)
+        inside = np.sum(self.valid & (np.abs(residual) < limit), axis=(0, 1))
+        share = inside / self.valid.sum(axis=(0, 1))
+        if (share < LEAST_INSIDE).any():
+            raise EstimationError(
+                "estimator 'irls': nearly all residuals are outliers; the model does not fit"
+            )
+        return _Limits(limit, share)
+
+    def limited(self, values: Array, limits: _Limits) -> tuple[Array, Array]:
+        """Rows of the Winsorised forces, and their noise (n_a, n_a)."""
+        limited, spread = _limited(self.residuals(values), self.valid, limits)
         mean = limited.sum(axis=0) / np.maximum(self.valid.sum(axis=0), 1)
-        pseudo = self.regressor @ values + mean / inside
-        return self.run.signals.band.rows(pseudo), spread / len(self.forces), inside
+        pseudo = self.regressor @ values + mean / limits.inside
+        return self.run.signals.band.rows(pseudo), spread / len(self.forces)
 
     def outliers(self, values: Array) -> NDArray[np.bool_]:
         residual = self.residuals(values)
@@ -158,21 +186,14 @@ def _scale(residual: Array, valid: NDArray[np.bool_]) -> Array:
 
 
 def _limited(
-    residual: Array, valid: NDArray[np.bool_], tuning: float
-) -> tuple[Array, Array, Array]:
-    """Winsorise; return limited residuals, their covariance for one sample, share inside.
+    residual: Array, valid: NDArray[np.bool_], limits: _Limits
+) -> tuple[Array, Array]:
+    """Winsorise; return limited residuals and their covariance for one sample.
 
     Covariance E[psi psi^T] / (E[psi'] E[psi']^T): what one sample adds to the estimate.
     """
-    limit = tuning * _scale(residual, valid)
-    limited = np.where(valid, np.clip(residual, -limit, limit), 0.0)
+    limited = np.where(valid, np.clip(residual, -limits.limit, limits.limit), 0.0)
     count = valid.sum(axis=(0, 1))
-    inside = np.sum(valid & (np.abs(residual) < limit), axis=(0, 1)) / count
-    if (inside < 0.1).any():
-        raise EstimationError(
-            "estimator 'irls': nearly all residuals are outliers; the model does not fit"
-        )
     flat = limited.reshape(-1, residual.shape[-1])
-    return limited, flat.T @ flat / np.sqrt(np.outer(count, count)) / np.outer(inside, inside), (
-        inside
-    )
+    spread = flat.T @ flat / np.sqrt(np.outer(count, count))
+    return limited, spread / np.outer(limits.inside, limits.inside)
