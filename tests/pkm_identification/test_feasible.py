@@ -223,18 +223,25 @@ def test_nominal_bodies_as_a_prior(rps):
     assert (sd[0] > sd[1]).all() and (sd[1] > sd[2]).all()
 
 
-def test_posterior_is_how_the_estimate_follows_the_data(rps):
-    """A change d of the whitened data moves the estimate by C Psi^T d: true of no other C."""
-    problem = problem_of(rps, recording(rps, noise=200.0))
-    middle = feasible(problem, nominal_spread=0.3)
+@pytest.mark.parametrize(('along_pull', 'noise', 'spread'), [(0, 200.0, 0.3), (1, 50.0, 0.2)])
+def test_posterior_is_how_the_estimate_follows_the_data(rps, along_pull, noise, spread):
+    """A change d of the whitened data moves the estimate by C Psi^T d: true of no other C.
+
+    Also where the change is the one that the prior has made.
+    """
+    truth = changed(rps, __m=1.2, __Izz=1.3) if along_pull else None
+    problem = problem_of(rps, recording(rps, truth, noise=noise))
+    middle = feasible(problem, nominal_spread=spread)
     assert not any('>= 0' in name for name in middle.diagnostics['active_constraints'])
     run = problem.runs[0]
     root = np.linalg.inv(np.linalg.cholesky(run.covariance))
+    pull = gauss_markov(problem).values - middle.values
     k = problem.base.names.index('platform.m')
-    direction = run.regressor[..., k] * 0.02 * problem.nominal[k]
+    one = 0.02 * problem.nominal[k] * np.eye(problem.size)[k]
+    direction = run.regressor @ (along_pull * 0.1 * pull + (1 - along_pull) * one)
     rows = replace(run.rows, forces=run.rows.forces + direction)
     moved = replace(problem, runs=(run.with_rows(rows),))
-    step = feasible(moved, nominal_spread=0.3).values - middle.values
+    step = feasible(moved, nominal_spread=spread).values - middle.values
     design = (root @ run.regressor).reshape(-1, problem.size)
     expected = middle.covariance @ design.T @ (root @ direction[..., None]).ravel()
     sd = np.sqrt(np.diag(middle.covariance))

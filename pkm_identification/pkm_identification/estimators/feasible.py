@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import null_space
 from scipy.stats import chi2
 
 from pkm_description.errors import EstimationError
 from pkm_identification.estimators.held import with_limits
+from pkm_identification.estimators.honest import honest_covariance, sensitivity
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.solve import (
@@ -82,9 +84,13 @@ def feasible(
     found = program.solve(target, nearby(bodies, matrix, problem.expand(free.values)))
     values = matrix[problem.free] @ found.x
     covariance, rests_on, distance = with_limits(problem, free, values)
-    undetermined = free.undetermined
-    if nominal_spread is not None:
-        covariance = posterior(problem, bodies, found, covariance, nominal_spread)
+    undetermined, change = free.undetermined, None
+    if nominal_spread is not None:  # the limits are those of the prior: it takes no more away
+        covariance, fit = honest_covariance(problem, free)
+        rests_on = str(fit['covariance_rests_on'])
+        covariance, change = posterior(
+            problem, bodies, found, covariance, sensitivity(problem, free), nominal_spread
+        )
         size = np.abs(matrix[problem.free]) @ bodies.sizes
         undetermined = np.flatnonzero(np.sqrt(np.diag(covariance)) > LARGE * size)
         covariance[undetermined] = covariance[:, undetermined] = 0.0
@@ -96,6 +102,7 @@ def feasible(
         undetermined=undetermined,
         condition_number=free.condition_number,
         noise=free.noise,
+        sensitivity=change,
         covariance_rests_on=rests_on,
         standard_parameters=problem.base.space.expand @ found.x,
         diagnostics=figures(problem, found, distance, margin),
@@ -182,14 +189,29 @@ def posterior(
     bodies: PhysicalBodies,
     found: Solution,
     covariance: Array,
+    change: Array,
     spread: float,
-) -> Array:
-    """Covariance (f, f) with the prior's curvature at the solution (Laplace).
+) -> tuple[Array, Array]:
+    """Covariance (f, f) with the prior's curvature at the solution (Laplace), and sensitivity.
 
     The divergence has the Hessian trace(S^-1 B_i S^-1 B_j) in the parameters with S =
-    sum B_i p_i: the square of L^-1 B_i L^-T, S = L L^T.
+    sum B_i p_i: the square of L^-1 B_i L^-T, S = L L^T. What is fixed stays: the parameters
+    are those of a point plus the null space of the fixed combinations.
+
+    Parameters
+    ----------
+    covariance, change
+        Of the estimate without prior (f, f), and with the fixed parameters (f, g).
+    spread
+        Relative standard deviation of the bodies.
+
+    Returns
+    -------
+    covariance, change
+        The same with the prior.
     """
-    matrix = combinations(problem)[problem.free] * bodies.sizes
+    whole = combinations(problem) * bodies.sizes
+    matrix = whole[problem.free]
     known = np.isfinite(np.diag(covariance))
     deviation = np.sqrt(np.diag(covariance)[known])
     correlation = covariance[np.ix_(known, known)] / np.outer(deviation, deviation)
@@ -203,9 +225,18 @@ def posterior(
             inverse = np.linalg.inv(np.linalg.cholesky(bodies.scaled_pseudo_inertia(name, found.x)))
             bent = np.einsum('ai,ijk,bj->abk', inverse, basis, inverse)
             rows.append(bent.reshape(-1, basis.shape[-1]) / spread)
-    _, singular, right = np.linalg.svd(np.concatenate(rows), full_matrices=False)
-    factor = matrix @ (right.T / singular)
-    return np.asarray(factor @ factor.T)
+    stacked = np.concatenate(rows)
+    held = whole[problem.selection.fixed]
+    size = np.linalg.norm(held, axis=1)
+    along = np.linalg.pinv(held / size[:, None]) / size  # (n_g, g)
+    open_ends = null_space(held / size[:, None]) if len(held) else np.eye(matrix.shape[1])
+    left, singular, right = np.linalg.svd(stacked @ open_ends, full_matrices=False)
+    inward = open_ends @ (right.T / singular)
+    target = np.zeros((len(stacked), len(held)))
+    target[: len(root)] = root @ change[known]
+    moved = along + inward @ (left.T @ (target - stacked @ along))
+    factor = matrix @ inward
+    return np.asarray(factor @ factor.T), np.asarray(matrix @ moved)
 
 
 def _range(what: str, given: Range) -> tuple[float, float]:
