@@ -233,6 +233,37 @@ def test_common_option(bench, estimator, option):
     assert '\n' not in text and len(text) < 250
 
 
+LIMITED = ('ellipsoid', 'feasible', 'nonlinear_friction')  # refused, or held back by limits
+FURTHER = (
+    ('ekf', {'process': 0.01}), ('ekf', {'measurement': 'energy'}),
+    ('ukf', {'measurement': 'energy', 'process': 0.01}), ('recursive', {'forgetting': 0.99}),
+    ('recursive', {'huber': 2.0}), ('staged', {'last': '1-B'}), ('staged', {'last': '2-B'}),
+    ('staged', {'last': '2-B', 'inner': 'ukf'}), ('feasible', {'nominal_spread': 0.3}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('estimator', 'options'),
+    [*((name, {}) for name in estimators() if name not in LIMITED), *FURTHER],
+)
+def test_a_wrong_fixed_value_moves_the_others_as_the_covariance_says(bench, estimator, options):
+    """By estimates with another fixed value, with a prior that is uncertain too."""
+    truth, spread = bench.truth[FIXED], 0.02 * bench.truth[FIXED]
+    few = (bench.truth[KNOWN], 0.01 * bench.truth[KNOWN])
+
+    def held_at(value: float) -> IdentificationResult:
+        held = {FIXED: (value, spread)}
+        return bench.identify(estimator, fixed=held, prior={KNOWN: few}, **options)
+
+    least, middle, most = (held_at(truth + step * spread) for step in (-0.3, 0.0, 0.3))
+    i = list(middle.names).index(FIXED)
+    expected = middle.covariance[:, i] / spread  # for one standard deviation
+    found = (most.values - least.values) / 0.6
+    free = np.arange(len(found)) != i
+    deviation = middle.standard_deviation[free]
+    np.testing.assert_allclose(found[free] / deviation, expected[free] / deviation, atol=0.1)
+
+
 @pytest.mark.parametrize('estimator', estimators())
 def test_unknown_option(bench, estimator):
     with pytest.raises(EstimationError, match=f"option 'wieght' of estimator '{estimator}'; valid"):

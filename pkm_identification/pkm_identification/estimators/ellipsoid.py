@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 from pkm_description.errors import EstimationError
 from pkm_identification.estimators.bounding_ellipsoid import bound as take_in
 from pkm_identification.estimators.error_bounds import BoundOption, force_bounds
-from pkm_identification.estimators.initial_state import FORGOTTEN, opened, parameter_size
+from pkm_identification.estimators.initial_state import FORGOTTEN, opened, size_over_runs
 from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.solve import Estimate
 from pkm_identification.estimators.strips import StripsOfRun, strips_of
@@ -82,7 +82,7 @@ def ellipsoid(
         bound, bound_of = force_bound, 'force'
     bounds, gains = force_bounds(problem, bound, bound_of, bound_at, periods)
     strips = strips_of(problem, bounds, periods)
-    radius = initial_radius * np.sqrt(problem.size) * _sizes(problem)
+    radius = initial_radius * np.sqrt(problem.size) * size_over_runs(problem)
     run = Bounding(problem.nominal, radius, strips, cut)
     history = [run.log_size]
     for _ in range(passes):
@@ -194,15 +194,6 @@ def _check(
         raise EstimationError(
             'passes must be at least 1, tolerance at least 0, initial_radius positive'
         )
-
-
-def _sizes(problem: Problem) -> Array:
-    """Size (f,) of each parameter over all runs: what alone makes the measured forces."""
-    sizes = [
-        parameter_size(problem.nominal, each.compact.regressor, each.compact.forces)
-        for each in problem.runs
-    ]
-    return np.asarray(np.min(sizes, axis=0))
 
 
 def _outliers(strips: list[StripsOfRun], missed: list[NDArray[np.bool_]]) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_identification.estimators.problem import Problem
+
 Array = NDArray[np.float64]
 
 FORGOTTEN = 0.5  # of the first standard deviation: what the data do not reduce below it
@@ -25,6 +27,16 @@ def parameter_size(nominal: Array, regressor: Array, measured: Array) -> Array:
     alone = np.sqrt(np.mean(measured**2)) / np.where(shown, column, np.inf)
     size = np.maximum(np.abs(nominal), alone)
     return np.where(size > 0, size, 1.0)
+
+
+def size_over_runs(problem: Problem) -> Array:
+    """Size (f,) of each parameter by all runs together: one may not show it at all."""
+    rows = [run.compact for run in problem.runs]
+    return parameter_size(
+        problem.nominal,
+        np.concatenate([each.regressor for each in rows]),
+        np.concatenate([each.forces for each in rows]),
+    )
 
 
 def undetermined(covariance: Array, start: Array) -> NDArray[np.int64]:

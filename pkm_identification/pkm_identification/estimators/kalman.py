@@ -173,26 +173,30 @@ def _filtered(
     data = _energy(problem) if noise is None else _forces(problem, noise)
     size = parameter_size(problem.nominal, data.regressor, data.measured)
     start = initial_deviation * size
-    run = FilterOptions(walk=_walk(process, size), **options)  # type: ignore[arg-type]
+    walk = _walk(process, size)
+    walks = walk is None or bool(walk.any())
+    run = FilterOptions(walk=walk, **options)  # type: ignore[arg-type]
+    prior = problem.prior_rows, problem.prior_target, problem.prior_fixed if walks else None
     found = run_filter(
         linearise(data), data.measured, problem.nominal, start, data.noise, run,
-        before=lambda state: _take_rows(state, problem.prior_rows, problem.prior_target),
+        before=lambda state: _take_rows(state, *prior), fixed=data.fixed if walks else None,
     )  # fmt: skip
     lost = undetermined(found.covariance, start)
-    values = found.values.copy()
-    values[lost] = problem.nominal[lost]
     covariance = found.covariance * data.correlated
     bread = opened(covariance, lost, 0.0)
-    linear = noise is not None and not found.walk.any()
+    linear = noise is not None and not walks
+    sensitivity = None if linear else _sensitivity(problem, data, bread)
+    if walks:
+        sensitivity = found.change
     return Estimate(
-        values=values,
+        values=found.values,
         covariance=opened(covariance, lost),
         undetermined=lost,
         condition_number=_condition(found.covariance),
         noise=noise,
         weights=tuple(inverse_root(each) for each in noise) if linear and noise else None,
         bread=bread if linear else None,
-        sensitivity=None if noise is not None else _sensitivity(problem, data, bread),
+        sensitivity=sensitivity,
         covariance_rests_on='' if noise is not None else 'residuals of the energy',
         diagnostics={
             'measurement': measurement,
@@ -241,12 +245,14 @@ def _walk(process: str | float, size: Array) -> Array | None:
     return float(process) * size
 
 
-def _take_rows(state: ParameterFilter, rows: Array, target: Array) -> None:
+def _take_rows(
+    state: ParameterFilter, rows: Array, target: Array, fixed: Array | None = None
+) -> None:
     """Let a prior, rows (k, f) with unit noise, be the first measurement."""
     if len(rows):
         slope = rows @ state.root
         at = Linearisation(rows @ state.values, slope, slope[:, :0])
-        state.update(target, at, np.eye(len(rows)))
+        state.update(target, at, np.eye(len(rows)), fixed)
 
 
 def _condition(covariance: Array) -> float:

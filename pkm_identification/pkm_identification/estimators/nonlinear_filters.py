@@ -179,6 +179,8 @@ class FilterResult:
         Largest change (passes,) of a parameter in each pass [its standard deviation].
     walk
         Variance (n,) of the walk at the end.
+    change
+        Of the values (n, g) with what is held fixed; g = 0 where nothing is said of it.
     """
 
     values: Array
@@ -189,6 +191,7 @@ class FilterResult:
     passes: int
     changes: Array
     walk: Array
+    change: Array
 
 
 def unscented_filter(
@@ -257,6 +260,7 @@ def run_filter(
     noise: ArrayLike,
     options: FilterOptions | None = None,
     before: Callable[[ParameterFilter], None] | None = None,
+    fixed: Array | None = None,
 ) -> FilterResult:
     """Run a filter through the data, as often as the options say.
 
@@ -268,6 +272,9 @@ def run_filter(
         As in `unscented_filter`.
     before
         Called with the filter at the start of each pass, for what is known besides.
+    fixed
+        What one more of each fixed parameter takes off the measurements (N, m, g), for
+        the `change` of the result.
     """
     chosen = options or FilterOptions()
     data = np.asarray(measured, dtype=float)
@@ -283,8 +290,9 @@ def run_filter(
     every = max(len(data) // chosen.history, 1)
     changes: list[float] = []
     walk_gain = chosen.walk_gain if chosen.walk is None else 0.0
+    change = None if fixed is None else np.zeros((len(values), fixed.shape[2]))
     for number in range(chosen.passes):
-        state = ParameterFilter(values, first, walk**2, walk_gain)
+        state = ParameterFilter(values, first, walk**2, walk_gain, change)
         if before is not None:
             before(state)
         surprise, history, steps = 0.0, [], []
@@ -292,7 +300,10 @@ def run_filter(
         for done, k in enumerate(order, start=1):
             state.predict()
             at = measurement(state.values, state.root, k)
-            surprise += state.update(data[k], at, roots if roots.ndim == 2 else roots[k])
+            surprise += state.update(
+                data[k], at, roots if roots.ndim == 2 else roots[k],
+                None if fixed is None else fixed[k],
+            )  # fmt: skip
             if done % every == 0 or done == len(data):
                 history.append(state.values)
                 steps.append(done)
@@ -301,7 +312,7 @@ def run_filter(
             raise EstimationError('the filter diverged; start closer or with less uncertainty')
         deviation = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         changes.append(float(np.abs((state.values - values) / deviation).max()))
-        values = state.values
+        values, change = state.values, state.change
         if changes[-1] <= chosen.tolerance:
             break
     return FilterResult(
@@ -313,6 +324,7 @@ def run_filter(
         passes=len(changes),
         changes=np.array(changes),
         walk=state.walk,
+        change=state.change,
     )
 
 

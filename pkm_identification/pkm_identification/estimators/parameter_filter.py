@@ -50,13 +50,24 @@ class ParameterFilter:
         Variance (n,) that a step adds.
     gain
         Of the Robbins-Monro estimate of the walk [O 2.75]; 0 leaves it as it is.
+    change
+        Change (n, g) of the start with what is held fixed; `change` follows it through
+        the updates that are given the columns of the fixed parameters.
     """
 
-    def __init__(self, values: Array, root: Array, walk: Array, gain: float = 0.0) -> None:
+    def __init__(
+        self,
+        values: Array,
+        root: Array,
+        walk: Array,
+        gain: float = 0.0,
+        change: Array | None = None,
+    ) -> None:
         self.values = np.array(values, dtype=float)
         self.root = np.array(root, dtype=float)
         self.walk = np.array(walk, dtype=float)
         self.gain = gain
+        self.change = np.zeros((len(self.values), 0)) if change is None else np.array(change)
         self._error: Array | None = None  # root of the error's covariance, once there is a walk
 
     @property
@@ -73,8 +84,16 @@ class ParameterFilter:
             self._error = self.root.copy()
         self.root = lower_root(np.hstack([self.root, np.diag(np.sqrt(self.walk))]))
 
-    def update(self, measured: Array, at: Linearisation, noise_root: Array) -> float:
+    def update(
+        self,
+        measured: Array,
+        at: Linearisation,
+        noise_root: Array,
+        fixed: Array | None = None,
+    ) -> float:
         """Take in a measurement (m,) whose noise has the covariance R = `noise_root` squared.
+
+        `fixed` (m, g) is what one more of each fixed parameter takes off the measurement.
 
         Returns
         -------
@@ -91,11 +110,14 @@ class ParameterFilter:
         spread, cross = after[:size, :size], after[size:, :size]
         surprise = solve_triangular(spread, measured - at.prediction, lower=True)
         step = cross @ surprise
-        if self._error is not None:
+        if self._error is not None or fixed is not None:
             gain = solve_triangular(spread, cross.T, lower=True, trans='T').T
             slope = solve_triangular(self.root, at.slope.T, lower=True, trans='T').T
-            left = self._error - gain @ (slope @ self._error)
-            self._error = lower_root(np.hstack([left, gain @ noise_root]))
+            if self._error is not None:
+                left = self._error - gain @ (slope @ self._error)
+                self._error = lower_root(np.hstack([left, gain @ noise_root]))
+            if fixed is not None:
+                self.change = self.change - gain @ (fixed + slope @ self.change)
         self.values = self.values + step
         self.root = after[size:, size:]
         if self.gain:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.estimators.honest import correlation_time
-from pkm_identification.estimators.initial_state import opened, parameter_size, undetermined
+from pkm_identification.estimators.initial_state import opened, size_over_runs, undetermined
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -47,7 +47,8 @@ def recursive(
     if initial_deviation <= 0 or history < 1:
         raise EstimationError('initial_deviation and history must be positive')
     first = gauss_markov(problem)
-    start, spread = _start(problem, initial_deviation)
+    start, spread, change = _start(problem, initial_deviation)
+    is_held = bool(problem.selection.covariance.any())
     state: RecursiveLeastSquares | None = None
     total = sum(_count(run) for run in problem.runs)
     every = max(total // history, 1)
@@ -62,11 +63,13 @@ def recursive(
         noises.append(noise)
         whitening = inverse_root(noise)
         if state is None:
-            state = RecursiveLeastSquares(start, spread, noise, forgetting, huber)
+            state = RecursiveLeastSquares(start, spread, noise, forgetting, huber, change)
         state.noise = noise
         for rows in _blocks(run):
-            for regressor, forces in zip(rows.regressor, rows.forces, strict=True):
-                state.update(regressor, forces)
+            for regressor, forces, fixed in zip(
+                rows.regressor, rows.forces, rows.fixed, strict=True
+            ):
+                state.update(regressor, forces, fixed if is_held else None)
                 if state.updates % every == 0 or state.updates == total:
                     steps.append(state.updates)
                     values.append(state.values)
@@ -81,13 +84,12 @@ def recursive(
     if len(problem.prior_target):
         lost = np.intersect1d(lost, first.undetermined)
     correlated = correlation_time(pieces)
-    found = state.values.copy()
-    found[lost] = problem.nominal[lost]
     return Estimate(
-        values=found,
+        values=state.values,
         covariance=opened(state.covariance() * correlated, lost),
         undetermined=lost,
         condition_number=first.condition_number,
+        sensitivity=state.change,
         covariance_rests_on='residuals in time',
         diagnostics={
             'updates': state.updates,
@@ -99,19 +101,22 @@ def recursive(
     )
 
 
-def _start(problem: Problem, initial_deviation: float) -> tuple[Array, Array]:
-    """Nominal values and a wide covariance, with the prior taken in."""
-    run = problem.runs[0]
-    rows = next(_blocks(run))
-    size = initial_deviation * parameter_size(problem.nominal, rows.regressor, rows.forces)
+def _start(problem: Problem, initial_deviation: float) -> tuple[Array, Array, Array]:
+    """Nominal values and a wide covariance, with the prior taken in.
+
+    Third, the change (f, g) of the start with the fixed parameters, which comes by the prior.
+    """
+    size = initial_deviation * size_over_runs(problem)
     prior = problem.prior_rows
     if not len(prior):
-        return problem.nominal, np.diag(size**2)
+        unmoved = np.zeros((problem.size, len(problem.selection.fixed)))
+        return problem.nominal, np.diag(size**2), unmoved
     stacked = np.concatenate([np.diag(1 / size), prior])
     right = np.concatenate([problem.nominal / size, problem.prior_target])
     inverse = np.linalg.inv(np.linalg.qr(stacked * size, mode='r')) * size[:, None]
     covariance = inverse @ inverse.T
-    return covariance @ (stacked.T @ right), covariance
+    change = -covariance @ (prior.T @ problem.prior_fixed)
+    return covariance @ (stacked.T @ right), covariance, change
 
 
 def _blocks(run: Run) -> Iterator[Rows]:

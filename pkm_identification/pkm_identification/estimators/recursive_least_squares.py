@@ -36,6 +36,9 @@ class RecursiveLeastSquares:
         lambda, above 0 and at most 1; the memory is 1 / (1 - lambda) updates long.
     huber
         Residuals beyond so many standard deviations count less; None: all count alike.
+    change
+        Change (f, g) of the start with what is held fixed; `change` follows it through
+        the updates that are given the columns of the fixed parameters.
 
     Raises
     ------
@@ -50,6 +53,7 @@ class RecursiveLeastSquares:
         noise: ArrayLike,
         forgetting: float = 1.0,
         huber: float | None = None,
+        change: ArrayLike | None = None,
     ) -> None:
         if not 0 < forgetting <= 1:
             raise EstimationError(f'forgetting must be in (0, 1], got {forgetting:g}')
@@ -58,6 +62,8 @@ class RecursiveLeastSquares:
         self.forgetting, self.huber = forgetting, huber
         self.values = np.array(values, dtype=float)
         self.start = self.values.copy()
+        self.change = np.zeros((len(self.values), 0)) if change is None else np.array(change)
+        self._start_change = self.change.copy()
         spread = np.array(covariance, dtype=float)
         size = len(self.values)
         if spread.shape != (size, size):
@@ -107,8 +113,10 @@ class RecursiveLeastSquares:
         prior = self._prior @ bread
         return bread @ self._shown @ bread + prior.T @ prior
 
-    def update(self, regressor: Array, forces: Array) -> Array:
+    def update(self, regressor: Array, forces: Array, fixed: Array | None = None) -> Array:
         """Take in the rows of one sample: regressor (n_a, f), forces (n_a,).
+
+        `fixed` (n_a, g) is what one more of each fixed parameter takes off the forces.
 
         Returns
         -------
@@ -118,9 +126,12 @@ class RecursiveLeastSquares:
         innovation = forces - regressor @ self.values
         rows = self._whitening @ regressor
         right = self._whitening @ innovation
+        held = None if fixed is None else self._whitening @ fixed
         if self.huber is not None:
             weight = self._weights(rows, right)
             rows, right = rows * weight[:, None], right * weight
+            held = None if held is None else held * weight[:, None]
+        moved = None if held is None else -rows.T @ (held + rows @ self.change)
         size, forget = len(self.values), self.forgetting
         back = 0 if forget == 1 else 1
         stack = np.zeros((size + len(rows) + back, size + 1), order='F')
@@ -131,12 +142,16 @@ class RecursiveLeastSquares:
             row = np.sqrt((1 - forget) * size) * self._prior[self.updates % size]
             stack[-1, :size] = row
             stack[-1, size] = row @ (self.start - self.values)
+            if moved is not None:
+                moved += np.outer(row, row @ (self._start_change - self.change))
             self._shown = forget**2 * self._shown + rows.T @ rows
         factor = dgeqrf(stack, overwrite_a=1)[0]
         triangle = factor[: size + 1] * self._upper
         self._root = triangle[:size, :size]
         self._inverse = _inverse(self._root)
         self.values = self.values + self._inverse @ triangle[:size, size]
+        if moved is not None:
+            self.change = self.change + self._inverse @ (self._inverse.T @ moved)
         self.updates += 1
         return np.asarray(innovation)
 

@@ -117,7 +117,7 @@ def _turns(
     square, also where two stages use the same run.
     """
     size, runs = problem.size, range(len(problem.runs))
-    squares, rights, meats = zip(
+    squares, rights, meats, mixed = zip(
         *(_normal(problem, k, noise[k], correlated) for k in runs), strict=True
     )
     prior = problem.prior_rows
@@ -125,6 +125,7 @@ def _turns(
     values = problem.nominal.copy()
     maps = [np.zeros((size, size)) for _ in runs]
     map_prior = np.zeros((size, size))
+    prior_mixed = prior.T @ problem.prior_fixed
     found: dict[str, Estimate] = {}
     for name in STAGES[:-1]:
         mine = friction if name.endswith('A') else ~friction
@@ -152,10 +153,14 @@ def _turns(
         covariance = map_prior @ prior_square @ map_prior.T
         for each, meat in zip(maps, meats, strict=True):
             covariance = covariance + each @ meat @ each.T
+        change = -map_prior @ prior_mixed
+        for each, held in zip(maps, mixed, strict=True):
+            change = change - each @ held
         found[name] = Estimate(
             values=values.copy(),
             covariance=(covariance + covariance.T) / 2,
             noise=tuple(noise),
+            sensitivity=change,
             condition_number=float(np.sqrt(np.linalg.cond(scaled))),
         )
         if name == last:
@@ -165,8 +170,8 @@ def _turns(
 
 def _normal(
     problem: Problem, number: int, noise: Array, correlated: bool
-) -> tuple[Array, Array, Array]:
-    """Psi^T W Psi, Psi^T W Gamma and Psi^T W noise W Psi of a run."""
+) -> tuple[Array, Array, Array, Array]:
+    """Psi^T W Psi, Psi^T W Gamma, Psi^T W noise W Psi and Psi^T W Psi_fixed of a run."""
     rows = rows_for(problem.runs[number], noise)
     if correlated:
         weight = np.linalg.inv(noise)
@@ -175,7 +180,8 @@ def _normal(
     weighted = (weight @ rows.regressor).reshape(-1, problem.size)
     square = weighted.T @ rows.regressor.reshape(-1, problem.size)
     spread = (noise @ weight @ rows.regressor).reshape(-1, problem.size)
-    return square, weighted.T @ rows.forces.ravel(), weighted.T @ spread
+    held = rows.fixed.reshape(len(weighted), -1)
+    return square, weighted.T @ rows.forces.ravel(), weighted.T @ spread, weighted.T @ held
 
 
 def _filtered_turns(
