@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ ROBOT = 'library name (see `pkm robots`) or path of a .urdf or .xacro file'
 SHIPPED = 'shipped'
 DEFAULT_RAMP = 1.0  # [s]
 PERIODS = 10
+PATTERN = re.compile(r'(^|[\[{,]\s*)(\*[^,\]}:\s]*)')  # a name that begins with *, in YAML
 TRAJECTORY = (
     'trajectory or excitation design file (.yaml), samples (.csv: time [s] and x, y, z [m], '
     'roll, pitch, yaw [rad] or the actuated joints [m, rad]), shipped (the excitation shipped for '
@@ -164,7 +166,9 @@ def load_payload(text: str) -> Payload | None:
 
 
 def parse_options(texts: Sequence[str]) -> dict[str, Any]:
-    """Return options given as NAME=VALUE, the values being YAML scalars or lists.
+    """Return options given as NAME=VALUE, the values being YAML scalars, lists or mappings.
+
+    Patterns such as `*.viscous` need no quotes, although `*` begins an alias in YAML.
 
     Raises
     ------
@@ -183,7 +187,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
         if name in options:
             raise EstimationError(f"option '{name}' is given twice")
         try:
-            options[name] = yaml.safe_load(value)
+            options[name] = yaml.safe_load(PATTERN.sub(r"\1'\2'", value))
         except yaml.YAMLError as error:
             raise EstimationError(f"option '{name}': '{value}' is not a YAML value") from error
     return options

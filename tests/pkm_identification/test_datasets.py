@@ -228,6 +228,24 @@ def test_cut_bag(tmp_path, bag_of, part):
     np.testing.assert_array_equal(prefix.positions, q[: len(prefix)])
 
 
+def test_bag_that_is_cut_off_in_its_first_chunk(tmp_path, bag_of):
+    time = np.arange(50) * 1e-3
+    path = bag_of(tmp_path / 'bag', time, *np.zeros((2, 50, 2)))
+    file = path / 'bag.mcap'
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 3])
+    for allowed in (False, True):
+        with pytest.raises(DatasetError, match='before its first chunk is whole: nothing of it'):
+            load(path, allow_incomplete=allowed)
+
+
+def test_separator_of_a_csv_file(tmp_path):
+    path = tmp_path / 'data.csv'
+    path.write_text('time;left.position;left.effort\n0;1;2\n')
+    with pytest.raises(DatasetError, match='separated by commas.* header is time;left'):
+        load(path)
+
+
 def test_aborted_recording_is_readable(tmp_path, signals, bag_of, monkeypatch):
     time, q, i = signals
     written = 0

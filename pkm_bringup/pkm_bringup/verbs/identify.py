@@ -25,9 +25,20 @@ from pkm_bringup.calibration_view import (
     print_calibration,
 )
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.fit_view import (
+    fit_verdict,
+    interval_heading,
+    not_determined,
+    processing_lines,
+)
 
 THRESHOLD = 15.0  # [%]
 OF_REDUCTION = ('threshold', 'significance', 'validate')
+COMMON = (
+    '; shared=true|false, reduced=true|false, estimate=[NAME, ...], fixed={NAME: [value, '
+    'deviation]}, left_out=[NAME, ...] of base parameters by name or pattern, prior=MODEL; and '
+    'those of the estimator (README of pkm_identification)'
+)
 CONTRADICTION = 1e-3  # below this probability the nearest physical model contradicts the data
 
 
@@ -44,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
         default='wls',
         help='ls, wls, gauss_markov, ... (a wrong name lists all); default: wls',
     )
-    add_signals(parser, '; shared=true|false, reduced=true|false, and those of the estimator')
+    add_signals(parser, COMMON)
     parser.add_argument(
         '--output', required=True, metavar='MODEL', help='model file to write (.yaml), SI units; '
         'must not exist',
@@ -122,13 +133,15 @@ def run(arguments: Any) -> int:
         print_steps(reduction.rows())
     keys = ('name', 'value', 'standard_deviation', 'relative', 'low', 'high', 'unit')
     rows = [[row[key] for key in keys] for row in parameters(result, arguments.level)]
-    sure = f'{100 * arguments.level:g} %' if result.guaranteed is None else 'guaranteed'
+    sure = interval_heading(result, arguments.level)
     print_table(
         ('parameter', 'estimate', 'standard deviation', '%', f'{sure} from', 'to', 'unit'), rows
     )
     print_calibration(result)
     print_residuals(result)
-    sys.stdout.write(f'{correlations(result)}\n{verdict(result)}\n')
+    sentences = (*processing_lines(result), correlations(result), fit_verdict(result),
+                 not_determined(result), verdict(result))  # fmt: skip
+    sys.stdout.write(''.join(f'{text}\n' for text in sentences if text))
     print_quality(result.diagnostics.get('quality'))
     if result.diagnostics.get('recorded_description') == 'another':
         print_note('note: the data carry another description than the one used here')

@@ -121,6 +121,11 @@ def read_bag(
             )
     except (AnyReaderError, ReaderError, TypesysError, FileNotFoundError) as error:
         raise DatasetError(f"'{path}' is not a readable bag: {error}") from error
+    if not bag.counts:
+        raise DatasetError(
+            f"'{path}' is cut off (no index at its end) before its first chunk is whole: nothing "
+            'of it is readable'
+        )
     if not allow_incomplete:
         spans = [topic.last - topic.first for topic in bag.topics.values() if len(topic)]
         seconds = max(spans, default=0) * NANOSECONDS

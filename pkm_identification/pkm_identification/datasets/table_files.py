@@ -53,7 +53,10 @@ def load_csv(path: Path) -> Dataset | LongDataset:
             raise DatasetError(f"'{path}': column '{name}' appears twice")
         columns[match['kind']][match['joint']] = index
     if header.count('time') != 1:
-        raise DatasetError(f"'{path}': needs exactly one column 'time'; expected {CSV_FORM}")
+        raise DatasetError(
+            f"'{path}': needs exactly one column 'time', separated by commas; expected "
+            f'{CSV_FORM}, the header is {",".join(header)[:80]}'
+        )
     driven = [
         joint
         for joint in columns['position']

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import pkm_description
 from pkm_description import Payload
 from pkm_description.description import digest_of
+from pkm_description.errors import DatasetError, KinematicsError
 from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.calibrate import calibrate
@@ -150,8 +151,14 @@ def identify(
         'fixed': {**(fixed or {}), **dict.fromkeys(without, 0.0)},
     }  # fmt: skip
     calibrated = None
+    outside = [text for each in data for text in each.stroke_warnings(model)]
     if request.is_plain:
-        problem = build_problem(signals, model, **parameters)
+        try:
+            problem = build_problem(signals, model, **parameters)
+        except KinematicsError as error:
+            if not outside:
+                raise
+            raise DatasetError(f'{error}; {outside[0]}') from error
         report('estimating', 0.5)
         solution = solve_problem(problem, estimator, own, scales)
         problem = fitted = solution.problem or problem
@@ -222,7 +229,7 @@ def identify(
                 ),
                 'is_physical': feasible.is_physical,
                 'violations': feasible.violations,
-                'warnings': [text for each in data for text in each.stroke_warnings(model)]
+                'warnings': outside
                 + [text for each in signals for text in each.diagnostics.get('warnings', ())]
                 + request.warnings
                 + list(found.diagnostics.get('warnings', [])),

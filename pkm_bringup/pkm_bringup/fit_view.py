@@ -1,0 +1,74 @@
+"""How the data of an identification were processed and how well the model fits them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+LARGE = 4.0  # residual variance over that of the noise
+CAUSES = (
+    'the model, joint names, units, signs, or the delay of the forces do not fit; the standard '
+    'deviations are widened to match'
+)
+
+
+def processing_lines(result: Any) -> list[str]:
+    """Return one line a recording: its samples, and the periods or the filter."""
+    signals, quality, delays = (
+        _list(result.diagnostics.get(key)) for key in ('signals', 'quality', 'delay')
+    )
+    lines = []
+    for number, how in enumerate(signals):
+        of = f' {number + 1}' if len(signals) > 1 else ''
+        checked = quality[number] if number < len(quality) else None
+        start = f'data{of}:' if not checked else f'data{of}: {checked["samples"]} samples,'
+        delay = f'; {_delay(delays[number])}' if delays else ''
+        lines.append(f'{start} {_periodic(how) if "periods" in how else _filtered(how)}{delay}')
+    return lines
+
+
+def _periodic(how: dict[str, Any]) -> str:
+    skipped = how.get('skipped_periods', 0)
+    left_out = f', {skipped} before them left out as settling' if skipped else ''
+    return (
+        f'mean of {how["periods"]} periods of {how["period"]:.7g} s ({how["period_source"]})'
+        f'{left_out}; {how["kept_harmonics"]} harmonics of the motion'
+    )
+
+
+def _filtered(how: dict[str, Any]) -> str:
+    kind = 'local cubics' if how.get('method') == 'local_cubic' else 'filtered'
+    return f'no period, {kind} with a cutoff of {how["cutoff"]:.4g} Hz'
+
+
+def _delay(found: dict[str, Any]) -> str:
+    return f'efforts {1e3 * found["value"]:.4g} +- {1e3 * found["standard_deviation"]:.2g} ms later'
+
+
+def fit_verdict(result: Any) -> str:
+    """Return in one sentence whether noise explains the residuals; '' where nothing is known."""
+    ratio = result.diagnostics.get('residual_variance_ratio')
+    if ratio is None or not math.isfinite(ratio) or ratio <= LARGE:
+        return ''
+    return f'the residuals are {math.sqrt(ratio):.3g} times as large as noise explains: {CAUSES}'
+
+
+def not_determined(result: Any) -> str:
+    """Name the parameters that the data do not determine; '' where there is none."""
+    names = result.diagnostics.get('undetermined') or []
+    if not names:
+        return ''
+    return f'not determined by these data, nominal values kept: {", ".join(names)}'
+
+
+def interval_heading(result: Any, level: float) -> str:
+    """Return what the intervals of the parameters are."""
+    if result.guaranteed is None:
+        return f'{100 * level:g} %'
+    return 'set' if result.diagnostics.get('outliers') else 'guaranteed'
+
+
+def _list(content: Any) -> list[Any]:
+    if content is None:
+        return []
+    return list(content) if isinstance(content, list) else [content]

@@ -1,0 +1,92 @@
+"""Sentences about data and fit."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import pkm_description
+from pkm_bringup.arguments import parse_options
+from pkm_bringup.fit_view import fit_verdict, interval_heading, not_determined, processing_lines
+from pkm_description.errors import DatasetError
+from pkm_dynamics import ClosedChainModel
+from pkm_identification import identify
+from pkm_identification.datasets import Dataset
+
+
+@pytest.fixture(scope='module')
+def model():
+    return ClosedChainModel(pkm_description.load('five_bar'))
+
+
+@pytest.fixture(scope='module')
+def recorded(model):
+    """Six periods of the five-bar with a little noise, without saying the period."""
+    time = np.arange(3000) * 2e-3
+    home = np.array([model.description.home_joints[name] for name in model.actuated_joints])
+    phase = 2 * np.pi * time[:, None] * np.array([1.0, 2.0])
+    swing = 0.2 * np.array([1.0, 0.7])
+    q = home + swing * np.sin(phase)
+    qd = swing * 2 * np.pi * np.array([1.0, 2.0]) * np.cos(phase)
+    qdd = -swing * (2 * np.pi * np.array([1.0, 2.0])) ** 2 * np.sin(phase)
+    forces = model.inverse_dynamics(model.motion_from_actuators(q, qd, qdd))
+    random = np.random.default_rng(0)
+    forces = forces + 1e-3 * np.ptp(forces, axis=0) * random.normal(size=forces.shape)
+    return Dataset(time, model.actuated_joints, q, forces)
+
+
+def test_periods_filter_and_fit(model, recorded):
+    result = identify(recorded, model, 'wls')
+    (line,) = processing_lines(result)
+    assert line.startswith('data: 3000 samples, mean of 6 periods of 1 s (found in the data); ')
+    result = identify([recorded, recorded], model, 'wls', method='filter', cutoff=12.0)
+    assert processing_lines(result)[1] == (
+        'data 2: 3000 samples, no period, filtered with a cutoff of 12 Hz'
+    )
+
+
+def test_delay_that_was_estimated(model, recorded):
+    result = identify(recorded, model, 'wls', period=1.0, delay='estimate')
+    (line,) = processing_lines(result)
+    found = result.diagnostics['delay']
+    assert line.endswith(
+        f'; efforts {1e3 * found["value"]:.4g} +- {1e3 * found["standard_deviation"]:.2g} ms later'
+    )
+
+
+def test_patterns_need_no_quotes():
+    texts = ['estimate=[*.viscous, a*.mx, "*.my"]', 'fixed={*.my: [0.1, 0.2], *z: null}',
+             'left_out=*.m']  # fmt: skip
+    assert parse_options(texts) == {
+        'estimate': ['*.viscous', 'a*.mx', '*.my'],
+        'fixed': {'*.my': [0.1, 0.2], '*z': None},
+        'left_out': '*.m',
+    }
+
+
+def test_swapped_joints_are_said_to_fit_badly(model, recorded):
+    assert fit_verdict(identify(recorded, model, 'wls', period=1.0)) == ''
+    swapped = Dataset(
+        recorded.time, recorded.joint_names, recorded.positions, recorded.efforts[:, ::-1]
+    )
+    text = fit_verdict(identify(swapped, model, 'wls', period=1.0))
+    assert 'times as large as noise explains' in text and 'joint names, units, signs' in text
+
+
+def test_positions_in_degrees_are_said_to_leave_the_stroke(model, recorded):
+    degrees = Dataset(
+        recorded.time, recorded.joint_names, np.degrees(recorded.positions), recorded.efforts
+    )
+    with pytest.raises(DatasetError, match='do unit and zero fit the description'):
+        identify(degrees, model, 'wls', period=1.0)
+
+
+def test_undetermined_parameters_and_a_set_with_outliers():
+    result = SimpleNamespace(diagnostics={'undetermined': ['a.m', 'b.mx']}, guaranteed=None)
+    assert not_determined(result).endswith('nominal values kept: a.m, b.mx')
+    assert not_determined(SimpleNamespace(diagnostics={})) == ''
+    assert interval_heading(result, 0.95) == '95 %'
+    result.guaranteed = object()
+    assert interval_heading(result, 0.95) == 'guaranteed'
+    result.diagnostics['outliers'] = 3
+    assert interval_heading(result, 0.95) == 'set'
