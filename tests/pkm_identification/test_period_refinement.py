@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pkm_identification.datasets import Dataset
-from pkm_identification.signals import SignalOptions, process
 from pkm_identification.quality.stamps import nominal_interval
+from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.period_refinement import refined_period
 
 NOISE = 2e-5
