@@ -405,7 +405,7 @@ def test_identify(folder, data, prints, model_file):
     )  # fmt: skip
     assert re.search(r'platform\.m +[\d.]+ +[\d.e-]+( +[\d.]+){3} +kg', text)
     assert 'physical' in text and '95 % from' in text
-    assert re.search(r'data: \d+ samples, mean of \d+ periods of 1 s \(recorded\); \d+ harmon', text)
+    assert re.search(r'\d+ samples, mean of \d+ periods of 1 s \(recorded\); \d+ harmon', text)
     command = ['identify', data, '--robot', 'palida', '--estimator', 'ellipsoid']
     text = prints(*command, '--output', folder / 'set.yaml')
     assert 'guaranteed from' in text and '95 %' not in text
