@@ -299,6 +299,16 @@ def write_text(path, text):
             'time,left.position,left.effort\n0,1,2\n0,1,2\n',
             'does not increase at sample 1',
         ),
+        (
+            'a.csv',
+            'time,l.position,l.effort,r.position,r.effort,r.current\n0,1,2,3,4,5\n1,1,2,3,4,5\n',
+            "column 'l.current' is missing",
+        ),
+        (
+            'a.csv',
+            'time,l.position,l.effort\n1e18,1,2\n1.000000001e18,1,2\n',
+            'goes on by 1e.09 .* must be in seconds',
+        ),
         ('a.txt', 'x', 'unknown format'),
         ('a.npz', 'x', 'cannot be read as an NPZ'),
         ('a.mcap', '', '0 bytes'),
@@ -327,6 +337,51 @@ def test_npz_shapes(tmp_path, signals):
     np.savez(tmp_path / 'b.npz', time=time, positions=q)
     with pytest.raises(DatasetError, match='lacks joint_names'):
         load(tmp_path / 'b.npz')
+
+
+@pytest.mark.parametrize(
+    ('fields', 'message'),
+    [
+        ({'period': -1.0}, 'period must be positive .* got -1.0'),
+        ({'force_constants': [0.0, 25.0]}, 'force_constants must be finite and other than 0'),
+        ({'force_constant_deviations': [-1.0, 1.0]}, 'deviations must be finite and not negative'),
+        ({'efforts': np.full((400, 2), 1j)}, 'they are complex'),
+    ],
+)
+def test_impossible_numbers_of_npz_files(tmp_path, signals, fields, message):
+    time, q, f = signals
+    content = {'time': time, 'joint_names': NAMES, 'positions': q, 'efforts': f} | fields
+    np.savez(tmp_path / 'a.npz', **content)
+    with pytest.raises(DatasetError, match=message):
+        load(tmp_path / 'a.npz')
+
+
+def test_constants_that_have_nothing_to_say(tmp_path, signals):
+    path = save_npz(tmp_path / 'a.npz', *signals)
+    with pytest.raises(DatasetError, match=r"holds no currents.*effort_unit='A'"):
+        load(path, force_constants={'left': 20.0})
+    assert load(path, force_constants={'left': 20.0}, effort_unit='A').efforts is None
+
+
+@pytest.mark.parametrize(
+    ('metadata', 'message'),
+    [
+        ({'force_constants': {'left': 'x'}}, "force constant of 'left' in the metadata must be"),
+        ({'period': [1]}, 'period of the metadata must be a number'),
+        ({'trajectory': {'radius': 'x', 'speed': 1}}, 'radius of the trajectory in the metadata'),
+    ],
+)
+def test_metadata_without_numbers(tmp_path, signals, bag_of, metadata, message):
+    with pytest.raises(DatasetError, match=message):
+        load(bag_of(tmp_path / 'bag', *signals, metadata=metadata))
+
+
+def test_topics_that_are_named_must_be_there(tmp_path, signals, bag_of):
+    """A misspelt topic of the currents must not make the efforts of the positions' topic do."""
+    path = bag_of(tmp_path / 'bag', *signals)
+    for role in ('motor_currents', 'ground_truth', 'joint_states'):
+        with pytest.raises(DatasetError, match="no messages on topic '/curents'"):
+            load(path, topics={role: '/curents'})
 
 
 def test_unknown_and_missing_joints(signals, slider_model):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from pkm_identification.datasets import (
 )
 from pkm_identification.datasets.sources import SpooledSource
 from pkm_identification.estimators import build_problem
+from pkm_identification.quality.examine import examined
+from pkm_identification.quality.examine_long import examined_long
 from pkm_identification.signals import LongSignals, SignalOptions, process
 
 DURATION = 90.0
@@ -316,6 +319,37 @@ def test_datasets_in_memory_are_processed_in_blocks_too(wandering, slider_model,
     result = identify(data, slider_model, method='filter', cutoff=18.0)
     assert result.residuals is None
     np.testing.assert_allclose(result.values, slider_model.nominal_parameters, rtol=0.05)
+
+
+def test_marks_of_samples_go_along_into_blocks(wandering, slider_model):
+    """Samples that the caller marked, and those that an examination found, in any joint order."""
+    data = wandering()
+    valid = np.ones(data.efforts.shape, dtype=bool)
+    valid[1000:1040, 1] = False
+    spoiled = np.where(valid, data.efforts, 1e6)
+    marked = replace(data, efforts=spoiled, effort_valid=valid)
+    options = SignalOptions(method='filter', cutoff=18.0, bad_samples='keep')
+    long = LongDataset.from_memory(marked)
+    assert not long.is_complete
+    for given in (marked, long):
+        rows = process(given, options).row_blocks(lambda part, rows: part.positions[rows])
+        assert max(np.abs(forces).max() for _, forces in rows) < 1e3
+    outlying = np.array(data.efforts)
+    outlying[2000, 0] += 1e4
+    for found in (
+        examined_long(LongDataset.from_memory(replace(data, efforts=outlying))),
+        LongDataset.from_memory(examined(replace(data, efforts=outlying))),
+    ):
+        assert found.quality is not None and 'outlier' in found.quality.kinds
+        swapped = found.with_joints(['right', 'left'])
+        flags = np.concatenate(
+            [
+                np.ones(block.positions.shape, bool) if block.effort_valid is None
+                else block.effort_valid
+                for block in swapped.blocks()
+            ]
+        )  # fmt: skip
+        assert not flags[2000, 1] and flags[:, 0].all()
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,14 @@ def test_friction_steps_are_filtered_as_often_as_the_forces(slider_model, motion
     assert (error < 0.02 * coulomb).all()
 
 
+@pytest.mark.parametrize('delay', [-0.3, 0.2])
+def test_no_rows_of_motion_that_was_not_recorded(record, motion, delay):
+    data = record(periods=4, delay=delay)
+    signals = process(data, SignalOptions(method='filter', cutoff=30.0))
+    inside = signals.usable
+    assert relative_error(signals.positions[inside], motion(signals.time[inside]).q) < 1e-3
+
+
 def test_blocks_give_the_same_rows():
     from pkm_identification.signals.filtering import low_pass
 

@@ -118,13 +118,13 @@ def load_bag(
         allow_incomplete=allow_incomplete,
         numbers={roles[role].strip('/'): fields for role, fields in NUMBERS.items()},
     )
-    found = {role: _topic(bag, name) for role, name in roles.items()}
-    if topics and POSITIONS in topics:
-        _require(bag, found[POSITIONS], topics[POSITIONS])
+    found = {role: _topic(bag, name, role) for role, name in roles.items()}
+    for role, name in (topics or {}).items():
+        _require(bag, found[role], name)
     metadata = _metadata(bag, found[METADATA])
     positions = _positions(bag, found, joints)
     efforts = _efforts(bag, found, positions, joints)
-    period = _period(metadata)
+    period = _period(metadata, path)
     state = found[STATE]
     note: dict[str, Any] = {}
     if only_run and state is not None:
@@ -208,14 +208,14 @@ def _is_nan(values: NDArray[np.float64], columns: NDArray[np.int64]) -> bool:
     return all(np.isnan(values[k : k + AT_ONCE][:, columns]).all() for k in parts)
 
 
-def _topic(bag: RawBag, name: str) -> str | None:
+def _topic(bag: RawBag, name: str, role: str) -> str | None:
     there = list(bag.topics)
     literal = [topic for topic in there if topic == name]
     found = literal if name.startswith('/') else matching(there, name.strip('/'))
     if len(found) > 1:
         raise DatasetError(
             f"'{bag.path}': topics {', '.join(sorted(found))} all match '{name}'; name one "
-            f"with load(path, topics={{'{name}': ...}})"
+            f"with load(path, topics={{'{role}': ...}})"
         )
     return found[0] if found and len(bag.topics[found[0]]) else None
 
@@ -348,18 +348,32 @@ def _metadata(bag: RawBag, topic: str | None) -> dict[str, Any]:
     return content
 
 
-def _period(metadata: Mapping[str, Any]) -> float | None:
+def _period(metadata: Mapping[str, Any], path: Path) -> float | None:
     trajectory = metadata.get('trajectory')
     value = metadata.get('period')
     if value is None and isinstance(trajectory, Mapping):
         value = trajectory.get('period')
         if value is None and trajectory.get('radius') and trajectory.get('speed'):
-            value = 2 * np.pi * float(trajectory['radius']) / abs(float(trajectory['speed']))
-    return float(value) if value else None
+            radius, speed = (
+                _number(trajectory[name], f'{name} of the trajectory in the metadata', path)
+                for name in ('radius', 'speed')
+            )
+            value = 2 * np.pi * radius / abs(speed)
+    return _number(value, 'period of the metadata', path) if value else None
 
 
 def _force_constants(metadata: Mapping[str, Any], path: Path) -> dict[str, float]:
     constants = metadata.get('force_constants', {})
     if not isinstance(constants, Mapping):
         raise DatasetError(f"'{path}': force_constants of the metadata must map joints to numbers")
-    return {str(name): float(value) for name, value in constants.items()}
+    return {
+        str(name): _number(value, f"force constant of '{name}' in the metadata", path)
+        for name, value in constants.items()
+    }
+
+
+def _number(value: Any, what: str, path: Path) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise DatasetError(f"'{path}': {what} must be a number, got {value!r}") from None

@@ -156,6 +156,10 @@ class Dataset:
             flags = getattr(self, name)
             if flags is not None:
                 object.__setattr__(self, name, _flags(flags, shape, name, source))
+        if self.period is not None and not 0 < self.period < np.inf:
+            raise DatasetError(f'{source}: the period must be positive [s], got {self.period}')
+        if not np.isfinite(self.effort_delay):
+            raise DatasetError(f'{source}: effort_delay [s] is {self.effort_delay}')
         self._leave_out_unmeasured()
         self._order_stamps(source)
         self._mark_not_finite(source)
@@ -453,6 +457,8 @@ def recorded_payload(content: Any, source: str) -> Payload | None:
 
 def _frozen(values: ArrayLike, name: str, source: str) -> Array:
     try:
+        if np.iscomplexobj(values):
+            raise TypeError('they are complex')
         array = np.array(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise DatasetError(f'{source}: {name} are not numbers: {error}') from error

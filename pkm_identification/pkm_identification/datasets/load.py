@@ -17,6 +17,7 @@ from pkm_identification.datasets.units import constants_of, parsed_constants
 
 PLACES = ('force_constants=', 'the file')
 UNITS = ('N', 'A')
+SLOWEST = 100.0  # [s] between samples
 BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
 COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants')
 FORMS = 'a rosbag2 folder, .mcap, .db3, .csv or .npz'
@@ -81,6 +82,11 @@ def load(
         dataset = load_npz(path)
     else:
         raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
+    if dataset.interval > SLOWEST:
+        raise DatasetError(
+            f"'{path}': time goes on by {dataset.interval:g} from sample to sample; it must be in "
+            'seconds (of nanoseconds: times 1e-9)'
+        )
     dataset = _with_hash(dataset, path)
     if effort_unit == 'A':
         dataset = _as_currents(dataset, path)
@@ -120,6 +126,12 @@ def _with_constants(
     dataset: Dataset | LongDataset, given: Mapping[str, Any], path: Path
 ) -> Dataset | LongDataset:
     """Add force constants; those of the file must not be others."""
+    head = dataset.scan.head if isinstance(dataset, LongDataset) else dataset
+    if head.currents is None:
+        raise DatasetError(
+            f"'{path}' holds no currents: force_constants have nothing to say. Where its efforts "
+            "are currents [A], say effort_unit='A'"
+        )
     constants, deviations = parsed_constants(given, dataset.joint_names, f"'{path}'")
     recorded = dict(dataset.force_constants)
     known = [recorded.get(name, float('nan')) for name in constants]

@@ -17,7 +17,7 @@ from pkm_identification.datasets.long_truth import LongTruth
 from pkm_identification.datasets.scan import Scan, flags_of, joined, scan_source
 from pkm_identification.datasets.sources import ArraySource, Block, Source
 from pkm_identification.datasets.tidy_source import TidySource
-from pkm_identification.quality.report import LEFT_OUT, Quality
+from pkm_identification.quality.report import Quality
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -104,7 +104,8 @@ class LongDataset:
                 'effort_scale_deviation', 'defects',
             )
         }  # fmt: skip
-        return cls.of(ArraySource(block), dataset.joint_names, **fields)
+        long = cls.of(ArraySource(block), dataset.joint_names, **fields)
+        return replace(long, quality=dataset.quality)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -168,9 +169,8 @@ class LongDataset:
     @property
     def is_complete(self) -> bool:
         """Whether the stamps are even and no sample is bad."""
-        marked = any(defect.treatment == LEFT_OUT for defect in self.scan.defects)
         is_bad = len(self.bad_positions) + len(self.bad_efforts) > 0
-        return self.scan.is_even and not (marked or is_bad)
+        return self.scan.is_even and self.scan.all_valid and not is_bad
 
     def blocks(self) -> Iterator[Block]:
         """Yield the samples in their order; each call reads them anew."""
@@ -262,8 +262,15 @@ class LongDataset:
         )
         constants = None if self.constants is None else self.constants[chosen]
         truth = None if self.truth is None else self.truth.with_columns(chosen)
+        axes = len(self.joint_names)
         return replace(
-            self, scan=scan, columns=self.columns[chosen], constants=constants, truth=truth
+            self,
+            scan=scan,
+            columns=self.columns[chosen],
+            constants=constants,
+            truth=truth,
+            bad_positions=_of_columns(self.bad_positions, axes, chosen),
+            bad_efforts=_of_columns(self.bad_efforts, axes, chosen),
         )
 
     def with_delay(self, delay: float) -> LongDataset:
@@ -363,6 +370,15 @@ class LongDataset:
             for i, name in enumerate(self.joint_names)
             if beyond[i] > bound[i]
         ]
+
+
+def _of_columns(bad: Numbers, axes: int, chosen: Sequence[int]) -> Numbers:
+    """Bad samples of some of the joints, as sample * len(chosen) + joint."""
+    place = np.full(axes, -1)
+    place[list(chosen)] = np.arange(len(chosen))
+    samples, joints = np.divmod(bad, axes)
+    kept = place[joints] >= 0
+    return np.sort(samples[kept] * len(chosen) + place[joints[kept]])
 
 
 def _pick(values: Array | None, columns: NDArray[np.int64]) -> Array | None:

@@ -46,6 +46,8 @@ class Scan:
         Stretches of samples, evenly spread over the recording.
     effort_range
         Smallest and largest efforts, else currents (2, n).
+    all_valid
+        Whether every sample may be used.
     defects
         What is wrong with stamps and numbers.
     """
@@ -60,6 +62,7 @@ class Scan:
     head: Dataset
     probes: tuple[Dataset, ...]
     effort_range: Array
+    all_valid: bool = True
     defects: tuple[Defect, ...] = ()
 
 
@@ -107,7 +110,7 @@ def scan_source(
     """
     where = str(fields.get('provenance', {}).get('source', 'dataset'))
     count, interval, last = 0, float('nan'), -np.inf
-    shortest, longest = np.inf, 0.0
+    shortest, longest, all_valid = np.inf, 0.0, True
     lower = upper = np.zeros(0)
     ends = np.zeros((2, 0))
     head: list[Dataset] = []
@@ -139,6 +142,8 @@ def scan_source(
             head.append(part[: HEAD - count])
         if ((starts >= count) & (starts < count + len(part))).any():
             probes.append(part[:PROBE])
+        flags = (part.position_valid, part.effort_valid)
+        all_valid &= all(each is None or bool(each.all()) for each in flags)
         count, last = count + len(part), float(part.time[-1])
     if not head:
         raise DatasetError(f'{where}: there are no samples')
@@ -162,6 +167,7 @@ def scan_source(
         head=first,
         probes=tuple(probes),
         effort_range=ends,
+        all_valid=all_valid,
         defects=merged([*source.defects, *first.defects], count),
     )
     columns = np.array([names.index(name) for name in first.joint_names], dtype=np.int64)

@@ -76,9 +76,9 @@ def load_csv(path: Path) -> Dataset | LongDataset:
         lacking = [joint for joint in driven if joint not in columns[kind]]
         if not lacking:
             places[f'{kind}s'] = [columns[kind][joint] for joint in driven]
-        elif len(lacking) < len(driven) and kind == 'effort':
+        elif len(lacking) < len(driven):
             raise DatasetError(
-                f"'{path}': column '{lacking[0]}.effort' is missing, other joints have one"
+                f"'{path}': column '{lacking[0]}.{kind}' is missing, other joints have one"
             )
     provenance = {
         'source': str(path),
@@ -175,7 +175,18 @@ def load_npz(path: Path) -> Dataset | LongDataset:
                 raise DatasetError(
                     f"'{path}': {name} have shape {numbers.shape}, expected ({len(names)},)"
                 )
-            by_joint[name] = dict(zip(names, numbers.tolist(), strict=True))
+            wrong = numbers < 0 if name.endswith('deviations') else numbers == 0
+            if wrong.any() or np.isinf(numbers).any():
+                raise DatasetError(
+                    f"'{path}': {name} must be finite and "
+                    f'{"not negative" if name.endswith("deviations") else "other than 0"} '
+                    f'[N/A, N m/A], got {numbers.tolist()}'
+                )
+            by_joint[name] = {
+                joint: number
+                for joint, number in zip(names, numbers.tolist(), strict=True)
+                if not np.isnan(number)  # not known
+            }
     fields: dict[str, Any] = {
         name: _number(content, name, path) for name in ('period', 'effort_delay') if name in content
     }

@@ -101,9 +101,13 @@ def _spectrum(values: Array) -> tuple[Array, Array]:
 
 
 def low_pass(
-    cutoff: float, interval: float, count: int, gaps: NDArray[np.int64] | None = None
+    cutoff: float,
+    interval: float,
+    count: int,
+    gaps: NDArray[np.int64] | None = None,
+    delay: float = 0.0,
 ) -> FilterBand:
-    """Build the filter that both sides go through; rows leave `gaps` (h, 2) out.
+    """Build the filter; rows leave `gaps` (h, 2) out, and `delay` [s] at either end.
 
     Raises
     ------
@@ -115,10 +119,12 @@ def low_pass(
             f'cutoff {cutoff:g} Hz must lie between 0 and half the sampling rate '
             f'({0.5 / interval:g} Hz)'
         )
-    trim = int(np.ceil(TRIM / (cutoff * interval))) + len(FIRST) // 2
+    trim = int(np.ceil((TRIM / cutoff + abs(delay)) / interval)) + len(FIRST) // 2
     if count <= 4 * trim:
+        more = f' and a delay of {delay:g} s' if delay else ''
         raise EstimationError(
-            f'{count} samples are too few for a cutoff of {cutoff:g} Hz: at least {4 * trim + 1}'
+            f'{count} samples are too few for a cutoff of {cutoff:g} Hz{more}: at least '
+            f'{4 * trim + 1}'
         )
     sections = butter(ORDER, cutoff, fs=1 / interval, output='sos')
     step = max(1, int(0.5 / (cutoff * interval)))
@@ -178,9 +184,16 @@ class Grid:
 
 
 def grid(
-    cutoff: float, interval: float, count: int, gaps: NDArray[np.int64] | None = None
+    cutoff: float,
+    interval: float,
+    count: int,
+    gaps: NDArray[np.int64] | None = None,
+    delay: float = 0.0,
 ) -> Grid:
-    """Choose the grid for so many samples with `gaps` (h, 2); raises as `low_pass`."""
+    """Choose the grid for so many samples with `gaps` (h, 2); raises as `low_pass`.
+
+    No rows are made of samples at the ends whose motion, `delay` [s] later, was not recorded.
+    """
     oversampling = OVERSAMPLING if count <= MANY else FEWER
     coarse = max(1, int(1 / (oversampling * cutoff * interval)))
     coarse_gaps = None
@@ -190,7 +203,7 @@ def grid(
     wide = max(cutoff, min(WIDER * cutoff, FASTEST / interval))
     return Grid(
         raw,
-        low_pass(cutoff, interval * coarse, -(-count // coarse), coarse_gaps),
+        low_pass(cutoff, interval * coarse, -(-count // coarse), coarse_gaps, delay),
         low_pass(wide, interval, count),
         cutoff,
         interval,

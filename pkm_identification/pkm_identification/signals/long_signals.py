@@ -165,7 +165,7 @@ def filtered_long(dataset: LongDataset, cutoff: float | None) -> LongSignals:
     gaps, bridged = None, 0.0
     if not is_even:
         gaps, bridged = _gaps(dataset, interval, count, cutoff)
-    grid = filtering.grid(cutoff, interval, count, gaps)
+    grid = filtering.grid(cutoff, interval, count, gaps, dataset.effort_delay)
     quality = {} if dataset.quality is None else {'quality': dataset.quality.to_dict()}
     return LongSignals(
         dataset, grid, is_even, count,

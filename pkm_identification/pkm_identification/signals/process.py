@@ -294,7 +294,7 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
     interval = nominal_interval(time)
     cutoff = options.cutoff or filtering.choose_cutoff(positions, efforts, interval)
     gaps = filtering.holes(there, cutoff, interval)
-    grid = filtering.grid(cutoff, interval, len(time), gaps)
+    grid = filtering.grid(cutoff, interval, len(time), gaps, dataset.effort_delay)
     q, qd, qdd, forces = grid.signals(positions, efforts, dataset.effort_delay)
     gains, how = filter_gains(grid.motion), grid.diagnostics(interpolated=time is not dataset.time)
     if options.method == 'local_cubic':
