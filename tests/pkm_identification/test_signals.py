@@ -68,6 +68,26 @@ def test_coloured_noise_is_recognised():
     assert low == pytest.approx(100.0, rel=0.15)
 
 
+@pytest.mark.parametrize('coloured', [False, True])
+@pytest.mark.parametrize('drift', [0.0, 0.3, 2.0])
+def test_means_that_drift_from_period_to_period(drift, coloured):
+    """The spread of the mean is that of the means of the periods, not that of fast noise."""
+    random = np.random.default_rng(0)
+    periods, count, claimed, spread = 12, 200, [], []
+    for _ in range(100):
+        samples = random.normal(size=(periods, count, 2)) * [1.0, 2.0]
+        if coloured:
+            samples += np.roll(samples, 1, axis=1)
+        samples += drift * random.normal(size=(periods, 1, 2))
+        off = samples - samples.mean(axis=0)
+        noise = noise_from_spread(off * np.sqrt(periods / (periods - 1)))
+        claimed.append(np.diag(noise.spectrum[0]))
+        spread.append(count * samples.mean(axis=1).var(axis=0, ddof=1))
+        if drift == 2.0:
+            assert not noise.is_white
+    np.testing.assert_allclose(np.mean(claimed, axis=0), np.mean(spread, axis=0), rtol=0.25)
+
+
 def test_friction_steps_stay_in_the_refit():
     """A triangular velocity has harmonics far above the excitation; they are kept."""
     time = np.arange(10000) * 1e-3

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 Array = NDArray[np.float64]
 AnyArray = NDArray[Any]
@@ -14,6 +15,7 @@ AnyArray = NDArray[Any]
 BINS = 12
 SIGNIFICANCE = 4.0
 COLOUR = 1.15  # a band of this times the mean power counts as coloured
+DRIFT = 0.01  # probability that the mean of any axis counts as drifting that does not
 DEGREES = 20  # complex degrees of freedom of a smoothed spectrum, times the axes
 
 
@@ -27,9 +29,10 @@ class Noise:
         (n_a, n_a), with cross-correlation between the axes.
     spectrum
         Covariance by harmonic (n_h, n_a, n_a), in the units of `covariance`; white noise
-        has the same in all harmonics.
+        has the same in all harmonics. That of the mean, harmonic 0, is larger where the means
+        of the periods drift, as by temperature or an offset of a sensor.
     is_white
-        Whether the power in no frequency band stands out.
+        Whether the power in no frequency band stands out and no mean drifts.
     periods
         Number of periods that it was estimated from.
     """
@@ -96,7 +99,10 @@ def noise_from_moments(
     periods, use_total, negligible
         As for `noise_from_spread`.
     """
-    is_white = (np.diag(covariance) <= negligible).all() or _is_white(outer, covariance, periods)
+    is_white = (np.diag(covariance) <= negligible).all() or (
+        _is_white(outer, covariance, periods)
+        and not _drifting(outer[0], covariance, periods).any()
+    )
     if is_white and use_total:
         spectrum = np.broadcast_to(covariance, outer.shape)
     else:
@@ -107,6 +113,8 @@ def noise_from_moments(
 def smoothed_spectrum(outer: AnyArray, periods: int) -> AnyArray:
     """Smooth a spectrum over as many harmonics as its matrices need to be well determined.
 
+    That of the mean, harmonic 0, is that of its neighbours, larger where the means drift.
+
     Parameters
     ----------
     outer
@@ -115,7 +123,11 @@ def smoothed_spectrum(outer: AnyArray, periods: int) -> AnyArray:
         That the mean is over.
     """
     channels = outer.shape[-1]
-    return _smooth(outer, max(1, -(-DEGREES * channels // max(1, periods - 1)) // 2))
+    smooth = _smooth(outer, max(1, -(-DEGREES * channels // max(1, periods - 1)) // 2))
+    ratio = _power_ratio(outer[0], smooth[0])
+    growth = np.where(_drifting(outer[0], smooth[0], periods), np.sqrt(ratio), 1.0)
+    smooth[0] = growth[:, None] * smooth[0] * growth
+    return smooth
 
 
 def white_noise(covariance: Array, harmonics: int, periods: int = 1) -> Noise:
@@ -140,8 +152,20 @@ def _is_white(outer: Array, covariance: Array, periods: int) -> bool:
     return True
 
 
+def _power_ratio(mean: AnyArray, expected: AnyArray) -> Array:
+    """Variances (n,) of the means of the periods over those that are expected of them."""
+    variance = np.diag(expected).real
+    return np.diag(mean).real / np.where(variance > 0, variance, np.inf)
+
+
+def _drifting(mean: AnyArray, expected: AnyArray, periods: int) -> NDArray[np.bool_]:
+    """Which means (n,) of the periods differ more than noise of the expected size makes them."""
+    freedom = max(1, periods - 1)
+    return _power_ratio(mean, expected) > chi2.isf(DRIFT / len(mean), freedom) / freedom
+
+
 def _smooth(outer: AnyArray, reach: int) -> AnyArray:
-    """Running mean over 2 reach + 1 harmonics; harmonic 0 (no spread of its own) is left out."""
+    """Running mean over 2 reach + 1 harmonics; without harmonic 0, which has that of 1."""
     body = outer[1:]
     total = np.concatenate([np.zeros((1, *body.shape[1:]), body.dtype), np.cumsum(body, axis=0)])
     index = np.arange(len(body))
