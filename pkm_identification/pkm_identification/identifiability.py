@@ -134,8 +134,8 @@ def identifiability(
 
 def check_threshold(threshold: float) -> float:
     """Return a relative standard deviation [%] that is one, else raise `EstimationError`."""
-    if not 0.0 < threshold < np.inf:
-        raise EstimationError(f'the threshold must be a positive percentage, got {threshold}')
+    if not isinstance(threshold, int | float) or not 0.0 < threshold < np.inf:
+        raise EstimationError(f'the threshold must be a positive percentage, got {threshold!r}')
     return float(threshold)
 
 

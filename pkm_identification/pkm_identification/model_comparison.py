@@ -20,6 +20,7 @@ from pkm_identification.estimators import estimators, identify
 from pkm_identification.estimators.registry import (
     COMMON_OPTIONS,
     SIGNAL_OPTIONS,
+    check_option_names,
     estimator_options,
 )
 from pkm_identification.identifiability import THRESHOLD, Identifiability, identifiability
@@ -143,20 +144,25 @@ def compare_estimators(
         An estimator is unknown, or an option that none of them has.
     """
     chosen = list(estimators() if names is None else dict.fromkeys(names))
+    check_compared_options(chosen, options)
     common = {*COMMON_OPTIONS, *SIGNAL_OPTIONS}
     own = {name: set(estimator_options(name)) for name in chosen}
-    for option in options:
-        if option not in common and not any(option in known for known in own.values()):
-            valid = sorted(common.union(*own.values()))
-            raise EstimationError(
-                f"no estimator of the comparison has an option '{option}'; valid are "
-                f'{", ".join(valid)}'
-            )
     jobs: list[Job] = [
         (name, name, {k: v for k, v in options.items() if k in common | own[name]}, {})
         for name in chosen
     ]
     return _run(jobs, dataset, model, validation, threshold, progress)
+
+
+def check_compared_options(names: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Raise `EstimationError` where none of the estimators has an option of this name."""
+    valid = {*COMMON_OPTIONS, *SIGNAL_OPTIONS}.union(*(estimator_options(each) for each in names))
+    for option in options:
+        if option not in valid:
+            raise EstimationError(
+                f"no estimator of the comparison has an option '{option}'; valid are "
+                f'{", ".join(sorted(valid))}'
+            )
 
 
 def compare_models(
@@ -184,8 +190,9 @@ def compare_models(
     Raises
     ------
     EstimationError
-        There is no such model.
+        There is no such model, or no such option.
     """
+    check_option_names(estimator, options)
     declared = reduced_models(model.description)
     if levels is None:
         own = [name for name in declared if name not in ('full', 'geometry')]

@@ -44,6 +44,8 @@ Data = Dataset | LongDataset
 Progress = Any
 
 HELD_AT = ('zero', 'nominal')
+APART = ('payloads', 'drive_gains', 'force_constants', 'left_out')  # of `identify`, not of this
+CALIBRATE_FIRST = 'calibrate first, then reduce data with the force constants found'
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,13 @@ def reduce_model(
         As `identify`; or a choice is not valid.
     """
     check_threshold(threshold)
+    for name in APART:
+        if options.get(name):
+            raise EstimationError(
+                f"a reduction does not go with '{name}': "
+                + ('keep= and fixed= say what stays' if name == 'left_out' else CALIBRATE_FIRST)
+            )
+    options = {name: value for name, value in options.items() if name not in APART}
     if held_at not in HELD_AT:
         raise EstimationError(f"held_at must be {' or '.join(HELD_AT)}, not '{held_at}'")
     if significance is not None:

@@ -148,8 +148,8 @@ class IdentificationResult:
 
     def coverage_factor(self, level: float = 0.95) -> float:
         """Half the width of a confidence interval, in standard deviations."""
-        if not 0.0 < level < 1.0:
-            raise EstimationError(f'the level must lie between 0 and 1, got {level}')
+        if not isinstance(level, int | float) or not 0.0 < level < 1.0:
+            raise EstimationError(f'the level must lie between 0 and 1, got {level!r}')
         freedom = self.diagnostics.get('degrees_of_freedom')
         if freedom and 'residuals' in str(self.diagnostics.get('noise_from', '')):
             return float(stats.t.ppf(0.5 + 0.5 * level, freedom))

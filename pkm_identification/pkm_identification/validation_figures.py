@@ -53,7 +53,8 @@ class NoiseTest:
         Chance of at least that ratio if the noise is all there is (n_a,): F-distribution,
         with the degrees of freedom that the colour of the noise leaves.
     is_unbiased
-        Whether the ratio is at most 1 plus four standard deviations (n_a,).
+        Whether the ratio is at most 1 plus four standard deviations (n_a,), with the same
+        degrees of freedom.
     """
 
     variance_ratio: Array
@@ -162,8 +163,9 @@ def noise_test(residual: Array, averaged: Array, noise: Noise) -> NoiseTest:
     power = np.einsum('kaa->ka', noise.spectrum)
     flatness = np.mean(power, axis=0) ** 2 / np.maximum(np.mean(power**2, axis=0), 1e-300)
     freedom = np.maximum(count * np.where(flatness > 0, flatness, 1.0), 1.0)
-    p_value = stats.f.sf(ratio, freedom, freedom * max(noise.periods - 1, 1))
-    return NoiseTest(ratio, p_value, ratio <= 1 + SPREAD * np.sqrt(2 / count))
+    of_noise = freedom * max(noise.periods - 1, 1)
+    p_value = stats.f.sf(ratio, freedom, of_noise)
+    return NoiseTest(ratio, p_value, ratio <= 1 + SPREAD * np.sqrt(2 / freedom + 2 / of_noise))
 
 
 def covered(error: Array, deviation: Array, level: float) -> tuple[Array, float]:
@@ -175,8 +177,8 @@ def covered(error: Array, deviation: Array, level: float) -> tuple[Array, float]
 
 def check_level(level: float) -> float:
     """Return a level of confidence, or raise `EstimationError`."""
-    if not 0.0 < level < 1.0:
-        raise EstimationError(f'the level must lie between 0 and 1, got {level}')
+    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
+        raise EstimationError(f'the level must lie between 0 and 1, got {level!r}')
     return float(level)
 
 

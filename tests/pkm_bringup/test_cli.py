@@ -399,6 +399,8 @@ def test_identify(folder, data, prints, model_file):
     deviations = np.array([row['standard_deviation'] for row in content['parameters']])
     assert np.mean(np.abs(values - truth) < 3 * deviations) > 0.9
     assert content['is_physical'] == result.is_physical
+    verdicts = [row['verdict'] for row in content['identifiability']]
+    assert content['properly_identified'] == verdicts.count('proper') > 0
     text = prints(
         'identify', data, '--robot', 'palida', '--estimator', 'ls', '--option', 'harmonics=3',
         '--option', 'shared=true', '--output', folder / 'text.yaml',
@@ -406,6 +408,7 @@ def test_identify(folder, data, prints, model_file):
     assert re.search(r'platform\.m +[\d.]+ +[\d.e-]+( +[\d.]+){3} +kg', text)
     assert 'physical' in text and '95 % from' in text
     assert re.search(r'\d+ samples, mean of \d+ periods of 1 s \(recorded\); \d+ harmon', text)
+    assert re.search(r'\d+ of 24 parameters properly identified \(known to 15 %', text)
     command = ['identify', data, '--robot', 'palida', '--estimator', 'ellipsoid']
     text = prints(*command, '--output', folder / 'set.yaml')
     assert 'guaranteed from' in text and '95 %' not in text
@@ -419,6 +422,13 @@ def test_identify_refuses(tmp_path, data, fails):
     line = fails(*command, '--option', 'colour=red')
     assert "'colour'" in line and 'harmonics' in line
     assert 'NAME=VALUE' in fails(*command, '--option', 'colour')
+    for name in ('progress', 'estimator', 'dataset', 'threshold', 'keep'):
+        assert f"unknown option '{name}'" in fails(*command, '--option', f'{name}=1')
+    assert '--significance needs --reduce' in fails(*command, '--significance', '0.01')
+    assert '--validate needs --reduce' in fails(*command, '--validate', data)
+    line = fails(*command, '--reduce', '--option', 'validation=x')
+    assert "unknown option 'validation'" in line and 'held_at' in line
+    assert "'period' must be a number" in fails(*command, '--option', 'period=[1, 2]')
     assert "'absent.npz'" in fails('identify', 'absent.npz', *command[2:])
     assert 'allow_incomplete' in fails(*command, '--allow-incomplete')
     assert not path.exists()
@@ -520,8 +530,8 @@ def test_reduce(folder, data, prints, fails):
     unwritten = folder / 'x.yaml'
     assert 'calibrate first' in fails(*command, '--drive-gains', 'each', '--output', unwritten)
     plain = ['identify', data, '--robot', 'palida', '--output', unwritten]
-    line = fails(*plain, '--threshold', '5', '--validate', 'absent.npz')
-    assert '--threshold and --validate need --reduce' in line
+    line = fails(*plain, '--significance', '0.1', '--validate', 'absent.npz')
+    assert '--significance and --validate need --reduce' in line
     assert "must end in .yaml" in fails(*plain[:-1], folder / 'x.txt')
     assert '--level' in fails(*plain, '--level', '0', status=2)
 
@@ -557,6 +567,10 @@ def test_compare(folder, data, prints, fails):
     assert re.search(r'tls +failed', text) and '\ntls: ' in text
     text = prints(*command, '--models', 'geometry,geometry+shared')
     assert re.search(r'geometry\+shared +24 +10 ', text)
+    for option in ('names=ls', 'progress=1', 'threshold=2'):
+        line = fails(*command, '--estimators', 'ls', '--option', option)
+        assert 'no estimator of the comparison has an option' in line
+        assert 'unknown option' in fails(*command, '--models', '--option', option)
     assert "'best'" in fails(*command, '--estimators', 'best')
     assert "'model_9'" in fails(*command, '--models', 'model_9')
     assert '.png' in fails(*command, '--plot', folder / 'x.txt')

@@ -17,8 +17,8 @@ from rclpy.action import ActionClient
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
+from pkm_identification import identifiability, load, load_result, reduce_model, validate
 from pkm_identification import identify as identify_directly
-from pkm_identification import load, load_result, reduce_model, validate
 from pkm_identification.nodes import estimation_requests
 from pkm_identification.nodes.estimation_server import EstimationServer
 from pkm_msgs.action import IdentifyWithProgress
@@ -199,6 +199,18 @@ def test_refusals_of_identify(graph, data, tmp_path):
         (options(estimate={}), code.BAD_OPTION, "option 'estimate' must be a name"),
         (options(fixed={'nobody.m': 1.0}), code.ESTIMATION_FAILED, "'nobody.m'"),
         (options(reduce=True, validation=3), code.ESTIMATION_FAILED, 'paths of recordings'),
+        (options(reduce='yes'), code.BAD_OPTION, "'reduce' must be true or false"),
+        (options(held_at='zero'), code.BAD_OPTION, "unknown option 'held_at'"),
+        (options(reduce=True, keep=3), code.BAD_OPTION, "option 'keep' must be a name"),
+        (options(reduce=True, drive_gains=True), code.ESTIMATION_FAILED, "with 'drive_gains'"),
+        (options(progress=1), code.BAD_OPTION, "unknown option 'progress'"),
+        (options(period=[1, 2]), code.BAD_OPTION, "option 'period' must be a number"),
+        (options(harmonics=True), code.BAD_OPTION, "'harmonics' must be a whole number"),
+        (options(payloads=3), code.BAD_OPTION, "option 'payloads' must be a list"),
+        (options(threshold='x'), code.BAD_OPTION, 'threshold must be a positive percentage'),
+        (options(level=1.0), code.BAD_OPTION, 'level must lie between 0 and 1'),
+        (options(load='A'), code.BAD_OPTION, "option 'load' must be a mapping"),
+        (options(load={'effort_unit': 'kg'}), code.BAD_DATA, "unknown effort_unit 'kg'"),
         ({'option_name': ['period']}, code.BAD_OPTION, '1 option names but 0 values'),
         ({'option_name': ['period'], 'option_value': ['99.0']}, code.ESTIMATION_FAILED, '99 s'),
         ({'output': str(tmp_path / 'there.yaml')}, code.CANNOT_WRITE, 'exists already'),
@@ -210,6 +222,40 @@ def test_refusals_of_identify(graph, data, tmp_path):
     assert (tmp_path / 'there.yaml').read_text() == 'mine'
 
 
+def test_what_nobody_foresaw_does_not_end_the_server(graph, data, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError('no such luck')
+
+    with monkeypatch.context() as patch:
+        patch.setattr(estimation_requests, 'identify', broken)
+        response = identify(graph, data[0])
+    assert response.error_code == Identify.Response.ESTIMATION_FAILED
+    assert 'defect: RuntimeError: no such luck' in response.error_msg
+    assert identify(graph, data[0]).success
+
+
+def test_options_of_loading_and_of_the_report(graph, data, model, tmp_path):
+    content = dict(np.load(data[0]))
+    renamed = [f'motor_{name}' for name in content['joint_names']]
+    efforts = {'efforts': content.pop('currents')}
+    path = str(tmp_path / 'theirs.npz')
+    np.savez(path, **{**content, **efforts, 'joint_names': renamed})
+    joints = {f'motor_{name}': str(name) for name in content['joint_names']}
+    loading = {'joints': joints, 'effort_unit': 'A'}
+    asked = options(load=loading, level=0.5, threshold=1.0)
+    response = identify(graph, path, tmp_path / 'a.yaml', **asked)
+    assert response.success, response.error_msg
+    expected = identify_directly(load(data[0]), model, 'gauss_markov')
+    np.testing.assert_allclose(response.parameters.value, expected.values, rtol=1e-9)
+    report = yaml.safe_load(response.diagnostics)
+    intervals = np.array(list(report['confidence_intervals'].values()))
+    np.testing.assert_allclose(intervals, expected.confidence_interval(0.5), rtol=1e-9)
+    assert report['properly_identified'] == identifiability(expected, model, 1.0).count
+    request = Validate.Request(data=path, model=str(tmp_path / 'a.yaml'), **options(load=loading))
+    validated = graph.call(Validate, 'estimation_server/validate', request)
+    assert validated.success, validated.error_msg
+
+
 def test_refusals_of_models(graph, data, tmp_path):
     output = tmp_path / 'model.yaml'
     identify(graph, data[0], output)
@@ -217,7 +263,7 @@ def test_refusals_of_models(graph, data, tmp_path):
 
     def changed(name, **fields):
         path = tmp_path / name
-        path.write_text(yaml.safe_dump(content | fields))
+        path.write_text(yaml.safe_dump(content | fields, sort_keys=False))
         return str(path)
 
     codes = ApplyModel.Response

@@ -42,6 +42,19 @@ def test_coverage_is_the_level_over_many_seeds(record, slider_model, held_out):
     assert truth == pytest.approx(0.8, abs=0.15)  # one error of the parameters a seed
 
 
+def test_colour_of_the_noise_is_no_bias(record, slider_model, held_out):
+    """White noise of the fixture through a low pass, of two periods: few degrees of freedom."""
+    result = identify(record(periods=40, force_noise=0.5), slider_model, 'gauss_markov')
+    verdicts = []
+    for seed in range(30):
+        data = held_out(400 + seed, periods=4, force_noise=0.0, position_noise=0.0)
+        white = np.random.default_rng(seed).normal(size=data.efforts.shape)
+        noise = signal.lfilter([5.0], [1.0, -0.95], white, axis=0)
+        found = validate(replace(data, efforts=data.efforts + noise), result, slider_model)
+        verdicts += found.is_unbiased.tolist()
+    assert np.mean(verdicts) > 0.97
+
+
 def test_a_wrong_model_is_not_covered(record, slider_model, held_out):
     result = identify(record(periods=5), slider_model)
     wrong = replace(result, values=1.3 * result.values).with_model(slider_model)

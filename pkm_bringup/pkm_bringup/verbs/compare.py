@@ -71,8 +71,19 @@ def run(arguments: Any) -> int:
     names = _chosen(arguments)
     plot = check_output(arguments.plot, PLOT_SUFFIXES) if arguments.plot else None
     options = parse_options(arguments.option)
+    from pkm_identification.estimators import estimators
+    from pkm_identification.estimators.registry import check_option_names
     from pkm_identification.estimators.written_options import written_options
-    from pkm_identification.model_comparison import compare_estimators, compare_models
+    from pkm_identification.model_comparison import (
+        check_compared_options,
+        compare_estimators,
+        compare_models,
+    )
+
+    if arguments.models is None:
+        check_compared_options(_names(arguments.estimators) or estimators(), options)
+    else:
+        check_option_names(arguments.estimator, options)
 
     with progress('comparing') as update:
         update('reading the robot; the first run compiles')

@@ -33,11 +33,13 @@ from pkm_bringup.fit_view import (
 )
 
 THRESHOLD = 15.0  # [%]
-OF_REDUCTION = ('threshold', 'significance', 'validate')
+OF_REDUCTION = ('significance', 'validate')  # arguments
+REDUCTION_OPTIONS = ('keep', 'held_at')  # of --option
 COMMON = (
     '; shared=true|false, reduced=true|false, estimate=[NAME, ...], fixed={NAME: [value, '
     'deviation]}, left_out=[NAME, ...] of base parameters by name or pattern, prior=MODEL; and '
-    'those of the estimator (README of pkm_identification)'
+    'those of the estimator (README of pkm_identification); with --reduce also keep=[NAME, ...] and '
+    'held_at=zero|nominal'
 )
 CONTRADICTION = 1e-3  # below this probability the nearest physical model contradicts the data
 
@@ -70,9 +72,9 @@ def add_parser(subparsers: Any) -> None:
         'model file holds these',
     )  # fmt: skip
     parser.add_argument(
-        '--threshold', type=positive,
-        help='with --reduce: relative standard deviation up to which a parameter is properly '
-        f'identified [percent]; default: {THRESHOLD:g}',
+        '--threshold', type=positive, default=THRESHOLD,
+        help='relative standard deviation up to which a parameter is properly identified '
+        f'[percent]; default: {THRESHOLD:g}',
     )  # fmt: skip
     parser.add_argument(
         '--significance', type=share,
@@ -95,8 +97,17 @@ def run(arguments: Any) -> int:
     output = check_output(arguments.output, ('.yaml', '.yml'))
     _check_reduction(arguments)
     options = parse_options(arguments.option)
-    from pkm_identification import identify, reduce_model
-    from pkm_identification.estimators.written_options import written_options
+    from pkm_identification import identifiability, identify, reduce_model
+    from pkm_identification.estimators.registry import check_option_names
+    from pkm_identification.estimators.written_options import (
+        check_written_names,
+        written_options,
+    )
+
+    check_option_names(
+        arguments.estimator, options, REDUCTION_OPTIONS if arguments.reduce else ()
+    )
+    check_written_names(options, 'keep')
 
     reduction = None
     with progress('identifying') as update:
@@ -112,19 +123,20 @@ def run(arguments: Any) -> int:
                 load_data(each, arguments.allow_incomplete, chosen) for each in arguments.validate
             ]
             reduction = reduce_model(
-                datasets, model, arguments.estimator, threshold=arguments.threshold or THRESHOLD,
+                datasets, model, arguments.estimator, threshold=arguments.threshold,
                 significance=arguments.significance, validation=held_out, progress=update,
-                **_without_calibration(calibration),
-                **options,
+                **{**options, **_given(calibration)},
             )  # fmt: skip
             result = reduction.result
         else:
             result = identify(
                 datasets, model, arguments.estimator, progress=update, **{**options, **calibration}
             )
+    known = identifiability(result, model, arguments.threshold)
     result.save(output)
     if arguments.json:
         content = summary(result, str(output), arguments.level)
+        content |= {'identifiability': known.rows(), 'properly_identified': known.count}
         if reduction is not None:
             content |= {'steps': reduction.rows(), 'dropped': reduction.dropped}
         print_json(content)
@@ -140,7 +152,7 @@ def run(arguments: Any) -> int:
     print_calibration(result)
     print_residuals(result)
     sentences = (*processing_lines(result), correlations(result), fit_verdict(result),
-                 not_determined(result), verdict(result))  # fmt: skip
+                 not_determined(result), certainty(known), verdict(result))  # fmt: skip
     sys.stdout.write(''.join(f'{text}\n' for text in sentences if text))
     print_quality(result.diagnostics.get('quality'))
     if result.diagnostics.get('recorded_description') == 'another':
@@ -157,7 +169,8 @@ def _check_reduction(arguments: Any) -> None:
 
     given = [f'--{name}' for name in OF_REDUCTION if getattr(arguments, name)]
     if given and not arguments.reduce:
-        raise EstimationError(f'{" and ".join(given)} need --reduce')
+        need = 'needs' if len(given) == 1 else 'need'
+        raise EstimationError(f'{" and ".join(given)} {need} --reduce')
 
 
 def print_quality(quality: Any) -> None:
@@ -169,16 +182,8 @@ def print_quality(quality: Any) -> None:
             print_note(f'data{of}: {defect["text"]}')
 
 
-def _without_calibration(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse options of force constants and payloads, which a reduction does not take."""
-    from pkm_description.errors import EstimationError
-
-    given = [name for name, value in options.items() if value not in (None, False)]
-    if given:
-        raise EstimationError(
-            f"--reduce does not go with {' and '.join(given)}: calibrate first, then reduce"
-        )
-    return {}
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value not in (None, False)}
 
 
 def print_steps(steps: list[dict[str, Any]]) -> None:
@@ -270,6 +275,20 @@ def correlations(result: Any) -> str:
     if pairs:
         first, second, value = pairs[0]
         text += f'; strongest correlation {value:.3f}, of {first} and {second}'
+    return text
+
+
+def certainty(known: Any) -> str:
+    """Return in one sentence how many parameters are properly identified, and which are not."""
+    estimated = int(known.is_estimated.sum())
+    text = f'{known.count} of {estimated} parameters properly identified'
+    text += f' (known to {known.threshold:g} %, of a possible sign)'
+    others: dict[str, list[str]] = {}
+    for index, name in enumerate(known.names):
+        others.setdefault(known.verdict(index), []).append(name)
+    for kind in ('impossible sign', 'uncertain'):
+        if kind in others:
+            text += f'; {kind}: {", ".join(others[kind])}'
     return text
 
 

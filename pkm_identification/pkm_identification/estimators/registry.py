@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -66,6 +66,25 @@ def find_estimator(name: str) -> Estimator:
     return ESTIMATORS[name]
 
 
+def check_option_names(
+    estimator: str, options: Mapping[str, Any], further: Sequence[str] = ()
+) -> None:
+    """Raise `EstimationError` where neither `identify` nor the estimator has such an option.
+
+    Parameters
+    ----------
+    further
+        Names that are valid besides.
+    """
+    own = estimator_options(estimator)
+    valid = [*own, *SIGNAL_OPTIONS, *COMMON_OPTIONS, *further]
+    for name in options:
+        if name not in valid:
+            raise EstimationError(
+                f"unknown option '{name}' of estimator '{estimator}'; valid are {', '.join(valid)}"
+            )
+
+
 def split_options(
     estimator: str, options: Mapping[str, Any]
 ) -> tuple[SignalOptions, dict[str, Any]]:
@@ -76,13 +95,11 @@ def split_options(
     EstimationError
         An option is known to neither, or has a wrong value.
     """
+    check_option_names(estimator, options)
     own = estimator_options(estimator)
-    for name in options:
-        if name not in own and name not in SIGNAL_OPTIONS:
-            valid = ', '.join([*own, *SIGNAL_OPTIONS, *COMMON_OPTIONS])
-            raise EstimationError(
-                f"unknown option '{name}' of estimator '{estimator}'; valid are {valid}"
-            )
+    common = [name for name in options if name in COMMON_OPTIONS]
+    if common:
+        raise EstimationError(f"option '{common[0]}' cannot be used here")
     chosen = {name: options[name] for name in options if name in SIGNAL_OPTIONS}
     try:
         signal_options = SignalOptions(**chosen)

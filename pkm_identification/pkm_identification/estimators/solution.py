@@ -80,7 +80,7 @@ def solve_problem(
     solve = find_estimator(estimator)
     try:
         found = solve(problem, **options)
-    except (TypeError, ValueError, np.linalg.LinAlgError) as error:
+    except (TypeError, ValueError, AttributeError, np.linalg.LinAlgError) as error:
         raise EstimationError(
             f"estimator '{estimator}' with options {dict(options)}: {error}"
         ) from error

@@ -34,15 +34,16 @@ def written_options(options: Mapping[str, Any], model: ClosedChainModel) -> dict
     EstimationError
         A value has the wrong type, or the prior's file cannot be used.
     """
+    check_written_signals(options)
     found = dict(options)
     _check(found, 'shared', bool, 'true or false')
     _check(found, 'reduced', bool | str, 'true, false or the name of a reduced model')
     for name in ('estimate', 'left_out'):
-        _check(found, name, str | list, NAMES)
-        if isinstance(found.get(name), list):
-            for item in found[name]:
-                if not isinstance(item, str):
-                    raise EstimationError(f"option '{name}' must be {NAMES}, not {item!r}")
+        check_written_names(found, name)
+    if found.get('left_out', ()) is None:
+        del found['left_out']
+    _check(found, 'payloads', list, 'a list with one payload a dataset')
+    _check(found, 'drive_gains', bool | str | dict, 'true, each, shared or a mapping')
     _check(found, 'fixed', dict, 'a mapping {name: value, [value, standard deviation] or null}')
     _check(
         found, 'prior', dict | str,
@@ -66,7 +67,28 @@ def written_options(options: Mapping[str, Any], model: ClosedChainModel) -> dict
     return found
 
 
+def check_written_names(options: Mapping[str, Any], name: str) -> None:
+    """Raise `EstimationError` where an option is not a name or a list of names."""
+    _check(options, name, str | list, NAMES)
+    if isinstance(options.get(name), list):
+        for item in options[name]:
+            if not isinstance(item, str):
+                raise EstimationError(f"option '{name}' must be {NAMES}, not {item!r}")
+
+
+def check_written_signals(options: Mapping[str, Any]) -> None:
+    """Raise `EstimationError` where an option of the signals has a value of a wrong type."""
+    for name in ('method', 'bad_samples'):
+        _check(options, name, str, 'a text')
+    for name in ('period', 'cutoff'):
+        _check(options, name, int | float, 'a number')
+    for name in ('harmonics', 'skip_periods'):
+        _check(options, name, int, 'a whole number')
+    _check(options, 'delay', int | float | str, 'a number of seconds or estimate')
+
+
 def _check(options: Mapping[str, Any], name: str, kinds: Any, what: str) -> None:
     value = options.get(name)
-    if value is not None and not isinstance(value, kinds):
+    is_number = isinstance(value, bool) and bool not in getattr(kinds, '__args__', (kinds,))
+    if value is not None and (is_number or not isinstance(value, kinds)):
         raise EstimationError(f"option '{name}' must be {what}, not {value!r}")

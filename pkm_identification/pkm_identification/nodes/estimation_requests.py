@@ -8,26 +8,22 @@ from typing import Any
 
 import yaml
 
-from pkm_description.errors import (
-    DatasetError,
-    EstimationError,
-    KinematicsError,
-    ModelFileError,
-    PkmError,
-    SimulationError,
-)
+from pkm_description.errors import DatasetError, EstimationError, ModelFileError, PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import load
 from pkm_identification.estimators import identify
 from pkm_identification.estimators.identify import Progress
 from pkm_identification.estimators.registry import (
-    COMMON_OPTIONS,
     SIGNAL_OPTIONS,
+    check_option_names,
     find_estimator,
-    split_options,
 )
-from pkm_identification.estimators.written_options import written_options
-from pkm_identification.identifiability import identifiability
+from pkm_identification.estimators.written_options import (
+    check_written_names,
+    check_written_signals,
+    written_options,
+)
+from pkm_identification.identifiability import THRESHOLD, check_threshold, identifiability
 from pkm_identification.reduction import reduce_model
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import load_result, plain
@@ -36,8 +32,10 @@ from pkm_identification.signals import SignalOptions
 from pkm_identification.validation import Validation, validate
 from pkm_identification.validation_figures import check_level
 
-REDUCTION_OPTIONS = ('threshold', 'validation', 'keep', 'held_at', 'significance')
+REDUCTION_OPTIONS = ('validation', 'keep', 'held_at', 'significance')
+REPORT_OPTIONS = ('threshold', 'level')
 VALIDATION_OPTIONS = ('level', 'rollout')
+LOADING = 'load'  # option that holds those of `pkm_identification.load`
 LEAST_P_VALUE = 1e-3  # below this the nearest physical model contradicts the data
 
 
@@ -67,8 +65,9 @@ def identify_request(
 ) -> tuple[IdentificationResult, str]:
     """Do what `Identify` or `IdentifyWithProgress` asks for.
 
-    Options are those of `identify`; with `reduce`, also `threshold` [%], `validation` (paths)
-    and `keep` of `reduce_model`.
+    Options are those of `identify`; `threshold` [%] and `level` of the report; `load`, a
+    mapping of options of `load`; with `reduce`, also `validation` (paths), `keep`, `held_at`
+    and `significance` of `reduce_model`.
 
     Returns
     -------
@@ -85,40 +84,77 @@ def identify_request(
     except EstimationError as error:
         raise Refused('UNKNOWN_ESTIMATOR', str(error)) from error
     options = parse_options(request.option_name, request.option_value)
-    reduction = {}
-    if options.pop('reduce', False):
-        reduction = {name: options.pop(name) for name in REDUCTION_OPTIONS if name in options}
-        reduction['validation'] = reduction.get('validation', [])
     try:
+        loading = _loading_options(options)
+        reduction, report = _split_request(request.estimator, options)
         options = written_options(options, model)
-        split_options(
-            request.estimator, {k: v for k, v in options.items() if k not in COMMON_OPTIONS}
-        )
     except EstimationError as error:
         raise Refused('BAD_OPTION', str(error)) from error
     if request.output and Path(request.output).exists():
         raise Refused('CANNOT_WRITE', f"'{request.output}' exists already and is not overwritten")
     try:
-        data = [load(path) for path in (request.data, *request.further_data)]
-        if reduction:
-            reduction['validation'] = [load(path) for path in _paths(reduction['validation'])]
+        data = [load(path, **loading) for path in (request.data, *request.further_data)]
+        if reduction is not None:
+            held_out = [load(path, **loading) for path in _paths(reduction.pop('validation', []))]
             reduced = reduce_model(
-                data, model, request.estimator, progress=progress, **reduction, **options
-            )
-            result, steps = reduced.result, {'reduction': reduced.rows()}
+                data, model, request.estimator, validation=held_out, progress=progress,
+                threshold=report['threshold'], **reduction, **options,
+            )  # fmt: skip
+            result = reduced.result
+            report['reduction'] = reduced.rows()
         else:
             result = identify(data, model, request.estimator, progress=progress, **options)
-            steps = {}
+        text = identification_report(result, model, **report)
     except DatasetError as error:
         raise Refused('BAD_DATA', str(error)) from error
-    except (EstimationError, KinematicsError) as error:
+    except PkmError as error:
         raise Refused('ESTIMATION_FAILED', str(error)) from error
     if request.output:
         try:
             result.save(request.output)
         except ModelFileError as error:
             raise Refused('CANNOT_WRITE', str(error)) from error
-    return result, identification_report(result, model, **steps)
+    return result, text
+
+
+def _split_request(
+    estimator: str, options: dict[str, Any]
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Take the options of a reduction (None without one) and of the report out of all options.
+
+    Raises
+    ------
+    EstimationError
+        An option is unknown or has no such value.
+    """
+    is_reduced = options.pop('reduce', False)
+    if not isinstance(is_reduced, bool):
+        raise EstimationError(f"option 'reduce' must be true or false, not {is_reduced!r}")
+    own = REDUCTION_OPTIONS if is_reduced else ()
+    check_option_names(estimator, options, (*own, *REPORT_OPTIONS, LOADING, 'reduce'))
+    report = {
+        'threshold': check_threshold(options.pop('threshold', THRESHOLD)),
+        'level': check_level(options.pop('level', 0.95)),
+    }
+    if not is_reduced:
+        return None, report
+    reduction = {name: options.pop(name) for name in REDUCTION_OPTIONS if name in options}
+    reduction = {name: value for name, value in reduction.items() if value is not None}
+    check_written_names(reduction, 'keep')
+    if 'significance' in reduction:
+        check_level(reduction['significance'])
+    return reduction, report
+
+
+def _loading_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of `load` out of all options."""
+    found = options.pop(LOADING, None) or {}
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
+        raise EstimationError(
+            f"option '{LOADING}' must be a mapping of options of `load`, such as "
+            f'{{effort_unit: A, joints: {{theirs: ours}}}}, not {found!r}'
+        )
+    return found
 
 
 def _paths(given: Any) -> list[str]:
@@ -141,16 +177,20 @@ def load_model_file(path: str, model: ClosedChainModel) -> IdentificationResult:
 
 
 def identification_report(
-    result: IdentificationResult, model: ClosedChainModel, **further: Any
+    result: IdentificationResult,
+    model: ClosedChainModel,
+    threshold: float = THRESHOLD,
+    level: float = 0.95,
+    **further: Any,
 ) -> str:
     """Say as YAML what a result holds beside its parameters."""
-    found = identifiability(result, model)
+    found = identifiability(result, model, threshold)
     content = {
         **result.diagnostics,
         'residual_analysis': [entry.to_mapping() for entry in result.residual_analysis],
         'strongest_correlations': result.strongest_correlations(),
         'confidence_intervals': dict(
-            zip(result.names, result.confidence_interval(), strict=True)
+            zip(result.names, result.confidence_interval(level), strict=True)
         ),
         'identifiability': found.rows(),
         'properly_identified': found.count,
@@ -169,7 +209,7 @@ def validate_request(model: ClosedChainModel, request: Any) -> Validation:
         With BAD_DATA, BAD_MODEL, WRONG_ROBOT or BAD_OPTION.
     """
     options = parse_options(request.option_name, request.option_value)
-    valid = (*VALIDATION_OPTIONS, *SIGNAL_OPTIONS)
+    valid = (*VALIDATION_OPTIONS, *SIGNAL_OPTIONS, LOADING)
     for name in options:
         if name not in valid:
             raise Refused(
@@ -178,13 +218,15 @@ def validate_request(model: ClosedChainModel, request: Any) -> Validation:
             )
     result = load_model_file(request.model, model)
     try:
+        loading = _loading_options(options)
+        check_written_signals(options)
         SignalOptions(**{name: options[name] for name in options if name in SIGNAL_OPTIONS})
         check_level(options.get('level', 0.95))
-        if options.get('rollout') not in (None, False, True):
+        if not isinstance(options.get('rollout'), bool | None):
             check_horizons(options['rollout'])
     except (EstimationError, TypeError, ValueError) as error:
         raise Refused('BAD_OPTION', str(error)) from error
-    return _validated(model, request.data, result, 'BAD_DATA', options)
+    return _validated(model, request.data, result, 'BAD_DATA', options, loading)
 
 
 def validation_report(validation: Validation) -> str:
@@ -233,8 +275,9 @@ def _validated(
     result: IdentificationResult,
     code: str,
     options: Mapping[str, Any] | None = None,
+    loading: Mapping[str, Any] | None = None,
 ) -> Validation:
     try:
-        return validate(load(data), result, model, **(options or {}))
-    except (DatasetError, EstimationError, KinematicsError, SimulationError) as error:
+        return validate(load(data, **(loading or {})), result, model, **(options or {}))
+    except PkmError as error:
         raise Refused(code, str(error)) from error

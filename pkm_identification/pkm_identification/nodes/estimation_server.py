@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -101,8 +102,11 @@ class EstimationServer(Node):
                 raise Refused('NO_DESCRIPTION', str(error)) from error
         return self._model
 
-    async def _work(self, what: str, work: Callable[[], Any]) -> Any:
-        """Run work in the background; log how it ends."""
+    async def _work(self, what: str, work: Callable[[], Any], failure: str) -> Any:
+        """Run work in the background; log how it ends.
+
+        What nobody has foreseen is refused with the code `failure`: the node goes on.
+        """
         self._waiting += 1
         begun = time.monotonic()
         try:
@@ -111,6 +115,13 @@ class EstimationServer(Node):
             self._last = f'{what}: {refusal.code}: {refusal}'
             self.get_logger().error(self._last)
             raise
+        except Canceled:
+            self._last = f'{what}: canceled'
+            raise
+        except Exception as error:
+            self._last = f'{what}: defect: {type(error).__name__}: {error}'
+            self.get_logger().error(''.join(traceback.format_exception(error)))
+            raise Refused(failure, f'defect: {type(error).__name__}: {error}') from error
         finally:
             self._waiting -= 1
         self._last = f'{what}: done in {time.monotonic() - begun:.2f} s'
@@ -124,6 +135,7 @@ class EstimationServer(Node):
             result, report = await self._work(
                 f"identify '{request.data}' by {request.estimator}",
                 lambda: identify_request(self._ready_model(), request),
+                'ESTIMATION_FAILED',
             )
         except Refused as refusal:
             return _refuse(response, refusal)
@@ -138,6 +150,7 @@ class EstimationServer(Node):
             found = await self._work(
                 f"validate '{request.model}' on '{request.data}'",
                 lambda: validate_request(self._ready_model(), request),
+                'BAD_DATA',
             )
         except Refused as refusal:
             return _refuse(response, refusal)
@@ -160,7 +173,9 @@ class EstimationServer(Node):
     ) -> ApplyModel.Response:
         try:
             result, remark = await self._work(
-                f"check '{request.model}'", lambda: applicable_model(self._ready_model(), request)
+                f"check '{request.model}'",
+                lambda: applicable_model(self._ready_model(), request),
+                'BAD_MODEL',
             )
             await self._send(result, request)
         except Refused as refusal:
@@ -230,7 +245,7 @@ class EstimationServer(Node):
         )
         what = f"identify '{request.data}' by {request.estimator}"
         try:
-            identified, report = await self._work(what, work)
+            identified, report = await self._work(what, work, 'ESTIMATION_FAILED')
         except Refused as refusal:
             handle.abort()
             return _refuse(result, refusal)
