@@ -81,9 +81,9 @@ def run(arguments: Any) -> int:
     )
 
     if arguments.models is None:
-        check_compared_options(_names(arguments.estimators) or estimators(), options)
+        check_compared_options(names or estimators(), options)
     else:
-        check_option_names(arguments.estimator, options)
+        check_option_names(arguments.estimator or DEFAULT, options)
 
     with progress('comparing') as update:
         update('reading the robot; the first run compiles')

@@ -38,7 +38,7 @@ REDUCTION_OPTIONS = ('keep', 'held_at')  # of --option
 COMMON = (
     '; shared=true|false, reduced=true|false, estimate=[NAME, ...], fixed={NAME: [value, '
     'deviation]}, left_out=[NAME, ...] of base parameters by name or pattern, prior=MODEL; and '
-    'those of the estimator (README of pkm_identification); with --reduce also keep=[NAME, ...] and '
+    'those of the estimator (README of pkm_identification); with --reduce also keep=[NAME, ...], '
     'held_at=zero|nominal'
 )
 CONTRADICTION = 1e-3  # below this probability the nearest physical model contradicts the data
