@@ -50,16 +50,12 @@ class MotionModel:
     @property
     def signals(self) -> Signals:
         """Signals of the run."""
-        signals = self.run.signals
-        assert isinstance(signals, Signals)
-        return signals
+        return self.run.periodic_signals
 
     @property
     def band(self) -> HarmonicBand:
         """Band of the run."""
-        band = self.signals.band
-        assert isinstance(band, HarmonicBand)
-        return band
+        return self.run.harmonic_band
 
     @cached_property
     def harmonics(self) -> NDArray[np.int64]:

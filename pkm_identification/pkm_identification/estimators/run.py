@@ -77,6 +77,20 @@ class Run:
         """Whether the rows are Fourier coefficients (else they are in time)."""
         return isinstance(self.signals.band, HarmonicBand)
 
+    @property
+    def periodic_signals(self) -> Signals:
+        """Signals of a periodic run, which are in memory."""
+        if not (self.is_periodic and isinstance(self.signals, Signals)):
+            raise EstimationError('the data are not periodic; give period= if the motion has one')
+        return self.signals
+
+    @property
+    def harmonic_band(self) -> HarmonicBand:
+        """Band of a periodic run."""
+        band = self.periodic_signals.band
+        assert isinstance(band, HarmonicBand)
+        return band
+
     @cached_property
     def count(self) -> int:
         """Number of rows m."""

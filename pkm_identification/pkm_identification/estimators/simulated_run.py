@@ -55,16 +55,12 @@ class SimulatedRun:
     @property
     def signals(self) -> Signals:
         """Measured signals."""
-        signals = self.run.signals
-        assert isinstance(signals, Signals)
-        return signals
+        return self.run.periodic_signals
 
     @property
     def band(self) -> HarmonicBand:
         """Turns a period into the rows of the run."""
-        band = self.signals.band
-        assert isinstance(band, HarmonicBand)
-        return band
+        return self.run.harmonic_band
 
     def rows(self, samples: Array) -> Array:
         """Rows (m, ...) of simulated samples (N, ...), of the size of the measured rows."""
@@ -152,20 +148,21 @@ def simulated_run(
     EstimationError
         The run is not periodic, or has another period than the trajectory.
     """
-    signals, model = run.signals, run.model
-    if not isinstance(signals, Signals) or not isinstance(signals.band, HarmonicBand):
+    model = run.model
+    if not run.is_periodic:
         raise EstimationError(
             'output_error simulates the periodic motion under the servo: it needs data with a '
             'period'
         )
-    period = signals.band.period
+    signals = run.periodic_signals
+    period = run.harmonic_band.period
     if trajectory.period is None or not _divides(trajectory.period, period):
         raise EstimationError(
             f'the data have a period of {period:g} s, the reference motion one of '
             f'{"none" if trajectory.period is None else format(trajectory.period, "g")} s: give '
             'the reference that was run'
         )
-    least = HARMONIC_SAMPLES * (signals.band.harmonics + 2)
+    least = HARMONIC_SAMPLES * (run.harmonic_band.harmonics + 2)
     count = max(len(signals) if rate is None else round(rate * period), least)
     motion = trajectory.ordered(model.actuated_joints).motion(
         period / count * np.arange(count), model
