@@ -84,6 +84,19 @@ def test_a_prior_is_rows_beside_those_of_the_data(signals, slider_model, solve):
     np.testing.assert_allclose(estimate.values, folded, rtol=1e-9)
 
 
+@pytest.mark.parametrize('first', [True, False])
+def test_a_name_goes_before_a_pattern(signals, slider_model, first):
+    """In whatever order they stand, and nothing is counted twice."""
+    pairs = [('left.viscous', (10.0, 0.1)), ('*.viscous', (12.0, 5.0))]
+    given = dict(pairs if first else pairs[::-1])
+    fixed = build_problem(signals, slider_model, fixed=given).selection
+    np.testing.assert_allclose(fixed.values, [10.0, 12.0])
+    np.testing.assert_allclose(np.diag(fixed.covariance), [0.01, 25.0])
+    rows, target = build_problem(signals, slider_model, prior=given).prior_information
+    np.testing.assert_allclose(np.diag(rows.T @ rows), [0, 0, 0, 0, 100.0, 0, 0.04])
+    np.testing.assert_allclose(rows.T @ target, [0, 0, 0, 0, 1000.0, 0, 0.48])
+
+
 @pytest.mark.parametrize('solve', SOLVERS)
 def test_uncertain_fixed_parameters_make_the_others_uncertain(signals, slider_model, solve):
     """Monte Carlo over noise and over the true values of what is fixed."""

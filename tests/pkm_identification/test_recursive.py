@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics.friction_laws import LINEAR, DriveFriction
 from pkm_identification import RecursiveEstimator, identify
 from pkm_identification.estimators import build_problem
 from pkm_identification.estimators.recursive import recursive
 from pkm_identification.estimators.recursive_least_squares import RecursiveLeastSquares
+from pkm_identification.identified_friction import IdentifiedFriction
 from pkm_identification.signals import process
 
 PRIOR = np.array([1.0, -2.0, 0.5]), np.diag([0.5, 2.0, 0.1]) + 0.05
@@ -178,7 +182,61 @@ def test_online_goes_on_from_a_result(record, slider_model, motion):
     np.testing.assert_allclose(covariance, np.linalg.inv(information), rtol=1e-6)
 
 
+def test_online_holds_what_the_prior_holds(record, slider_model, motion):
+    truth = slider_model.nominal_parameters
+    prior = identify(record(periods=4), slider_model, fixed={'c.m': 1.4, 'b.m': (3.1, 0.2)})
+    estimator = RecursiveEstimator(slider_model, prior=prior, noise=0.1)
+    some = motion(np.linspace(0, 1, 200))
+    values, covariance = estimator.update(some, slider_model.inverse_dynamics(some))
+    assert values[2] == 1.4 and not covariance[2].any()
+    # by hand: with a third mass that is 0.1 too light the carriages are that much heavier
+    rows = slider_model.regressor(some).reshape(-1, 7) / 0.1
+    free = [0, 1, 3, 4, 5, 6]
+    information = np.linalg.inv(prior.covariance[np.ix_(free, free)])
+    left = rows @ (truth - 1.4 * np.eye(7)[2])
+    right = information @ prior.values[free] + rows[:, free].T @ left
+    information = information + rows[:, free].T @ rows[:, free]
+    np.testing.assert_allclose(values[free], np.linalg.solve(information, right), rtol=1e-8)
+    np.testing.assert_allclose(
+        covariance[np.ix_(free, free)], np.linalg.inv(information), rtol=1e-6
+    )
+
+
+def with_law(result, amplitude=5.0, velocity=0.05):
+    law = DriveFriction(
+        ('left', 'right'), ('stribeck', LINEAR), np.array([amplitude, velocity, 1.0]), 0.002
+    )
+    friction = IdentifiedFriction(law, ('N', 'm/s', '1'), np.zeros((3, 3)), np.zeros((7, 3)))
+    return replace(result, drive_friction=friction)
+
+
+def test_online_keeps_the_friction_laws_of_the_prior(record, slider_model, motion):
+    prior = with_law(identify(record(periods=4), slider_model))
+    estimator = RecursiveEstimator(slider_model, prior=prior, noise=1.0)
+    truth = 1.1 * slider_model.nominal_parameters
+    some = motion(np.linspace(0, 1, 500))
+    speed = some.qd[:, 0]
+    sticking = 5.0 * np.clip(speed / 0.002, -1, 1) * np.exp(-np.abs(speed) / 0.05)
+    forces = slider_model.inverse_dynamics(some, truth) + np.stack([sticking, 0 * speed], axis=1)
+    for _ in range(100):
+        values, _ = estimator.update(some, forces)
+    np.testing.assert_allclose(values, truth, rtol=0.01)
+    np.testing.assert_allclose(estimator.predict(some), forces, atol=0.5)
+    assert estimator.drive_friction is prior.drive_friction.law
+
+
+def test_friction_laws_are_no_prior_of_linear_friction(record, slider_model):
+    prior = with_law(identify(record(periods=4), slider_model))
+    for estimator in ('wls', 'recursive', 'nonlinear_friction'):
+        with pytest.raises(EstimationError, match="'wls' has friction of the law stribeck"):
+            identify(record(periods=2, seed=1), slider_model, estimator, prior=prior)
+
+
 def test_what_does_not_fit_is_said(slider_model, record, motion):
+    other = identify(record(periods=2), slider_model)
+    other = replace(other, names=['a.m + d.m', *other.names[1:]])
+    with pytest.raises(EstimationError, match=r"differs in a\.m, a\.m \+ d\.m"):
+        RecursiveEstimator(slider_model, prior=other)
     with pytest.raises(EstimationError, match=r'forgetting must be in \(0, 1\]'):
         RecursiveEstimator(slider_model, forgetting=1.5)
     with pytest.raises(EstimationError, match='huber must be positive'):

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics.friction_laws import LINEAR
 from pkm_identification.estimators.selection import (
     Selection,
-    matching_names,
+    by_parameter,
     value_and_deviation,
 )
 from pkm_identification.result import IdentificationResult
@@ -33,7 +34,7 @@ def prior_information(
     prior
         An earlier result, of which every parameter with a variance that is finite and not
         zero counts (with the correlation), or (value, standard deviation) by name or
-        pattern.
+        pattern; a name goes before a pattern.
     names
         Base parameters (r,).
     selection
@@ -55,29 +56,41 @@ def prior_information(
             f'not {type(prior).__name__}'
         )
     rows, target = [], []
-    for name, given in prior.items():
+    for i, (name, given) in by_parameter(prior, names, 'prior').items():
         value, deviation = value_and_deviation(name, given)
         if deviation <= 0:
             raise EstimationError(
                 f"prior of '{name}' needs a standard deviation above zero; use fixed= for "
                 'what is known exactly'
             )
-        for i in matching_names(name, names, 'prior'):
-            if i in selection.fixed:
-                raise EstimationError(f"parameter '{names[i]}' is fixed and has a prior; give one")
-            rows.append(np.eye(len(names))[i] / deviation)
-            target.append(value / deviation)
+        if i in selection.fixed:
+            raise EstimationError(f"parameter '{names[i]}' is fixed and has a prior; give one")
+        rows.append(np.eye(len(names))[i] / deviation)
+        target.append(value / deviation)
     return np.array(rows).reshape(-1, len(names)), np.array(target)
 
 
 def _from_result(prior: IdentificationResult, names: Sequence[str]) -> tuple[Array, Array]:
+    if prior.drive_friction is not None:
+        laws = sorted({law for law in prior.drive_friction.law.laws if law != LINEAR})
+        raise EstimationError(
+            f"the prior of estimator '{prior.estimator}' has friction of the law "
+            f'{", ".join(laws)}, which its Coulomb and viscous friction are only a part of: it '
+            'cannot be a prior; give what is known of the other parameters, '
+            'prior={name: (value, standard deviation)}'
+        )
+    require_same_parameters(prior, names)
+    return whitened(prior.values, prior.covariance)
+
+
+def require_same_parameters(prior: IdentificationResult, names: Sequence[str]) -> None:
+    """Raise `EstimationError` unless an earlier result has these base parameters."""
     if list(prior.names) != list(names):
         odd = sorted(set(prior.names) ^ set(names)) or ['the order']
         raise EstimationError(
             f"the prior of estimator '{prior.estimator}' has other base parameters than this "
             f'problem (differs in {", ".join(odd[:3])}); use the same shared= and reduced='
         )
-    return whitened(prior.values, prior.covariance)
 
 
 def whitened(values: Array, covariance: Array) -> tuple[Array, Array]:

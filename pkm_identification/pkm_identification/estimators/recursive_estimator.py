@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics.friction_laws import DriveFriction
+from pkm_identification.estimators.prior import require_same_parameters
 from pkm_identification.estimators.recursive_least_squares import RecursiveLeastSquares
 
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ class RecursiveEstimator:
     shared, reduced
         Which base parameters, as in `identify`.
     prior
-        Start: an earlier result of the same parameters; None: the nominal values.
+        Start: an earlier result of the same parameters; None: the nominal values. What it
+        holds exactly stays fixed, and so do its friction laws beyond Coulomb and viscous
+        friction, as if they were exact: their forces are taken off the measured ones.
     initial_deviation
         Standard deviation of the start over the size of the nominal values, without a prior.
     noise
@@ -63,13 +67,22 @@ class RecursiveEstimator:
         self.model = model
         self.base = model.base_parameters(shared=shared, reduced=reduced)
         values, covariance = self._start(prior, initial_deviation)
+        self._friction = None if prior is None or not prior.drive_friction else (
+            prior.drive_friction.law
+        )  # fmt: skip
+        self._whole = values
+        self._free = np.flatnonzero(np.diag(covariance) > 0)
+        self._held = np.flatnonzero(np.diag(covariance) == 0)
+        if not self._free.size:
+            raise EstimationError('the prior holds all parameters exactly: nothing is estimated')
         axes = len(model.actuated_joints)
         self._adaptive = noise is None
         self._weight = WARM_UP
         first = FIRST_NOISE * self._force_size() if noise is None else noise
         self._recursion = RecursiveLeastSquares(
-            values, covariance, noise_covariance(first, axes), forgetting, huber
-        )
+            values[self._free], covariance[np.ix_(self._free, self._free)],
+            noise_covariance(first, axes), forgetting, huber,
+        )  # fmt: skip
 
     @property
     def names(self) -> list[str]:
@@ -84,12 +97,21 @@ class RecursiveEstimator:
     @property
     def values(self) -> Array:
         """Estimates (r,)."""
-        return self._recursion.values
+        values = self._whole.copy()
+        values[self._free] = self._recursion.values
+        return values
 
     @property
     def covariance(self) -> Array:
         """Covariance (r, r) of their errors, for constant parameters."""
-        return self._recursion.covariance()
+        covariance = np.zeros((len(self._whole),) * 2)
+        covariance[np.ix_(self._free, self._free)] = self._recursion.covariance()
+        return covariance
+
+    @property
+    def drive_friction(self) -> DriveFriction | None:
+        """Friction laws of the prior, which stay as they are."""
+        return self._friction
 
     @property
     def noise(self) -> Array:
@@ -120,7 +142,9 @@ class RecursiveEstimator:
             raise EstimationError(f'forces must be {regressor.shape[:2]}, got {given.shape}')
         if not (np.isfinite(given).all() and np.isfinite(regressor).all()):
             raise EstimationError('forces and motion must be finite')
-        for rows, force in zip(regressor, given, strict=True):
+        given = given - regressor[..., self._held] @ self._whole[self._held]
+        given = given - self._law_forces(motion)
+        for rows, force in zip(regressor[..., self._free], given, strict=True):
             share = self._noise_share(rows) if self._adaptive else None
             innovation = self._recursion.update(rows, force)
             if share is not None:
@@ -129,7 +153,15 @@ class RecursiveEstimator:
 
     def predict(self, motion: PlatformMotion) -> Array:
         """Forces (N, n_a) that the present estimate expects."""
-        return np.asarray(self.base.regressor(motion)) @ self.values
+        linear = np.asarray(self.base.regressor(motion)) @ self.values
+        return np.asarray(linear + self._law_forces(motion))
+
+    def _law_forces(self, motion: PlatformMotion) -> Array | float:
+        """Forces (N, n_a) of the friction laws that stay."""
+        if self._friction is None:
+            return 0.0
+        velocities = np.asarray(self.model.actuator_states(motion).velocities)
+        return self._friction.forces(velocities)
 
     def _noise_share(self, rows: Array) -> Array:
         """Share (n_a,) of the noise in the variance of the next innovation."""
@@ -151,8 +183,7 @@ class RecursiveEstimator:
     ) -> tuple[Array, Array]:
         nominal = np.asarray(self.base.matrix @ self.model.nominal_parameters)
         if prior is not None:
-            if list(prior.names) != self.names:
-                raise EstimationError('the prior has other parameters than this estimator')
+            require_same_parameters(prior, self.names)
             covariance = np.array(prior.covariance)
             open_ends = np.flatnonzero(~np.isfinite(np.diag(covariance)))
             covariance[open_ends, open_ends] = (10 * _sizes(nominal)[open_ends]) ** 2

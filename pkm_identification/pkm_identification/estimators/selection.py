@@ -66,7 +66,7 @@ def build_selection(
         fixed at their nominal values; None: all that `fixed` does not name.
     fixed
         Value, (value, standard deviation) or None (nominal value) by name or pattern; it
-        goes before a pattern of `estimate`.
+        goes before a pattern of `estimate`, and a name before a pattern.
 
     Raises
     ------
@@ -82,9 +82,8 @@ def build_selection(
         both = sorted(set(wanted) & set(fixed or {}))
         if both:
             raise EstimationError(f"parameter '{both[0]}' is both in estimate and in fixed")
-    for name, given in (fixed or {}).items():
-        for i in matching_names(name, names, 'fixed'):
-            held[i] = value_and_deviation(name, (nominal[i], 0.0) if given is None else given)
+    for i, (name, given) in by_parameter(fixed or {}, names, 'fixed').items():
+        held[i] = value_and_deviation(name, (nominal[i], 0.0) if given is None else given)
     free = np.array([i for i in range(len(names)) if i not in held], dtype=np.int64)
     if not free.size:
         raise EstimationError('all parameters are fixed: there is nothing to estimate')
@@ -112,6 +111,22 @@ def matching_names(pattern: str, names: Sequence[str], option: str) -> list[int]
             f'{", ".join(near)}'
         )
     return found
+
+
+def by_parameter(
+    given: Mapping[str, Any], names: Sequence[str], option: str
+) -> dict[int, tuple[str, Any]]:
+    """Return what is given for each parameter by index, with the name or pattern it came by.
+
+    A name goes before a pattern, a later pattern before an earlier one.
+    """
+    patterns = [name for name in given if name not in names]
+    exact = [name for name in given if name in names]
+    return {
+        i: (name, given[name])
+        for name in (*patterns, *exact)
+        for i in matching_names(name, names, option)
+    }
 
 
 def value_and_deviation(name: str, given: Any) -> tuple[float, float]:

@@ -48,7 +48,8 @@ DIAGNOSTICS_PERIOD = 1.0
 class OnlineEstimator(Node):
     """Follows `joint_states` and `motor_currents`; publishes `~/parameters`.
 
-    Currents become forces with the force constants of the description. The message holds the
+    Currents become forces with the force constants of the prior, where it has some of its own,
+    else of the description. The message holds the
     estimates of the base parameters and their covariance; its standard parameters stay
     empty: nothing here is meant to be applied unseen.
     """
@@ -71,6 +72,11 @@ class OnlineEstimator(Node):
             values['least_speed'],
         )  # fmt: skip
         self._joints = list(self._model.actuated_joints)
+        self._constants = np.asarray(self._model.force_constants)
+        if prior is not None and prior.force_constants is not None:
+            found = prior.force_constants.by_joint
+            given = zip(self._joints, self._constants.tolist(), strict=True)
+            self._constants = np.array([found.get(name, value) for name, value in given])
         self._changed = False
         self._skipped = 0
         self._stamp = JointState().header.stamp
@@ -94,7 +100,7 @@ class OnlineEstimator(Node):
     def _on_currents(self, message: MotorCurrents) -> None:
         currents = self._by_joint(message.name, message.current)
         if currents is not None:
-            forces = currents * self._model.force_constants
+            forces = currents * self._constants
             self._take(self._online.add_forces, message.header.stamp, forces)
 
     def _take(self, add, stamp, values: np.ndarray) -> None:  # type: ignore[no-untyped-def]
