@@ -17,6 +17,7 @@ from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators import build_problem
+from pkm_identification.estimators.honest import noise_by_frequency
 from pkm_identification.estimators.linear import ls
 from pkm_identification.estimators.output_error import output_error
 from pkm_identification.signals import SignalOptions, process
@@ -147,6 +148,19 @@ def test_fixed_parameters_and_priors(record, robot, trajectory, truth):
         data, robot, 'output_error', prior={name: (truth[index], 1e-6)}, **options
     )
     assert sure.values[index] == pytest.approx(truth[index], abs=1e-5)
+
+
+def test_noise_that_rises_with_the_frequency_does_not_spread_to_the_low_ones():
+    """Rows whose noise grows a millionfold; the residuals are twice as large as expected."""
+    random = np.random.default_rng(0)
+    size = np.repeat(np.geomspace(1.0, 1e6, 60), 2)
+    mixing = np.array([[1.0, 0.0], [0.5, 0.8]])
+    noise = size[:, None, None] ** 2 * (mixing @ mixing.T)
+    residuals = 2 * size[:, None] * (random.normal(size=(120, 2)) @ mixing.T)
+    found = noise_by_frequency(residuals, noise, 0.9 * residuals.size)
+    share = np.einsum('kaa->ka', found) / np.einsum('kaa->ka', noise) / (4 / 0.9)
+    assert 0.9 < share.mean() < 1.1
+    assert 0.2 < share.min() and share.max() < 3.5
 
 
 def test_what_does_not_fit_is_said(record, robot, trajectory):

@@ -12,7 +12,7 @@ import pkm_description
 from pkm_description.errors import ModelFileError
 from pkm_identification import identify, load_result, validate
 from pkm_identification.datasets import Truth
-from pkm_identification.estimators.identify import description_path
+from pkm_identification.estimators.provenance import description_path
 from pkm_identification.validation import relative_absolute_error
 
 

@@ -260,7 +260,7 @@ def _shared_meat(
             design = np.swapaxes(weight, -1, -2) @ weight @ run.regressor
             assert estimate.noise is not None
             white, root = _white_residuals(
-                run, estimate.values, estimate.noise[number], fits[number]
+                run.residuals(estimate.values), estimate.noise[number], fits[number]['freedom']
             )
             parts.append((white, np.swapaxes(root, -1, -2) @ design))
         for (first, left), (second, right) in combinations(parts, 2):
@@ -270,13 +270,27 @@ def _shared_meat(
     return meat
 
 
-def _white_residuals(
-    run: Run, values: Array, noise: Array, fit: dict[str, Any]
-) -> tuple[Array, Array]:
+def _white_residuals(residuals: Array, noise: Array, freedom: float) -> tuple[Array, Array]:
     """Residuals (m, n_a) over a root of the noise, larger by what the fit has taken; the root."""
-    residuals, root = run.residuals(values), np.asarray(np.linalg.cholesky(noise), dtype=float)
+    root = np.asarray(np.linalg.cholesky(noise), dtype=float)
     white = np.linalg.solve(root, residuals[..., None])[..., 0]
-    return white * np.sqrt(residuals.size / fit['freedom']), root
+    return white * np.sqrt(residuals.size / freedom), root
+
+
+def noise_by_frequency(residuals: Array, noise: Array, freedom: float) -> Array:
+    """Covariance (m, n_a, n_a) that explains the residuals of a fit, frequency by frequency.
+
+    Parameters
+    ----------
+    residuals
+        Rows (m, n_a) of a periodic run.
+    noise
+        Expected covariance (m, n_a, n_a): residuals are smoothed relative to it.
+    freedom
+        Of the residuals, at most m n_a.
+    """
+    white, root = _white_residuals(residuals, noise, freedom)
+    return np.asarray(root @ residual_spectrum(white) @ np.swapaxes(root, -1, -2))
 
 
 def _widened(
@@ -284,8 +298,7 @@ def _widened(
 ) -> Array:
     """Noise that explains the residuals of one run, or of it among runs that are alike."""
     if run.is_periodic and (fit['significant'] or is_alike):
-        white, root = _white_residuals(run, values, noise, fit)
-        return np.asarray(root @ residual_spectrum(white) @ np.swapaxes(root, -1, -2))
+        return noise_by_frequency(run.residuals(values), noise, fit['freedom'])
     return noise * (fit['correlated'] * (fit['ratio'] if fit['significant'] else 1.0))
 
 

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import pkm_description
 from pkm_description import Payload
-from pkm_description.description import digest_of
 from pkm_description.errors import DatasetError, KinematicsError
-from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
+from pkm_dynamics.friction_laws import is_friction_law_parameter
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.calibrate import calibrate
 from pkm_identification.estimators.calibration_request import build_request
 from pkm_identification.estimators.delay import Delay, with_estimated_delay
 from pkm_identification.estimators.drive_gains import DriveGains
+from pkm_identification.estimators.forces_left import residual_rms, residuals_in_time, together
 from pkm_identification.estimators.problem import Problem, build_problem
+from pkm_identification.estimators.provenance import (
+    description_path,
+    recorded_description,
+    selection_options,
+    versions,
+)
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.estimators.residual_tests import analyse_residuals, condition_numbers
-from pkm_identification.estimators.run import Run
 from pkm_identification.estimators.selection import matching_names
 from pkm_identification.estimators.solution import solve_problem
 from pkm_identification.estimators.solve import Estimate
@@ -36,7 +36,6 @@ from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.result import IdentificationResult
 from pkm_identification.result_file import plain
 from pkm_identification.signals import LongSignals, Signals, process
-from pkm_identification.signals.bands import BLOCK
 from pkm_identification.signals.noise import Noise
 from pkm_identification.signals.process import ESTIMATE
 
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]
-
-PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'cvxpy')
 
 
 def identify(
@@ -134,22 +131,23 @@ def identify(
     request = build_request(datasets, payloads, drive_gains, force_constants)
     data = request.forces_of(datasets, model)
     request = request.with_recorded_deviations(data, model, prior)
-    delays: list[Delay] = []
-    if signal_options.delay == ESTIMATE:
-        report('estimating the delay', 0.02)
-        known = {'shared': shared, 'reduced': reduced, 'estimate': estimate, 'fixed': fixed}
-        for i, each in enumerate(data):
-            data[i], found_delay = with_estimated_delay(each, model, signal_options, known)
-            delays.append(found_delay)
-        signal_options = replace(signal_options, delay=None)
-    signals = [process(each, signal_options) for each in data]
-    scales = [each.effort_scale_deviation for each in data]
-    report('building the regressor', 0.15)
     without = [left_out] if isinstance(left_out, str) else list(left_out)
     parameters: dict[str, Any] = {
         'shared': shared, 'reduced': reduced, 'estimate': estimate, 'prior': prior,
         'fixed': {**(fixed or {}), **dict.fromkeys(without, 0.0)},
     }  # fmt: skip
+    delays: list[Delay] = []
+    if signal_options.delay == ESTIMATE:
+        report('estimating the delay', 0.02)
+        for i, each in enumerate(data):
+            data[i], found_delay = with_estimated_delay(
+                each, model, signal_options, parameters
+            )
+            delays.append(found_delay)
+        signal_options = replace(signal_options, delay=None)
+    signals = [process(each, signal_options) for each in data]
+    scales = [each.effort_scale_deviation for each in data]
+    report('building the regressor', 0.15)
     calibrated = None
     outside = [text for each in data for text in each.stroke_warnings(model)]
     if request.is_plain:
@@ -172,7 +170,7 @@ def identify(
     found, values, covariance = solution.estimate, solution.values, solution.covariance
     names = list(problem.base.names)
     report('analysing the residuals', 0.7)
-    in_time = _residuals(problem, values, found.drive_friction)
+    in_time = residuals_in_time(problem, values, found.drive_friction)
     conditions = condition_numbers(fitted, found.noise or ())
     report('checking physical feasibility', 0.8)
     open_ended = [i for name in without for i in matching_names(name, problem.base.names, '')]
@@ -192,8 +190,8 @@ def identify(
         parameter_names=list(model.parameter_names),
         feasible=feasible,
         joint_names=list(model.actuated_joints),
-        residuals=_together(in_time),
-        residual_rms=_residual_rms(fitted, found.values),
+        residuals=together(in_time),
+        residual_rms=residual_rms(fitted, found.values),
         robot=description.name,
         digest=digest,
         path=description_path(description),
@@ -225,7 +223,7 @@ def identify(
                 'degrees_of_freedom': fitted.degrees_of_freedom,
                 'left_out': [names[i] for i in open_ended],
                 'recorded_description': _one_or_list(
-                    [_recorded_description(each, digest) for each in datasets]
+                    [recorded_description(each, digest) for each in datasets]
                 ),
                 'is_physical': feasible.is_physical,
                 'violations': feasible.violations,
@@ -265,10 +263,10 @@ def identify(
                     'shared': shared,
                     'reduced': reduced,
                     **request.options,
-                    **_selection_options(estimate, fixed, prior, without),
+                    **selection_options(estimate, fixed, prior, without),
                     **options,
                 },
-                'versions': _versions(),
+                'versions': versions(),
             }
         ),
         residual_analysis=analyse_residuals(fitted, found, in_time),
@@ -303,26 +301,6 @@ def _one_or_list(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def _selection_options(
-    estimate: Sequence[str] | str | None,
-    fixed: Mapping[str, Any] | None,
-    prior: IdentificationResult | Mapping[str, Any] | None,
-    left_out: Sequence[str],
-) -> dict[str, Any]:
-    """Return the options that were given, as a file can say them."""
-    given: dict[str, Any] = {'estimate': estimate, 'fixed': fixed, 'prior': prior}
-    given['left_out'] = list(left_out) or None
-    if isinstance(prior, IdentificationResult):
-        given['prior'] = {'estimator': prior.estimator, 'file': prior.file, **prior.provenance}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _residual_rms(problem: Problem, values: Array) -> Array:
-    """Root mean square (n_a,) of the residuals of the rows of all runs."""
-    power = sum(np.sum(run.compact.residuals(values) ** 2, axis=0) for run in problem.runs)
-    return np.sqrt(power / sum(run.count for run in problem.runs))
-
-
 def _measured_noise(signals: Sequence[Signals | LongSignals]) -> dict[str, Any]:
     """Standard deviations and correlation of the noise that the periods show."""
 
@@ -337,67 +315,3 @@ def _measured_noise(signals: Sequence[Signals | LongSignals]) -> dict[str, Any]:
         ),
         'position_noise': _one_or_list([deviations(each.position_noise) for each in signals]),
     }
-
-
-def _residuals(
-    problem: Problem, values: Array, friction: DriveFriction | None
-) -> list[Array | None]:
-    """Measured minus predicted forces (n, n_a) of each run; None where one is too long."""
-    found: list[Array | None] = []
-    for run in problem.runs:
-        if isinstance(run.signals, LongSignals):
-            found.append(None)
-            continue
-        residual = run.signals.forces - _predicted(run, run.signals, values)
-        if friction is not None:
-            residual = residual - friction.forces(run.signals.velocities)
-        found.append(residual)
-    return found
-
-
-def _together(parts: Sequence[Array | None]) -> Array | None:
-    """One after the other; None where one is missing."""
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if len(known) == len(parts) else None
-
-
-def _predicted(run: Run, signals: Signals, values: Array) -> Array:
-    """Forces (n, n_a) at the samples, block by block."""
-    standard = run.base.columns @ values
-    blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
-    parts = [
-        run.model.inverse_dynamics(signals.motion(run.model, rows), standard) for rows in blocks
-    ]
-    return np.concatenate(parts)
-
-
-def _recorded_description(dataset: Dataset | LongDataset, digest: str) -> str:
-    """Whether the data carry the description that they are identified with."""
-    if not dataset.urdf:
-        return 'none'
-    return 'same' if digest_of(dataset.urdf, dataset.sidecar) == digest else 'another'
-
-
-def description_path(description: Any) -> str:
-    """Where a description lies that is not in the library."""
-    if description.path is None:
-        return ''
-    if description.name in pkm_description.library():
-        if _library_digest(description.name) == description.digest:
-            return ''
-    return str(Path(description.path).absolute())
-
-
-@cache
-def _library_digest(name: str) -> str:
-    return pkm_description.load(name).digest
-
-
-def _versions() -> dict[str, str]:
-    found = {'python': platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
