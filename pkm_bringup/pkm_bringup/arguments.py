@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,6 @@ ROBOT = 'library name (see `pkm robots`) or path of a .urdf or .xacro file'
 SHIPPED = 'shipped'
 DEFAULT_RAMP = 1.0  # [s]
 PERIODS = 10
-PATTERN = re.compile(r'(^|[\[{,]\s*)(\*[^,\]}:\s]*)')  # a name that begins with *, in YAML
 TRAJECTORY = (
     'trajectory or excitation design file (.yaml), samples (.csv: time [s] and x, y, z [m], '
     'roll, pitch, yaw [rad] or the actuated joints [m, rad]), shipped (the excitation shipped for '
@@ -178,6 +176,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
     import yaml
 
     from pkm_description.errors import EstimationError
+    from pkm_identification.estimators.written_options import option_value
 
     options: dict[str, Any] = {}
     for text in texts:
@@ -187,7 +186,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
         if name in options:
             raise EstimationError(f"option '{name}' is given twice")
         try:
-            options[name] = yaml.safe_load(PATTERN.sub(r"\1'\2'", value))
+            options[name] = option_value(value)
         except yaml.YAMLError as error:
             raise EstimationError(f"option '{name}': '{value}' is not a YAML value") from error
     return options

@@ -175,6 +175,13 @@ def test_services_give_what_the_library_gives(graph, data, model, tmp_path):
     assert refused.error_code == Validate.Response.BAD_OPTION and "'levl'" in refused.error_msg
 
 
+def test_patterns_need_no_quotes_in_a_service(graph, data):
+    response = identify(
+        graph, data[0], option_name=['estimate'], option_value=['[*.viscous, *.coulomb]']
+    )
+    assert response.success, response.error_msg
+
+
 def test_reduction_as_a_service(graph, data, model):
     response = identify(graph, data[0], **options(reduce=True, threshold=1.0, validation=data[1]))
     assert response.success, response.error_msg

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification.estimators.drive_gains import DriveGains
@@ -12,7 +15,19 @@ from pkm_identification.result_file import load_result
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
 
+PATTERN = re.compile(r'(^|[\[{,]\s*)(\*[^,\]}:\s]*)')  # unquoted
 NAMES = 'a name or pattern of a base parameter, or a list of such'
+
+
+def option_value(text: str) -> Any:
+    """Return a YAML value; names may begin with `*`, which YAML takes for an alias.
+
+    Raises
+    ------
+    yaml.YAMLError
+        It is none.
+    """
+    return yaml.safe_load(PATTERN.sub(r"\1'\2'", text))
 
 
 def written_options(options: Mapping[str, Any], model: ClosedChainModel) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def parse_options(names: Sequence[str], values: Sequence[str]) -> dict[str, Any]
     options = {}
     for name, text in zip(names, values, strict=True):
         try:
-            options[name] = yaml.safe_load(text)
+            options[name] = option_value(text)
         except yaml.YAMLError as error:
             raise Refused('BAD_OPTION', f"option '{name}': '{text}' is not YAML") from error
     return options
