@@ -21,6 +21,7 @@ from pkm_identification.estimators.registry import (
 from pkm_identification.estimators.written_options import (
     check_written_names,
     check_written_signals,
+    option_value,
     written_options,
 )
 from pkm_identification.identifiability import THRESHOLD, check_threshold, identifiability
