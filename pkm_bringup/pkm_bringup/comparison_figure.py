@@ -89,14 +89,17 @@ def _draw_parameters(axis: Any, done: Sequence[Candidate], model: Any) -> None:
         mark = 'osD^v<>p*h'[(number // 10 + number) % 10]
         axis.plot(x[~impossible], y[~impossible], mark, color=colour, markersize=4,
                   label=candidate.name)  # fmt: skip
-        axis.plot(x[impossible], y[impossible], 'x', color=colour, markersize=5)
+        axis.plot(x[impossible], y[impossible], mark, color=colour, markersize=5,
+                  markerfacecolor='white')  # fmt: skip
     threshold = done[0].identifiability.threshold if done and done[0].identifiability else 15.0
     axis.axvline(threshold, color='0.3', linestyle='--', linewidth=1)
     axis.set_xscale('log')
     axis.set_yticks(list(place.values()), list(place), fontsize='x-small')
     axis.set_ylim(-0.6, len(names) - 0.4)
     axis.set_xlabel('relative standard deviation [%]')
-    axis.set_title(f'certainty; dashed: {threshold:g} %; crosses: impossible sign')
+    axis.set_title(
+        f'certainty; dashed: {threshold:g} %; hollow: impossible sign; at the right edge: more'
+    )
     axis.grid(alpha=0.25)
     if done:
         axis.legend(fontsize='x-small', loc='center left', bbox_to_anchor=(1.0, 0.5))

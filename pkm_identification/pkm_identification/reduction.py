@@ -45,6 +45,7 @@ Progress = Any
 
 HELD_AT = ('zero', 'nominal')
 APART = ('payloads', 'drive_gains', 'force_constants', 'left_out')  # of `identify`, not of this
+NOTICED = 1e-3  # chance of such a growth of the residuals below which it is said
 CALIBRATE_FIRST = 'calibrate first, then reduce data with the force constants found'
 
 
@@ -175,7 +176,11 @@ def reduce_model(
         dataset, model, estimator, shared=shared, reduced=reduced, fixed=held, prior=prior,
         left_out=without, **options,
     )  # fmt: skip
-    result = replace(result, diagnostics={**result.diagnostics, 'dropped': list(dropped)})
+    warnings = [*result.diagnostics.get('warnings', ()), *_warnings(steps[-1], significance)]
+    result = replace(
+        result,
+        diagnostics={**result.diagnostics, 'dropped': list(dropped), 'warnings': warnings},
+    )
     result.with_model(model)
     found = Identifiability(
         names, np.asarray(result.values), result.relative_standard_deviation, signs,
@@ -183,6 +188,17 @@ def reduce_model(
     )  # fmt: skip
     report('done', 1.0)
     return Reduction(tuple(steps), tuple(dropped), result, found, held_at)
+
+
+def _warnings(last: ReductionStep, significance: float | None) -> list[str]:
+    """Say where certainty alone has dropped what the data show."""
+    if significance is not None or last.p_value >= NOTICED:
+        return []
+    return [
+        f'the residuals show what was dropped: their variance has grown {last.variance_ratio:.3g} '
+        f'times (p = {last.p_value:.1g}). Uncertain parameters are not zero for that; '
+        'significance=0.01 keeps those that matter'
+    ]
 
 
 def _several(dataset: Data | Sequence[Data]) -> list[Data]:

@@ -24,6 +24,7 @@ OUTLIER = 4.0  # robust standard deviations
 TESTED = 2000  # samples; a test of more finds deviations that do not matter
 WORST = 3
 LEAST_ORDINATES = 8  # of a spectrum, for a test
+PASSED = 0.05  # of the largest power that a filter passes: with less, what leaks in is more
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def filtered_periodogram(rows: Array, band: FilterBand) -> tuple[Array, Array]:
     Returns
     -------
     frequencies, ordinates
-        (k,) [Hz], and the relative ordinates (k,).
+        (k,) [Hz], and the relative ordinates (k,), where the filter passes enough.
     """
     count = len(rows)
     power = np.abs(np.fft.rfft(rows - rows.mean())) ** 2 / count
@@ -161,9 +162,9 @@ def filtered_periodogram(rows: Array, band: FilterBand) -> tuple[Array, Array]:
         inside = alias <= band.rate / 2
         _, gain = sosfreqz(band.sections, worN=2 * np.pi * alias[inside] / band.rate)
         shape[inside] += np.abs(gain) ** 4
-    inner = slice(1, (count + 1) // 2)  # without the mean and the highest frequency
-    relative = power[inner] / np.maximum(shape[inner], 1e-12 * shape.max())
-    return np.asarray(frequency[inner], dtype=float), relative
+    inner = np.arange(1, (count + 1) // 2)  # without the mean and the highest frequency
+    inner = inner[shape[inner] > PASSED * shape.max(initial=0.0)]
+    return np.asarray(frequency[inner], dtype=float), power[inner] / shape[inner]
 
 
 def normality(samples: Array) -> tuple[float, float, float]:

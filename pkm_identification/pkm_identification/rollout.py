@@ -17,22 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description.errors import EstimationError, KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.forward_dynamics import solve_mass
-from pkm_identification.datasets import Dataset, LongDataset
-from pkm_identification.datasets.dataset import Truth
-from pkm_identification.signals import LongSignals, Signals
-from pkm_identification.signals.bands import FilterBand, HarmonicBand
-from pkm_identification.validation_reference import interpolated
+from pkm_identification.recorded_motion import Recorded, Signal
 
 Array = NDArray[np.float64]
 
 HORIZONS = (0.1, 0.5, 2.0)  # [s]
-STARTS = 8
 STEP = 2e-3  # [s]
 STABLE = 2.0  # step times the fastest rate, of the Runge-Kutta method of order 4 with margin
 BEYOND = 0.05  # of the stroke: a motion that leaves it further has gone astray
 SLOW = 1e-3  # [m/s, rad/s] velocity that the damping near standstill is measured with
-
-Signal = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -83,78 +76,12 @@ class Rollout:
         }
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """States and forces of a recording as functions of time.
-
-    Attributes
-    ----------
-    positions, velocities, forces
-        Functions of times (M,) [s] that return (M, n_a).
-    starts
-        (M,) [s].
-    source
-        Of the forces.
-    """
-
-    positions: Signal
-    velocities: Signal
-    forces: Signal
-    starts: Array
-    source: str
-
-
 def check_horizons(horizons: ArrayLike) -> Array:
     """Return increasing positive horizons (h,) [s], or raise `EstimationError`."""
     values = np.atleast_1d(np.asarray(horizons, dtype=float))
     if values.ndim != 1 or not values.size or not np.isfinite(values).all() or values.min() <= 0:
         raise EstimationError(f'rollout horizons must be positive times [s], got {horizons!r}')
     return np.unique(values)
-
-
-def recorded_motion(
-    data: Dataset | LongDataset,
-    signals: Signals | LongSignals,
-    longest: float,
-    starts: int = STARTS,
-) -> Recorded:
-    """States and forces of a recording: noise-free ones where it has them.
-
-    Averaged periods go on for ever; other recordings must be longer than the horizon.
-
-    Raises
-    ------
-    EstimationError
-        The recording is too short, or too long for memory.
-    """
-    if isinstance(signals, LongSignals):
-        raise EstimationError(
-            'a rollout needs a recording that fits into memory: give a part of it'
-        )
-    truth = data.truth  # of a long recording the averaged period is taken
-    if isinstance(truth, Truth) and truth.time[-1] - truth.time[0] > longest:
-        series = (truth.positions, truth.velocities, truth.forces)
-        positions, velocities, forces = (_between(truth.time, values) for values in series)
-        first, last, source = float(truth.time[0]), float(truth.time[-1]) - longest, 'noise-free'
-    else:
-        series = (signals.positions, signals.velocities, signals.forces)
-        source = 'measured'
-        if isinstance(signals.band, HarmonicBand):
-            period = signals.band.period
-            positions, velocities, forces = (
-                _periodic(signals.time, values, period) for values in series
-            )
-            first = float(signals.time[0])
-            last = first + period * (starts - 1) / starts
-        else:
-            positions, velocities, forces = (_between(signals.time, values) for values in series)
-            edge = signals.band.trim if isinstance(signals.band, FilterBand) else 0
-            first, last = float(signals.time[edge]), float(signals.time[-1 - edge]) - longest
-    if last < first:
-        raise EstimationError(
-            f'the recording is shorter than the rollout of {longest:g} s: give shorter horizons'
-        )
-    return Recorded(positions, velocities, forces, np.linspace(first, last, starts), source)
 
 
 def roll_out(
@@ -319,13 +246,3 @@ def _fastest_rate(
 def _platform_positions(model: ClosedChainModel, q: Array) -> Array:
     zero = np.zeros_like(q)
     return np.asarray(model.motion_from_actuators(q, zero, zero).position)
-
-
-def _between(time: Array, values: Array) -> Signal:
-    return lambda at: interpolated(at, time, values)
-
-
-def _periodic(time: Array, values: Array, period: float) -> Signal:
-    closed_time = np.append(time, time[0] + period)
-    closed = np.concatenate([values, values[:1]])
-    return lambda at: interpolated(time[0] + np.mod(at - time[0], period), closed_time, closed)

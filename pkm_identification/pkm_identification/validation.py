@@ -12,14 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.registry import SIGNAL_OPTIONS
+from pkm_identification.recorded_motion import recorded_motion
 from pkm_identification.result import IdentificationResult
-from pkm_identification.rollout import (
-    HORIZONS,
-    Rollout,
-    check_horizons,
-    recorded_motion,
-    roll_out,
-)
+from pkm_identification.rollout import HORIZONS, Rollout, check_horizons, roll_out
 from pkm_identification.signals import LongSignals, SignalOptions, Signals, process
 from pkm_identification.signals.bands import BLOCK, FilterBand
 from pkm_identification.validation_figures import (

@@ -124,3 +124,16 @@ def test_left_out_parameters_do_not_count_in_the_verdict(record, slider_model):
     index = found.parameter_names.index('left.viscous')
     assert found.standard_parameters[index] == pytest.approx(10.0, rel=1e-3)  # nominal
     assert expected.standard_parameters[index] == pytest.approx(0.0, abs=1e-3)
+
+
+def test_reduction_says_what_it_costs(record, slider_model):
+    """At 15 % the noise makes nothing of account uncertain; at 2 % what matters is dropped."""
+    data = record(periods=4, force_noise=8.0, seed=2)
+    kept = reduce_model(data, slider_model, threshold=1e3).result.diagnostics['warnings']
+    strict = reduce_model(data, slider_model, threshold=2.0)
+    assert strict.dropped and not any('residuals show' in text for text in kept)
+    (warning,) = (text for text in strict.result.diagnostics['warnings'] if 'dropped' in text)
+    assert f'grown {strict.steps[-1].variance_ratio:.3g} times' in warning
+    tested = reduce_model(data, slider_model, threshold=2.0, significance=0.01)
+    assert not any('dropped' in text for text in tested.result.diagnostics['warnings'])
+    assert len(tested.kept) > len(strict.kept)

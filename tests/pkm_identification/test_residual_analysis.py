@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from scipy import stats
+from scipy import signal, stats
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify, load, load_result
@@ -16,8 +16,13 @@ from pkm_identification.estimators import build_problem
 from pkm_identification.estimators.honest import with_noise
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
 from pkm_identification.estimators.residual_tests import condition_numbers, left_variance
-from pkm_identification.residual_analysis import bartlett_test, outlier_share
+from pkm_identification.residual_analysis import (
+    bartlett_test,
+    filtered_periodogram,
+    outlier_share,
+)
 from pkm_identification.signals import process
+from pkm_identification.signals.bands import FilterBand
 
 SEEDS = 16
 
@@ -29,6 +34,20 @@ def test_bartlett_is_exact_for_a_flat_spectrum_and_sees_colour():
     coloured = random.exponential(size=200) / (1 + np.linspace(0, 3, 200) ** 2)
     assert bartlett_test(coloured) < 1e-6
     assert np.isnan(bartlett_test(np.ones(7))) and np.isnan(bartlett_test(np.zeros(20)))
+
+
+@pytest.mark.parametrize('step', [12, 25])
+def test_white_noise_stays_white_through_a_filter(step):
+    """Also where the rows follow each other closely: the filter passes a part of their band."""
+    band = FilterBand(signal.butter(4, 20.0, fs=1000.0, output='sos'), 20.0, 1000.0, step, 100)
+    random = np.random.default_rng(1)
+    p_values = []
+    for _ in range(200):
+        rows = band.rows(random.normal(size=(4000, 1)))[:, 0]
+        frequencies, ordinates = filtered_periodogram(rows, band)
+        p_values.append(bartlett_test(ordinates))
+    assert 0.9 * band.cutoff < frequencies.max() < 1.3 * band.cutoff
+    assert stats.kstest(p_values, 'uniform').pvalue > 0.01
 
 
 @pytest.mark.parametrize('solve', [ls, wls, gauss_markov])

@@ -12,13 +12,8 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.forward_dynamics import actuator_state, forward_dynamics
 from pkm_dynamics.integration import integrate_motion
-from pkm_identification.rollout import (
-    Recorded,
-    accelerations,
-    check_horizons,
-    recorded_motion,
-    roll_out,
-)
+from pkm_identification.recorded_motion import Recorded, recorded_motion
+from pkm_identification.rollout import accelerations, check_horizons, roll_out
 
 
 @pytest.fixture(scope='module')
