@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import pkm_description
 from pkm_description.errors import DatasetError
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators import identify
+from pkm_identification.excitation.library import load_excitation
 from pkm_identification.quality import KINDS
 from pkm_identification.quality.examine import examined
 from pkm_identification.quality.report import located
@@ -82,6 +85,26 @@ def test_outliers_of_any_size_are_left_out(record, share, least, most):
         assert {line.signal for line in lines} == {signal[:-1]}
         rows = np.flatnonzero(~valid[:, 0])
         assert lines[0].count == len(rows) and lines[0].where[0][0] == data.time[rows[0]]
+
+
+@pytest.mark.parametrize('robot', ['five_bar', 'delta'])
+def test_small_outliers_of_fast_positions(robot):
+    """Motion that few neighbours foretell; sizes of 12 to 30 standard deviations."""
+    model = ClosedChainModel(pkm_description.load(robot))
+    design = load_excitation(robot)
+    time = np.arange(round(4000 * design.period)) * 1e-3
+    exact = design.motion(time % design.period, model)
+    positions = model.actuator_states(exact).positions
+    random = np.random.default_rng(0)
+    noisy = positions + 2e-5 * random.normal(size=positions.shape)
+    efforts = random.normal(size=positions.shape)
+    names = tuple(model.actuated_joints)
+    assert examined(Dataset(time, names, noisy, efforts)).position_valid is None
+    wrong = random.random(noisy.shape) < 0.005
+    size = random.uniform(12, 30, wrong.shape) * random.choice([-1, 1], wrong.shape)
+    marked = examined(Dataset(time, names, noisy + 2e-5 * wrong * size, efforts)).position_valid
+    assert np.count_nonzero(~marked & wrong) >= 0.95 * wrong.sum()
+    assert np.count_nonzero(~marked & ~wrong) <= 1e-4 * wrong.size
 
 
 @pytest.mark.parametrize('signal', ['positions', 'efforts'])

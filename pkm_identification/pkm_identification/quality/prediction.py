@@ -1,4 +1,4 @@
-"""What the neighbours of a sample say it should be: one-sided local polynomials."""
+"""What the neighbours of a sample say it should be: local polynomials without the sample."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Extrapolation:
         else:
             self._before = _weights(self._offsets(time / interval), degree)
             self._after = _weights(self._offsets(-time[::-1] / interval), degree)[::-1, ::-1]
+        self._time, self._degree = time / interval, degree
 
     def _offsets(self, time: Array) -> Array:
         rest = self._count - self._reach
@@ -65,6 +66,31 @@ class Extrapolation:
             deviation = np.sqrt(1 + np.sum(weights**2, axis=1, keepdims=True))
             off[own] = (values[own] - predicted) / deviation
         return before, after
+
+
+    def off_between(self, values: Array) -> tuple[Array, float]:
+        """As `off`, from the polynomial through the samples on both sides; NaN at the ends.
+
+        Also returns the typical standard deviation of the difference for white unit noise.
+        """
+        reach, count = self._reach, self._count
+        off = np.full(values.shape, np.nan)
+        inside = count - 2 * reach
+        if inside <= 0:
+            return off, 1.0
+        places = [*range(reach), *range(reach + 1, 2 * reach + 1)]
+        if len(self._before) == 1:
+            weights = _weights(np.array([places], dtype=float) - reach, self._degree)
+        else:
+            own = self._time[reach : reach + inside]
+            offsets = [self._time[k : k + inside] - own for k in places]
+            weights = _weights(np.stack(offsets, axis=1), self._degree)
+        predicted = np.zeros((inside, values.shape[1]))
+        for k, place in enumerate(places):
+            predicted += weights[:, k : k + 1] * values[place : place + inside]
+        deviation = np.sqrt(1 + np.sum(weights**2, axis=1, keepdims=True))
+        off[reach : reach + inside] = (values[reach : reach + inside] - predicted) / deviation
+        return off, float(np.median(deviation))
 
 
 def _weights(offsets: Array, degree: int) -> Array:

@@ -21,6 +21,7 @@ Flags = NDArray[np.bool_]
 LIMIT = 6.0  # standard deviations
 AROUND = 8  # samples to either side that a median is over
 ROUNDS = 12
+AGREES = 4.0  # standard deviations
 STEPS = 3.0  # of the resolution
 ALONE = 0.75  # of how far an outlier is off: least distance from the line of its neighbours
 GROSS = 3.0  # standard deviations of a signal: beyond, neighbours may be off, too
@@ -101,9 +102,12 @@ def find_spikes(
         noise = local_scale(np.where(np.isnan(off_left), off_right, off_left))
         evidence = _evidence(
             off_left, off_right, _off_line(time, values) if neighbours.alone else None, spread
-        )
+        ) / np.maximum(LIMIT * noise, np.maximum(floor, 1e-300))
+        if not neighbours.alone:
+            smooth = _smooth_evidence(extrapolation, values, off_left, off_right, noise, floor)
+            evidence = np.maximum(evidence, smooth)
         evidence = np.where(valid & ~found, evidence, 0.0)
-        peaks = evidence > np.maximum(LIMIT * noise, floor)
+        peaks = evidence > 1.0
         peaks &= evidence >= _largest_around(evidence, neighbours.reach)
         if not peaks.any():
             break
@@ -123,6 +127,26 @@ def _off_median(values: Array, limit: Array) -> Flags:
     off = np.abs(values - median_filter(values, size=(2 * AROUND + 1, 1), mode='nearest'))
     change = local_scale(np.vstack([np.diff(values, axis=0), np.zeros((1, values.shape[1]))]))
     return np.asarray(off > limit + AROUND * change)
+
+
+def _smooth_evidence(
+    extrapolation: Extrapolation,
+    values: Array,
+    left: Array,
+    right: Array,
+    noise: Array,
+    floor: Array,
+) -> Array:
+    """How far (N, c) samples of a smooth signal are off, over how far they may be.
+
+    From both sides together: interpolation is far more certain than extrapolation. Each side
+    alone must be off by what that leads to, within its noise: a jump agrees with one of them.
+    """
+    between, deviation = extrapolation.off_between(values)
+    expected = between * deviation / extrapolation.deviation
+    agrees = np.maximum(np.abs(left - expected), np.abs(right - expected)) <= AGREES * noise
+    limit = np.maximum(LIMIT * local_scale(between), np.maximum(floor, 1e-300))
+    return np.where(agrees, np.nan_to_num(np.abs(between)), 0.0) / limit
 
 
 def _evidence(left: Array, right: Array, off_line: Array | None, spread: Array) -> Array:
