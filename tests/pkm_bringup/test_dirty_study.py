@@ -27,3 +27,17 @@ def test_the_command(tmp_path, arguments):
     for name in ('ls', 'wls', 'gauss_markov', 'irls'):
         assert errors[name]['ratio'] < 1.5
     assert errors['ls, nothing left out']['ratio'] > errors['ls']['ratio']
+
+
+@pytest.mark.parametrize(
+    ('options', 'words'),
+    [
+        (['--jitter', '0.5'], 'would exchange samples'),
+        (['--lost', '0.9'], 'leaves no recording'),
+        (['--outliers', '0.9'], 'leaves no recording'),
+        (['--size', '100', '15'], '100 to 15 is no range'),
+        (['--stuck', '1000'], 'stands still for 1000 s'),
+    ],
+)
+def test_recordings_beyond_repair_are_refused(options, words, fails):
+    assert words in fails('study', 'dirty', '--robot', 'five_bar', '--workers', '1', *options)

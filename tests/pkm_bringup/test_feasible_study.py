@@ -10,13 +10,8 @@ import pytest
 import pkm_description
 from pkm_bringup import cli
 from pkm_bringup.offline import feedforward_of
-from pkm_bringup.studies.feasible import (
-    friction_study,
-    held_out_motion,
-    is_physical_when_read,
-    recorded,
-    stribeck_friction,
-)
+from pkm_bringup.studies.feasible import friction_study, is_physical_when_read
+from pkm_bringup.studies.friction_plant import held_out_motion, recorded, stribeck_friction
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import PlantEffects
@@ -85,3 +80,8 @@ def test_plants_without_stribeck_friction_are_refused():
     model = ClosedChainModel(pkm_description.load('uf_pkm'))
     with pytest.raises(EstimationError, match="robot 'uf_pkm' declares no simulation.stribeck"):
         friction_study(model, ['stribeck'], 1, 2)
+
+
+def test_the_second_part_is_checked_before_the_first_runs(fails, monkeypatch):
+    monkeypatch.setattr('pkm_bringup.studies.feasible.limits_study', None)
+    assert "'uf_pkm'" in fails('study', 'feasible', '--friction-robot', 'uf_pkm')

@@ -12,7 +12,8 @@ import yaml
 import pkm_description
 from pkm_bringup import cli
 from pkm_bringup.offline import plant_of
-from pkm_bringup.studies.payload import CASES, Setting, figures, payloads_of, record, rows
+from pkm_bringup.studies.payload_recordings import Setting, payloads_of, record
+from pkm_bringup.studies.payload_report import CASES, figures, rows
 from pkm_description import Payload
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import SimulatedPlant
@@ -40,6 +41,20 @@ def test_the_study_finds_the_payload_with_a_known_one(capsys, tmp_path):
     assert len(rows(content)) == len(CASES)
 
 
+@pytest.mark.parametrize(
+    ('options', 'status', 'words'),
+    [
+        (['--periods', '1'], 1, 'at least 2'),
+        (['--effects', 'all'], 1, '--effects needs --plant robot'),
+        (['--seed', '-1'], 2, '--seed'),
+        (['--spread', '1'], 2, '--spread'),
+        (['--robot', 'cart_pendulum'], 1, 'declares no force constants'),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(options, status, words, fails):
+    assert words in fails('study', 'payload', *options, status=status)
+
+
 def test_figures_of_known_errors():
     runs = [
         {'mass_error': error, 'mass_deviation': 0.02, 'centre_error': 0.001,
@@ -49,6 +64,8 @@ def test_figures_of_known_errors():
     content = figures(runs)
     assert content['mass_rms'] == pytest.approx(np.sqrt((0.01**2 + 0.04**2) / 2))
     assert content['mass_largest'] == 0.04 and content['mass_bias'] == pytest.approx(-0.015)
+    assert content['mass_bias_deviation'] == pytest.approx(0.025)  # 0.05 / sqrt(2) / sqrt(2)
+    assert figures(runs[:1])['mass_bias_deviation'] is None
     assert content['within_limit'] == 0.5
     assert content['constant_rms'] == pytest.approx(content['mass_rms'])
     assert content['reported_to_observed'] == pytest.approx(0.02 / content['mass_rms'])

@@ -8,10 +8,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Dataset
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+LATEST = 0.45  # [1] of an interval, for the rare instants that are later
+MOST_JITTER = 0.15  # [1] three standard deviations and more before samples change places
+MOST = 0.3  # [1] share of samples
 Sampler = Callable[[Array], tuple[Array, Array]]
 
 
@@ -38,6 +42,24 @@ class Dirt:
     outliers: float = 0.005
     size: tuple[float, float] = (15.0, 100.0)
     stuck: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if not 0 <= self.jitter <= MOST_JITTER:
+            raise EstimationError(
+                f'jitter of {self.jitter:g} intervals would exchange samples; valid are 0 to '
+                f'{MOST_JITTER:g}'
+            )
+        for name in ('lost', 'outliers'):
+            if not 0 <= getattr(self, name) <= MOST:
+                raise EstimationError(
+                    f'a share of {getattr(self, name):g} {name} leaves no recording to examine; '
+                    f'valid are 0 to {MOST:g}'
+                )
+        if not 0 < self.size[0] <= self.size[1]:
+            raise EstimationError(
+                f'size of the outliers: {self.size[0]:g} to {self.size[1]:g} is no range'
+            )
 
 
 @dataclass(frozen=True)
@@ -83,7 +105,7 @@ def soil(
     random = np.random.default_rng(seed)
     count, axes = clean.positions.shape
     even, interval = np.array(clean.time), clean.interval
-    late = np.clip(dirt.jitter * random.normal(size=count), -0.45, 0.45)
+    late = np.clip(dirt.jitter * random.normal(size=count), -LATEST, LATEST)
     time = even + interval * late
     exact, jittered = sample(even), sample(time)
     positions, efforts = (
@@ -98,6 +120,11 @@ def soil(
         hit.append(wrong)
     stuck = np.zeros((count, axes), dtype=bool)
     length = round(dirt.stuck / interval)
+    if length > count // 2:
+        raise EstimationError(
+            f'a sensor that stands still for {dirt.stuck:g} s leaves no recording of '
+            f'{count * interval:g} s to examine'
+        )
     if length > 1:
         begin, joint = int(random.integers(count // 10, count - length)), random.integers(axes)
         positions[begin : begin + length, joint] = positions[begin, joint]

@@ -12,7 +12,6 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_bringup.offline import measured_arrays, simulate
+from pkm_bringup.studies.friction_plant import (
+    exact_forces,
+    held_out_motion,
+    recorded,
+    scaled_noise,
+)
 from pkm_bringup.studies.seeds import Update, over_seeds
-from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
-from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.friction_laws import LINEAR, DriveFriction
-from pkm_dynamics.presets import preset, preset_names
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import PlantEffects
-from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_identification import identify, load_result, validate
 from pkm_identification.datasets import Dataset
-from pkm_identification.datasets.dataset import Truth
 from pkm_identification.estimators.problem import build_problem
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.excitation.library import load_excitation
@@ -43,9 +42,6 @@ from pkm_identification.validation import relative_absolute_error
 Array = NDArray[np.float64]
 Run = dict[str, dict[str, float]]
 
-SAMPLING_RATE = 1000.0  # [Hz]
-SETTLING = 2  # periods of a simulated robot left out after the ramp
-SLOWER = 1.7  # the held-out motion of robots without a circle: the excitation, more slowly
 UNLIMITED = 'gauss_markov'
 LIMITED = 'feasible'
 NONLINEAR = 'nonlinear_friction'
@@ -112,11 +108,7 @@ def friction_study(
     EstimationError
         The description has no Stribeck friction.
     """
-    effects = PlantEffects.from_description(model.description).switched(cogging=False)
-    if not effects.stribeck:
-        raise EstimationError(
-            f"robot '{model.description.name}' declares no simulation.stribeck friction"
-        )
+    effects = stribeck_effects(model)
     choices: dict[str, dict[str, Any]] = {UNLIMITED: {}, LIMITED: {}}
     choices |= {law: {'law': law} for law in laws}
     each = _runs(model, plant, effects, periods, choices, seed, runs, workers, update)
@@ -129,123 +121,20 @@ def friction_study(
     return {'runs': runs, **content}
 
 
-def scaled_noise(effects: PlantEffects, factor: float) -> PlantEffects:
-    """Effects with the standard deviations of the sensors' noise times a factor."""
-    return replace(
-        effects,
-        force_covariance=effects.force_covariance * factor**2,
-        position_covariance=effects.position_covariance * factor**2,
-    )
+def stribeck_effects(model: ClosedChainModel) -> PlantEffects:
+    """Return the effects of a plant with Stribeck friction, without cogging.
 
-
-def held_out_motion(model: ClosedChainModel) -> Trajectory:
-    """Another motion than the excitation: the circle [A V], else the excitation, slower."""
-    if 'circle' in preset_names(model):
-        return preset(model, 'circle')
-    fast = load_excitation(model.description.name)
-    if not isinstance(fast, FourierTrajectory):
-        raise EstimationError(f"robot '{model.description.name}' has no second motion")
-    period = np.round(SLOWER * fast.period * SAMPLING_RATE) / SAMPLING_RATE
-    return FourierTrajectory(
-        period, fast.offset, fast.sine, fast.cosine, fast.coordinates, fast.coordinate_names,
-        fast.robot,
-    )  # fmt: skip
-
-
-def stribeck_friction(model: ClosedChainModel, effects: PlantEffects) -> DriveFriction | None:
-    """Stribeck friction of a plant's drives, beyond its Coulomb friction."""
-    by_joint = {entry.joint: entry for entry in effects.stribeck}
-    laws, values = [], []
-    for joint in model.actuated_joints:
-        entry = by_joint.get(joint)
-        laws.append(LINEAR if entry is None else 'stribeck')
-        friction = model.description.joint(joint).friction
-        if entry is not None and friction is not None:
-            opposite = friction.coulomb
-            if friction.model == 'asymmetric':
-                opposite = friction.coulomb_negative
-            excess = max(entry.static - 0.5 * (friction.coulomb + opposite), 0.0)
-            values += [excess, entry.velocity, entry.exponent]
-    if not values:
-        return None
-    joints = tuple(model.actuated_joints)
-    return DriveFriction(
-        joints, tuple(laws), np.array(values), model.description.transition_velocity
-    )
-
-
-def recorded(
-    model: ClosedChainModel,
-    trajectory: Trajectory,
-    plant: str,
-    effects: PlantEffects,
-    periods: int,
-    seed: int,
-) -> Dataset:
-    """Record whole periods: `robot` simulated under control, `noise` the exact motion."""
-    if plant == 'robot':
-        return _simulated(model, trajectory, effects, periods, seed)
-    random = np.random.default_rng(seed)
-    motion, forces = exact_forces(model, trajectory, effects)
-    states = model.actuator_states(motion)
-    positions, velocities, forces = (
-        np.tile(array, (periods, 1)) for array in (states.positions, states.velocities, forces)
-    )
-    stamps, zero = np.arange(len(forces)) / SAMPLING_RATE, np.zeros(model.n_a)
-    return Dataset(
-        stamps,
-        tuple(model.actuated_joints),
-        positions + random.multivariate_normal(zero, effects.position_covariance, len(forces)),
-        forces + random.multivariate_normal(zero, effects.force_covariance, len(forces)),
-        period=trajectory.period,
-        truth=Truth(stamps, positions, velocities, forces),
-    )
-
-
-def exact_forces(
-    model: ClosedChainModel, trajectory: Trajectory, effects: PlantEffects
-) -> tuple[PlatformMotion, Array]:
-    """One period of a motion as commanded, and its forces (n, n_a) with the plant's friction."""
-    assert trajectory.period is not None
-    samples = round(trajectory.period * SAMPLING_RATE)
-    motion = trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
-    forces = model.inverse_dynamics(motion)
-    stribeck = stribeck_friction(model, effects)
-    if stribeck is not None:
-        forces = forces + stribeck.forces(model.actuator_states(motion).velocities)
-    return motion, forces
-
-
-def _simulated(
-    model: ClosedChainModel, trajectory: Trajectory, effects: PlantEffects, periods: int, seed: int
-) -> Dataset:
-    assert trajectory.period is not None
-    recording = simulate(
-        model,
-        trajectory,
-        periods + SETTLING,
-        ramp_time=2.0,
-        effects=effects,
-        feedforward=nominal_feedforward(model),
-        seed=seed,
-    )
-    arrays = measured_arrays(recording, model, trajectory.period)
-    settled = slice(SETTLING * round(trajectory.period * SAMPLING_RATE), None)
-    forces = arrays.get('efforts')
-    if forces is None:
-        forces = arrays['currents'] * arrays['force_constants']
-    truth = Truth(*(
-        arrays[f'truth_{name}'][settled] for name in ('time', 'positions', 'velocities', 'forces')
-    ))  # fmt: skip
-    return Dataset(
-        arrays['time'][settled],
-        tuple(str(name) for name in arrays['joint_names']),
-        arrays['positions'][settled],
-        forces[settled],
-        effort_delay=arrays['effort_delay'],
-        period=trajectory.period,
-        truth=truth,
-    )
+    Raises
+    ------
+    EstimationError
+        The description has no Stribeck friction.
+    """
+    effects = PlantEffects.from_description(model.description).switched(cogging=False)
+    if not effects.stribeck:
+        raise EstimationError(
+            f"robot '{model.description.name}' declares no simulation.stribeck friction"
+        )
+    return effects
 
 
 def _runs(

@@ -92,8 +92,8 @@ def estimate_masses(
     regressor = model.regressor(motion)
     rest = regressor @ (model.nominal_parameters - columns @ masses)
     slopes, target = regressor @ columns, measured - rest
-    spread = noise / np.sqrt(3.0) * np.sqrt(np.mean(forces**2, axis=0))  # of uniform errors
-    size = np.maximum(spread, FLOOR * np.abs(forces).max())
+    spread = noise / np.sqrt(3.0) * np.sqrt(np.mean(measured**2, axis=0))  # of uniform errors
+    size = np.maximum(spread, FLOOR * np.abs(measured).max())
     begin = time.thread_time()
     found = unscented_filter(
         lambda points, k: points @ slopes[k].T, target, START * masses, START_DEVIATION * masses,

@@ -43,19 +43,22 @@ def add_study(studies: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Run both parts, print the tables."""
-    from pkm_bringup.studies.ellipsoid import bounded_errors, controlled_robot
+    from pkm_bringup.studies.ellipsoid import bounded_errors
+    from pkm_bringup.studies.ellipsoid_robot import controlled_robot, held_out
 
     path = result_file(arguments)
     with progress('study') as update:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
+        other = held_out(model)
         bounded = bounded_errors(
             model, arguments.runs, arguments.bounds[0], seed=arguments.seed,
-            workers=arguments.workers, update=update,
+            workers=arguments.workers, update=update, other=other,
         )  # fmt: skip
         controlled = controlled_robot(
-            model, arguments.bounds, arguments.periods, seed=arguments.seed, update=update
-        )
+            model, arguments.bounds, arguments.periods, seed=arguments.seed, update=update,
+            other=other,
+        )  # fmt: skip
     content = {'bounded_errors': bounded, 'controlled_robot': controlled}
     return deliver(content, arguments, path, _print)
 

@@ -55,7 +55,7 @@ def add_study(studies: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Run both parts, print the tables."""
-    from pkm_bringup.studies.feasible import friction_study, limits_study
+    from pkm_bringup.studies.feasible import friction_study, limits_study, stribeck_effects
 
     path = result_file(arguments)
     common = {
@@ -65,6 +65,7 @@ def run(arguments: Any) -> int:
     with progress('study') as update:
         update('reading the robots; the first run compiles')
         robots = load_model(arguments.robot), load_model(arguments.friction_robot)
+        stribeck_effects(robots[1])  # no minutes for the first part where the second cannot be
         limits = limits_study(robots[0], arguments.noise, **common, update=update)
         friction = friction_study(robots[1], arguments.laws, **common, update=update)
     content = {

@@ -33,8 +33,9 @@ def add_study(studies: Any) -> None:
     add_robot(study, 'palida')
     add_runs(study, 10, 'robots (seeds)')
     study.add_argument(
-        '--periods', type=count, default=40, help='of each recording [1]; default: 40'
-    )
+        '--periods', type=count, default=40,
+        help='of each recording, at least 2, whose spread is the noise [1]; default: 40',
+    )  # fmt: skip
     study.add_argument(
         '--mass', type=positive, default=2.0, help='of both payloads [kg]; default: 2'
     )
@@ -48,8 +49,8 @@ def add_study(studies: Any) -> None:
         'control; default: noise',
     )  # fmt: skip
     study.add_argument(
-        '--effects', choices=EFFECTS, default='modelled',
-        help='of the simulated robot: all that the description declares, or without Stribeck '
+        '--effects', choices=EFFECTS,
+        help='with --plant robot: all that the description declares, or without Stribeck '
         'friction and cogging; default: modelled',
     )  # fmt: skip
     add_result(study)
@@ -58,12 +59,16 @@ def add_study(studies: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Run all seeds, print the table."""
-    from pkm_bringup.studies.payload import Setting, run_study
+    from pkm_bringup.studies.payload import run_study
+    from pkm_bringup.studies.payload_recordings import Setting
+    from pkm_description.errors import EstimationError
 
     path = result_file(arguments)
+    if arguments.effects and arguments.plant != 'robot':
+        raise EstimationError('--effects needs --plant robot')
     setting = Setting(
         plant=arguments.plant,
-        effects=arguments.effects,
+        effects=arguments.effects or Setting.effects,
         periods=arguments.periods,
         spread=arguments.spread,
         mass=arguments.mass,
@@ -78,7 +83,7 @@ def run(arguments: Any) -> int:
 
 
 def _print(content: Mapping[str, Any]) -> None:
-    from pkm_bringup.studies.payload import HEADER, rows
+    from pkm_bringup.studies.payload_report import HEADER, rows
 
     title = (
         f'payload of {content["mass"]:g} kg on {content["robot"]}, force constants off by up '

@@ -1,0 +1,138 @@
+"""Recordings of a robot whose force constants are not those of its description."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_bringup.offline import effects_of, measured_arrays, simulate
+from pkm_control.feedforward import nominal_feedforward
+from pkm_description import Payload, with_force_constants, with_payload
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import Dataset
+from pkm_identification.estimators.payload_columns import build_bodies
+from pkm_identification.excitation.library import load_excitation
+
+Array = NDArray[np.float64]
+
+SAMPLING_RATE = 1000.0  # [Hz]
+SETTLING = 2  # periods of a simulated robot left out after the ramp
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is recorded.
+
+    Attributes
+    ----------
+    plant
+        `noise`: the exact motion and its forces with the description's noise; `robot`:
+        simulated under control.
+    effects
+        Of the simulated robot, see `effects_of`.
+    periods
+        Of each recording.
+    spread
+        Largest error of the described force constants, uniform and of each drive's own.
+    mass
+        Of the known payload and of the unknown one [kg].
+    estimator
+        Of the linear problems.
+    """
+
+    plant: str = 'noise'
+    effects: str = 'modelled'
+    periods: int = 20
+    spread: float = 0.2
+    mass: float = 2.0
+    estimator: str = 'gauss_markov'
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if self.periods < 2:
+            raise EstimationError('one period does not show its noise: at least 2')
+
+
+def payloads_of(model: ClosedChainModel, mass: float) -> tuple[Payload, Payload]:
+    """Return the known payload and the one to be found: cylinders on the platform.
+
+    The first stands on the origin of the platform's frame, the second, more slender, beside
+    it. Their size is some tenths of the mechanism's.
+    """
+    size = 0.1 * model.length_scale
+
+    def cylinder(name: str, radius: float, height: float, x: float, y: float) -> Payload:
+        across = mass * (3 * radius**2 + height**2) / 12
+        return Payload(
+            mass=mass,
+            centre=(x, y, height / 2),
+            inertia=(across, across, mass * radius**2 / 2),
+            name=name,
+        )
+
+    known = cylinder('known', 0.6 * size, 0.4 * size, 0.0, 0.0)
+    return known, cylinder('unknown', 0.4 * size, 0.9 * size, 0.3 * size, -0.2 * size)
+
+
+def record(
+    model: ClosedChainModel, factors: Array, payload: Payload | None, setting: Setting, seed: int
+) -> Dataset:
+    """Record currents of a robot whose force constants are `factors` times the described ones."""
+    trajectory = load_excitation(model.description.name)
+    assert trajectory.period is not None
+    constants = factors * np.asarray(model.force_constants)
+    plant = with_payload(model.description, payload)
+    if setting.plant == 'robot':
+        plant = with_force_constants(
+            plant, dict(zip(model.actuated_joints, constants.tolist(), strict=True))
+        )
+        arrays = measured_arrays(
+            simulate(
+                model,
+                trajectory,
+                setting.periods + SETTLING,
+                effects=effects_of(model.description, setting.effects),
+                feedforward=nominal_feedforward(model),
+                seed=seed,
+                plant=plant,
+            ),
+            model,
+            trajectory.period,
+        )
+        return Dataset(
+            arrays['time'],
+            tuple(model.actuated_joints),
+            arrays['positions'],
+            currents=arrays['currents'],
+            effort_delay=arrays['effort_delay'],
+            period=trajectory.period,
+        )
+    noise = effects_of(model.description, 'modelled')
+    random = np.random.default_rng(seed)
+    samples = round(trajectory.period * SAMPLING_RATE)
+    motion = trajectory.motion(np.arange(samples) * trajectory.period / samples, model)
+    forces = model.inverse_dynamics(motion)
+    bodies = build_bodies(model, [payload])
+    forces = forces + bodies.forces(model, motion, 0, bodies.start.ravel())
+    count, zero = setting.periods * samples, np.zeros(model.n_a)
+    measured = np.tile(forces, (setting.periods, 1))
+    measured = measured + random.multivariate_normal(zero, noise.force_covariance, count)
+    positions = np.tile(model.actuator_states(motion).positions, (setting.periods, 1))
+    positions = positions + random.multivariate_normal(zero, noise.position_covariance, count)
+    return Dataset(
+        np.arange(count) * trajectory.period / samples,
+        tuple(model.actuated_joints),
+        positions,
+        currents=measured / constants,
+        period=trajectory.period,
+    )
+
+
+def scaled(dataset: Dataset, joint: str, factor: float) -> Dataset:
+    """The same data with one joint's current, and so its force constant, in another unit."""
+    assert dataset.currents is not None
+    column = np.array([name == joint for name in dataset.joint_names])
+    return replace(dataset, currents=dataset.currents * np.where(column, factor, 1.0))
