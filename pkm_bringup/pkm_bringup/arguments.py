@@ -1,19 +1,10 @@
-"""Arguments that several verbs share, and what they become."""
+"""Arguments that several verbs share."""
 
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from pkm_description import Payload
-    from pkm_dynamics import ClosedChainModel
-    from pkm_dynamics.trajectories import Trajectory
-    from pkm_identification.excitation import ExcitationDesign
+from pkm_bringup.argument_types import count, positive
 
 ROBOT = 'library name (see `pkm robots`) or path of a .urdf or .xacro file'
 SHIPPED = 'shipped'
@@ -28,9 +19,13 @@ DATA = 'rosbag2 folder, .mcap, .db3, .csv or .npz file; positions [m, rad], effo
 DATA += 'currents [A]'
 
 
-def add_robot(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    """Add the option --robot."""
-    parser.add_argument('--robot', required=required, metavar='ROBOT', help=ROBOT)
+def add_robot(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    """Add the option --robot; it must be given where there is no default."""
+    otherwise = '' if default is None else f'; default: {default}'
+    parser.add_argument(
+        '--robot', required=default is None, default=default, metavar='ROBOT',
+        help=f'{ROBOT}{otherwise}',
+    )  # fmt: skip
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -77,219 +72,6 @@ def add_signals(parser: argparse.ArgumentParser, also: str = '') -> None:
     )  # fmt: skip
 
 
-def load_model(robot: str) -> ClosedChainModel:
-    """Return the model of a library robot or of a description file."""
-    import pkm_description
-    import pkm_dynamics
-
-    return pkm_dynamics.ClosedChainModel(pkm_description.load(robot))
-
-
-def load_data(path: str, allow_incomplete: bool, options: dict[str, Any] | None = None) -> Any:
-    """Return a dataset; only bags can be incomplete.
-
-    Parameters
-    ----------
-    options
-        Of `load`, see `data_options`.
-    """
-    from pkm_identification import load
-
-    chosen: dict[str, Any] = dict(options or {})
-    if allow_incomplete:
-        chosen['allow_incomplete'] = True
-    return load(path, **chosen)
-
-
-def data_options(arguments: Any) -> dict[str, Any]:
-    """Return the options of `load` that --topic, --joint and the units ask for.
-
-    Raises
-    ------
-    DatasetError
-        One of them has not its form.
-    """
-    options: dict[str, Any] = {}
-    if arguments.topic:
-        options['topic'] = arguments.topic
-    if arguments.joint:
-        options['joints'] = dict(_pair(text, '--joint', 'NAME=NAME') for text in arguments.joint)
-        if len(options['joints']) < len(arguments.joint):
-            raise _data_error('--joint names a joint of the data twice')
-    if arguments.effort_unit != 'N':
-        options['effort_unit'] = arguments.effort_unit
-    constants = {}
-    for text in arguments.force_constant:
-        name, value = _pair(text, '--force-constant', 'JOINT=VALUE[,DEVIATION]')
-        try:
-            constants[name] = [float(part) for part in value.split(',')]
-        except ValueError as error:
-            raise _data_error(f"--force-constant '{text}': '{value}' is not a number") from error
-    if constants:
-        options['force_constants'] = constants
-    return options
-
-
-def _pair(text: str, option: str, form: str) -> tuple[str, str]:
-    name, separator, value = text.partition('=')
-    if not (name and separator and value):
-        raise _data_error(f"{option} '{text}' must have the form {form}")
-    return name, value
-
-
-def _data_error(message: str) -> Exception:
-    from pkm_description.errors import DatasetError
-
-    return DatasetError(message)
-
-
-def load_payload(text: str) -> Payload | None:
-    """Return a payload from `none`, `unknown`, YAML text or a YAML file.
-
-    Raises
-    ------
-    DescriptionError
-        It is none of these; the message names what is wrong.
-    """
-    from pkm_description import DescriptionError, payload_of
-
-    path = Path(text)
-    if path.suffix not in ('.yaml', '.yml'):
-        return payload_of(text)
-    try:
-        content = path.read_text(encoding='utf8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(f"payload file '{text}' cannot be read: {error}") from error
-    return payload_of(content, f"'{text}': ")
-
-
-def parse_options(texts: Sequence[str]) -> dict[str, Any]:
-    """Return options given as NAME=VALUE, the values being YAML scalars, lists or mappings.
-
-    Patterns such as `*.viscous` need no quotes, although `*` begins an alias in YAML.
-
-    Raises
-    ------
-    EstimationError
-        Something else was given, or a name twice.
-    """
-    import yaml
-
-    from pkm_description.errors import EstimationError
-    from pkm_identification.estimators.written_options import option_value
-
-    options: dict[str, Any] = {}
-    for text in texts:
-        name, separator, value = text.partition('=')
-        if not separator or not name:
-            raise EstimationError(f"option '{text}' must have the form NAME=VALUE")
-        if name in options:
-            raise EstimationError(f"option '{name}' is given twice")
-        try:
-            options[name] = option_value(value)
-        except yaml.YAMLError as error:
-            raise EstimationError(f"option '{name}': '{value}' is not a YAML value") from error
-    return options
-
-
-def load_trajectory(text: str, model: ClosedChainModel, any_robot: bool = False) -> Trajectory:
-    """Return a named trajectory, or that of a file.
-
-    Parameters
-    ----------
-    any_robot : bool
-        Whether a file that was made for another robot may be taken.
-
-    Raises
-    ------
-    TrajectoryError
-        The file is no trajectory, or belongs to another robot; or the name is unknown.
-    FeasibilityError
-        The preset of this name does not fit the robot.
-    UnderactuatedError
-        An excitation is asked for and a degree of freedom of the robot has no drive.
-    """
-    from pkm_description.errors import TrajectoryError
-    from pkm_dynamics.actuation import require_drives
-    from pkm_identification.excitation import load_excitation
-
-    robot = model.description.name
-    if text == SHIPPED:
-        require_drives(model, 'an excitation')
-        return load_excitation(robot).ordered(model.actuated_joints)
-    path = Path(text)
-    if not path.is_file() and not path.suffix:
-        return named_preset(text, model)
-    trajectory = read_trajectory(text)
-    if trajectory.robot and trajectory.robot != robot and not any_robot:
-        raise TrajectoryError(
-            f"'{text}' was made for robot '{trajectory.robot}', not for '{robot}'"
-        )
-    with _naming(text):
-        return trajectory.ordered(model.actuated_joints)
-
-
-def named_preset(name: str, model: ClosedChainModel) -> Trajectory:
-    """Return a preset of the robot by its name; other names are errors with the valid ones."""
-    from pkm_description.errors import TrajectoryError
-    from pkm_dynamics.presets import preset, preset_names
-
-    names = preset_names(model)
-    if name not in names:
-        raise TrajectoryError(
-            f"there is no trajectory file '{name}' and no preset of that name; valid are a .yaml "
-            f'or .csv file, {SHIPPED}, {", ".join(names)}'
-        )
-    return preset(model, name)
-
-
-def read_trajectory(text: str) -> Trajectory:
-    """Return the trajectory of a trajectory file or of a saved design."""
-    from pkm_description.errors import TrajectoryError
-    from pkm_dynamics.trajectories import load_trajectory as load_file
-    from pkm_identification.excitation import ExcitationDesign
-
-    path = Path(text)
-    if not path.is_file():
-        raise TrajectoryError(
-            f"there is no trajectory file '{text}'; valid are a .yaml or .csv file, {SHIPPED} or "
-            'the name of a preset'
-        )
-    with _naming(text):
-        return ExcitationDesign.load(path).trajectory if is_design(path) else load_file(path)
-
-
-@contextmanager
-def _naming(text: str) -> Iterator[None]:
-    """Let errors about what a file holds name the file."""
-    from pkm_description.errors import TrajectoryError
-
-    try:
-        yield
-    except TrajectoryError as error:
-        message = str(error)
-        raise TrajectoryError(message if text in message else f"'{text}': {message}") from error
-
-
-def design_of(text: str, model: ClosedChainModel) -> ExcitationDesign | None:
-    """Return the design that a file holds, or that is shipped; None where it is none."""
-    from pkm_identification.excitation import ExcitationDesign, excitation_path
-
-    path = excitation_path(model.description.name) if text == SHIPPED else Path(text)
-    if not path.is_file() or not is_design(path):
-        return None
-    with _naming(text):
-        return ExcitationDesign.load(path)
-
-
-def ramp_time_of(given: float | None, text: str, model: ClosedChainModel) -> float:
-    """Return the ramp [s] that was given, else that of the design, else one second."""
-    if given is not None:
-        return given
-    design = design_of(text, model)
-    return DEFAULT_RAMP if design is None else float(design.ramp_time)
-
-
 def add_periods(parser: argparse.ArgumentParser) -> None:
     """Add the option --periods."""
     parser.add_argument(
@@ -298,91 +80,9 @@ def add_periods(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def periods_of(given: int | None, text: str, trajectory: Trajectory) -> int:
-    """Return the periods that were given, else the default; motions that end at rest run once."""
-    from pkm_description.errors import TrajectoryError
-
-    if trajectory.period is not None:
-        return given or PERIODS
-    if given not in (None, 1):
-        raise TrajectoryError(f"'{text}' ends at rest and runs once: --periods must be 1")
-    return 1
-
-
 def add_ramp_time(parser: argparse.ArgumentParser) -> None:
     """Add the option --ramp-time."""
     parser.add_argument(
         '--ramp-time', type=positive,
         help=f'from rest to full speed and back [s]; default: of the design, else {DEFAULT_RAMP:g}',
     )  # fmt: skip
-
-
-def is_design(path: Path) -> bool:
-    """Whether a file holds an excitation design rather than a bare trajectory."""
-    from pkm_identification.excitation.excitation_design import FORMAT
-
-    with path.open('rb') as file:
-        return f'format: {FORMAT}'.encode() in file.read(4096)
-
-
-def number(text: str) -> float:
-    """Return a finite number, as argparse's `type`."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number")
-    return value
-
-
-def positive(text: str) -> float:
-    """Return a positive finite number, as argparse's `type`."""
-    value = number(text)
-    if value <= 0.0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
-    return value
-
-
-def not_negative(text: str) -> float:
-    """Return a finite number that is not negative, as argparse's `type`."""
-    value = number(text)
-    if value < 0.0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number >= 0")
-    return value
-
-
-def fraction(text: str) -> float:
-    """Return a number in [0, 1), as argparse's `type`."""
-    value = number(text)
-    if not 0.0 <= value < 1.0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a fraction, at least 0 and below 1")
-    return value
-
-
-def share(text: str) -> float:
-    """Return a number between 0 and 1, both excluded, as argparse's `type`."""
-    value = number(text)
-    if not 0.0 < value < 1.0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
-    return value
-
-
-def whole(text: str) -> int:
-    """Return a whole number that is not negative, as argparse's `type`."""
-    return _whole(text, 0)
-
-
-def count(text: str) -> int:
-    """Return a whole number of at least one, as argparse's `type`."""
-    return _whole(text, 1)
-
-
-def _whole(text: str, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number >= {least}")
-    return value

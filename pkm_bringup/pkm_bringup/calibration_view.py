@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pkm_bringup.arguments import load_payload, not_negative
+from pkm_bringup.argument_types import not_negative
 from pkm_bringup.console import print_table
+from pkm_bringup.inputs import load_payload
 
 RECORDED = 'recorded'
 COMPONENTS = (

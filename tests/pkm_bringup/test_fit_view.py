@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pkm_description
-from pkm_bringup.arguments import parse_options
 from pkm_bringup.fit_view import fit_verdict, interval_heading, not_determined, processing_lines
+from pkm_bringup.inputs import parse_options
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify

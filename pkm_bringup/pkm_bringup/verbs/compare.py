@@ -5,18 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pkm_bringup.arguments import (
-    DATA,
-    add_json,
-    add_robot,
-    add_signals,
-    data_options,
-    load_data,
-    load_model,
-    parse_options,
-    positive,
-)
+from pkm_bringup.argument_types import positive
+from pkm_bringup.arguments import DATA, add_json, add_robot, add_signals
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.inputs import data_options, load_data, load_model, parse_options
 
 DEFAULT = 'wls'
 PLOT_SUFFIXES = ('.png', '.svg', '.pdf')

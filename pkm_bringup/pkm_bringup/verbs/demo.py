@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from pkm_bringup.arguments import count, whole
+from pkm_bringup.argument_types import count, whole
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pkm_bringup.arguments import ROBOT, add_json, load_model
+from pkm_bringup.arguments import ROBOT, add_json
 from pkm_bringup.console import print_json, progress
+from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs import describe_contributions, describe_workspace
 
 

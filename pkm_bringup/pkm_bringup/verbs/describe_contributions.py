@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from pkm_bringup.arguments import TRAJECTORY, load_trajectory
+from pkm_bringup.arguments import TRAJECTORY
 from pkm_bringup.console import print_table
+from pkm_bringup.inputs import load_trajectory
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel

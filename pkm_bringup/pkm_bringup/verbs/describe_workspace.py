@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pkm_bringup.arguments import count
+from pkm_bringup.argument_types import count
 from pkm_bringup.console import print_table
 
 if TYPE_CHECKING:

@@ -5,16 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pkm_bringup.arguments import (
-    TRAJECTORY,
-    add_json,
-    add_ramp_time,
-    add_robot,
-    load_model,
-    load_trajectory,
-    ramp_time_of,
-)
+from pkm_bringup.arguments import TRAJECTORY, add_json, add_ramp_time, add_robot
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.inputs import load_model, load_trajectory, ramp_time_of
 from pkm_bringup.verbs.excite_show import print_margins
 
 

@@ -8,19 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import (
-    add_json,
-    add_robot,
-    count,
-    fraction,
-    is_design,
-    load_model,
-    load_trajectory,
-    not_negative,
-    positive,
-    whole,
-)
+from pkm_bringup.argument_types import count, fraction, not_negative, positive, whole
+from pkm_bringup.arguments import add_json, add_robot
 from pkm_bringup.console import print_json, print_note, print_table
+from pkm_bringup.inputs import is_design, load_model, load_trajectory
 from pkm_bringup.verbs.excite_show import CRITERIA, NOISES, PICTURES
 
 

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import add_json, add_robot, load_model, positive
+from pkm_bringup.argument_types import positive
+from pkm_bringup.arguments import add_json, add_robot
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.inputs import load_model
 
 MARGINS = '25 % of forces, 5 % of velocities, 4 % of ranges'
 OPTIONS = ('amplitude', 'frequency', 'diameter', 'reach', 'move_time', 'dwell', 'speeds')

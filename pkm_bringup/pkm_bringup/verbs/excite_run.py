@@ -6,19 +6,10 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import (
-    TRAJECTORY,
-    add_json,
-    add_periods,
-    add_ramp_time,
-    add_robot,
-    load_model,
-    load_trajectory,
-    periods_of,
-    positive,
-    ramp_time_of,
-)
+from pkm_bringup.argument_types import positive
+from pkm_bringup.arguments import TRAJECTORY, add_json, add_periods, add_ramp_time, add_robot
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.inputs import load_model, load_trajectory, periods_of, ramp_time_of
 
 
 def add_parser(subparsers: Any) -> None:

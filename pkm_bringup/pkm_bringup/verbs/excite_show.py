@@ -6,18 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import (
-    TRAJECTORY,
-    add_json,
-    add_ramp_time,
-    add_robot,
-    count,
-    design_of,
-    load_model,
-    load_trajectory,
-    ramp_time_of,
-)
+from pkm_bringup.argument_types import count
+from pkm_bringup.arguments import TRAJECTORY, add_json, add_ramp_time, add_robot
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.inputs import design_of, load_model, load_trajectory, ramp_time_of
 
 NOISES = ('unit', 'simulated')
 NOISE_TEXTS = {

@@ -6,18 +6,8 @@ import math
 import sys
 from typing import Any
 
-from pkm_bringup.arguments import (
-    DATA,
-    add_json,
-    add_robot,
-    add_signals,
-    data_options,
-    load_data,
-    load_model,
-    parse_options,
-    positive,
-    share,
-)
+from pkm_bringup.argument_types import positive, share
+from pkm_bringup.arguments import DATA, add_json, add_robot, add_signals
 from pkm_bringup.calibration_view import (
     add_calibration,
     calibration_options,
@@ -31,6 +21,7 @@ from pkm_bringup.fit_view import (
     not_determined,
     processing_lines,
 )
+from pkm_bringup.inputs import data_options, load_data, load_model, parse_options
 
 THRESHOLD = 15.0  # [%]
 OF_REDUCTION = ('significance', 'validate')  # arguments

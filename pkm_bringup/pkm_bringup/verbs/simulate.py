@@ -5,21 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pkm_bringup.arguments import (
-    ROBOT,
-    TRAJECTORY,
-    add_json,
-    add_periods,
-    add_ramp_time,
-    fraction,
-    load_model,
-    load_payload,
-    load_trajectory,
-    periods_of,
-    ramp_time_of,
-    whole,
-)
+from pkm_bringup.argument_types import fraction, whole
+from pkm_bringup.arguments import ROBOT, TRAJECTORY, add_json, add_periods, add_ramp_time
 from pkm_bringup.console import print_json, print_note, print_table, progress
+from pkm_bringup.inputs import load_model, load_payload, load_trajectory, periods_of, ramp_time_of
 
 EFFECTS = ('all', 'modelled', 'none')
 

@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import add_json, count, load_model
+from pkm_bringup.argument_types import count
+from pkm_bringup.arguments import add_json, add_robot
 from pkm_bringup.console import print_json, print_note, print_table
-from pkm_bringup.verbs.study_options import add_robot, add_seed, with_origin
+from pkm_bringup.inputs import load_model
+from pkm_bringup.verbs.study_options import add_seed, with_origin
 
 FRICTIONS = ('symmetric', 'described')
 

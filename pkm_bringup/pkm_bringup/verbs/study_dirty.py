@@ -6,15 +6,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from pkm_bringup.arguments import (
-    ROBOT,
-    count,
-    fraction,
-    load_model,
-    not_negative,
-    positive,
-)
+from pkm_bringup.argument_types import count, fraction, not_negative, positive
+from pkm_bringup.arguments import ROBOT
 from pkm_bringup.console import print_table, progress
+from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
 
 

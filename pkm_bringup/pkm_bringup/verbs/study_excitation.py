@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import add_json, count, load_model, positive
+from pkm_bringup.argument_types import count, positive
+from pkm_bringup.arguments import add_json, add_robot
 from pkm_bringup.console import json_text, print_json, print_note, print_table, progress
-from pkm_bringup.verbs.study_options import add_robot, add_runs, with_origin
+from pkm_bringup.inputs import load_model
+from pkm_bringup.verbs.study_options import add_runs, with_origin
 
 PLANTS = ('robot', 'noise')
 CONDITIONS = ('condition_number', 'condition_number_scaled')

@@ -7,17 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import ROBOT, add_json, count, whole
+from pkm_bringup.argument_types import count, whole
+from pkm_bringup.arguments import add_json
 from pkm_bringup.console import json_text, print_json, print_note
 
 NOT_NAMED = ('run', 'verb', 'study', 'json', 'output', 'workers')  # no effect on the result
-
-
-def add_robot(study: argparse.ArgumentParser, default: str) -> None:
-    """Add the option --robot with a default."""
-    study.add_argument(
-        '--robot', default=default, metavar='ROBOT', help=f'{ROBOT}; default: {default}'
-    )
 
 
 def add_runs(

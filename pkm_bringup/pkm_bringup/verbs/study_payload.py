@@ -6,11 +6,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from pkm_bringup.arguments import count, fraction, load_model, positive
+from pkm_bringup.argument_types import count, fraction, positive
+from pkm_bringup.arguments import add_robot
 from pkm_bringup.console import print_table, progress
+from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs.study_options import (
     add_result,
-    add_robot,
     add_runs,
     deliver,
     result_file,
