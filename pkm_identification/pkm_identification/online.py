@@ -16,6 +16,9 @@ Array = NDArray[np.float64]
 ORDER = 4
 SETTLING = 2.0  # periods of the cutoff until the filters have forgotten their start
 JITTER = 0.5  # of the interval: beyond it there is a gap
+MOTION_BAND = 2.0  # cutoff of the motion over that of the rows
+HIGHEST = 0.24  # cutoff of the motion over the rate
+LONG_REST = 0.5  # periods of the cutoff at rest after which the filter of the rows starts anew
 
 
 class CausalFilter:
@@ -73,6 +76,49 @@ class CausalFilter:
         return here, velocity, acceleration, self._past[1][size:]
 
 
+class RowFilter:
+    """Low pass of regressor and forces together.
+
+    Friction that jumps with the velocity makes forces that jump; behind a filter they do so no
+    longer, so that the regressor has to go through it, too.
+
+    Parameters
+    ----------
+    rate, cutoff
+        Of the samples and of the filter [Hz].
+    """
+
+    def __init__(self, rate: float, cutoff: float) -> None:
+        self._sections = butter(ORDER, cutoff, fs=rate, output='sos')
+        self._rest = sosfilt_zi(self._sections)
+        self._settling = int(np.ceil(SETTLING * rate / cutoff))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all samples."""
+        self._state: Array | None = None
+        self._count = 0
+
+    def add(self, regressor: Array, forces: Array) -> tuple[Array, Array] | None:
+        """Take in samples (k, n_a, r) and (k, n_a) of both.
+
+        Returns
+        -------
+        tuple or None
+            The last of them (n_a, r) and (n_a,), filtered; None until the filter has settled.
+        """
+        together = np.concatenate([regressor, forces[..., None]], axis=2)
+        flat = together.reshape(len(together), -1)
+        if self._state is None:
+            self._state = self._rest[:, :, None] * flat[:1]
+        filtered, self._state = sosfilt(self._sections, flat, axis=0, zi=self._state)
+        self._count += len(flat)
+        if self._count < self._settling:
+            return None
+        last = filtered[-1].reshape(together.shape[1:])
+        return last[:, :-1], last[:, -1]
+
+
 class OnlineIdentification:
     """Stamped positions and forces in, estimates out.
 
@@ -83,7 +129,7 @@ class OnlineIdentification:
     estimator
         Takes the filtered samples.
     rate, cutoff
-        Of the samples and of the filter [Hz].
+        Of the samples and of the filter of the rows [Hz]; the motion keeps twice that band.
     update_rate
         Of the samples that the estimator gets [Hz]; about twice the cutoff holds all that
         the filter lets through.
@@ -101,11 +147,14 @@ class OnlineIdentification:
         least_speed: float = 0.01,
     ) -> None:
         self.estimator = estimator
-        self.filter = CausalFilter(rate, cutoff)
+        self.filter = CausalFilter(rate, max(cutoff, min(MOTION_BAND * cutoff, HIGHEST * rate)))
+        self._rows = RowFilter(rate, cutoff)
+        self._block: list[tuple[Array, ...]] = []
+        self._resting = 0
+        self._long_rest = LONG_REST * rate / cutoff
         self.least_speed = least_speed
         self.gaps = 0
         self._every = max(round(rate / update_rate), 1)
-        self._since = 0
         self._waiting: list[tuple[float, Array]] = []
         self._forces: list[tuple[float, Array]] = []
         self._last: float | None = None
@@ -129,20 +178,39 @@ class OnlineIdentification:
             late = self._last is not None and abs(time - self._last - interval)
             if late and late > JITTER * interval:
                 self.gaps += 1
-                self.filter.reset()
+                self._reset()
             self._last = time
             found = self.filter.add(positions, forces)
-            self._since += 1
-            if found is None or self._since < self._every:
+            if found is None:
                 continue
-            q, qd, qdd, force = found
-            if np.abs(qd).max() < self.least_speed:
+            self._resting = self._resting + 1 if np.abs(found[1]).max() < self.least_speed else 0
+            if self._resting > self._long_rest:
+                self._block.clear()
+                self._rows.reset()
                 continue
-            self._since = 0
-            model = self.estimator.model
-            self.estimator.update(model.motion_from_actuators(q[None], qd[None], qdd[None]), force)
-            changed = True
+            self._block.append(found)
+            if len(self._block) >= self._every:
+                changed |= self._update()
         return changed
+
+    def _update(self) -> bool:
+        """Take a block of samples into the filter of the rows, its last into the estimate."""
+        q, qd, qdd, forces = (np.array(each) for each in zip(*self._block, strict=True))
+        self._block.clear()
+        estimator = self.estimator
+        motion = estimator.model.motion_from_actuators(q, qd, qdd)
+        found = self._rows.add(*estimator.rows_of(motion, forces))
+        if found is None or self._resting:
+            return False
+        rows, force = found
+        estimator.update_rows(rows[None], force[None])
+        return True
+
+    def _reset(self) -> None:
+        self.filter.reset()
+        self._rows.reset()
+        self._block.clear()
+        self._resting = 0
 
     def _paired(self) -> Iterator[tuple[float, Array, Array]]:
         """Positions that lie between two forces, with the forces at their time."""
@@ -165,4 +233,4 @@ class OnlineIdentification:
         self._waiting.clear()
         self._forces.clear()
         self._last = None
-        self.filter.reset()
+        self._reset()

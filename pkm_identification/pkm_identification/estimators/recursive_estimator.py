@@ -136,14 +136,25 @@ class RecursiveEstimator:
         EstimationError
             Forces or regressor are not finite, or do not fit the motion.
         """
+        return self.update_rows(*self.rows_of(motion, forces))
+
+    def rows_of(self, motion: PlatformMotion, forces: ArrayLike) -> tuple[Array, Array]:
+        """Return the regressor (N, n_a, r) and the forces (N, n_a) that it has to explain.
+
+        The forces are without those of the prior's friction laws. What goes through a filter
+        before `update_rows` is these two.
+        """
         regressor = np.asarray(self.base.regressor(motion))
         given = np.atleast_2d(np.asarray(forces, dtype=float))
         if given.shape != regressor.shape[:2]:
             raise EstimationError(f'forces must be {regressor.shape[:2]}, got {given.shape}')
-        if not (np.isfinite(given).all() and np.isfinite(regressor).all()):
+        return regressor, given - self._law_forces(motion)
+
+    def update_rows(self, regressor: Array, forces: Array) -> tuple[Array, Array]:
+        """Take in rows (N, n_a, r) and forces (N, n_a) of `rows_of`; see `update`."""
+        if not (np.isfinite(forces).all() and np.isfinite(regressor).all()):
             raise EstimationError('forces and motion must be finite')
-        given = given - regressor[..., self._held] @ self._whole[self._held]
-        given = given - self._law_forces(motion)
+        given = forces - regressor[..., self._held] @ self._whole[self._held]
         for rows, force in zip(regressor[..., self._free], given, strict=True):
             share = self._noise_share(rows) if self._adaptive else None
             innovation = self._recursion.update(rows, force)

@@ -30,7 +30,7 @@ PARAMETERS = (
         'standard deviation of the start over the nominal values, without a prior', '1', 1e-6, 1e6,
     ),
     NodeParameter('rate', 1000.0, 'of the joint states', 'Hz', 1.0, 1e5),
-    NodeParameter('cutoff', 20.0, 'of the low pass of positions and forces', 'Hz', 1e-3, 1e4),
+    NodeParameter('cutoff', 20.0, 'of the low pass of forces and regressor', 'Hz', 1e-3, 1e4),
     NodeParameter('update_rate', 40.0, 'of samples that the estimator takes', 'Hz', 1e-3, 1e4),
     NodeParameter('publish_rate', 2.0, 'of the estimates', 'Hz', 1e-3, 1e3),
     NodeParameter('memory', 0.0, 'of the estimator; 0: all samples alike', 's', 0.0, 1e6),
