@@ -335,6 +335,30 @@ def test_action_reports_progress_and_result(graph, data):
     assert result.result().result.error_code == IdentifyWithProgress.Result.UNKNOWN_ESTIMATOR
 
 
+def test_goals_at_once_are_done_one_after_the_other(graph, data):
+    first = send_goal(graph, data=data[0], estimator='ls')
+    second = send_goal(graph, data=data[1], estimator='wls')
+    third = send_goal(graph, data=data[0], estimator='ls')
+    answer = third.cancel_goal_async()
+    results = [handle.get_result_async() for handle in (first, second, third)]
+    for each in (answer, *results):
+        graph.until(each.done)
+    done, canceled = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED
+    assert [each.result().status for each in results] == [done, done, canceled]
+    assert [each.result().result.parameters.estimator for each in results[:2]] == ['ls', 'wls']
+
+
+def test_a_model_of_other_force_constants_is_applied_with_a_remark(graph, data, model, tmp_path):
+    graph.serve()
+    given = zip(model.actuated_joints, model.force_constants.tolist(), strict=True)
+    constants = {name: 1.2 * value for name, value in given}
+    output = tmp_path / 'model.yaml'
+    assert identify(graph, data[0], output, **options(force_constants=constants)).success
+    request = ApplyModel.Request(model=str(output))
+    response = graph.call(ApplyModel, 'estimation_server/apply_model', request)
+    assert response.success and "force constants unlike the description's" in response.error_msg
+
+
 def test_long_work_leaves_the_server_responsive_and_can_be_canceled(graph, data, monkeypatch):
     begun, may_end = threading.Event(), threading.Event()
 

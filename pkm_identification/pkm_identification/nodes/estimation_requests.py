@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from pkm_description.errors import DatasetError, EstimationError, ModelFileError, PkmError
@@ -37,6 +38,7 @@ REDUCTION_OPTIONS = ('validation', 'keep', 'held_at', 'significance')
 REPORT_OPTIONS = ('threshold', 'level')
 VALIDATION_OPTIONS = ('level', 'rollout')
 LOADING = 'load'  # option that holds those of `pkm_identification.load`
+NOTICED = 0.01  # relative difference of force constants
 LEAST_P_VALUE = 1e-3  # below this the nearest physical model contradicts the data
 
 
@@ -244,7 +246,7 @@ def applicable_model(model: ClosedChainModel, request: Any) -> tuple[Identificat
         With BAD_MODEL, WRONG_ROBOT, NOT_PHYSICAL or VALIDATION_FAILED.
     """
     result = load_model_file(request.model, model)
-    remark = ''
+    remarks = _constants_remark(result, model)
     if not result.is_physical:
         feasible = result.feasible
         if not feasible.p_value > LEAST_P_VALUE:
@@ -253,7 +255,7 @@ def applicable_model(model: ClosedChainModel, request: Any) -> tuple[Identificat
                 f"'{request.model}' is not physical ({'; '.join(feasible.violations)}) and the "
                 f'nearest physical model contradicts the data (p = {feasible.p_value:.1e})',
             )
-        remark = (
+        remarks.append(
             'the estimate itself is not physical; applied is the nearest physical model, which '
             f'is {feasible.distance:.2f} standard deviations away (p = {feasible.p_value:.3f})'
         )
@@ -267,7 +269,25 @@ def applicable_model(model: ClosedChainModel, request: Any) -> tuple[Identificat
                 f"relative absolute error on '{request.validation_data}' is {error:.3f}, at most "
                 f'{request.max_relative_absolute_error:g} is allowed',
             )
-    return result, remark
+    return result, '; '.join(remarks)
+
+
+def _constants_remark(result: IdentificationResult, model: ClosedChainModel) -> list[str]:
+    """Say where a model rests on other force constants than those of the description."""
+    if result.force_constants is None:
+        return []
+    own = result.force_constants.by_joint
+    described = zip(model.actuated_joints, np.asarray(model.force_constants).tolist(), strict=True)
+    given = {name: value for name, value in described if name in own}
+    off = {name: abs(value / own[name] - 1) for name, value in given.items()}
+    worst = max(off, key=lambda name: off[name], default='')
+    if not worst or not off[worst] > NOTICED:
+        return []
+    return [
+        f"the model rests on force constants unlike the description's ('{worst}': "
+        f'{own[worst]:.4g}, described {given[worst]:.4g}): a controller that makes currents with '
+        'the latter is off by as much; put the former into the description'
+    ]
 
 
 def _validated(
