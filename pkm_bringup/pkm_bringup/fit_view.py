@@ -48,7 +48,8 @@ def _delay(found: dict[str, Any]) -> str:
 def fit_verdict(result: Any) -> str:
     """Return in one sentence whether noise explains the residuals; '' where nothing is known."""
     ratio = result.diagnostics.get('residual_variance_ratio')
-    if ratio is None or not math.isfinite(ratio) or ratio <= LARGE:
+    is_set = result.guaranteed is not None  # the centre of a set is no best fit
+    if is_set or ratio is None or not math.isfinite(ratio) or ratio <= LARGE:
         return ''
     return f'the residuals are {math.sqrt(ratio):.3g} times as large as noise explains: {CAUSES}'
 

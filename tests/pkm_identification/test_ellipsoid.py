@@ -151,6 +151,22 @@ def test_bounds_in_every_unit(bounded, slider_model, bound, bound_of, expected):
     np.testing.assert_allclose([found['left'], found['right']], expected)
 
 
+def test_bounds_that_nobody_gave_are_as_wide_as_the_residuals_need(bounded, slider_model):
+    """A few large residuals, as at reversals of friction, must not push the set away."""
+    data = bounded(periods=4)
+    assert identify(data, slider_model, 'ellipsoid').diagnostics['bound'] == 4.0
+    efforts = data.efforts.copy()
+    samples = len(efforts) // 4
+    for start in range(0, len(efforts), samples):
+        efforts[start + 100 : start + 103, 0] += 11 * BOUND['left'] / np.sqrt(3 * 4)
+    data = replace(data, efforts=efforts)
+    given = identify(data, slider_model, 'ellipsoid', bound=4.0, bad_samples='keep')
+    assert given.diagnostics['outliers'] > 0 and given.diagnostics['bound'] == 4.0
+    wide = identify(data, slider_model, 'ellipsoid', bad_samples='keep')
+    assert wide.diagnostics['outliers'] == 0 and wide.diagnostics['bound'] in (5.0, 6.0, 8.0)
+    assert wide.guaranteed.contains(slider_model.nominal_parameters)
+
+
 def test_covariance_is_that_of_a_uniform_distribution(bounded, slider_model):
     result = in_bounds(bounded(periods=4), slider_model)
     random, size = np.random.default_rng(0), len(result.names)

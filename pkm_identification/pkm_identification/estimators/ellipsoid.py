@@ -18,13 +18,14 @@ from pkm_identification.estimators.strips import StripsOfRun, strips_of
 
 Array = NDArray[np.float64]
 
+FACTORS = (4.0, 5.0, 6.0, 8.0)  # bounds that are tried where none is given
 NAMED = 100  # outliers that the diagnostics name
 MANY = 0.01  # share of outliers that calls for a warning
 
 
 def ellipsoid(
     problem: Problem,
-    bound: BoundOption = 4.0,
+    bound: BoundOption | None = None,
     bound_of: str = 'noise',
     bound_at: str = 'samples',
     periods: str = 'mean',
@@ -54,7 +55,9 @@ def ellipsoid(
         Largest error of a force, one for all axes, one an axis, or by joint. `force`:
         N, N m; `limit`: per cent of the largest force of the actuator; `range`: per cent
         of half the range of the measured forces; `noise`: standard deviations of the
-        residuals of a Gauss-Markov fit.
+        residuals of a Gauss-Markov fit. Without a bound 4, and of the noise the first of 4,
+        5, 6 and 8 standard deviations that no sample contradicts: residuals have longer
+        tails than noise, and one sample out of bounds may push the set anywhere.
     bound_at
         The first three are bounds of measured `samples`: where those were filtered or
         interpolated, the rows' bounds are larger by `diagnostics['bound_gain']`, which is
@@ -80,15 +83,13 @@ def ellipsoid(
     _check(problem, periods, passes, tolerance, initial_radius)
     if force_bound is not None:
         bound, bound_of = force_bound, 'force'
-    bounds, gains = force_bounds(problem, bound, bound_of, bound_at, periods)
-    strips = strips_of(problem, bounds, periods)
     radius = initial_radius * np.sqrt(problem.size) * size_over_runs(problem)
-    run = Bounding(problem.nominal, radius, strips, cut)
-    history = [run.log_size]
-    for _ in range(passes):
-        run.once()
-        history.append(run.log_size)
-        if history[-2] - history[-1] < tolerance:
+    for tried in (bound,) if bound is not None else FACTORS if bound_of == 'noise' else FACTORS[:1]:
+        bounds, gains = force_bounds(problem, tried, bound_of, bound_at, periods)
+        strips = strips_of(problem, bounds, periods)
+        run = Bounding(problem.nominal, radius, strips, cut)
+        history = _shrink(run, passes, tolerance)
+        if not any(each.any() for each in run.missed):
             break
     share = np.linalg.norm(solve_triangular(run.root, np.eye(problem.size)), axis=1)
     lost = np.flatnonzero(share > FORGOTTEN)
@@ -106,6 +107,7 @@ def ellipsoid(
         diagnostics={
             'bounds': [dict(zip(joints, each, strict=True)) for each in bounds],
             'bound_gain': gains,
+            'bound': tried,
             'passes': len(history) - 1,
             'converged': history[-2] - history[-1] < tolerance,
             'log_determinant': float(-2 * np.sum(np.log(np.abs(np.diag(root))))),
@@ -121,6 +123,17 @@ def ellipsoid(
             'warnings': _warnings(problem, run, lost),
         },
     )
+
+
+def _shrink(run: Bounding, passes: int, tolerance: float) -> list[float]:
+    """Pass after pass until the set shrinks no more; sizes before and after each."""
+    history = [run.log_size]
+    for _ in range(passes):
+        run.once()
+        history.append(run.log_size)
+        if history[-2] - history[-1] < tolerance:
+            break
+    return history
 
 
 class Bounding:
