@@ -185,11 +185,9 @@ def outlier_share(samples: Array) -> float:
 
 def worst_moments(time: Array, residuals: Array, apart: float) -> tuple[Array, Array]:
     """Stamps and values of the largest residuals (n,), at least `apart` [s] from each other."""
-    order = np.argsort(-np.abs(residuals))
+    left = np.abs(residuals)
     chosen: list[int] = []
-    for index in order[: 50 * WORST]:
-        if all(abs(time[index] - time[other]) >= apart for other in chosen):
-            chosen.append(int(index))
-        if len(chosen) == WORST:
-            break
+    while len(chosen) < WORST and (left >= 0).any():
+        chosen.append(int(np.argmax(left)))
+        left[np.abs(time - time[chosen[-1]]) < apart] = -1.0
     return time[chosen], residuals[chosen]

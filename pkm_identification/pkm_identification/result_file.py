@@ -25,6 +25,7 @@ from pkm_identification.result_reading import result_of
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
 
+LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)  # in C where PyYAML has it
 HEADER = """\
 # Identified dynamic model. SI units. `parameters` are the estimates with their standard
 # deviations, these as shares of the values [%], and 95 % confidence intervals;
@@ -64,7 +65,7 @@ def load_result(path: Path | str, model: ClosedChainModel | None = None) -> Iden
     """
     path = Path(path)
     try:
-        content = yaml.safe_load(path.read_text(encoding='utf8'))
+        content = yaml.load(path.read_text(encoding='utf8'), Loader=LOADER)
     except FileNotFoundError as error:
         raise ModelFileError(f"model file '{path}' does not exist") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

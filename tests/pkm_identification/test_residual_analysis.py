@@ -20,6 +20,7 @@ from pkm_identification.residual_analysis import (
     bartlett_test,
     filtered_periodogram,
     outlier_share,
+    worst_moments,
 )
 from pkm_identification.signals import process
 from pkm_identification.signals.bands import FilterBand
@@ -48,6 +49,16 @@ def test_white_noise_stays_white_through_a_filter(step):
         p_values.append(bartlett_test(ordinates))
     assert 0.9 * band.cutoff < frequencies.max() < 1.3 * band.cutoff
     assert stats.kstest(p_values, 'uniform').pvalue > 0.01
+
+
+def test_worst_moments_are_of_different_peaks():
+    time = np.arange(20000) * 1e-4
+    residuals = (1 - 0.1 * time) * np.sin(np.pi * time) ** 9 - 0.4 * (np.abs(time - 1.6) < 1e-3)
+    at, found = worst_moments(time, residuals, 0.1)
+    np.testing.assert_allclose(at[0], 0.5, atol=5e-3)
+    assert len(at) == 3 and np.diff(np.sort(at)).min() >= 0.1
+    np.testing.assert_allclose(np.abs(found), np.sort(np.abs(found))[::-1])
+    assert [len(each) for each in worst_moments(time[:50], residuals[:50], 0.1)] == [1, 1]
 
 
 @pytest.mark.parametrize('solve', [ls, wls, gauss_markov])
