@@ -201,6 +201,15 @@ def test_what_cannot_be_is_refused(noisy, options, message):
         feasible(noisy, **options)
 
 
+def test_exact_data():
+    """Weights of a thousand million times the noise of a measurement."""
+    arm = ClosedChainModel(pkm_description.load('serial_arm'))
+    found = feasible(problem_of(arm, recording(arm, noise=0.0, periods=2, jitter=0.0)))
+    base = arm.base_parameters(shared=True, reduced=True)
+    truth = base.matrix @ arm.nominal_parameters
+    np.testing.assert_allclose(found.values, truth, rtol=1e-5, atol=1e-7 * np.abs(truth).max())
+
+
 def test_fixed_parameters_stay(rps):
     data = recording(rps, noise=100.0)
     result = identify(data, rps, 'feasible', fixed={'platform.m': (10.0, 0.5)})

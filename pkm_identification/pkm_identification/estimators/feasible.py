@@ -32,6 +32,7 @@ from pkm_identification.physical_program import Limits, PhysicalProgram, Solutio
 Array = NDArray[np.float64]
 Range = Sequence[float] | float
 
+MOST = 1e8  # standard deviations in all forces together
 LARGE = 100.0  # times its size: a prior that leaves a parameter so uncertain says nothing of it
 
 
@@ -80,6 +81,9 @@ def feasible(
     free = weighted_least_squares(problem, [inverse_root(each) for each in noise], noise)
     matrix = combinations(problem)
     triangle, target = triangular(*whitened_rows(problem, noise))
+    if nominal_spread is None:  # exact data have weights that the solver cannot stand
+        scale = min(1.0, MOST / max(float(np.linalg.norm(target)), 1e-300))
+        triangle, target = scale * triangle, scale * target
     program = PhysicalProgram(bodies, triangle @ matrix[problem.free], limits=limits)
     found = program.solve(target, nearby(bodies, matrix, problem.expand(free.values)))
     values = matrix[problem.free] @ found.x

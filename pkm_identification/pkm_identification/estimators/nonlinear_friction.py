@@ -40,6 +40,7 @@ from pkm_identification.estimators.solve import (
 from pkm_identification.physical_bodies import MARGIN, PhysicalBodies
 from pkm_identification.physical_program import Limits, PhysicalProgram, Solution
 
+LEAST_NOISE = 1e-5  # of the forces: exact data would let the search see nothing but rounding
 LARGEST = 10.0  # amplitude over the size of the forces
 FIRST_STEP = 0.7  # of the logarithm of a parameter
 SMALLEST_STEP = 1e-6
@@ -162,7 +163,10 @@ class _Search:
         noise: tuple[Array, ...],
     ) -> None:
         self._columns, self._bodies = columns, bodies
-        self._roots = [inverse_root(each) for each in noise]
+        floors = [np.diag((LEAST_NOISE * run.force_size) ** 2) for run in problem.runs]
+        self._roots = [
+            inverse_root(each + floor) for each, floor in zip(noise, floors, strict=True)
+        ]
         self._low = np.log(np.concatenate([each.low for each in columns.groups]))
         self._high = np.log(np.concatenate([each.high for each in columns.groups]))
         self._force = np.array([each.force for each in columns.groups])
