@@ -14,6 +14,7 @@ from pkm_identification.datasets import LongDataset
 from pkm_identification.estimators import build_problem
 from pkm_identification.estimators.ellipsoid import ellipsoid
 from pkm_identification.estimators.error_bounds import bound_gain
+from pkm_identification.estimators.solution import solve_problem
 from pkm_identification.guaranteed_set import GuaranteedSet
 from pkm_identification.signals import SignalOptions, process
 
@@ -182,6 +183,15 @@ def test_fixed_parameters_are_exact(bounded, slider_model):
     fixed = [name.endswith('viscous') for name in result.names]
     np.testing.assert_array_equal(result.guaranteed.half_widths > 0, ~np.array(fixed))
     assert result.guaranteed.contains(slider_model.nominal_parameters)
+
+
+def test_uncertain_force_constants_are_said(bounded, slider_model):
+    problem = build_problem(process(bounded()), slider_model)
+    options = {'force_bound': 50.0}
+    exact = solve_problem(problem, 'ellipsoid', options, [np.zeros(2)])
+    rough = solve_problem(problem, 'ellipsoid', options, [np.array([0.0, 0.05])])
+    assert not exact.estimate.diagnostics['warnings']
+    assert 'uncertain by 5 %' in rough.estimate.diagnostics['warnings'][0]
 
 
 def test_what_is_not_shown_keeps_the_start(bounded, slider_model, motion):

@@ -132,6 +132,23 @@ def test_uncertain_fixed_parameters_make_the_others_uncertain(signals, slider_mo
     assert deviation[0] > 2 * alone[0]
 
 
+@pytest.mark.parametrize('estimator', ['ls', 'gauss_markov', 'iv', 'maximum_likelihood'])
+def test_what_a_fixed_value_leaves_in_the_residuals_does_not_count_twice(
+    record, slider_model, estimator
+):
+    """Half a standard deviation off: the noise explains the rest; ten: something is wrong."""
+    data, spread = record(force_noise=1.0), 0.2
+    near, far = (
+        identify(data, slider_model, estimator, fixed={'c.m': (1.5 + off * spread, spread)})
+        for off in (0.5, 10.0)
+    )
+    assert near.diagnostics['residual_variance_ratio'] > 1.5
+    assert near.diagnostics['covariance_rests_on'] == 'noise'
+    assert near.diagnostics['covariance_scale'] == 1.0
+    assert far.diagnostics['covariance_rests_on'] != 'noise'
+    assert far.diagnostics['covariance_scale'] > 1.0
+
+
 def test_fixed_equals_a_prior_where_the_data_say_nothing(signals, slider_model):
     """A column that repeats another: the data tell the sum alone."""
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from pkm_identification.estimators.honest import honest_covariance
+from pkm_identification.estimators.honest import honest_covariance, sensitivity
 from pkm_identification.estimators.problem import Problem
 from pkm_identification.estimators.solve import Estimate, whitened_rows
 
@@ -58,6 +58,10 @@ def with_limits(problem: Problem, free: Estimate, values: Array) -> tuple[Array,
     normal = gradient[known]
     reach = float(normal @ direction)
     variance = float(normal @ block @ normal)
+    fixed = problem.selection.covariance
+    if fixed.any():  # a wrong fixed value may be what lies outside
+        change = normal @ sensitivity(problem, free)[known]
+        variance += float(change @ fixed @ change)
     if reach > 0 and variance > 0:
         outside = reach / np.sqrt(variance)
         shrink = 1 - np.sqrt(inward_variance(outside))

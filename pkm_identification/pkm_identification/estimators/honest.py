@@ -53,8 +53,9 @@ def honest_covariance(problem: Problem, estimate: Estimate) -> tuple[Array, dict
     estimate = with_noise(problem, estimate)
     assert estimate.noise is not None
     freedom = _freedom(problem, estimate)
+    change = sensitivity(problem, estimate) if problem.selection.covariance.any() else None
     fits = [
-        _fit(problem, estimate, number, freedom * run.count * run.axes / problem.equations)
+        _fit(problem, estimate, number, freedom * run.count * run.axes / problem.equations, change)
         for number, run in enumerate(problem.runs)
     ]
     sizes = np.array([run.count for run in problem.runs], dtype=float)
@@ -201,8 +202,25 @@ def _expected(problem: Problem, estimate: Estimate, number: int, freedom: float)
     return max(float(left), 1.0)
 
 
-def _fit(problem: Problem, estimate: Estimate, number: int, share: float) -> dict[str, Any]:
-    """Figures of the residuals of one run against its noise; `share` of the freedom."""
+def _by_fixed(problem: Problem, noise: Array, number: int, change: Array) -> float:
+    """Mean of r^T noise^-1 r over what is not known of the fixed parameters.
+
+    One more of them leaves the residuals -(Psi_fixed + Psi S), S the `change` of the others.
+    """
+    rows = rows_for(problem.runs[number], noise)
+    left = inverse_root(noise) @ (rows.fixed + rows.regressor @ change)
+    flat = left.reshape(-1, left.shape[-1])
+    return float(np.sum((flat @ problem.selection.covariance) * flat))
+
+
+def _fit(
+    problem: Problem, estimate: Estimate, number: int, share: float, change: Array | None
+) -> dict[str, Any]:
+    """Figures of the residuals of one run against its noise; `share` of the freedom.
+
+    Residuals are no larger than expected as long as the uncertain fixed parameters, which
+    have their own part in the covariance, may have made them so.
+    """
     assert estimate.noise is not None
     run, noise = problem.runs[number], estimate.noise[number]
     freedom = _expected(problem, estimate, number, share)
@@ -218,9 +236,13 @@ def _fit(problem: Problem, estimate: Estimate, number: int, share: float) -> dic
         correlated = correlation_time(
             [(whole @ piece[..., None])[..., 0] for piece in pieces]
         )
+    expected_ratio = 1 + SIGNIFICANCE * np.sqrt(2 / max(share, 1.0))
+    if change is not None:  # of a few numbers: may be some times its mean
+        by_fixed = _by_fixed(problem, noise, number, change) / freedom
+        expected_ratio += (1 + SIGNIFICANCE * np.sqrt(2)) * by_fixed
     return {
         'ratio': ratio,
-        'significant': ratio > 1 + SIGNIFICANCE * np.sqrt(2 / max(share, 1.0)),
+        'significant': ratio > expected_ratio,
         'per_axis': np.sum(residuals**2 / expected, axis=0) / run.count,
         'correlated': correlated,
         'freedom': freedom,

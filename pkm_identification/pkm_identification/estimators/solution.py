@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,8 @@ def solve_problem(
     is_linear = found.drive_friction is None
     covariance, fit = honest_covariance(problem, found)
     if force_scales is not None:
+        if found.guaranteed_root is not None:
+            found = _with_exact_constants(found, force_scales)
         covariance = force_scale_covariance(problem, found, force_scales, covariance)
     covariance = full_covariance(problem, found, covariance)
     covariance = (covariance + covariance.T) / 2  # exactly
@@ -104,6 +106,19 @@ def solve_problem(
         _drive_friction(problem, found, covariance),
         open_directions(problem, found, force_scales) if is_linear else None,
     )
+
+
+def _with_exact_constants(found: Estimate, force_scales: Sequence[Array | None]) -> Estimate:
+    """Say of a guaranteed set that it takes uncertain force constants as exact."""
+    largest = max((float(np.max(each)) for each in force_scales if each is not None), default=0.0)
+    if largest == 0:
+        return found
+    text = (
+        f'the set takes the force constants as exact; they are uncertain by {100 * largest:.2g} % '
+        '(standard deviation), which no bound of the forces covers'
+    )
+    warnings = [*found.diagnostics.get('warnings', []), text]
+    return replace(found, diagnostics={**found.diagnostics, 'warnings': warnings})
 
 
 def _drive_friction(
