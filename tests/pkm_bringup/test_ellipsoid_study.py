@@ -20,7 +20,7 @@ def test_errors_stay_in_their_bounds(kind):
 
 def test_truth_is_inside_and_outliers_are_few(capsys, tmp_path):
     output = tmp_path / 'study.json'
-    options = ['--runs', '3', '--bounds', '15', '--periods', '2', '--workers', '1']
+    options = ['--runs', '3', '--bounds', '15', '--periods', '1', '--workers', '1']
     assert cli.main(['study', 'ellipsoid', *options, '--output', str(output)]) == 0
     assert 'truth inside' in capsys.readouterr().out
     content = json.loads(output.read_text())

@@ -36,7 +36,7 @@ def model():
 @pytest.fixture(scope='module')
 def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp('study') / 'new'
-    arguments = ['study', 'excitation', '--plant', 'noise', '--runs', '40', '--iterations', '40']
+    arguments = ['study', 'excitation', '--plant', 'noise', '--runs', '40', '--iterations', '20']
     assert cli.main([*arguments, '--period', '1.0', '--output', str(folder)]) == 0
     return folder
 
