@@ -5,13 +5,12 @@ import time
 
 import numpy as np
 import pytest
+from every_model import model_of
 
-import pkm_description
 from pkm_bringup import cli
 from pkm_bringup.bench.identify_cost import write_recording
 from pkm_bringup.bench.identify_process import in_memory
 from pkm_bringup.bench.timing import cost, spread
-from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify, load
 
 
@@ -89,7 +88,7 @@ def test_loop_on_ros(capfd):
 
 
 def test_recordings_for_the_benchmark(tmp_path):
-    model = ClosedChainModel(pkm_description.load('five_bar'))
+    model = model_of('five_bar')
     path = write_recording(tmp_path / 'data.npz', model, 45.0, 40.0, named=True)
     data = load(path).for_model(model)
     assert len(data) == 45000 and data.period == 40.0
@@ -102,7 +101,7 @@ def test_recordings_for_the_benchmark(tmp_path):
 
 
 def test_the_peer_in_memory_finds_the_same(tmp_path):
-    model = ClosedChainModel(pkm_description.load('five_bar'))
+    model = model_of('five_bar')
     path = write_recording(tmp_path / 'data.npz', model, 20.0, 20.0, named=False)
     data = load(path).for_model(model)
     result = identify(data, model, method='filter')

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from every_model import model_of
 from excitations import excitation
 
 import pkm_description
@@ -17,7 +18,6 @@ import pkm_identification
 from pkm_bringup import cli
 from pkm_bringup.verbs import export
 from pkm_description.exporters import FORMATS
-from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset
 from pkm_identification.datasets import BagWriter
 from pkm_identification.datasets.message_types import jazzy_typestore
@@ -157,7 +157,7 @@ def test_describe(prints):
     assert 'leg1_slider (1 of 6 equal)' in text and 'leg6_slider (' not in text
     assert max(map(len, text.splitlines())) < 150
     content = json.loads(prints('describe', 'palida', '--base', '--json'))
-    model = ClosedChainModel(pkm_description.load('palida'))
+    model = model_of('palida')
     assert content['base_parameters']['rank'] == model.base_parameters(True, True).rank
     assert {joint['name'] for joint in content['joints'] if joint['actuated']} == set(
         model.actuated_joints
@@ -245,7 +245,7 @@ def test_contributions(prints, fails, trajectory):
     content = json.loads(
         prints('describe', 'palida', '--contributions', '--motion', trajectory, '--json')
     )['contributions']
-    model = ClosedChainModel(pkm_description.load('palida'))
+    model = model_of('palida')
     motion = excitation().motion(np.linspace(0.0, 1.0, 1000), model)
     total = np.linalg.norm(model.inverse_dynamics(motion), axis=1).mean()
     friction = np.where(model.parameter_mask('friction'), model.nominal_parameters, 0.0)
@@ -323,7 +323,7 @@ def test_output_folder_that_is_a_file(trajectory, fails):
 
 def test_simulated_data_follow_the_trajectory(data):
     dataset = pkm_identification.load(data)
-    model = ClosedChainModel(pkm_description.load('palida'))
+    model = model_of('palida')
     assert list(dataset.joint_names) == model.actuated_joints
     assert dataset.period == 1.0 and len(dataset) in (2000, 2001)
     motion = excitation().motion(np.arange(len(dataset)) * 1e-3, model)
@@ -350,7 +350,7 @@ def test_simulate_repeats_with_its_seed(folder, trajectory, prints):
 
 def test_simulate_a_motion_that_ends_at_rest(folder, prints, fails):
     path, file = folder / 'fall.npz', folder / 'fall.yaml'
-    model = ClosedChainModel(pkm_description.load('four_bar'))
+    model = model_of('four_bar')
     motion = preset(model, 'free_fall')
     motion.save(file)
     command = ['simulate', 'four_bar', '--trajectory', file, '--output', path]
@@ -393,7 +393,7 @@ def test_identify(folder, data, prints, model_file):
     )
     result = pkm_identification.load_result(path)
     assert [row['name'] for row in content['parameters']] == result.names
-    model = ClosedChainModel(pkm_description.load('palida'))
+    model = model_of('palida')
     truth = result.matrix @ model.nominal_parameters
     values = np.array([row['value'] for row in content['parameters']])
     deviations = np.array([row['standard_deviation'] for row in content['parameters']])

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from every_model import model_of
 
 import pkm_description
 from pkm_bringup import cli, offline
@@ -30,7 +31,7 @@ SEED = [0, 7]
 
 @pytest.fixture(scope='module')
 def model():
-    return ClosedChainModel(pkm_description.load('palida'))
+    return model_of('palida')
 
 
 @pytest.fixture(scope='module')

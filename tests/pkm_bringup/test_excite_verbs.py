@@ -5,11 +5,10 @@ import re
 
 import numpy as np
 import pytest
+from every_model import model_of
 from excitations import excitation
 
-import pkm_description
 from pkm_bringup import cli, excitation_figures
-from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset
 from pkm_identification.excitation import ExcitationDesign
 from pkm_identification.excitation.criteria import CRITERIA
@@ -23,7 +22,7 @@ def test_excite_show(folder, trajectory, prints):
     assert content['figures']['condition_number'] > 1
     assert plot.read_bytes()[:4] == b'\x89PNG'
     # the regressor of all samples of a period, column by column
-    model = ClosedChainModel(pkm_description.load('palida'))
+    model = model_of('palida')
     base = model.base_parameters(True, True)
     W = base.regressor(excitation().motion(np.arange(1000) / 1000, model)).reshape(-1, base.rank)
     s = np.linalg.svd(W, compute_uv=False)
@@ -45,7 +44,7 @@ def test_excite_show_of_a_motion_that_ends_at_rest(folder, prints):
     content = json.loads(prints(*arguments, '--json', '--plot', plot))
     assert not content['periodic'] and content['ramp_time'] is None
     assert plot.read_bytes()[:4] == b'\x89PNG'
-    model = ClosedChainModel(pkm_description.load('four_bar'))
+    model = model_of('four_bar')
     base, motion = model.base_parameters(True, True), preset(model, 'friction_sweep')
     samples = round(1000 * motion.duration)
     assert samples > 2 * excitation_figures.BLOCK

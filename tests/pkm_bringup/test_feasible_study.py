@@ -6,14 +6,13 @@ import json
 
 import numpy as np
 import pytest
+from every_model import model_of
 
-import pkm_description
 from pkm_bringup import cli
 from pkm_bringup.offline import feedforward_of
 from pkm_bringup.studies.feasible import friction_study, is_physical_when_read
 from pkm_bringup.studies.friction_plant import held_out_motion, recorded, stribeck_friction
 from pkm_description.errors import EstimationError
-from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify
 from pkm_identification.excitation.library import load_excitation
@@ -21,7 +20,7 @@ from pkm_identification.excitation.library import load_excitation
 
 @pytest.fixture(scope='module')
 def rps():
-    return ClosedChainModel(pkm_description.load('rps_upv'))
+    return model_of('rps_upv')
 
 
 def test_stribeck_friction_of_the_plant(rps):
@@ -77,7 +76,7 @@ def test_controller_gets_what_was_identified(rps, tmp_path):
 
 
 def test_plants_without_stribeck_friction_are_refused():
-    model = ClosedChainModel(pkm_description.load('uf_pkm'))
+    model = model_of('uf_pkm')
     with pytest.raises(EstimationError, match="robot 'uf_pkm' declares no simulation.stribeck"):
         friction_study(model, ['stribeck'], 1, 2)
 

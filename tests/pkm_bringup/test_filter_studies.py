@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from every_model import model_of
 
-import pkm_description
 from pkm_bringup import cli
 from pkm_bringup.studies.hexapod_masses import study_masses
 from pkm_bringup.studies.pendulum import compare, equations, record, true_parameters
-from pkm_dynamics import ClosedChainModel
 
 
 @pytest.fixture(scope='module')
 def pendulum():
-    return ClosedChainModel(pkm_description.load('cart_pendulum'))
+    return model_of('cart_pendulum')
 
 
 def test_equations_are_those_of_the_library_robot(pendulum):
@@ -60,7 +59,7 @@ def test_pendulum_command(capfd):
 
 def test_masses_of_the_uf_pkm():
     """[O] chapter 4, force-based: within 0.1 % without and 6 % with 1 % noise."""
-    model = ClosedChainModel(pkm_description.load('uf_pkm'))
+    model = model_of('uf_pkm')
     for noise, limit in ((0.0, 1e-3), (0.01, 0.06)):
         found = study_masses(model, noise, samples=400, runs=3, workers=1)
         assert found['runs'] == (3 if noise else 1)

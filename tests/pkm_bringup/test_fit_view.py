@@ -4,19 +4,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from every_model import model_of
 
-import pkm_description
 from pkm_bringup.fit_view import fit_verdict, interval_heading, not_determined, processing_lines
 from pkm_bringup.inputs import parse_options
 from pkm_description.errors import DatasetError
-from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Dataset
 
 
 @pytest.fixture(scope='module')
 def model():
-    return ClosedChainModel(pkm_description.load('five_bar'))
+    return model_of('five_bar')
 
 
 @pytest.fixture(scope='module')

@@ -8,20 +8,19 @@ import mujoco
 import numpy as np
 import pytest
 import yaml
+from every_model import model_of
 
-import pkm_description
 from pkm_bringup import cli
 from pkm_bringup.offline import plant_of
 from pkm_bringup.studies.payload_recordings import Setting, payloads_of, record
 from pkm_bringup.studies.payload_report import CASES, figures, rows
 from pkm_description import Payload
-from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import SimulatedPlant
 
 
 @pytest.fixture(scope='module')
 def model():
-    return ClosedChainModel(pkm_description.load('rps_upv'))
+    return model_of('rps_upv')
 
 
 def test_the_study_finds_the_payload_with_a_known_one(capsys, tmp_path):

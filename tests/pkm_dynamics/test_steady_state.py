@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from every_model import model_of
+from five_bar_loop import PERIOD, steady, two_motor_waves
 from scipy.interpolate import CubicSpline
 
-import pkm_description
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
@@ -18,24 +19,20 @@ from pkm_description.errors import SimulationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.servo_loop import ServoLoop
-from pkm_dynamics.simulation.steady_state import steady_state
 from pkm_dynamics.trajectories import FourierTrajectory
 
 STEP, SUBSTEP, CUTOFF = 1e-3, 1e-4, 150.0
-PERIOD = 0.6
+COUNT = 600  # instants of a period
 
 
 @pytest.fixture(scope='module')
 def robot() -> ClosedChainModel:
-    return ClosedChainModel(pkm_description.load('five_bar'))
+    return model_of('five_bar')
 
 
 @pytest.fixture(scope='module')
 def trajectory(robot) -> FourierTrajectory:
-    return FourierTrajectory(
-        PERIOD, robot.home_actuators, [[0.2, 0.05], [-0.1, 0.08]], [[0.05, -0.06], [0.15, 0.02]],
-        'actuators', robot.actuated_joints,
-    )  # fmt: skip
+    return two_motor_waves(robot)
 
 
 @pytest.fixture(scope='module')
@@ -44,14 +41,6 @@ def servo(robot) -> ServoLoop:
     # the plant's forces act at the beginnings of its substeps
     delay = (STEP - SUBSTEP) / 2
     return ServoLoop(gains.proportional, gains.derivative, CUTOFF, STEP, delay)
-
-
-def solved(robot, servo, trajectory, count=600, parameters=None, feedforward=False):
-    motion = trajectory.motion(PERIOD / count * np.arange(count), robot)
-    reference = robot.actuator_states(motion).positions
-    forces = robot.inverse_dynamics(motion) if feedforward else np.zeros_like(reference)
-    values = robot.nominal_parameters if parameters is None else parameters
-    return steady_state(robot, values, reference, forces, servo, PERIOD)
 
 
 @pytest.mark.parametrize('frequency', [1.0, 20.0, 120.0])
@@ -81,7 +70,7 @@ def test_the_simulated_robot_settles_to_it(robot, trajectory, servo, feedforward
     settled = recording.running & (recording.trajectory_time >= 2 * PERIOD)
     lag = recording.current_time - recording.time
     time = (recording.trajectory_time + lag)[settled]
-    state = solved(robot, servo, trajectory, feedforward=feedforward)
+    state = steady(robot, servo, trajectory, COUNT, feedforward=feedforward)
     grid = PERIOD / 600 * np.arange(601)
 
     def at(values):
@@ -98,7 +87,7 @@ def test_the_simulated_robot_settles_to_it(robot, trajectory, servo, feedforward
 
 def test_motion_and_forces_agree(robot, trajectory, servo):
     """Inverse dynamics of the motion are the forces; the forces are those of the servo."""
-    state = solved(robot, servo, trajectory)
+    state = steady(robot, servo, trajectory, COUNT)
     motion = robot.motion_from_actuators(state.positions, state.velocities, state.accelerations)
     off = robot.inverse_dynamics(motion) - state.forces
     assert np.sqrt(np.mean(off**2)) < 0.02 * state.forces.std()  # friction above the harmonics
@@ -110,13 +99,13 @@ def test_motion_and_forces_agree(robot, trajectory, servo):
 def test_change_with_parameters_is_that_of_finite_differences(robot, trajectory, servo):
     base = robot.base_parameters(shared=True, reduced=True)
     values = base.matrix @ np.asarray(robot.nominal_parameters)
-    state = solved(robot, servo, trajectory, parameters=base.columns @ values)
+    state = steady(robot, servo, trajectory, COUNT, parameters=base.columns @ values)
     change = state.force_change(base.regressor(state.motion))
     for index in range(len(values)):
         nudge = np.zeros(len(values))
         nudge[index] = 1e-3 * abs(values[index])
         ends = [
-            solved(robot, servo, trajectory, parameters=base.columns @ (values + sign * nudge))
+            steady(robot, servo, trajectory, COUNT, base.columns @ (values + sign * nudge))
             for sign in (1, -1)
         ]
         expected = (ends[0].forces - ends[1].forces) / (2 * nudge[index])
@@ -133,4 +122,4 @@ def test_what_does_not_fit_is_said(robot, trajectory, servo):
         replace(servo, delay=-1.0)
     weak = replace(servo, proportional=servo.proportional * 1e-4, derivative=0 * servo.derivative)
     with pytest.raises(SimulationError, match='five_bar|workspace'):
-        solved(robot, weak, trajectory)
+        steady(robot, weak, trajectory, COUNT)

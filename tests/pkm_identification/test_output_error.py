@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from every_model import model_of
+from five_bar_loop import PERIOD, steady, two_motor_waves
 
-import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.actuator_inertia import effective_inertia
 from pkm_dynamics.simulation.servo_loop import ServoLoop
-from pkm_dynamics.simulation.steady_state import steady_state
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify
 from pkm_identification.datasets import Dataset
@@ -22,7 +22,7 @@ from pkm_identification.estimators.linear import ls
 from pkm_identification.estimators.output_error import output_error
 from pkm_identification.signals import SignalOptions, process
 
-PERIOD, COUNT, PERIODS = 0.6, 300, 6
+COUNT, PERIODS = 300, 6
 FORCE_NOISE, POSITION_NOISE = 0.1, 1e-4  # [N m], [rad]
 BANDWIDTH, DAMPING = 10.0, 0.7  # [Hz]
 DELAY = 0.45e-3  # [s]
@@ -30,15 +30,12 @@ DELAY = 0.45e-3  # [s]
 
 @pytest.fixture(scope='module')
 def robot() -> ClosedChainModel:
-    return ClosedChainModel(pkm_description.load('five_bar'))
+    return model_of('five_bar')
 
 
 @pytest.fixture(scope='module')
 def trajectory(robot) -> FourierTrajectory:
-    return FourierTrajectory(
-        PERIOD, robot.home_actuators, [[0.2, 0.05], [-0.1, 0.08]], [[0.05, -0.06], [0.15, 0.02]],
-        'actuators', robot.actuated_joints,
-    )  # fmt: skip
+    return two_motor_waves(robot)
 
 
 @pytest.fixture(scope='module')
@@ -55,11 +52,7 @@ def record(robot, trajectory, truth):
     base = robot.base_parameters(shared=True, reduced=True)
     inertia, w = effective_inertia(robot), 2 * np.pi * BANDWIDTH
     servo = ServoLoop(inertia * w**2, 2 * DAMPING * inertia * w, 150.0, 1e-3, DELAY)
-    motion = trajectory.motion(PERIOD / COUNT * np.arange(COUNT), robot)
-    reference = robot.actuator_states(motion).positions
-    state = steady_state(
-        robot, base.columns @ truth, reference, np.zeros_like(reference), servo, PERIOD
-    )
+    state = steady(robot, servo, trajectory, COUNT, base.columns @ truth)
 
     def simulate(seed=0, begin=0, noise=1.0, **fields):
         random = np.random.default_rng(seed)

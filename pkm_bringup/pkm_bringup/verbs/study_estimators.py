@@ -30,7 +30,7 @@ def add_study(studies: Any) -> None:
         description=f'{text}: error, bias and uncertainty over many runs of one excitation.',
     )
     add_robot(study, 'palida')
-    add_runs(study, 30)
+    add_runs(study, 30, least=2)
     study.add_argument(
         '--periods', type=count, default=10, help='averaged in each run [1]; default: 10'
     )
