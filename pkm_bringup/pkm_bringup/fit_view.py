@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+NAMED = 12  # parameters
 LARGE = 4.0  # residual variance over that of the noise
 CAUSES = (
     'the model, joint names, units, signs, or the delay of the forces do not fit; the standard '
@@ -59,7 +60,8 @@ def not_determined(result: Any) -> str:
     names = result.diagnostics.get('undetermined') or []
     if not names:
         return ''
-    return f'not determined by these data, nominal values kept: {", ".join(names)}'
+    more = f' and {len(names) - NAMED} more' if len(names) > NAMED else ''
+    return f'not determined by these data (infinite variance): {", ".join(names[:NAMED])}{more}'
 
 
 def interval_heading(result: Any, level: float) -> str:

@@ -82,7 +82,9 @@ def test_positions_in_degrees_are_said_to_leave_the_stroke(model, recorded):
 
 def test_undetermined_parameters_and_a_set_with_outliers():
     result = SimpleNamespace(diagnostics={'undetermined': ['a.m', 'b.mx']}, guaranteed=None)
-    assert not_determined(result).endswith('nominal values kept: a.m, b.mx')
+    assert not_determined(result).endswith('(infinite variance): a.m, b.mx')
+    many = SimpleNamespace(diagnostics={'undetermined': [f'p{k}' for k in range(20)]})
+    assert not_determined(many).endswith('p10, p11 and 8 more')
     assert not_determined(SimpleNamespace(diagnostics={})) == ''
     assert interval_heading(result, 0.95) == '95 %'
     result.guaranteed = object()

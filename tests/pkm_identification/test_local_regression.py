@@ -63,3 +63,23 @@ def test_completed_periods_are_least_squares(gap):
     np.testing.assert_array_equal(filled[seen, 0], values[seen])
     np.testing.assert_allclose(filled[~seen, 0], (basis @ solution)[~seen], atol=1e-5)
     assert certain[100 : 100 + gap].all() == (gap < 0.5 * count / harmonics)
+
+
+@pytest.mark.parametrize(('frequency', 'flat'), [(1.0, False), (12.0, True)])
+def test_accelerations_that_cubics_flatten_are_said(frequency, flat):
+    """Samples every 2 ms leave ten a window of a cubic: too few for 12 Hz."""
+    time = np.arange(5000) / 500.0
+    phase = 2 * np.pi * frequency * time[:, None] * np.array([1.0, 1.01])
+    random = np.random.default_rng(0)
+    positions = np.sin(phase) + 2e-5 * random.normal(size=(5000, 2))
+    efforts = np.cos(phase) + 1e-2 * random.normal(size=(5000, 2))
+    data = Dataset(time, ('a', 'b'), positions, efforts)
+    options = SignalOptions(method='local_cubic', cutoff=35.0)
+    warnings = process(data, options).diagnostics['warnings']
+    assert bool(warnings) == flat
+    if flat:
+        found = float(warnings[0].split('accelerations ')[1].split(' %')[0]) / 100
+        acceleration = process(data, options).accelerations[50:-50]
+        filtered = process(data, SignalOptions(method='filter', cutoff=35.0))
+        size = acceleration.std() / filtered.accelerations[50:-50].std()
+        assert found == pytest.approx(1 - size, rel=0.3)

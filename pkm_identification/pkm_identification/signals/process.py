@@ -36,6 +36,7 @@ HALF_WIDTH = 0.2  # of 1 / cutoff: the second derivative of a cubic bends down e
 LEAST_INTERVALS = 5
 ESTIMATE = 'estimate'
 BAD_SAMPLES = ('leave_out', 'keep')
+FLATTENED = 0.003  # share of the accelerations
 MUCH_SETTLING = 0.25  # of the periods
 FORCE_RESOLUTION = 1e-6  # of the force's range, where it has no noise
 
@@ -296,12 +297,15 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
     gaps = filtering.holes(there, cutoff, interval)
     grid = filtering.grid(cutoff, interval, len(time), gaps, dataset.effort_delay)
     q, qd, qdd, forces = grid.signals(positions, efforts, dataset.effort_delay)
+    warnings: list[str] = []
     gains, how = filter_gains(grid.motion), grid.diagnostics(interpolated=time is not dataset.time)
     if options.method == 'local_cubic':
         half_width = max(HALF_WIDTH / cutoff, LEAST_INTERVALS * interval)
+        derived = qdd
         q, qd, qdd = local_motion(
             dataset, time[:: grid.coarse] + dataset.effort_delay, half_width
         )
+        warnings = _flattening_warnings(qdd, derived, interval)
         gains = cubic_gains(half_width, interval)
         how |= {
             'method': 'local_cubic',
@@ -323,6 +327,20 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
             **how,
             'bridged_share': 0.0 if there is None else float(1 - there.mean()),
             'gaps_without_rows': 0 if gaps is None else len(gaps),
+            'warnings': warnings,
             **_quality(dataset),
         },
     )
+
+
+def _flattening_warnings(cubic: Array, filtered: Array, interval: float) -> list[str]:
+    """Say by how much local cubics flatten the accelerations (N, n_a) behind the filter."""
+    there = np.isfinite(cubic) & np.isfinite(filtered)
+    size = np.sum(np.where(there, filtered, 0.0) ** 2)
+    share = 1 - np.sum(np.where(there, cubic * filtered, 0.0)) / size if size > 0 else 0.0
+    if share < FLATTENED:
+        return []
+    return [
+        f'local cubics make the accelerations {100 * share:.2g} % too small, and inertias too '
+        f'large: the motion is fast for samples every {1e3 * interval:.3g} ms; take method=filter'
+    ]
