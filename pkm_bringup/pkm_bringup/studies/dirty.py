@@ -18,6 +18,7 @@ from pkm_bringup.studies.dirt import Dirt, Dirty, soil
 from pkm_bringup.studies.estimators import SAMPLING_RATE, plant_effects
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.simulation import correlated_noise
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.problem import build_problem
 from pkm_identification.estimators.registry import find_estimator
@@ -94,7 +95,7 @@ def record(model: Any, periods: int, seed: int) -> tuple[Dataset, Any, tuple[Arr
     period = trajectory.period
     assert period is not None
     random = np.random.default_rng(seed)
-    count, zero = periods * round(period * SAMPLING_RATE), np.zeros(model.n_a)
+    count = periods * round(period * SAMPLING_RATE)
     time = np.arange(count) / SAMPLING_RATE
     cached: dict[bytes, tuple[Array, Array]] = {}
 
@@ -110,8 +111,8 @@ def record(model: Any, periods: int, seed: int) -> tuple[Dataset, Any, tuple[Arr
     dataset = Dataset(
         time,
         tuple(model.actuated_joints),
-        exact[0] + random.multivariate_normal(zero, effects.position_covariance, count),
-        exact[1] + random.multivariate_normal(zero, effects.force_covariance, count),
+        exact[0] + correlated_noise(random, effects.position_covariance, count),
+        exact[1] + correlated_noise(random, effects.force_covariance, count),
         period=period,
     )
     noise = tuple(

@@ -23,7 +23,7 @@ from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.base_parameters import random_motion
-from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.simulation import PlantEffects, correlated_noise
 from pkm_dynamics.trajectories import Trajectory, benchmark_circle
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.problem import build_problem
@@ -198,14 +198,14 @@ def _noisy(
     samples = round(trajectory.period * SAMPLING_RATE)
     motion = trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
     positions, forces = model.actuator_states(motion).positions, model.inverse_dynamics(motion)
-    count, zero = periods * samples, np.zeros(model.n_a)
+    count = periods * samples
     return Dataset(
         np.arange(count) / SAMPLING_RATE,
         tuple(model.actuated_joints),
         np.tile(positions, (periods, 1))
-        + rng.multivariate_normal(zero, effects.position_covariance, count),
+        + correlated_noise(rng, effects.position_covariance, count),
         np.tile(forces, (periods, 1))
-        + rng.multivariate_normal(zero, effects.force_covariance, count),
+        + correlated_noise(rng, effects.force_covariance, count),
         period=trajectory.period,
     )
 

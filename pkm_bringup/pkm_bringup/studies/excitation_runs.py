@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pkm_bringup.offline import measured_arrays, simulate
 from pkm_control.feedforward import nominal_feedforward
-from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.simulation import PlantEffects, correlated_noise
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.linear import gauss_markov, ls
 from pkm_identification.estimators.problem import build_problem
@@ -145,11 +145,10 @@ def _noisy(model: Any, design: ExcitationDesign, periods: int, seed: Sequence[in
     motion = design.trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
     positions = np.tile(model.actuator_states(motion).positions, (periods, 1))
     forces = np.tile(model.inverse_dynamics(motion), (periods, 1))
-    zero = np.zeros(model.n_a)
     count = len(positions)
     return Record(
-        positions + rng.multivariate_normal(zero, effects.position_covariance, count),
-        forces + rng.multivariate_normal(zero, effects.force_covariance, count),
+        positions + correlated_noise(rng, effects.position_covariance, count),
+        forces + correlated_noise(rng, effects.force_covariance, count),
         0.0,
         {},
         0.0,

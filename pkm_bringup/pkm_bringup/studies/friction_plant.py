@@ -13,7 +13,7 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.friction_laws import LINEAR, DriveFriction
 from pkm_dynamics.presets import preset, preset_names
-from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.simulation import PlantEffects, correlated_noise
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_identification.datasets import Dataset
 from pkm_identification.datasets.dataset import Truth
@@ -88,12 +88,12 @@ def recorded(
     positions, velocities, forces = (
         np.tile(array, (periods, 1)) for array in (states.positions, states.velocities, forces)
     )
-    stamps, zero = np.arange(len(forces)) / SAMPLING_RATE, np.zeros(model.n_a)
+    stamps = np.arange(len(forces)) / SAMPLING_RATE
     return Dataset(
         stamps,
         tuple(model.actuated_joints),
-        positions + random.multivariate_normal(zero, effects.position_covariance, len(forces)),
-        forces + random.multivariate_normal(zero, effects.force_covariance, len(forces)),
+        positions + correlated_noise(random, effects.position_covariance, len(forces)),
+        forces + correlated_noise(random, effects.force_covariance, len(forces)),
         period=trajectory.period,
         truth=Truth(stamps, positions, velocities, forces),
     )

@@ -12,6 +12,7 @@ from pkm_control.feedforward import nominal_feedforward
 from pkm_description import Payload, with_force_constants, with_payload
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.simulation import correlated_noise
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.payload_columns import build_bodies
 from pkm_identification.excitation.library import load_excitation
@@ -117,11 +118,11 @@ def record(
     forces = model.inverse_dynamics(motion)
     bodies = build_bodies(model, [payload])
     forces = forces + bodies.forces(model, motion, 0, bodies.start.ravel())
-    count, zero = setting.periods * samples, np.zeros(model.n_a)
+    count = setting.periods * samples
     measured = np.tile(forces, (setting.periods, 1))
-    measured = measured + random.multivariate_normal(zero, noise.force_covariance, count)
+    measured = measured + correlated_noise(random, noise.force_covariance, count)
     positions = np.tile(model.actuator_states(motion).positions, (setting.periods, 1))
-    positions = positions + random.multivariate_normal(zero, noise.position_covariance, count)
+    positions = positions + correlated_noise(random, noise.position_covariance, count)
     return Dataset(
         np.arange(count) * trajectory.period / samples,
         tuple(model.actuated_joints),

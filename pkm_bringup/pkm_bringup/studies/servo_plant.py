@@ -8,7 +8,7 @@ import numpy as np
 
 from pkm_control.gains import servo_gains
 from pkm_control.servo import VELOCITY_CUTOFF
-from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.simulation import PlantEffects, correlated_noise
 from pkm_dynamics.simulation.servo_loop import ServoLoop
 from pkm_dynamics.simulation.steady_state import steady_state
 from pkm_dynamics.trajectories import Trajectory
@@ -39,14 +39,14 @@ def under_servo(
         model, model.nominal_parameters, model.actuator_states(motion).positions,
         model.inverse_dynamics(motion), servo, trajectory.period,
     )  # fmt: skip
-    rng, count, zero = np.random.default_rng(seed), periods * samples, np.zeros(model.n_a)
+    rng, count = np.random.default_rng(seed), periods * samples
     return Dataset(
         np.asarray(interval * np.arange(count), dtype=np.float64),
         tuple(model.actuated_joints),
         np.tile(state.positions, (periods, 1))
-        + rng.multivariate_normal(zero, effects.position_covariance, count),
+        + correlated_noise(rng, effects.position_covariance, count),
         np.tile(state.forces, (periods, 1))
-        + rng.multivariate_normal(zero, effects.force_covariance, count),
+        + correlated_noise(rng, effects.force_covariance, count),
         period=trajectory.period,
         provenance={'metadata': {'trajectory': trajectory.to_dict()}},
     )

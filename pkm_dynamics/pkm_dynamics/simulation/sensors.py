@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from pkm_description import Description
 from pkm_dynamics.simulation.effects import PlantEffects
+from pkm_dynamics.simulation.noise import noise_root
 
 Array = NDArray[np.float64]
 
@@ -55,8 +56,7 @@ class Sensors:
 
 
 def _factor(covariance: Array) -> Array | None:
-    """Return L with L L^T = covariance, or None where there is no noise."""
+    """Return the root of a covariance, or None where there is no noise."""
     if not np.any(covariance):
         return None
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    return noise_root(covariance)
