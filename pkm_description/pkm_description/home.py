@@ -103,9 +103,10 @@ def _check_closed(search: HomeSearch, configuration: Configuration) -> None:
         row = int(np.argmax(np.abs(residual)))
         constraint = description.constraints[assembly.tree.row_constraint[row]]
         unit = 'm' if assembly.tree.row_kind[row] == POINT_ROW else 'rad'
+        size = f'{gap:.3g}' if given else f'about {gap:.1g}'  # the least that was met by chance
         raise DescriptionError(
             f"constraint '{constraint.name}' ({constraint.parent} to {constraint.child}) stays "
-            f'open by {gap:.3g} {unit} {where}; it must close below {CLOSURE_TOLERANCE:g} {unit}'
+            f'open by {size} {unit} {where}; it must close below {CLOSURE_TOLERANCE:g} {unit}'
             + _rounding_hint(assembly, gap)
         )
     flipped = search.flipped_constraint(configuration)

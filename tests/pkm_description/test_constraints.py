@@ -46,7 +46,7 @@ def test_jacobian_of_the_closure_is_that_of_finite_differences():
 def test_tilted_axes_of_a_planar_loop_are_refused_by_the_name_of_the_constraint():
     bar = mechanisms.five_bar()
     for tilt, message in (
-        (0.02, "constraint 'tip' .lower1 to platform. stays open by 0.01[0-9]+ rad"),
+        (0.02, "constraint 'tip' .lower1 to platform. stays open by about 0.01 rad"),
         (1e-5, "stays open by .*joint 'shoulder2' has 1e-05 where 0 may be meant"),
         (3e-7, "almost redundant.*joint 'shoulder2' has 3e-07"),
     ):

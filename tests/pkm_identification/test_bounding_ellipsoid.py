@@ -108,27 +108,38 @@ def test_parallel_cuts_give_the_known_smallest_ellipsoids(size):
 
 
 def test_plain_form_loses_positive_definiteness_where_the_square_root_form_does_not():
-    """Regressors of nearly one direction, as of slow motions: the other is bounded by the start."""
-    random = np.random.default_rng(0)
+    """Regressors of nearly one direction, as of slow motions: the other is bounded by the start.
+
+    Where the plain form breaks is a matter of rounding, which no two processors share.
+    """
     truth = np.array([1.0, -2.0, 0.5])
-    rows = np.array([1.0, 1.0, 0.0]) + 1e-6 * random.normal(size=(300, 3))
-    rows *= 1e5 * random.uniform(0.5, 2.0, size=(300, 1))
-    middles = rows @ truth + random.uniform(-1, 1, size=300)
-    root, centre = np.eye(3) / 1e4, np.zeros(3)
-    shape, plain_centre = root.T @ root, centre.copy()
-    for row, middle in zip(rows, middles, strict=True):
-        spread = float(row @ np.linalg.solve(shape, row))
-        weight = optimal_weight(3, float(middle - row @ plain_centre), spread)
-        if weight > 0:
-            shape, plain_centre = plain_update(shape, plain_centre, row, middle, weight)
-        if np.linalg.eigvalsh(shape)[0] <= 0:
-            break
-    else:
-        pytest.fail('the plain form stayed positive definite: the case is too easy')
-    root, centre, missed, used = take(root, centre, rows, middles)
-    assert used > 10 and not missed.any()
-    assert np.isfinite(root).all() and np.abs(np.diag(root)).min() > 0
-    assert np.linalg.norm(root @ (truth - centre)) <= 1
+    broken = 0
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        rows = np.array([1.0, 1.0, 0.0]) + 1e-6 * random.normal(size=(300, 3))
+        rows *= 1e5 * random.uniform(0.5, 2.0, size=(300, 1))
+        middles = rows @ truth + random.uniform(-1, 1, size=300)
+        root, centre = np.eye(3) / 1e4, np.zeros(3)
+        broken += plain_form_breaks(root.T @ root, centre, rows, middles)
+        root, centre, missed, used = take(root, centre, rows, middles)
+        assert used > 10 and not missed.any()
+        assert np.isfinite(root).all() and np.abs(np.diag(root)).min() > 0
+        assert np.linalg.norm(root @ (truth - centre)) <= 1
+    print('broken',broken)
+    assert broken >= 5
+
+
+def plain_form_breaks(shape, centre, rows, middles):
+    """Whether the matrix of the ellipsoid loses its positive definiteness."""
+    try:
+        for row, middle in zip(rows, middles, strict=True):
+            half = np.linalg.solve(np.linalg.cholesky(shape), row)
+            weight = optimal_weight(3, float(middle - row @ centre), float(half @ half))
+            if weight > 0:
+                shape, centre = plain_update(shape, centre, row, middle, weight)
+    except np.linalg.LinAlgError:
+        return True
+    return False
 
 
 def test_a_strip_that_misses_is_skipped():
