@@ -80,7 +80,7 @@ MISTAKES = {
         'planar', RIGHT, RIGHT + RIGHT, "gives the joint 'right_shoulder' two drives"),
     'loop open by a centimetre': (
         'planar', '<child_origin xyz="0.4 0 0"/>', '<child_origin xyz="0.4 0.01 0"/>',
-        r"constraint 'wrist' \(left_forearm to right_forearm\) stays open by about 0\.0\d m in any"),
+        r"constraint 'wrist' \(left_forearm to right_forearm\) stays open by about 0\.0\d m in"),
     'loop out of reach': (
         'planar', '<origin xyz="0.15 0 0"/> <axis', '<origin xyz="2.15 0 0"/> <axis',
         r"constraint 'wrist' .* stays open by about 0\.\d m in any"),

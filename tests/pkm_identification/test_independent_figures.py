@@ -192,11 +192,12 @@ def test_margins_of_forces_clearance_and_conditioning(again):
     limit = again.model.force_limit
     pushed = again.lowest(lambda t: limit - np.abs(again.forces(t)), count=int(RATE))
     force = again.design.margins['force']
-    # where Coulomb friction jumps, the parabola through three samples overshoots by up to 1/8
+    # Across a jump of Coulomb friction a parabola through three samples overshoots by up to 1/8
+    # of it, and one at its corner misses what the force still rises until the next sample.
     friction = again.model.description.joint(force['name']).friction
     jump = 2.0 * (friction.coulomb if friction else 0.0)
     tolerance = AGREE * abs(force['limit'])
-    assert pushed - jump / 8.0 - tolerance <= force['margin'] <= pushed + tolerance, force
+    assert abs(force['margin'] - pushed) <= jump / 8.0 + tolerance, force
 
     home = again.by_hand([Jet(np.array([value])) for value in again.home])
 
