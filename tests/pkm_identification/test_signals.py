@@ -13,7 +13,13 @@ from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.fourier import fit
 from pkm_identification.signals.noise import noise_from_spread
-from pkm_identification.signals.periods import find_period, fold, settling_periods
+from pkm_identification.signals.periods import (
+    Folded,
+    find_period,
+    fold,
+    settling_periods,
+    without_strays,
+)
 
 NAMES = ('left', 'right')
 
@@ -125,6 +131,19 @@ def test_folding_with_lost_samples_and_odd_periods(motion):
     grid = period / 334 * np.arange(334)
     for samples in folded.samples:
         np.testing.assert_allclose(samples, motion(grid, period).q, atol=2e-6)
+
+
+@pytest.mark.parametrize('periods', [3, 4, 12])
+def test_strays_are_those_beyond_the_noise(periods):
+    """Eight standard deviations, of however few periods."""
+    random = np.random.default_rng(0)
+    samples = random.normal(size=(periods, 20_000, 2))
+    valid = np.ones(samples.shape, dtype=bool)
+    valid[0, 0, 0] = False
+    assert without_strays(Folded(samples, 1.0, False, valid))[1] == 0
+    samples[1, ::200] = 20.0
+    kept, count = without_strays(Folded(samples, 1.0, False, valid))
+    assert count == 200 and not kept.valid[1, ::200].any()
 
 
 def test_rows_keep_the_variance_of_white_noise():

@@ -143,7 +143,10 @@ def without_strays(folded: Folded) -> tuple[Folded, int]:
     if valid is None or len(folded.samples) < 3:
         return folded, 0
     off = np.abs(folded.samples - np.median(folded.samples, axis=0))
-    scale = MAD_TO_SIGMA * np.nanmedian(np.where(valid, off, np.nan), axis=(0, 1))
+    # from the mean: of few periods, one is always its own median
+    spread = np.where(valid, np.abs(folded.samples - folded.mean), np.nan)
+    unbiased = np.sqrt(len(valid) / (len(valid) - 1))
+    scale = MAD_TO_SIGMA * unbiased * np.nanmedian(spread, axis=(0, 1))
     stray = valid & (off > STRAY * scale)
     if not stray.any() or stray.mean() > MOST_STRAYS:
         return folded, 0
