@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import yaml
 from every_model import model_of
 from five_bar_loop import PERIOD, steady, two_motor_waves
 
@@ -20,6 +21,7 @@ from pkm_identification.estimators import build_problem
 from pkm_identification.estimators.honest import noise_by_frequency
 from pkm_identification.estimators.linear import ls
 from pkm_identification.estimators.output_error import output_error
+from pkm_identification.estimators.simulated_run import reference_of
 from pkm_identification.signals import SignalOptions, process
 
 COUNT, PERIODS = 300, 6
@@ -124,6 +126,22 @@ def test_reference_of_the_recording(record, robot, trajectory, truth):
     np.testing.assert_array_equal(result.values, given.values)
     assert result.diagnostics['covariance_rests_on'] == 'noise of the forces'
     assert np.abs((result.values - truth) / result.standard_deviation).max() < 4
+
+
+def test_reference_of_a_file(record, robot, trajectory, tmp_path):
+    """Of a trajectory, or of the design that it belongs to."""
+    path = tmp_path / 'trajectory.yaml'
+    trajectory.save(path)
+    content = {
+        'format': 'pkm_excitation_design', 'version': 2, 'criterion': 'd_optimal',
+        'trajectory': trajectory.to_dict(), 'figures': {'standard_deviation': {}},
+        'margins': {},
+    }  # fmt: skip
+    design = tmp_path / 'design.yaml'
+    design.write_text(yaml.safe_dump(content, sort_keys=False))
+    (run,) = problem_of(record(1), robot).runs
+    for file in (path, str(design)):
+        assert reference_of(run, file).to_dict() == trajectory.to_dict()
 
 
 def test_fixed_parameters_and_priors(record, robot, trajectory, truth):

@@ -210,26 +210,25 @@ def reference_of(run: Run, given: Any) -> Trajectory:
     run
         With what its recording says of itself.
     given
-        `Trajectory`, path of a trajectory file, `shipped`, or None: of the recording.
+        `Trajectory`, path of a trajectory or design file, `shipped`, or None: of the recording.
 
     Raises
     ------
     EstimationError
         There is none.
     """
-    from pkm_dynamics.trajectories import load_trajectory
-    from pkm_identification.excitation.library import load_excitation
+    from pkm_identification.excitation.library import load_excitation, load_motion
 
     if isinstance(given, Trajectory):
         return given
     if given == 'shipped':
         return load_excitation(run.model.description.name)
     if given is not None:
-        return load_trajectory(given)
+        return load_motion(given)
     recorded = getattr(run.signals, 'recording', {}).get('trajectory')
     if not recorded:
         raise EstimationError(
             'the recording does not tell the reference motion that the controller followed; give '
-            'reference=, a trajectory, its file, or shipped'
+            'reference=, a trajectory, its file or that of a design, or shipped'
         )
     return Trajectory.from_dict(recorded)

@@ -33,12 +33,17 @@ def load_excitation(robot_or_path: str | Path) -> FourierTrajectory:
     path = Path(robot_or_path)
     if not path.suffix:
         path = excitation_path(str(robot_or_path))
+    trajectory = load_motion(path)
+    if not isinstance(trajectory, FourierTrajectory):
+        raise TrajectoryError(f'{path}: an excitation is a Fourier trajectory')
+    return trajectory
+
+
+def load_motion(path: str | Path) -> Trajectory:
+    """Return the trajectory in a trajectory or design file; raises TrajectoryError."""
+    path = Path(path)
     try:
         is_design = f'format: {FORMAT}' in path.read_text(encoding='utf-8')[:4096]
     except (OSError, UnicodeDecodeError) as error:
         raise TrajectoryError(f'{path}: cannot be read ({error})') from None
-    trajectory: Trajectory
-    trajectory = ExcitationDesign.load(path).trajectory if is_design else load_trajectory(path)
-    if not isinstance(trajectory, FourierTrajectory):
-        raise TrajectoryError(f'{path}: an excitation is a Fourier trajectory')
-    return trajectory
+    return ExcitationDesign.load(path).trajectory if is_design else load_trajectory(path)
