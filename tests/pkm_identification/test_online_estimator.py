@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,11 +15,36 @@ from sensor_msgs.msg import JointState
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
+from pkm_identification import identify
+from pkm_identification.datasets import Dataset
+from pkm_identification.force_constants import ForceConstants
 from pkm_identification.nodes.online_estimator import MEASURED, OnlineEstimator
 from pkm_msgs.msg import DynamicParameters, MotorCurrents
 
 pytestmark = pytest.mark.ros
 RATE = 200.0
+
+
+def test_currents_become_forces_with_the_constants_of_the_prior(tmp_path):
+    """The description's constants would make every parameter wrong by the common factor."""
+    model = ClosedChainModel(pkm_description.load('five_bar'))
+    base = model.base_parameters(shared=True, reduced=True)
+    size, names = len(base.names), tuple(model.actuated_joints)
+    time = np.arange(200) / 100.0
+    q = model.home_actuators + 0.2 * np.sin(np.outer(time, [4 * np.pi, 6 * np.pi]))
+    forces = model.inverse_dynamics(model.motion_from_actuators(q, 0 * q, 0 * q))
+    result = identify(Dataset(time, names, q, forces, period=1.0), model, harmonics=5)
+    constants = ForceConstants(
+        names, 1.3 * model.force_constants, 0.01 * np.eye(2), np.zeros((2, size)),
+        model.force_constants, tuple((name,) for name in names), 0.1, np.zeros(2),
+    )  # fmt: skip
+    path = replace(result, force_constants=constants).save(tmp_path / 'prior.yaml')
+    taken = []
+    with Graph('robot:=five_bar', f'prior:={path}') as graph:
+        node = graph.add(OnlineEstimator)
+        node._online.add_forces = lambda stamp, values: bool(taken.append(values))
+        node._on_currents(MotorCurrents(name=list(names), current=[2.0, -1.0]))
+    np.testing.assert_allclose(taken[0], 1.3 * model.force_constants * [2.0, -1.0])
 
 
 def test_estimates_follow_the_topics():

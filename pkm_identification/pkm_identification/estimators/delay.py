@@ -35,7 +35,8 @@ class Delay:
     Attributes
     ----------
     value, standard_deviation
-        [s].
+        [s]. The covariance of an identification takes the value as exact: with motions of
+        several harmonics its uncertainty makes those of the parameters some per cent larger.
     recorded
         What the recording says [s].
     """

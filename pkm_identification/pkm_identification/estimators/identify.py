@@ -18,6 +18,7 @@ from pkm_identification.estimators.calibration_request import build_request
 from pkm_identification.estimators.delay import Delay, with_estimated_delay
 from pkm_identification.estimators.drive_gains import DriveGains
 from pkm_identification.estimators.forces_left import residual_rms, residuals_in_time, together
+from pkm_identification.estimators.prior import require_linear_friction
 from pkm_identification.estimators.problem import Problem, build_problem
 from pkm_identification.estimators.provenance import (
     description_path,
@@ -125,6 +126,8 @@ def identify(
     """
     report = progress or (lambda phase, fraction: None)
     find_estimator(estimator)
+    if estimator != 'nonlinear_friction':
+        require_linear_friction(prior, estimator)
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
     datasets = [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)

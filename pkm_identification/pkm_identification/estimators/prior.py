@@ -71,16 +71,23 @@ def prior_information(
 
 
 def _from_result(prior: IdentificationResult, names: Sequence[str]) -> tuple[Array, Array]:
-    if prior.drive_friction is not None:
-        laws = sorted({law for law in prior.drive_friction.law.laws if law != LINEAR})
-        raise EstimationError(
-            f"the prior of estimator '{prior.estimator}' has friction of the law "
-            f'{", ".join(laws)}, which its Coulomb and viscous friction are only a part of: it '
-            'cannot be a prior; give what is known of the other parameters, '
-            'prior={name: (value, standard deviation)}'
-        )
     require_same_parameters(prior, names)
     return whitened(prior.values, prior.covariance)
+
+
+def require_linear_friction(
+    prior: IdentificationResult | Mapping[str, Any] | None, estimator: str
+) -> None:
+    """Raise `EstimationError` if the friction of an earlier result is another model's."""
+    if not isinstance(prior, IdentificationResult) or prior.drive_friction is None:
+        return
+    laws = sorted({law for law in prior.drive_friction.law.laws if law != LINEAR})
+    raise EstimationError(
+        f"the prior of estimator '{prior.estimator}' has friction of the law "
+        f"{', '.join(laws)}, of which Coulomb and viscous friction are only a part: '{estimator}' "
+        'has no such law; give what is known of the other parameters, '
+        'prior={name: (value, standard deviation)}'
+    )
 
 
 def require_same_parameters(prior: IdentificationResult, names: Sequence[str]) -> None:
