@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+SMALLER = 'a feedforward model, higher gains or a slower motion make it smaller'
+
 
 @dataclass(frozen=True)
 class _Desired:
@@ -304,7 +306,7 @@ class TrajectoryController:
             raise ControlFault(
                 ErrorCode.TRACKING_ERROR,
                 f'{joint}: position error {error[worst]:.4g} exceeds the fault bound '
-                f'{self.options.fault_position_error:g}',
+                f'{self.options.fault_position_error:g}; {SMALLER}',
             )
         if self._execution is None:
             return
@@ -313,8 +315,7 @@ class TrajectoryController:
             self.stop(
                 ErrorCode.TRACKING_ERROR,
                 f'{joint}: position error {error[worst]:.4g} exceeds the bound '
-                f'{self.options.max_position_error:g}; a feedforward model, higher gains or a '
-                'slower motion make it smaller',
+                f'{self.options.max_position_error:g}; {SMALLER}',
             )
         outside = (measured < self._lower) | (measured > self._upper)
         if outside.any():
