@@ -141,7 +141,7 @@ def test_runaway_is_a_fault() -> None:
     c = controller()
     with pytest.raises(ControlFault) as caught:
         follow(Reversed(c.model), c, CIRCLE)
-    assert caught.value.outcome is not None
+    assert caught.value.code is ErrorCode.TRACKING_ERROR
     assert 'a slower motion make it smaller' in str(caught.value)
     assert caught.value.outcome is not None
     assert not c.active
