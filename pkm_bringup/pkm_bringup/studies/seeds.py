@@ -72,11 +72,11 @@ def in_processes(
     result does not depend on the number of processes: each computes with one thread.
     """
     total = len(arguments)
-    update(f'{text} 1 of {total}', 0.0)
 
     def told(done: int) -> None:
-        update(f'{text} {done} of {total}', done / total)
+        update(f'{text} {done} of {total} done', done / total)
 
+    told(0)
     processes = min(workers or cores(), total)
     if processes > 1:
         return _parallel(one, arguments, processes, told)
