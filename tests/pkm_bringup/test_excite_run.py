@@ -155,7 +155,7 @@ def test_a_refused_goal_is_an_error_in_the_words_of_the_server(tmp_path, capsys)
     with pretender(3, refusal='stroke of leg1_strut at t = 1 s'):
         assert cli.main(arguments(tmp_path)) == 1
     line = capsys.readouterr().err.splitlines()[-1]
-    assert line == 'pkm excite: error: INFEASIBLE (201): stroke of leg1_strut at t = 1 s'
+    assert line == 'pkm excite run: error: INFEASIBLE (201): stroke of leg1_strut at t = 1 s'
 
 
 def test_a_motion_that_ends_at_rest_is_sent_once(tmp_path, capsys):
