@@ -221,7 +221,7 @@ def test_every_key_of_the_sidecar_has_a_row_with_a_valid_example() -> None:
 @pytest.mark.parametrize(
     'interface',
     ['action/Excite.action', 'srv/Identify.srv', 'action/IdentifyWithProgress.action',
-     'srv/Validate.srv', 'srv/ApplyModel.srv'],
+     'action/Compare.action',      'srv/Validate.srv', 'srv/ApplyModel.srv'],
 )  # fmt: skip
 def test_every_error_code_is_listed(interface: str) -> None:
     text = (ROOT / 'pkm_msgs' / interface).read_text()

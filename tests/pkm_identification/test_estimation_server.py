@@ -19,9 +19,10 @@ import pkm_description
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identifiability, load, load_result, reduce_model, validate
 from pkm_identification import identify as identify_directly
+from pkm_identification.model_comparison import compare_estimators
 from pkm_identification.nodes import estimation_requests
 from pkm_identification.nodes.estimation_server import EstimationServer
-from pkm_msgs.action import IdentifyWithProgress
+from pkm_msgs.action import Compare, IdentifyWithProgress
 from pkm_msgs.srv import ApplyModel, Identify, SetModel, Validate
 
 pytestmark = pytest.mark.ros
@@ -309,12 +310,11 @@ def test_no_controller(data, tmp_path):
     assert response.error_code == ApplyModel.Response.CONTROLLER_UNAVAILABLE
 
 
-def send_goal(graph, feedback=None, **fields):
-    client = ActionClient(
-        graph.tester, IdentifyWithProgress, 'estimation_server/identify_with_progress'
-    )
+def send_goal(graph, feedback=None, action=IdentifyWithProgress, **fields):
+    name = 'compare' if action is Compare else 'identify_with_progress'
+    client = ActionClient(graph.tester, action, f'estimation_server/{name}')
     graph.until(client.server_is_ready)
-    goal = IdentifyWithProgress.Goal(**fields)
+    goal = action.Goal(**fields)
     sent = client.send_goal_async(goal, feedback_callback=feedback)
     graph.until(sent.done)
     return sent.result()
@@ -357,6 +357,64 @@ def test_a_model_of_other_force_constants_is_applied_with_a_remark(graph, data, 
     request = ApplyModel.Request(model=str(output))
     response = graph.call(ApplyModel, 'estimation_server/apply_model', request)
     assert response.success and "force constants unlike the description's" in response.error_msg
+
+
+def compared(graph, **fields):
+    handle = send_goal(graph, action=Compare, **fields)
+    result = handle.get_result_async()
+    graph.until(result.done, timeout=60.0)
+    return result.result().status, result.result().result
+
+
+def test_comparison_is_that_of_the_library(graph, data, model):
+    seen = []
+    chosen = options(cutoff=40.0, method='filter', threshold=10.0, law='atan')
+    status, answer = compared(
+        graph, feedback=lambda m: seen.append(m.feedback), data=data[0], validation=[data[1]],
+        name=['wls', 'iv', 'ls'], **chosen,
+    )  # fmt: skip
+    # iv needs periods, and nobody chosen has a friction law
+    assert answer.error_code == Compare.Result.BAD_OPTION and "'law'" in answer.error_msg
+    chosen = options(cutoff=40.0, method='filter', threshold=10.0)
+    status, answer = compared(
+        graph, feedback=lambda m: seen.append(m.feedback), data=data[0], validation=[data[1]],
+        name=['wls', 'iv', 'ls'], **chosen,
+    )  # fmt: skip
+    assert status == GoalStatus.STATUS_SUCCEEDED and answer.name == ['wls', 'iv', 'ls']
+    found = compare_estimators(
+        load(data[0]), model, ['wls', 'iv', 'ls'], validation=load(data[1]), threshold=10.0,
+        cutoff=40.0, method='filter',
+    )  # fmt: skip
+    rows = [candidate.row() for candidate in found]
+    assert [bool(text) for text in answer.failure] == [False, True, False]
+    assert answer.failure[1] == rows[1]['failure']
+    for k in (0, 2):
+        assert answer.parameters[k] == rows[k]['parameters'] == 24
+        assert answer.proper[k] == rows[k]['proper']
+        assert answer.relative_absolute_error[k] == pytest.approx(rows[k]['error'])
+        assert answer.held_out_error[k] == pytest.approx(rows[k]['held_out'])
+        assert answer.is_physical[k] == rows[k]['is_physical'] and answer.seconds[k] > 0
+    assert np.isnan(answer.held_out_error[1]) and answer.parameters[1] == 0
+    told = yaml.safe_load(answer.report)['rows']
+    assert told[0]['coverage'] == pytest.approx(rows[0]['coverage'])
+    phases = [each.phase for each in seen]
+    assert any(phase.startswith('wls: ') for phase in phases) and phases[-1] == 'done'
+
+
+def test_comparison_of_models_and_refusals(graph, data):
+    status, answer = compared(graph, data=data[0], estimator='ls', name=['geometry+shared'])
+    assert status == GoalStatus.STATUS_SUCCEEDED and answer.parameters == [24]
+    codes = Compare.Result
+    for fields, code, message in (
+        ({'name': ['best']}, codes.UNKNOWN_ESTIMATOR, "'best'"),
+        ({'estimator': 'ls', 'name': ['tiny']}, codes.BAD_OPTION, 'tiny'),
+        ({'name': ['ls'], 'data': 'nowhere.npz'}, codes.BAD_DATA, 'nowhere.npz'),
+        ({'name': ['ls'], **options(threshold=-1)}, codes.BAD_OPTION, 'threshold'),
+        ({'name': ['iv'], **options(method='filter')}, codes.ESTIMATION_FAILED, 'iv: '),
+    ):
+        status, answer = compared(graph, **{'data': data[0], **fields})
+        assert status == GoalStatus.STATUS_ABORTED
+        assert answer.error_code == code and message in answer.error_msg, answer.error_msg
 
 
 def test_long_work_leaves_the_server_responsive_and_can_be_canceled(graph, data, monkeypatch):

@@ -88,7 +88,7 @@ def identify_request(
         raise Refused('UNKNOWN_ESTIMATOR', str(error)) from error
     options = parse_options(request.option_name, request.option_value)
     try:
-        loading = _loading_options(options)
+        loading = loading_options(options)
         reduction, report = _split_request(request.estimator, options)
         options = written_options(options, model)
     except EstimationError as error:
@@ -149,7 +149,7 @@ def _split_request(
     return reduction, report
 
 
-def _loading_options(options: dict[str, Any]) -> dict[str, Any]:
+def loading_options(options: dict[str, Any]) -> dict[str, Any]:
     """Take the options of `load` out of all options."""
     found = options.pop(LOADING, None) or {}
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
@@ -221,7 +221,7 @@ def validate_request(model: ClosedChainModel, request: Any) -> Validation:
             )
     result = load_model_file(request.model, model)
     try:
-        loading = _loading_options(options)
+        loading = loading_options(options)
         check_written_signals(options)
         SignalOptions(**{name: options[name] for name in options if name in SIGNAL_OPTIONS})
         check_level(options.get('level', 0.95))

@@ -22,6 +22,7 @@ from pkm_description.nodes.parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.nodes.background import Background
+from pkm_identification.nodes.comparison_request import compare_request, fill_comparison
 from pkm_identification.nodes.estimation_requests import (
     Refused,
     applicable_model,
@@ -29,9 +30,10 @@ from pkm_identification.nodes.estimation_requests import (
     validate_request,
     validation_report,
 )
+from pkm_identification.nodes.goal_progress import Canceled, GoalProgress
 from pkm_identification.nodes.result_messages import to_message
 from pkm_identification.result import IdentificationResult
-from pkm_msgs.action import IdentifyWithProgress
+from pkm_msgs.action import Compare, IdentifyWithProgress
 from pkm_msgs.srv import ApplyModel, Identify, SetModel, Validate
 
 PARAMETERS = (
@@ -45,12 +47,10 @@ PARAMETERS = (
 DIAGNOSTICS_PERIOD = 1.0
 
 
-class Canceled(Exception):
-    """The client has asked to stop."""
-
-
 class EstimationServer(Node):
-    """Serves `~/identify`, `~/validate`, `~/apply_model` and `~/identify_with_progress`.
+    """Serves `~/identify`, `~/validate`, `~/apply_model`, and the actions.
+
+    These are `~/identify_with_progress` and `~/compare`.
 
     The library does the work in one thread, request after request; the executor stays
     free. Paths are those of the machine the node runs on, relative to its folder.
@@ -77,14 +77,20 @@ class EstimationServer(Node):
             (ApplyModel, '~/apply_model', self._on_apply),
         ):
             self.create_service(service, name, callback, callback_group=group)
-        self._server = ActionServer(
-            self,
-            IdentifyWithProgress,
-            '~/identify_with_progress',
-            execute_callback=self._on_goal,
-            cancel_callback=lambda _: CancelResponse.ACCEPT,
-            callback_group=group,
-        )
+        self._servers = [
+            ActionServer(
+                self,
+                action,
+                name,
+                execute_callback=callback,
+                cancel_callback=lambda _: CancelResponse.ACCEPT,
+                callback_group=group,
+            )
+            for action, name, callback in (
+                (IdentifyWithProgress, '~/identify_with_progress', self._on_identify_goal),
+                (Compare, '~/compare', self._on_compare_goal),
+            )
+        ]
         self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
         self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, clock=self._steady)
         self.get_logger().info(f"ready for recordings of '{self._description.name}'")
@@ -225,27 +231,44 @@ class EstimationServer(Node):
             if not call.done():
                 self._controller.remove_pending_request(call)
 
-    async def _on_goal(self, handle: ServerGoalHandle) -> IdentifyWithProgress.Result:
+    async def _on_identify_goal(self, handle: ServerGoalHandle) -> IdentifyWithProgress.Result:
         request = handle.request
-        result = IdentifyWithProgress.Result()
-        step: list[Any] = ['waiting', 0.0, time.monotonic()]
-
-        def progress(phase: str, fraction: float) -> None:
-            if handle.is_cancel_requested:
-                raise Canceled
-            step[0], step[1] = phase, fraction
-
-        def work() -> tuple[IdentificationResult, str]:
-            step[2] = time.monotonic()
-            progress('building the model', 0.0)
-            return identify_request(self._ready_model(), request, progress)
-
-        timer = self.create_timer(
-            self._feedback_period, lambda: _publish_feedback(handle, step), clock=self._steady
+        return await self._on_goal(
+            handle,
+            IdentifyWithProgress,
+            f"identify '{request.data}' by {request.estimator}",
+            lambda step: identify_request(self._ready_model(), request, step),
+            lambda answer, found: self._fill(answer, *found),
         )
-        what = f"identify '{request.data}' by {request.estimator}"
+
+    async def _on_compare_goal(self, handle: ServerGoalHandle) -> Compare.Result:
+        request = handle.request
+        return await self._on_goal(
+            handle,
+            Compare,
+            f"compare on '{request.data}'",
+            lambda step: compare_request(self._ready_model(), request, step),
+            fill_comparison,
+        )
+
+    async def _on_goal(
+        self,
+        handle: ServerGoalHandle,
+        action: Any,
+        what: str,
+        work: Callable[[Callable[[str, float], None]], Any],
+        fill: Callable[[Any, Any], None],
+    ) -> Any:
+        """Do the work of a goal, with feedback, until it ends or is cancelled."""
+        result, progress = action.Result(), GoalProgress(handle, action.Feedback)
+
+        def worked() -> Any:
+            progress.begin('building the model')
+            return work(progress.step)
+
+        timer = self.create_timer(self._feedback_period, progress.publish, clock=self._steady)
         try:
-            identified, report = await self._work(what, work, 'ESTIMATION_FAILED')
+            found = await self._work(what, worked, 'ESTIMATION_FAILED')
         except Refused as refusal:
             handle.abort()
             return _refuse(result, refusal)
@@ -254,8 +277,8 @@ class EstimationServer(Node):
             return _refuse(result, Refused('CANCELED', 'canceled by the client'))
         finally:
             self.destroy_timer(timer)
-        _publish_feedback(handle, step)
-        self._fill(result, identified, report)
+        progress.publish()
+        fill(result, found)
         handle.succeed()
         return result
 
@@ -284,16 +307,6 @@ def _refuse(answer: Any, refusal: Refused) -> Any:
     answer.error_code = int(getattr(answer, refusal.code))
     answer.error_msg = str(refusal)
     return answer
-
-
-def _publish_feedback(handle: ServerGoalHandle, step: list[Any]) -> None:
-    if not handle.is_active:
-        return
-    phase, fraction, begun = step
-    elapsed = time.monotonic() - begun
-    feedback = IdentifyWithProgress.Feedback(phase=phase, fraction=float(fraction))
-    feedback.time_left = elapsed * (1 - fraction) / fraction if fraction else float('nan')
-    handle.publish_feedback(feedback)
 
 
 def main(args: Sequence[str] | None = None) -> None:
