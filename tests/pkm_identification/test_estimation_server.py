@@ -403,7 +403,7 @@ def test_comparison_is_that_of_the_library(graph, data, model):
 
 def test_comparison_of_models_and_refusals(graph, data):
     status, answer = compared(graph, data=data[0], estimator='ls', name=['geometry+shared'])
-    assert status == GoalStatus.STATUS_SUCCEEDED and answer.parameters == [24]
+    assert status == GoalStatus.STATUS_SUCCEEDED and list(answer.parameters) == [24]
     codes = Compare.Result
     for fields, code, message in (
         ({'name': ['best']}, codes.UNKNOWN_ESTIMATOR, "'best'"),
