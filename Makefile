@@ -9,6 +9,8 @@ RUN := . scripts/env.sh && pkm_runtime_environment &&
 PYTHON_OF_CHECKOUT := "$$PKM_ROOT/.venv/bin/python"
 PACKAGES := pkm_description pkm_dynamics pkm_identification pkm_control pkm_bringup
 
+# A file of tests belongs to one process.
+PROCESSES ?= auto
 # Further arguments: make test ARGS="-k dynamics", make demo ARGS="--output DIR"
 ARGS ?=
 
@@ -21,8 +23,8 @@ setup: ## environment: ROS 2 (sourced or from wheels), requirements, messages, p
 demo: setup ## identify a simulated parallel robot and control it with the result
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pkm_bringup.cli demo $(ARGS)
 
-test: setup ## all tests
-	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pytest $(ARGS)
+test: setup ## all tests, in PROCESSES processes (default: one for each core, at most 8)
+	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pytest -n $(PROCESSES) --maxprocesses 8 --dist loadfile $(ARGS)
 
 lint: setup ## ruff and mypy
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff check .

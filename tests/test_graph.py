@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
 import numpy as np
 import pytest
+from ros_domain import fresh_domain
 
 import pkm_description
 from pkm_bringup.demo.demo import MODULES
@@ -34,7 +34,7 @@ def model():
 @pytest.fixture
 def graph(tmp_path, monkeypatch):
     """All nodes of the demo in lockstep; yields the processes and a client."""
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(20 + os.getpid() % 80))
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(fresh_domain()))
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     monkeypatch.setenv('ROS_LOG_DIR', str(tmp_path / 'log' / 'ros'))
     special = {

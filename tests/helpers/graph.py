@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
 from collections import defaultdict
@@ -10,8 +9,7 @@ from collections import defaultdict
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-
-_NUMBERS = itertools.count()
+from ros_domain import fresh_domain
 
 
 class Graph:
@@ -29,9 +27,7 @@ class Graph:
         arguments = ['--ros-args']
         for parameter in self.parameters:
             arguments += ['-p', parameter]
-        # A domain of its own: what an earlier graph of this process left in discovery, its
-        # nodes' services above all, would answer for this one's.
-        domain = 1 + (os.getpid() + 7 * next(_NUMBERS)) % 100
+        domain = fresh_domain()
         self._outer_domain = os.environ.get('ROS_DOMAIN_ID')
         os.environ['ROS_DOMAIN_ID'] = str(domain)
         rclpy.init(args=arguments, domain_id=domain)
