@@ -290,3 +290,20 @@ def test_options_of_a_wrong_type_are_named(name, value):
     kind = 'number' if name in ('period', 'cutoff') else 'whole number'
     with pytest.raises(EstimationError, match=f'{name} must be a {kind}, got'):
         SignalOptions(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ('method', 'unused'),
+    [
+        ('auto', ['cutoff= is not used: the motion has a period']),
+        ('filter', ['harmonics= is not used: the motion is filtered', 'skip_periods= is not used']),
+    ],
+)
+@pytest.mark.parametrize('long', [False, True])
+def test_options_that_mean_nothing_are_named(record, method, unused, long):
+    data = record(periods=4)
+    options = SignalOptions(method=method, cutoff=40.0, harmonics=5, skip_periods=1)
+    signals = process(LongDataset.from_memory(data) if long else data, options)
+    warnings = signals.diagnostics['warnings']
+    assert len(warnings) == len(unused)
+    assert all(text.startswith(each) for text, each in zip(warnings, unused, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,7 +147,9 @@ class _Window:
         return self._values[: end - begin]
 
 
-def filtered_long(dataset: LongDataset, cutoff: float | None) -> LongSignals:
+def filtered_long(
+    dataset: LongDataset, cutoff: float | None, warnings: Sequence[str] = ()
+) -> LongSignals:
     """Choose the filter from the probes; nothing else is computed yet.
 
     Raises
@@ -173,6 +175,7 @@ def filtered_long(dataset: LongDataset, cutoff: float | None) -> LongSignals:
             **grid.diagnostics(interpolated=not is_even),
             'bridged_share': bridged,
             'gaps_without_rows': 0 if gaps is None else len(gaps),
+            'warnings': list(warnings),
             **quality,
         },
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -35,6 +36,8 @@ IN_TIME = ('filter', 'local_cubic')
 HALF_WIDTH = 0.2  # of 1 / cutoff: the second derivative of a cubic bends down early
 LEAST_INTERVALS = 5
 ESTIMATE = 'estimate'
+OF_FILTER = ('cutoff',), 'the motion has a period, whose Fourier series is taken'
+OF_PERIODS = ('harmonics', 'skip_periods'), 'the motion is filtered, no Fourier series is taken'
 BAD_SAMPLES = ('leave_out', 'keep')
 FLATTENED = 0.003  # share of the accelerations
 MUCH_SETTLING = 0.25  # of the periods
@@ -160,7 +163,8 @@ def process(
                     f"{len(dataset)} samples are too many for method 'local_cubic': use 'filter', "
                     'or a part of the recording'
                 )
-            return filtered_long(dataset, options.cutoff)
+            unused = _unused_options(options, *OF_PERIODS)
+            return filtered_long(dataset, options.cutoff, unused)
         return _filtered(dataset, options)
     if isinstance(dataset, LongDataset):
         averaged = average_long(dataset, period, options.skip_periods)
@@ -220,7 +224,10 @@ def _periodic(
             'force_noise_is_white': None if force_noise is None else force_noise.is_white,
             'strays': averaged.strays,
             'unseen_share': 0.0 if weights is None else float(1 - weights.mean()),
-            'warnings': _settling_warnings(averaged, period, options),
+            'warnings': [
+                *_settling_warnings(averaged, period, options),
+                *_unused_options(options, *OF_FILTER),
+            ],
             **_quality(dataset),
         },
     )
@@ -236,6 +243,12 @@ def _settling_warnings(averaged: Averaged, period: float, options: SignalOptions
         f'them: the motion goes on settling, or its period is not {period:.7g} s; compare period= '
         'and skip_periods='
     ]
+
+
+def _unused_options(options: SignalOptions, names: Sequence[str], why: str) -> list[str]:
+    """Say which of the given options mean nothing for these signals."""
+    given = [name for name in names if getattr(options, name) is not None]
+    return [f'{name}= is not used: {why}' for name in given]
 
 
 def _quality(dataset: Dataset | LongDataset) -> dict[str, Any]:
@@ -327,7 +340,7 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
             **how,
             'bridged_share': 0.0 if there is None else float(1 - there.mean()),
             'gaps_without_rows': 0 if gaps is None else len(gaps),
-            'warnings': warnings,
+            'warnings': [*warnings, *_unused_options(options, *OF_PERIODS)],
             **_quality(dataset),
         },
     )
