@@ -58,7 +58,7 @@ def test_leaving_out_strut_spin_costs_what_it_says(models, name, record_property
     theirs = pinocchio_forces(model, motion)
     scale = np.max(np.abs(theirs))
     cost = np.max(np.abs(model.inverse_dynamics(motion, without) - theirs)) / scale
-    record_property('cost_of_no_spin', cost)
+    record_property('cost_of_no_spin', float(cost))
     assert 0.5 * COST_OF_NO_SPIN[name] < cost < 2.0 * COST_OF_NO_SPIN[name]
     complete = np.max(np.abs(model.inverse_dynamics(motion, rigid(model)) - theirs)) / scale
     assert complete < 1e-9
