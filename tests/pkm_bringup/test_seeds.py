@@ -56,10 +56,12 @@ def sleep(folder, seed):
     time.sleep(60.0)
 """
 COMMAND = """
+import signal
 from functools import partial
 from pkm_bringup.studies.seeds import over_seeds
 from sleeper import sleep
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in jobs of the background
 try:
     over_seeds(partial(sleep, 'processes'), 4, 0, 2)
 except KeyboardInterrupt:
