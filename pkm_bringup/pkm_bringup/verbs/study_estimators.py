@@ -35,8 +35,8 @@ def add_study(studies: Any) -> None:
         '--periods', type=count, default=10, help='averaged in each run [1]; default: 10'
     )
     study.add_argument(
-        '--scale', type=positive, nargs='+', default=[1.0, 300.0], metavar='FACTOR',
-        help='position noise in units of that of the description [1]; default: 1 and 300, from '
+        '--scale', type=positive, nargs='+', default=[1.0, 200.0], metavar='FACTOR',
+        help='position noise in units of that of the description [1]; default: 1 and 200, from '
         'where it does not matter to where it biases least squares',
     )  # fmt: skip
     study.add_argument(
