@@ -25,6 +25,7 @@ from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES
 from pkm_dynamics.trajectories import Execution, Trajectory
 from pkm_identification import load_result
+from pkm_identification.datasets import Dataset
 
 if TYPE_CHECKING:
     from pkm_description import Description
@@ -176,3 +177,19 @@ def measured_arrays(
             np.isfinite(constants), constants, 1.0
         )
     return arrays
+
+
+def dataset_of(arrays: dict[str, Any]) -> Dataset:
+    """Return what the measured of these arrays are as a dataset, without a file."""
+    names = tuple(str(name) for name in arrays['joint_names'])
+    constants = arrays.get('force_constants')
+    return Dataset(
+        arrays['time'],
+        names,
+        arrays['positions'],
+        efforts=arrays.get('efforts'),
+        currents=arrays.get('currents'),
+        effort_delay=arrays['effort_delay'],
+        force_constants={} if constants is None else dict(zip(names, constants, strict=True)),
+        period=arrays.get('period'),
+    )

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from pkm_bringup.studies.dirt import Dirt, Dirty, soil
 from pkm_bringup.studies.estimators import SAMPLING_RATE, plant_effects
+from pkm_bringup.studies.noise_plant import noisy_periods
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.simulation import correlated_noise
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.problem import build_problem
 from pkm_identification.estimators.registry import find_estimator
@@ -111,8 +111,7 @@ def record(model: Any, periods: int, seed: int) -> tuple[Dataset, Any, tuple[Arr
     dataset = Dataset(
         time,
         tuple(model.actuated_joints),
-        exact[0] + correlated_noise(random, effects.position_covariance, count),
-        exact[1] + correlated_noise(random, effects.force_covariance, count),
+        *noisy_periods(*exact, 1, effects, random),
         period=period,
     )
     noise = tuple(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_bringup.offline import effects_of, measured_arrays, simulate
+from pkm_bringup.offline import dataset_of, effects_of, measured_arrays, simulate
 from pkm_bringup.studies.seeds import Update
 from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
@@ -119,16 +119,7 @@ def _run(
         progress=update,
     )
     arrays = measured_arrays(recording, model, None)
-    constants = dict(zip(model.actuated_joints, np.asarray(model.force_constants), strict=True))
-    dataset = Dataset(
-        arrays['time'],
-        tuple(str(name) for name in arrays['joint_names']),
-        arrays['positions'],
-        efforts=arrays.get('efforts'),
-        currents=arrays.get('currents'),
-        effort_delay=arrays['effort_delay'],
-        force_constants=constants if 'currents' in arrays else {},
-    ).for_model(model)
+    dataset = dataset_of(arrays).for_model(model)
     options = SignalOptions(method='filter')
     signals = process(dataset, options)
     chosen = SignalOptions(method='filter', cutoff=signals.diagnostics['cutoff'])

@@ -16,14 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from pkm_bringup.offline import effects_of, measured_arrays, simulate
+from pkm_bringup.offline import dataset_of, effects_of, measured_arrays, simulate
+from pkm_bringup.studies.noise_plant import noisy_periods
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_bringup.studies.servo_plant import under_servo
 from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.base_parameters import random_motion
-from pkm_dynamics.simulation import PlantEffects, correlated_noise
+from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory, benchmark_circle
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.problem import build_problem
@@ -198,14 +199,10 @@ def _noisy(
     samples = round(trajectory.period * SAMPLING_RATE)
     motion = trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
     positions, forces = model.actuator_states(motion).positions, model.inverse_dynamics(motion)
-    count = periods * samples
     return Dataset(
-        np.arange(count) / SAMPLING_RATE,
+        np.arange(periods * samples) / SAMPLING_RATE,
         tuple(model.actuated_joints),
-        np.tile(positions, (periods, 1))
-        + correlated_noise(rng, effects.position_covariance, count),
-        np.tile(forces, (periods, 1))
-        + correlated_noise(rng, effects.force_covariance, count),
+        *noisy_periods(positions, forces, periods, effects, rng),
         period=trajectory.period,
     )
 
@@ -223,19 +220,8 @@ def _simulated(
         feedforward=nominal_feedforward(model),
         seed=seed,
     )
-    arrays = measured_arrays(recording, model, trajectory.period)
-    constants = dict(zip(model.actuated_joints, np.asarray(model.force_constants), strict=True))
-    return Dataset(
-        arrays['time'],
-        tuple(str(name) for name in arrays['joint_names']),
-        arrays['positions'],
-        efforts=arrays.get('efforts'),
-        currents=arrays.get('currents'),
-        effort_delay=arrays['effort_delay'],
-        force_constants=constants if 'currents' in arrays else {},
-        period=trajectory.period,
-        provenance={'metadata': {'trajectory': trajectory.to_dict()}},
-    )
+    dataset = dataset_of(measured_arrays(recording, model, trajectory.period))
+    return replace(dataset, provenance={'metadata': {'trajectory': trajectory.to_dict()}})
 
 
 def report(study: Study) -> dict[str, Any]:

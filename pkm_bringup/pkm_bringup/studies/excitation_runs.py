@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_bringup.offline import measured_arrays, simulate
+from pkm_bringup.studies.noise_plant import noisy_periods
 from pkm_control.feedforward import nominal_feedforward
-from pkm_dynamics.simulation import PlantEffects, correlated_noise
+from pkm_dynamics.simulation import PlantEffects
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.linear import gauss_markov, ls
 from pkm_identification.estimators.problem import build_problem
@@ -143,12 +144,9 @@ def _noisy(model: Any, design: ExcitationDesign, periods: int, seed: Sequence[in
     rng = np.random.default_rng(seed)
     samples = round(design.period * SAMPLING_RATE)
     motion = design.trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
-    positions = np.tile(model.actuator_states(motion).positions, (periods, 1))
-    forces = np.tile(model.inverse_dynamics(motion), (periods, 1))
-    count = len(positions)
+    positions, forces = model.actuator_states(motion).positions, model.inverse_dynamics(motion)
     return Record(
-        positions + correlated_noise(rng, effects.position_covariance, count),
-        forces + correlated_noise(rng, effects.force_covariance, count),
+        *noisy_periods(positions, forces, periods, effects, rng),
         0.0,
         {},
         0.0,

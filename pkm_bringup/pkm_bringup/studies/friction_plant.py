@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_bringup.offline import measured_arrays, simulate
+from pkm_bringup.studies.noise_plant import noisy_periods
 from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.friction_laws import LINEAR, DriveFriction
 from pkm_dynamics.presets import preset, preset_names
-from pkm_dynamics.simulation import PlantEffects, correlated_noise
+from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_identification.datasets import Dataset
 from pkm_identification.datasets.dataset import Truth
@@ -85,17 +86,16 @@ def recorded(
     random = np.random.default_rng(seed)
     motion, forces = exact_forces(model, trajectory, effects)
     states = model.actuator_states(motion)
-    positions, velocities, forces = (
+    exact = [
         np.tile(array, (periods, 1)) for array in (states.positions, states.velocities, forces)
-    )
-    stamps = np.arange(len(forces)) / SAMPLING_RATE
+    ]
+    stamps = np.arange(len(exact[0])) / SAMPLING_RATE
     return Dataset(
         stamps,
         tuple(model.actuated_joints),
-        positions + correlated_noise(random, effects.position_covariance, len(forces)),
-        forces + correlated_noise(random, effects.force_covariance, len(forces)),
+        *noisy_periods(states.positions, forces, periods, effects, random),
         period=trajectory.period,
-        truth=Truth(stamps, positions, velocities, forces),
+        truth=Truth(stamps, *exact),
     )
 
 

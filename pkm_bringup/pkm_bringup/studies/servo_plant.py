@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pkm_bringup.studies.noise_plant import noisy_periods
 from pkm_control.gains import servo_gains
 from pkm_control.servo import VELOCITY_CUTOFF
-from pkm_dynamics.simulation import PlantEffects, correlated_noise
+from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.simulation.servo_loop import ServoLoop
 from pkm_dynamics.simulation.steady_state import steady_state
 from pkm_dynamics.trajectories import Trajectory
@@ -39,14 +40,11 @@ def under_servo(
         model, model.nominal_parameters, model.actuator_states(motion).positions,
         model.inverse_dynamics(motion), servo, trajectory.period,
     )  # fmt: skip
-    rng, count = np.random.default_rng(seed), periods * samples
+    rng = np.random.default_rng(seed)
     return Dataset(
-        np.asarray(interval * np.arange(count), dtype=np.float64),
+        np.asarray(interval * np.arange(periods * samples), dtype=np.float64),
         tuple(model.actuated_joints),
-        np.tile(state.positions, (periods, 1))
-        + correlated_noise(rng, effects.position_covariance, count),
-        np.tile(state.forces, (periods, 1))
-        + correlated_noise(rng, effects.force_covariance, count),
+        *noisy_periods(state.positions, state.forces, periods, effects, rng),
         period=trajectory.period,
         provenance={'metadata': {'trajectory': trajectory.to_dict()}},
     )
