@@ -26,8 +26,9 @@ demo: setup ## identify a simulated parallel robot and control it with the resul
 test: setup ## all tests, in PROCESSES processes (default: one for each core, at most 8)
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pytest -n $(PROCESSES) --maxprocesses 8 --dist loadfile $(ARGS)
 
-lint: setup ## ruff and mypy
+lint: setup ## ruff (rules and format) and mypy
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff check .
+	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff format --check .
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m mypy
 
 bench: setup ## control loop: missed deadlines, rate, latency, compute time

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-PACKAGE = "pkm_description"
-DATA_PATTERNS = ("*.yaml", "*.yml", "*.xacro", "*.urdf", "*.xml", "*.json", "*.csv", "*.typed")
+PACKAGE = 'pkm_description'
+DATA_PATTERNS = ('*.yaml', '*.yml', '*.xacro', '*.urdf', '*.xml', '*.json', '*.csv', '*.typed')
 
 
 def package_files() -> list[str]:
@@ -18,40 +18,40 @@ def package_files() -> list[str]:
 
 def shared_files() -> list[tuple[str, list[str]]]:
     """Resource marker, manifest, launch and configuration files for the share folder."""
-    share = Path("share") / PACKAGE
+    share = Path('share') / PACKAGE
     files = {
-        "share/ament_index/resource_index/packages": [f"resource/{PACKAGE}"],
-        str(share): ["package.xml"],
+        'share/ament_index/resource_index/packages': [f'resource/{PACKAGE}'],
+        str(share): ['package.xml'],
     }
-    for folder in ("launch", "config", "rviz", "foxglove"):
-        for path in sorted(p for p in Path(folder).rglob("*") if p.is_file()):
-            if "__pycache__" not in path.parts:
+    for folder in ('launch', 'config', 'rviz', 'foxglove'):
+        for path in sorted(p for p in Path(folder).rglob('*') if p.is_file()):
+            if '__pycache__' not in path.parts:
                 files.setdefault(str(share / path.parent), []).append(str(path))
     return list(files.items())
 
 
 setup(
     name=PACKAGE,
-    version="0.1.0",
-    packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
+    version='0.1.0',
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
     package_data={PACKAGE: package_files()},
     data_files=shared_files(),
-    python_requires=">=3.10",
-    install_requires=["setuptools"],
+    python_requires='>=3.10',
+    install_requires=['setuptools'],
     zip_safe=False,
-    maintainer="PKM Identification maintainers",
-    maintainer_email="maintainers@example.com",
+    maintainer='PKM Identification maintainers',
+    maintainer_email='maintainers@example.com',
     description=(
-        "Closed-chain robot descriptions: URDF reader, robot library, exporters, "
-        "description and state-completing nodes."
+        'Closed-chain robot descriptions: URDF reader, robot library, exporters, '
+        'description and state-completing nodes.'
     ),
-    license="Apache-2.0",
-    tests_require=["pytest"],
-    extras_require={"test": ["pytest"]},
+    license='Apache-2.0',
+    tests_require=['pytest'],
+    extras_require={'test': ['pytest']},
     entry_points={
-        "console_scripts": [
-            "description_publisher = pkm_description.nodes.description_publisher:main",
-            "state_completer = pkm_description.nodes.state_completer:main",
-        ],
+        'console_scripts': [
+            'description_publisher = pkm_description.nodes.description_publisher:main',
+            'state_completer = pkm_description.nodes.state_completer:main',
+        ]
     },
 )

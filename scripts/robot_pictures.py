@@ -32,9 +32,15 @@ AXES = ((0.8, 0.25, 0.25), (0.25, 0.6, 0.25), (0.3, 0.35, 0.85))
 SUN = np.array([0.25, -0.45, 0.85]) / np.linalg.norm([0.25, -0.45, 0.85])
 #: Azimuth and elevation of the eye [deg].
 VIEW = (-62.0, 20.0)
-VIEWS = {'five_bar': (-75.0, 48.0), 'four_bar': (-72.0, 14.0), 'cart_pendulum': (-68.0, 14.0),
-         'serial_arm': (-58.0, 16.0), 'h4': (-48.0, 30.0), 'hexel': (-62.0, 26.0),
-         'uf_pkm': (-62.0, 26.0)}  # fmt: skip
+VIEWS = {
+    'five_bar': (-75.0, 48.0),
+    'four_bar': (-72.0, 14.0),
+    'cart_pendulum': (-68.0, 14.0),
+    'serial_arm': (-58.0, 16.0),
+    'h4': (-48.0, 30.0),
+    'hexel': (-62.0, 26.0),
+    'uf_pkm': (-62.0, 26.0),
+}
 
 
 @dataclass
@@ -62,8 +68,13 @@ def sphere(radius: float) -> np.ndarray:
     """Faces (n, 4, 3) of a sphere."""
     turn, tilt = np.linspace(0, 2 * np.pi, 25), np.linspace(-np.pi / 2, np.pi / 2, 13)
     point = radius * np.stack(
-        [np.cos(tilt)[:, None] * np.cos(turn), np.cos(tilt)[:, None] * np.sin(turn),
-         np.sin(tilt)[:, None] * np.ones_like(turn)], axis=-1)  # fmt: skip
+        [
+            np.cos(tilt)[:, None] * np.cos(turn),
+            np.cos(tilt)[:, None] * np.sin(turn),
+            np.sin(tilt)[:, None] * np.ones_like(turn),
+        ],
+        axis=-1,
+    )
     corners = [point[:-1, :-1], point[:-1, 1:], point[1:, 1:], point[1:, :-1]]
     return np.stack(corners, axis=2).reshape(-1, 4, 3)
 
@@ -81,8 +92,11 @@ def box(size: tuple[float, ...]) -> np.ndarray:
 
 def faces_of(shape: Shape) -> np.ndarray:
     """Faces (n, 4, 3) of a shape in its link's frame."""
-    makers = {'cylinder': lambda size: cylinder(*size), 'sphere': lambda size: sphere(*size),
-              'box': box}  # fmt: skip
+    makers = {
+        'cylinder': lambda size: cylinder(*size),
+        'sphere': lambda size: sphere(*size),
+        'box': box,
+    }
     return makers[shape.geometry](shape.size) @ shape.pose.rotation.T + shape.pose.position
 
 
@@ -99,9 +113,7 @@ def mesh_of(name: str) -> Mesh:
     assembly = Assembly(robot)
     position, rotation = assembly.body_poses(assembly.home())
     poses = {robot.base_link: (np.zeros(3), np.eye(3))}
-    poses |= {
-        body: (position[k], rotation[k]) for k, body in enumerate(assembly.tree.body_names)
-    }
+    poses |= {body: (position[k], rotation[k]) for k, body in enumerate(assembly.tree.body_names)}
     faces, colours = [], []
     for shape in read_shapes(robot):
         if shape.kind != 'visual' or shape.geometry == 'mesh':
@@ -137,8 +149,13 @@ def added(mesh: Mesh, faces: np.ndarray, colour: tuple[float, ...]) -> Mesh:
 def eye_axes(view: tuple[float, float]) -> np.ndarray:
     """Rows: right, up and towards the eye, in base axes."""
     azimuth, elevation = np.radians(view)
-    towards = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth),
-                        np.sin(elevation)])  # fmt: skip
+    towards = np.array(
+        [
+            np.cos(elevation) * np.cos(azimuth),
+            np.cos(elevation) * np.sin(azimuth),
+            np.sin(elevation),
+        ]
+    )
     right = np.array([-np.sin(azimuth), np.cos(azimuth), 0.0])
     return np.stack([right, np.cross(towards, right), towards])
 
@@ -174,9 +191,7 @@ def render(faces: np.ndarray, colours: np.ndarray) -> Image.Image:
     return image.quantize(COLOURS, dither=Image.Dither.NONE)
 
 
-def paint(
-    triangle: np.ndarray, colour: np.ndarray, depth: np.ndarray, picture: np.ndarray
-) -> None:
+def paint(triangle: np.ndarray, colour: np.ndarray, depth: np.ndarray, picture: np.ndarray) -> None:
     """Paint a triangle (3, 3) where it is nearer than what is there."""
     (ax, ay, _), (bx, by, _), (cx, cy, _) = triangle
     area = (bx - ax) * (cy - ay) - (cx - ax) * (by - ay)
@@ -212,8 +227,13 @@ def outlined(picture: np.ndarray, depth: np.ndarray, step: float) -> np.ndarray:
 def main() -> None:
     """Write the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('robots', nargs='*', default=pkm_description.library(), metavar='ROBOT',
-                        help='library names; default: all')  # fmt: skip
+    parser.add_argument(
+        'robots',
+        nargs='*',
+        default=pkm_description.library(),
+        metavar='ROBOT',
+        help='library names; default: all',
+    )
     parser.add_argument('--output', type=Path, default=FOLDER, help='folder of the pictures')
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)

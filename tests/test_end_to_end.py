@@ -17,8 +17,8 @@ from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import identified_feedforward, no_feedforward
 from pkm_control.gains import servo_gains
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.feasibility import check_feasibility
-from pkm_dynamics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import Dataset, identify, load_result, validate
@@ -62,11 +62,13 @@ def drive(model, trajectory, periods, feedforward, effects, seed):
         force_constants=dict(zip(model.actuated_joints, model.force_constants, strict=True)),
         period=trajectory.period,
         truth=Truth(
-            recording.current_time[rows], recording.truth_positions[rows],
-            recording.truth_velocities[rows], recording.truth_forces[rows],
+            recording.current_time[rows],
+            recording.truth_positions[rows],
+            recording.truth_velocities[rows],
+            recording.truth_forces[rows],
         ),
         provenance={'source': 'closed loop'},
-    )  # fmt: skip
+    )
     return dataset, recording
 
 

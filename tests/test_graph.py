@@ -14,7 +14,7 @@ from pkm_bringup.processes import NodeProcesses, ProcessError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import CircleTrajectory, benchmark_circle
 from pkm_identification import load, load_result
-from pkm_identification.datasets.bag_reader import read_bag
+from pkm_identification.datasets.bags.bag_reader import read_bag
 from pkm_identification.excitation import load_excitation
 
 pytest.importorskip('rclpy')

@@ -169,20 +169,28 @@ def test_commands_print_what_the_readme_says(
 
 # Each entry: what is replaced in the example of pkm_description's README, and by what.
 MISTAKES = {
-    'unknown constraint type': ('type="revolute">\n    <parent link="platform"/>',
-                                'type="hinge">\n    <parent link="platform"/>'),
-    'misspelt link': ('<child link="rocker"/> <child_origin',
-                      '<child link="rockr"/> <child_origin'),
+    'unknown constraint type': (
+        'type="revolute">\n    <parent link="platform"/>',
+        'type="hinge">\n    <parent link="platform"/>',
+    ),
+    'misspelt link': (
+        '<child link="rocker"/> <child_origin',
+        '<child link="rockr"/> <child_origin',
+    ),
     'rocker 1 m too far': ('<origin xyz="0.5 0 0"/>', '<origin xyz="1.5 0 0"/>'),
     'home outside a limit': ('lower="0.8" upper="2.4"', 'lower="-2.4" upper="-2.2"'),
     'impossible inertia': ('izz="0.025"', 'izz="0.25"'),
-    'two parents': ('</robot>', '<joint name="x" type="fixed"><parent link="crank"/>'
-                    '<child link="rocker"/></joint></robot>'),
-    'one actuator too many': ('</ros2_control>', '<joint name="rocker_joint">'
-                              '<command_interface name="effort"/></joint></ros2_control>'),
+    'two parents': (
+        '</robot>',
+        '<joint name="x" type="fixed"><parent link="crank"/><child link="rocker"/></joint></robot>',
+    ),
+    'one actuator too many': (
+        '</ros2_control>',
+        '<joint name="rocker_joint"><command_interface name="effort"/></joint></ros2_control>',
+    ),
     'unknown YAML key': ('gravity:', 'gravitiy:'),
     'different parts of one design': ('sources:', 'same_design: [[crank, rocker]]\nsources:'),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('mistake', MISTAKES)
@@ -220,9 +228,15 @@ def test_every_key_of_the_sidecar_has_a_row_with_a_valid_example() -> None:
 
 @pytest.mark.parametrize(
     'interface',
-    ['action/Excite.action', 'srv/Identify.srv', 'action/IdentifyWithProgress.action',
-     'action/Compare.action',      'srv/Validate.srv', 'srv/ApplyModel.srv'],
-)  # fmt: skip
+    [
+        'action/Excite.action',
+        'srv/Identify.srv',
+        'action/IdentifyWithProgress.action',
+        'action/Compare.action',
+        'srv/Validate.srv',
+        'srv/ApplyModel.srv',
+    ],
+)
 def test_every_error_code_is_listed(interface: str) -> None:
     text = (ROOT / 'pkm_msgs' / interface).read_text()
     codes = re.findall(r'^uint16 (\w+)=(\d+)', text, re.MULTILINE)

@@ -15,76 +15,76 @@ from launch_ros.substitutions import FindPackageShare
 
 # Topics of the robot with the arguments that rename them.
 TOPICS = {
-    "joint_states": "joint_states",
-    "motor_currents": "motor_currents",
-    "effort_controller/commands": "effort_commands",
+    'joint_states': 'joint_states',
+    'motor_currents': 'motor_currents',
+    'effort_controller/commands': 'effort_commands',
 }
 ARGUMENTS = (
     DeclareLaunchArgument(
-        "robot",
-        default_value="palida",
-        description="Library name of the robot, or path of a description (.urdf or .xacro).",
+        'robot',
+        default_value='palida',
+        description='Library name of the robot, or path of a description (.urdf or .xacro).',
     ),
     DeclareLaunchArgument(
-        "namespace", default_value="", description="Namespace of the nodes and their topics."
+        'namespace', default_value='', description='Namespace of the nodes and their topics.'
     ),
     DeclareLaunchArgument(
-        "config",
-        default_value=PathJoinSubstitution([FindPackageShare("pkm_bringup"), "config"]),
-        description="Folder of the parameter files, one file a node.",
+        'config',
+        default_value=PathJoinSubstitution([FindPackageShare('pkm_bringup'), 'config']),
+        description='Folder of the parameter files, one file a node.',
     ),
     DeclareLaunchArgument(
-        "joint_states",
-        default_value="joint_states",
-        description="Topic of the measured positions (sensor_msgs/JointState).",
+        'joint_states',
+        default_value='joint_states',
+        description='Topic of the measured positions (sensor_msgs/JointState).',
     ),
     DeclareLaunchArgument(
-        "motor_currents",
-        default_value="motor_currents",
-        description="Topic of the measured currents (pkm_msgs/MotorCurrents).",
+        'motor_currents',
+        default_value='motor_currents',
+        description='Topic of the measured currents (pkm_msgs/MotorCurrents).',
     ),
     DeclareLaunchArgument(
-        "effort_commands",
-        default_value="effort_controller/commands",
-        description="Topic of the force commands (std_msgs/Float64MultiArray) to the robot, "
-        "as forward_command_controller takes them.",
+        'effort_commands',
+        default_value='effort_controller/commands',
+        description='Topic of the force commands (std_msgs/Float64MultiArray) to the robot, '
+        'as forward_command_controller takes them.',
     ),
     DeclareLaunchArgument(
-        "lockstep",
-        default_value="false",
-        choices=["true", "false"],
-        description="Command once for each joint state instead of at an own rate: for a robot "
-        "that waits for each command.",
+        'lockstep',
+        default_value='false',
+        choices=['true', 'false'],
+        description='Command once for each joint state instead of at an own rate: for a robot '
+        'that waits for each command.',
     ),
     DeclareLaunchArgument(
-        "autostart",
-        default_value="false",
-        choices=["true", "false"],
-        description="Configure and activate the controller, which then holds the measured pose.",
+        'autostart',
+        default_value='false',
+        choices=['true', 'false'],
+        description='Configure and activate the controller, which then holds the measured pose.',
     ),
     DeclareLaunchArgument(
-        "feedforward",
-        default_value="none",
-        choices=["none", "nominal"],
-        description="Model that the controller begins with.",
+        'feedforward',
+        default_value='none',
+        choices=['none', 'nominal'],
+        description='Model that the controller begins with.',
     ),
     DeclareLaunchArgument(
-        "servers",
-        default_value="true",
-        choices=["true", "false"],
-        description="Start the excitation and estimation servers.",
+        'servers',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Start the excitation and estimation servers.',
     ),
     DeclareLaunchArgument(
-        "online",
-        default_value="false",
-        choices=["true", "false"],
-        description="Start the online estimator, which follows the joint states and currents.",
+        'online',
+        default_value='false',
+        choices=['true', 'false'],
+        description='Start the online estimator, which follows the joint states and currents.',
     ),
     DeclareLaunchArgument(
-        "log_level",
-        default_value="info",
-        choices=["debug", "info", "warn", "error", "fatal"],
-        description="Least severity of the log messages of all nodes.",
+        'log_level',
+        default_value='info',
+        choices=['debug', 'info', 'warn', 'error', 'fatal'],
+        description='Least severity of the log messages of all nodes.',
     ),
 )
 
@@ -92,44 +92,44 @@ ARGUMENTS = (
 def node(
     package: str,
     name: str,
-    condition: LaunchConfiguration | str = "true",
+    condition: LaunchConfiguration | str = 'true',
     **parameters: ParameterValue,
 ) -> Node:
     """Return a node with its parameter file and the parameters that arguments set."""
-    robot = ParameterValue(LaunchConfiguration("robot"), value_type=str)
+    robot = ParameterValue(LaunchConfiguration('robot'), value_type=str)
     return Node(
         package=package,
         executable=name,
         name=name,
-        namespace=LaunchConfiguration("namespace"),
+        namespace=LaunchConfiguration('namespace'),
         condition=IfCondition(condition),
         parameters=[
-            PathJoinSubstitution([LaunchConfiguration("config"), f"{name}.yaml"]),
-            {"robot": robot, **parameters},
+            PathJoinSubstitution([LaunchConfiguration('config'), f'{name}.yaml']),
+            {'robot': robot, **parameters},
         ],
         remappings=[(topic, LaunchConfiguration(argument)) for topic, argument in TOPICS.items()],
-        ros_arguments=["--log-level", LaunchConfiguration("log_level")],
-        output="screen",
-        sigterm_timeout="15",  # [s] the robot stops, a bag is closed
+        ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+        output='screen',
+        sigterm_timeout='15',  # [s] the robot stops, a bag is closed
     )
 
 
 def generate_launch_description() -> LaunchDescription:
     """Return the nodes that move a robot and learn its model."""
-    update_mode = IfElseSubstitution(LaunchConfiguration("lockstep"), "state", "timer")
-    servers = LaunchConfiguration("servers")
+    update_mode = IfElseSubstitution(LaunchConfiguration('lockstep'), 'state', 'timer')
+    servers = LaunchConfiguration('servers')
     return LaunchDescription(
         [
             *ARGUMENTS,
             node(
-                "pkm_control",
-                "trajectory_controller",
+                'pkm_control',
+                'trajectory_controller',
                 update_mode=ParameterValue(update_mode, value_type=str),
-                autostart=ParameterValue(LaunchConfiguration("autostart"), value_type=bool),
-                feedforward=ParameterValue(LaunchConfiguration("feedforward"), value_type=str),
+                autostart=ParameterValue(LaunchConfiguration('autostart'), value_type=bool),
+                feedforward=ParameterValue(LaunchConfiguration('feedforward'), value_type=str),
             ),
-            node("pkm_identification", "excitation_server", servers),
-            node("pkm_identification", "estimation_server", servers),
-            node("pkm_identification", "online_estimator", LaunchConfiguration("online")),
+            node('pkm_identification', 'excitation_server', servers),
+            node('pkm_identification', 'estimation_server', servers),
+            node('pkm_identification', 'online_estimator', LaunchConfiguration('online')),
         ]
     )

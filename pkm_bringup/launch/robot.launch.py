@@ -17,7 +17,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 
 HERE = Path(__file__).parent
-CONTROLLER = [LaunchConfiguration("namespace"), "/trajectory_controller"]
+CONTROLLER = [LaunchConfiguration('namespace'), '/trajectory_controller']
 
 
 def include(name: str) -> IncludeLaunchDescription:
@@ -29,17 +29,17 @@ def generate_launch_description() -> LaunchDescription:
     """Return everything but the robot."""
     return LaunchDescription(
         [
-            include("control.launch.py"),
-            include("view.launch.py"),
+            include('control.launch.py'),
+            include('view.launch.py'),
             LogInfo(
                 msg=[
-                    "Nothing is commanded before the controller is active: ros2 lifecycle set ",
+                    'Nothing is commanded before the controller is active: ros2 lifecycle set ',
                     *CONTROLLER,
-                    " configure, then: ros2 lifecycle set ",
+                    ' configure, then: ros2 lifecycle set ',
                     *CONTROLLER,
-                    " activate; it then holds the measured pose",
+                    ' activate; it then holds the measured pose',
                 ],
-                condition=UnlessCondition(LaunchConfiguration("autostart")),
+                condition=UnlessCondition(LaunchConfiguration('autostart')),
             ),
         ]
     )

@@ -18,26 +18,26 @@ from launch_ros.parameter_descriptions import ParameterValue
 HERE = Path(__file__).parent
 ARGUMENTS = (
     DeclareLaunchArgument(
-        "lockstep",
-        default_value="true",
-        choices=["true", "false"],
-        description="Let the robot wait for the command of each step: as fast as it goes, with "
-        "results that do not depend on the load of the machine. false: in real time.",
+        'lockstep',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Let the robot wait for the command of each step: as fast as it goes, with '
+        'results that do not depend on the load of the machine. false: in real time.',
     ),
     DeclareLaunchArgument(
-        "seed", default_value="0", description="Seed of the measurement noise, 0 to 2147483647."
+        'seed', default_value='0', description='Seed of the measurement noise, 0 to 2147483647.'
     ),
     DeclareLaunchArgument(
-        "autostart",
-        default_value="true",
-        choices=["true", "false"],
-        description="Configure and activate the controller, which then holds the measured pose.",
+        'autostart',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Configure and activate the controller, which then holds the measured pose.',
     ),
     DeclareLaunchArgument(
-        "use_sim_time",
-        default_value="true",
-        choices=["true", "false"],
-        description="Whether the viewer takes its time from /clock.",
+        'use_sim_time',
+        default_value='true',
+        choices=['true', 'false'],
+        description='Whether the viewer takes its time from /clock.',
     ),
 )
 
@@ -50,37 +50,32 @@ def include(name: str) -> IncludeLaunchDescription:
 def simulated_robot() -> Node:
     """Return the plant; without it everything ends."""
     return Node(
-        package="pkm_dynamics",
-        executable="simulated_robot",
-        name="simulated_robot",
-        namespace=LaunchConfiguration("namespace"),
+        package='pkm_dynamics',
+        executable='simulated_robot',
+        name='simulated_robot',
+        namespace=LaunchConfiguration('namespace'),
         parameters=[
-            PathJoinSubstitution([LaunchConfiguration("config"), "simulated_robot.yaml"]),
+            PathJoinSubstitution([LaunchConfiguration('config'), 'simulated_robot.yaml']),
             {
-                "robot": ParameterValue(LaunchConfiguration("robot"), value_type=str),
-                "lockstep": ParameterValue(LaunchConfiguration("lockstep"), value_type=bool),
-                "seed": ParameterValue(LaunchConfiguration("seed"), value_type=int),
+                'robot': ParameterValue(LaunchConfiguration('robot'), value_type=str),
+                'lockstep': ParameterValue(LaunchConfiguration('lockstep'), value_type=bool),
+                'seed': ParameterValue(LaunchConfiguration('seed'), value_type=int),
             },
         ],
         remappings=[
-            ("joint_states", LaunchConfiguration("joint_states")),
-            ("motor_currents", LaunchConfiguration("motor_currents")),
-            ("effort_controller/commands", LaunchConfiguration("effort_commands")),
+            ('joint_states', LaunchConfiguration('joint_states')),
+            ('motor_currents', LaunchConfiguration('motor_currents')),
+            ('effort_controller/commands', LaunchConfiguration('effort_commands')),
         ],
-        ros_arguments=["--log-level", LaunchConfiguration("log_level")],
-        output="screen",
-        sigterm_timeout="15",
-        on_exit=Shutdown(reason="the simulated robot has ended"),
+        ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+        output='screen',
+        sigterm_timeout='15',
+        on_exit=Shutdown(reason='the simulated robot has ended'),
     )
 
 
 def generate_launch_description() -> LaunchDescription:
     """Return a whole laboratory without hardware."""
     return LaunchDescription(
-        [
-            *ARGUMENTS,
-            include("view.launch.py"),
-            include("control.launch.py"),
-            simulated_robot(),
-        ]
+        [*ARGUMENTS, include('view.launch.py'), include('control.launch.py'), simulated_robot()]
     )

@@ -20,40 +20,40 @@ import pkm_description
 
 ARGUMENTS = (
     DeclareLaunchArgument(
-        "robot",
-        default_value="palida",
-        description="Library name of the robot, or path of a description (.urdf or .xacro).",
+        'robot',
+        default_value='palida',
+        description='Library name of the robot, or path of a description (.urdf or .xacro).',
     ),
     DeclareLaunchArgument(
-        "namespace", default_value="", description="Namespace of the nodes and their topics."
+        'namespace', default_value='', description='Namespace of the nodes and their topics.'
     ),
     DeclareLaunchArgument(
-        "config",
-        default_value=PathJoinSubstitution([FindPackageShare("pkm_bringup"), "config"]),
-        description="Folder of the parameter files, one file a node.",
+        'config',
+        default_value=PathJoinSubstitution([FindPackageShare('pkm_bringup'), 'config']),
+        description='Folder of the parameter files, one file a node.',
     ),
     DeclareLaunchArgument(
-        "joint_states",
-        default_value="joint_states",
-        description="Topic of the measured positions (sensor_msgs/JointState).",
+        'joint_states',
+        default_value='joint_states',
+        description='Topic of the measured positions (sensor_msgs/JointState).',
     ),
     DeclareLaunchArgument(
-        "viewer",
-        default_value="none",
-        choices=["none", "rviz", "foxglove"],
-        description="Program to see the robot with.",
+        'viewer',
+        default_value='none',
+        choices=['none', 'rviz', 'foxglove'],
+        description='Program to see the robot with.',
     ),
     DeclareLaunchArgument(
-        "use_sim_time",
-        default_value="false",
-        choices=["true", "false"],
-        description="Whether the viewer takes its time from /clock.",
+        'use_sim_time',
+        default_value='false',
+        choices=['true', 'false'],
+        description='Whether the viewer takes its time from /clock.',
     ),
     DeclareLaunchArgument(
-        "log_level",
-        default_value="info",
-        choices=["debug", "info", "warn", "error", "fatal"],
-        description="Least severity of the log messages of all nodes.",
+        'log_level',
+        default_value='info',
+        choices=['debug', 'info', 'warn', 'error', 'fatal'],
+        description='Least severity of the log messages of all nodes.',
     ),
 )
 
@@ -64,90 +64,90 @@ def node(package: str, name: str) -> Node:
         package=package,
         executable=name,
         name=name,
-        namespace=LaunchConfiguration("namespace"),
+        namespace=LaunchConfiguration('namespace'),
         parameters=[
-            PathJoinSubstitution([LaunchConfiguration("config"), f"{name}.yaml"]),
-            {"robot": ParameterValue(LaunchConfiguration("robot"), value_type=str)},
+            PathJoinSubstitution([LaunchConfiguration('config'), f'{name}.yaml']),
+            {'robot': ParameterValue(LaunchConfiguration('robot'), value_type=str)},
         ],
-        remappings=[("joint_states", LaunchConfiguration("joint_states"))],
-        ros_arguments=["--log-level", LaunchConfiguration("log_level")],
-        output="screen",
-        sigterm_timeout="15",
+        remappings=[('joint_states', LaunchConfiguration('joint_states'))],
+        ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+        output='screen',
+        sigterm_timeout='15',
     )
 
 
 def link_frames(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Frames of all links by robot_state_publisher; the state completer adds the platform's."""
-    if not is_installed("robot_state_publisher"):
+    if not is_installed('robot_state_publisher'):
         return [
             LogInfo(
-                msg="robot_state_publisher is not installed: no frames but that of the platform"
+                msg='robot_state_publisher is not installed: no frames but that of the platform'
             )
         ]
-    urdf = pkm_description.load(context.launch_configurations["robot"]).urdf
+    urdf = pkm_description.load(context.launch_configurations['robot']).urdf
     return [
         Node(
-            package="robot_state_publisher",
-            executable="robot_state_publisher",
-            name="robot_state_publisher",
-            namespace=LaunchConfiguration("namespace"),
+            package='robot_state_publisher',
+            executable='robot_state_publisher',
+            name='robot_state_publisher',
+            namespace=LaunchConfiguration('namespace'),
             parameters=[
                 {
-                    "robot_description": ParameterValue(urdf, value_type=str),
+                    'robot_description': ParameterValue(urdf, value_type=str),
                     # A bag that starts again goes back in time.
-                    "ignore_timestamp": True,
-                    "use_sim_time": use_sim_time(),
+                    'ignore_timestamp': True,
+                    'use_sim_time': use_sim_time(),
                 }
             ],
             remappings=[
-                ("joint_states", "joint_states_complete"),
-                ("robot_description", "robot_state_publisher/robot_description"),
+                ('joint_states', 'joint_states_complete'),
+                ('robot_description', 'robot_state_publisher/robot_description'),
             ],
-            ros_arguments=["--log-level", LaunchConfiguration("log_level")],
-            output="screen",
+            ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+            output='screen',
         )
     ]
 
 
 def viewer(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the viewer, or what to install for it."""
-    chosen = context.launch_configurations["viewer"]
-    if chosen == "none":
+    chosen = context.launch_configurations['viewer']
+    if chosen == 'none':
         return []
     package, executable = {
-        "rviz": ("rviz2", "rviz2"),
-        "foxglove": ("foxglove_bridge", "foxglove_bridge"),
+        'rviz': ('rviz2', 'rviz2'),
+        'foxglove': ('foxglove_bridge', 'foxglove_bridge'),
     }[chosen]
     if not is_installed(package):
         return [
             LogInfo(msg=f"viewer:={chosen}: package '{package}' is not installed; goes on without")
         ]
-    share = Path(get_package_share_directory("pkm_bringup"))
-    layout = share / "foxglove" / "pkm.json"
+    share = Path(get_package_share_directory('pkm_bringup'))
+    layout = share / 'foxglove' / 'pkm.json'
     started = Node(
         package=package,
         executable=executable,
         name=executable,
-        arguments=["-d", str(share / "rviz" / "pkm.rviz")] if chosen == "rviz" else [],
-        parameters=[{"use_sim_time": use_sim_time()}],
-        remappings=namespaced_topics(context.launch_configurations["namespace"]),
-        output="screen",
+        arguments=['-d', str(share / 'rviz' / 'pkm.rviz')] if chosen == 'rviz' else [],
+        parameters=[{'use_sim_time': use_sim_time()}],
+        remappings=namespaced_topics(context.launch_configurations['namespace']),
+        output='screen',
     )
-    if chosen == "rviz":
+    if chosen == 'rviz':
         return [started]
-    return [started, LogInfo(msg=f"Foxglove: connect to ws://localhost:8765, import {layout}")]
+    return [started, LogInfo(msg=f'Foxglove: connect to ws://localhost:8765, import {layout}')]
 
 
 def namespaced_topics(namespace: str) -> list[tuple[str, str]]:
     """Return the remappings of the topics that the RViz configuration names."""
-    prefix = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
-    topics = ("/robot_description", "/platform_pose")
+    prefix = f'/{namespace.strip("/")}' if namespace.strip('/') else ''
+    topics = ('/robot_description', '/platform_pose')
     return [(topic, prefix + topic) for topic in topics] if prefix else []
 
 
 def use_sim_time() -> ParameterValue:
     """Return the argument as a parameter."""
-    return ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)
+    return ParameterValue(LaunchConfiguration('use_sim_time'), value_type=bool)
 
 
 def is_installed(package: str) -> bool:
@@ -164,8 +164,8 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             *ARGUMENTS,
-            node("pkm_description", "description_publisher"),
-            node("pkm_description", "state_completer"),
+            node('pkm_description', 'description_publisher'),
+            node('pkm_description', 'state_completer'),
             OpaqueFunction(function=link_frames),
             OpaqueFunction(function=viewer),
         ]

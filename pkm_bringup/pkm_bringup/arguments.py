@@ -23,16 +23,17 @@ def add_robot(parser: argparse.ArgumentParser, default: str | None = None) -> No
     """Add the option --robot; it must be given where there is no default."""
     otherwise = '' if default is None else f'; default: {default}'
     parser.add_argument(
-        '--robot', required=default is None, default=default, metavar='ROBOT',
+        '--robot',
+        required=default is None,
+        default=default,
+        metavar='ROBOT',
         help=f'{ROBOT}{otherwise}',
-    )  # fmt: skip
+    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add the option --json."""
-    parser.add_argument(
-        '--json', action='store_true', help='print the result as JSON, in SI units'
-    )
+    parser.add_argument('--json', action='store_true', help='print the result as JSON, in SI units')
 
 
 def add_signals(parser: argparse.ArgumentParser, also: str = '') -> None:
@@ -52,37 +53,48 @@ def add_signals(parser: argparse.ArgumentParser, also: str = '') -> None:
         help='read a bag that was cut off up to its last whole chunk',
     )
     parser.add_argument(
-        '--topic', help='of the sensor_msgs/JointState messages in a bag; default: joint_states in '
+        '--topic',
+        help='of the sensor_msgs/JointState messages in a bag; default: joint_states in '
         'any namespace',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--joint', action='append', default=[], metavar='NAME=NAME',
+        '--joint',
+        action='append',
+        default=[],
+        metavar='NAME=NAME',
         help="repeatable; name in the data = name of the robot's joint; joints that are not named "
         'are then left out; default: equal names',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--effort-unit', choices=('N', 'A'), default='N',
+        '--effort-unit',
+        choices=('N', 'A'),
+        default='N',
         help='of the efforts in the data: N (also N m), or A where they are motor currents; '
         'default: N',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--force-constant', action='append', default=[], metavar='JOINT=VALUE[,DEVIATION]',
+        '--force-constant',
+        action='append',
+        default=[],
+        metavar='JOINT=VALUE[,DEVIATION]',
         help='repeatable; force or torque a current with its standard deviation [N/A, N m/A]; '
         'default: of the data, else of the description',
-    )  # fmt: skip
+    )
 
 
 def add_periods(parser: argparse.ArgumentParser) -> None:
     """Add the option --periods."""
     parser.add_argument(
-        '--periods', type=count,
+        '--periods',
+        type=count,
         help=f'periods at full speed [1]; default: {PERIODS}; 1 for a motion that ends at rest',
-    )  # fmt: skip
+    )
 
 
 def add_ramp_time(parser: argparse.ArgumentParser) -> None:
     """Add the option --ramp-time."""
     parser.add_argument(
-        '--ramp-time', type=positive,
+        '--ramp-time',
+        type=positive,
         help=f'from rest to full speed and back [s]; default: of the design, else {DEFAULT_RAMP:g}',
-    )  # fmt: skip
+    )

@@ -15,12 +15,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pkm_bringup.console import print_error
+from pkm_bringup.views.console import print_error
 
 VERBS = (
-    'robots', 'describe', 'export', 'excite', 'simulate', 'identify', 'validate', 'compare',
-    'study', 'demo', 'bench',
-)  # fmt: skip
+    'robots',
+    'describe',
+    'export',
+    'excite',
+    'simulate',
+    'identify',
+    'validate',
+    'compare',
+    'study',
+    'demo',
+    'bench',
+)
 LEVELS = ('verb', 'action', 'study')  # of verbs, as the parsers store them
 DESCRIPTION = """\
 Parallel robots from description to identified model and feedforward:
@@ -109,8 +118,7 @@ def _run(program: str, arguments: Any) -> int:
         if os.environ.get('PKM_TRACEBACK'):
             raise
         print_error(
-            program,
-            f'defect in pkm: {type(error).__name__}: {error} (PKM_TRACEBACK=1 shows where)',
+            program, f'defect in pkm: {type(error).__name__}: {error} (PKM_TRACEBACK=1 shows where)'
         )
         return 1
     return status

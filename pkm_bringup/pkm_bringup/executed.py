@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pkm_dynamics.extrema import largest, smallest
-from pkm_dynamics.feasibility import check_feasibility
-from pkm_dynamics.limits import worst_and_broken
-from pkm_dynamics.margins import FeasibilityReport
+from pkm_dynamics.limits.extrema import largest, smallest
+from pkm_dynamics.limits.feasibility import check_feasibility
+from pkm_dynamics.limits.limits import worst_and_broken
+from pkm_dynamics.limits.margins import FeasibilityReport
 
 if TYPE_CHECKING:
     from pkm_control.closed_loop import ClosedLoopRecording

@@ -115,7 +115,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
     import yaml
 
     from pkm_description.errors import EstimationError
-    from pkm_identification.estimators.written_options import option_value
+    from pkm_identification.written_options import option_value
 
     options: dict[str, Any] = {}
     for text in texts:

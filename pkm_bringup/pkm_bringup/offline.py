@@ -19,8 +19,8 @@ from pkm_control.feedforward import (
 from pkm_control.gains import servo_gains
 from pkm_description import Payload, with_force_constants, with_payload
 from pkm_description.errors import SimulationError
-from pkm_dynamics.feasibility import check_feasibility
-from pkm_dynamics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES
 from pkm_dynamics.trajectories import Execution, Trajectory
@@ -97,9 +97,7 @@ def simulate(
     execution = Execution(trajectory, periods, ramp_time, start)
     check_feasibility(model, execution).raise_if_infeasible()
     simulated = SimulatedPlant(plant or model.description, effects, seed)
-    controller = TrajectoryController(
-        model, servo_gains(model), feedforward or no_feedforward()
-    )
+    controller = TrajectoryController(model, servo_gains(model), feedforward or no_feedforward())
     duration = execution.duration + 2.0 * SETTLE_TIME
 
     def report(elapsed: float, _: Any) -> None:

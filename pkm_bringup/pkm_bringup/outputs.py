@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pkm_description.errors import PkmError
-from pkm_dynamics.new_file import write_new
+from pkm_dynamics.atomic_write import write_new
 
 
 class OutputError(PkmError):

@@ -20,7 +20,7 @@ from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
 from pkm_control.servo import JointServo
 from pkm_description.errors import PkmError
 from pkm_dynamics.actuation import require_drives
-from pkm_dynamics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.rotations import rotation_to_rpy
 from pkm_dynamics.trajectories import Execution, Phase, StoppedExecution, Trajectory
 
 if TYPE_CHECKING:
@@ -252,10 +252,22 @@ class TrajectoryController:
         self._supervise(phase, measured, error, bool(saturated.any()))
         trajectory_time, period_index, fraction, time_left = progress
         return StepResult(
-            time, phase, trajectory_time, period_index, fraction, time_left,
-            desired.position, desired.velocity, measured, force, feedback, command,
-            saturated, feedforward.name, outcome,
-        )  # fmt: skip
+            time,
+            phase,
+            trajectory_time,
+            period_index,
+            fraction,
+            time_left,
+            desired.position,
+            desired.velocity,
+            measured,
+            force,
+            feedback,
+            command,
+            saturated,
+            feedforward.name,
+            outcome,
+        )
 
     def _advance(
         self, time: float, feedforward: Feedforward

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import ModelFileError
 from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
-from pkm_dynamics.parameter_table import INERTIAL_NAMES
-from pkm_dynamics.pseudo_inertia import pseudo_inertia
+from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES
+from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
@@ -81,10 +81,7 @@ def no_feedforward() -> Feedforward:
 
 
 def nominal_feedforward(
-    model: ClosedChainModel,
-    rigid_body: bool = True,
-    friction: bool = True,
-    rotor: bool = True,
+    model: ClosedChainModel, rigid_body: bool = True, friction: bool = True, rotor: bool = True
 ) -> Feedforward:
     """Feedforward with the parameters of the description."""
     parts = {'rigid_body': rigid_body, 'friction': friction, 'rotor': rotor}

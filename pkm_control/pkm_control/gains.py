@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import PkmError, SimulationError
-from pkm_dynamics import actuator_inertia
-from pkm_dynamics.actuator_inertia import inertia_matrix
+from pkm_dynamics.equations import actuator_inertia
+from pkm_dynamics.equations.actuator_inertia import inertia_matrix
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -54,7 +54,7 @@ class ServoGains:
 def effective_inertia(model: ClosedChainModel) -> Array:
     """Inertia (n_a,) [kg, kg m^2] that one actuator moves at home while the others are free.
 
-    See `pkm_dynamics.actuator_inertia`.
+    See `pkm_dynamics.equations.actuator_inertia`.
 
     Raises
     ------

@@ -198,9 +198,7 @@ class Assembly:
         screws = self._screws(position, rotation)
         turn = np.concatenate([rotation, np.eye(3)[None]])
         for index, constraint in enumerate(self.description.constraints):
-            rows = np.flatnonzero(
-                (tree.row_constraint == index) & (tree.row_kind == DIRECTION_ROW)
-            )
+            rows = np.flatnonzero((tree.row_constraint == index) & (tree.row_kind == DIRECTION_ROW))
             if not len(rows) or constraint.type == 'universal':
                 continue
             r_p = turn[tree.row_parent[rows[0]]] @ constraint.parent_origin.rotation
@@ -327,7 +325,8 @@ class Assembly:
             else:
                 raise ConvergenceError(
                     f"robot '{self.description.name}' does not assemble at actuated positions "
-                    f'{np.round(target, 6).tolist()}: loops gape by {result.gap:.2e} m', [0]
+                    f'{np.round(target, 6).tolist()}: loops gape by {result.gap:.2e} m',
+                    [0],
                 )
         return configuration
 

@@ -31,12 +31,10 @@ def check_names(description: Description) -> None:
                 if name not in links:
                     raise DescriptionError(
                         f"{kind} '{item.name}' names the {role} link '{name}', which does not "
-                        f"exist{suggestion(name, links)}; links are {', '.join(sorted(links))}"
+                        f'exist{suggestion(name, links)}; links are {", ".join(sorted(links))}'
                     )
             if item.parent == item.child:
-                raise DescriptionError(
-                    f"{kind} '{item.name}' joins link '{item.parent}' to itself"
-                )
+                raise DescriptionError(f"{kind} '{item.name}' joins link '{item.parent}' to itself")
     parents: dict[str, str] = {}
     for joint in description.joints:
         if joint.child in parents:
@@ -128,9 +126,12 @@ def check_constraints(description: Description) -> None:
                 'be the same (or leave child_axis out, and turn the child by child_origin rpy)'
             )
         key = (
-            item.type, item.parent, item.child,
-            *item.parent_origin.position.tolist(), *item.child_origin.position.tolist(),
-        )  # fmt: skip
+            item.type,
+            item.parent,
+            item.child,
+            *item.parent_origin.position.tolist(),
+            *item.child_origin.position.tolist(),
+        )
         if key in seen:
             raise DescriptionError(
                 f"constraints '{seen[key]}' and '{item.name}' close the same points of "

@@ -120,8 +120,7 @@ def _guarded(xacro: Any, path: Path) -> Iterator[set[str]]:
             return original(text, filename)  # which knows about optional includes
         if len(xacro.filestack) > MAX_DEPTH:
             raise DescriptionError(
-                f"'{path}' includes files more than {MAX_DEPTH} deep: '{filename}' includes "
-                'itself?'
+                f"'{path}' includes files more than {MAX_DEPTH} deep: '{filename}' includes itself?"
             )
         content = read_text(Path(filename))
         total += len(content)

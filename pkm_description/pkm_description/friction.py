@@ -46,7 +46,7 @@ def check_friction_names(sidecar: Mapping[str, Any], names: set[str]) -> None:
         if name not in names:
             raise DescriptionError(
                 f"friction names '{name}', which is no joint or constraint"
-                f"{suggestion(str(name), names)}; they are {', '.join(sorted(names))}"
+                f'{suggestion(str(name), names)}; they are {", ".join(sorted(names))}'
             )
 
 
@@ -57,7 +57,7 @@ def _friction(value: Any, name: str, base: Friction | None) -> Friction:
     if not isinstance(model, str) or model not in FRICTION_MODELS:
         raise DescriptionError(
             f"friction of '{name}' has the unknown model '{model}'; "
-            f"models are {', '.join(FRICTION_MODELS)}"
+            f'models are {", ".join(FRICTION_MODELS)}'
         )
     known = ('model', 'coulomb', 'viscous', 'coulomb_negative')
     for key in value:

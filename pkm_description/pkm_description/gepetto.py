@@ -209,9 +209,7 @@ class _Robot:
 
     def close(self, first: str, second: str, kind: str) -> None:
         """Add the constraint that makes two frames coincide."""
-        element = etree.SubElement(
-            self.root, 'constraint', name=f'{first}_to_{second}', type=kind
-        )
+        element = etree.SubElement(self.root, 'constraint', name=f'{first}_to_{second}', type=kind)
         etree.SubElement(element, 'parent', link=self.frame(first))
         etree.SubElement(element, 'child', link=self.frame(second))
 

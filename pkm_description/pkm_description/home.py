@@ -45,9 +45,7 @@ def close_at_home(
     configuration = result.configuration
     _check_mobility(assembly, configuration)
     _check_consistency(assembly, configuration)
-    joints = dict(
-        zip(assembly.tree.joint_names, configuration.joints.tolist(), strict=True)
-    )
+    joints = dict(zip(assembly.tree.joint_names, configuration.joints.tolist(), strict=True))
     pose = assembly.platform_pose(configuration)
     if home_given:
         _check_home(description, pose)
@@ -70,7 +68,7 @@ def _check_guess(guess: dict[str, float], assembly: Assembly) -> None:
         if name not in assembly.tree.joint_names:
             raise DescriptionError(
                 f"home names the joint '{name}', which does not exist or is not scalar; "
-                f"joints are {', '.join(assembly.tree.joint_names)}"
+                f'joints are {", ".join(assembly.tree.joint_names)}'
             )
         limit = assembly.description.joint(name).limit
         if not limit.lower <= value <= limit.upper:
@@ -137,9 +135,7 @@ def _open_inside_limits(assembly: Assembly, configuration: Configuration) -> str
     """Say which constraint gapes when the joints are kept inside their limits."""
     limits = [assembly.description.joint(name).limit for name in assembly.tree.joint_names]
     clipped = np.clip(
-        configuration.joints,
-        [limit.lower for limit in limits],
-        [limit.upper for limit in limits],
+        configuration.joints, [limit.lower for limit in limits], [limit.upper for limit in limits]
     )
     residual, _ = assembly.closure(Configuration(clipped, configuration.platform))
     if not len(residual):
@@ -207,9 +203,10 @@ def _check_consistency(assembly: Assembly, configuration: Configuration) -> None
         return
     rows = {item.name: item for item in constraint_rows(assembly, configuration)}
     redundant = [
-        f"'{item.name}' ({item.redundant} of {item.rows})" for item in rows.values()
+        f"'{item.name}' ({item.redundant} of {item.rows})"
+        for item in rows.values()
         if item.redundant
-    ]  # fmt: skip
+    ]
     unit = 'm' if assembly.description.joint(broken.joint).type == 'prismatic' else 'rad'
     raise DescriptionError(
         f"constraint '{broken.constraint}' closes at home but not beside it: with "

@@ -8,12 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_description.assembly import (
-    CLOSURE_TOLERANCE,
-    Assembly,
-    ClosedConfiguration,
-    Configuration,
-)
+from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly, ClosedConfiguration, Configuration
 from pkm_description.kinematic_tree import DIRECTION_ROW
 
 Floats = NDArray[np.float64]

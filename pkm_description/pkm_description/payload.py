@@ -228,8 +228,9 @@ def with_payload(description: Description, payload: Payload | None) -> Descripti
     name = description.platform if payload.link == PLATFORM else payload.link
     link = description.link(name)
     whole = payload.inertial if link.inertial is None else joined(link.inertial, payload.inertial)
-    links = tuple(replace(item, inertial=whole) if item is link else item
-                  for item in description.links)  # fmt: skip
+    links = tuple(
+        replace(item, inertial=whole) if item is link else item for item in description.links
+    )
     zeros = _without_link(description, name)
     return replace(description, links=links, zero_parameters=zeros)
 
@@ -264,9 +265,7 @@ def joined(first: Inertial, second: Inertial) -> Inertial:
     return Inertial(mass, frozen(com), frozen(inertia))
 
 
-def with_force_constants(
-    description: Description, constants: Mapping[str, float]
-) -> Description:
+def with_force_constants(description: Description, constants: Mapping[str, float]) -> Description:
     """Return the robot with other force constants [N/A, N m/A], by joint.
 
     The texts of the description, and with them its digest, stay as they are.

@@ -17,10 +17,23 @@ from pkm_description.xml_elements import suggestion
 
 MAX_CHARACTERS = 1_000_000
 KEYS = (
-    'title', 'home', 'gravity', 'free_joints', 'same_design', 'zero_parameters', 'equal_parameters',
-    'reduced_models', 'friction', 'transition_velocity', 'rotor_inertia', 'simulation',
-    'workspace', 'benchmark_circle', 'sources', 'notes',
-)  # fmt: skip
+    'title',
+    'home',
+    'gravity',
+    'free_joints',
+    'same_design',
+    'zero_parameters',
+    'equal_parameters',
+    'reduced_models',
+    'friction',
+    'transition_velocity',
+    'rotor_inertia',
+    'simulation',
+    'workspace',
+    'benchmark_circle',
+    'sources',
+    'notes',
+)
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -155,7 +168,7 @@ def with_actuators(
             raise DescriptionError(
                 f"rotor_inertia names '{name}', which is no joint with a drive"
                 f'{suggestion(str(name), actuated)}; '
-                f"they are {', '.join(sorted(actuated))}"
+                f'they are {", ".join(sorted(actuated))}'
             )
     undriven = tuple(Actuator(name, np.nan, free=True) for name in free)
     return _with_rotors(actuators, rotors) + undriven
@@ -209,9 +222,7 @@ def _with_rotors(
     )
 
 
-def designs_of(
-    sidecar: Mapping[str, Any], description: Description
-) -> tuple[tuple[str, ...], ...]:
+def designs_of(sidecar: Mapping[str, Any], description: Description) -> tuple[tuple[str, ...], ...]:
     """Groups of links or joints of one design; members must agree in their nominal data."""
     groups = sidecar.get('same_design', [])
     if not isinstance(groups, list) or not all(
@@ -246,8 +257,11 @@ def designs_of(
             if not same:
                 raise DescriptionError(
                     f"same_design: '{name}' has other nominal parameters than '{group[0]}'; "
-                    + ('masses, centres of mass and inertias' if kinds == {'link'} else
-                       'type, friction and rotor inertia')
+                    + (
+                        'masses, centres of mass and inertias'
+                        if kinds == {'link'}
+                        else 'type, friction and rotor inertia'
+                    )
                     + ' must agree'
                 )
     return tuple(tuple(group) for group in groups)

@@ -82,5 +82,5 @@ def _check_circle(value: Any) -> None:
                 raise DescriptionError(f'benchmark_circle.{key} must be positive, not {size:g}')
     if table.get('tilt_axis', 'x') not in ('x', 'y'):
         raise DescriptionError(
-            f"benchmark_circle.tilt_axis must be x or y, not {table['tilt_axis']!r}"
+            f'benchmark_circle.tilt_axis must be x or y, not {table["tilt_axis"]!r}'
         )

@@ -21,15 +21,24 @@ from pkm_description.errors import DescriptionError
 STATUSES = ('paper', 'derived', 'published', 'assumed', 'convention')
 _STATUS = re.compile(rf'({"|".join(STATUSES)})\b')
 NOT_NUMBERS = (
-    'title', 'free_joints', 'same_design', 'zero_parameters', 'equal_parameters',
-    'reduced_models', 'sources',
-)  # fmt: skip
+    'title',
+    'free_joints',
+    'same_design',
+    'zero_parameters',
+    'equal_parameters',
+    'reduced_models',
+    'sources',
+)
 
 _LINK = {'mass': 'mass', 'origin': 'com', 'inertia': 'inertia'}
 _ATTRIBUTES = {
-    'lower': 'stroke', 'upper': 'stroke', 'velocity': 'velocity', 'effort': 'effort',
-    'damping': 'damping', 'friction': 'coulomb',
-}  # fmt: skip
+    'lower': 'stroke',
+    'upper': 'stroke',
+    'velocity': 'velocity',
+    'effort': 'effort',
+    'damping': 'damping',
+    'friction': 'coulomb',
+}
 _CONSTRAINT_AXES = ('parent_axis', 'child_axis')
 
 

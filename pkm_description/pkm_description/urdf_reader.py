@@ -43,12 +43,25 @@ ROBOT_ELEMENTS = ('link', 'joint', 'constraint', 'ros2_control')
 ROBOT_FOREIGN = ('material', 'transmission', 'gazebo', 'sensor', 'group', 'mujoco', 'drake')
 LINK_ELEMENTS = ('inertial', 'visual', 'collision')
 JOINT_ELEMENTS = (
-    'parent', 'child', 'origin', 'axis', 'limit', 'dynamics', 'mimic', 'calibration',
+    'parent',
+    'child',
+    'origin',
+    'axis',
+    'limit',
+    'dynamics',
+    'mimic',
+    'calibration',
     'safety_controller',
-)  # fmt: skip
+)
 CONSTRAINT_ELEMENTS = (
-    'parent', 'child', 'parent_origin', 'child_origin', 'parent_axis', 'child_axis', 'dynamics',
-)  # fmt: skip
+    'parent',
+    'child',
+    'parent_origin',
+    'child_origin',
+    'parent_axis',
+    'child_axis',
+    'dynamics',
+)
 UNIT_TOLERANCE = 1e-3  # an axis that is longer or shorter is named in a warning
 
 
@@ -172,7 +185,7 @@ class _Reader:
         if kind not in CONSTRAINT_TYPES:
             raise DescriptionError(
                 f"constraint '{name}' has the unknown type '{kind}'; "
-                f"types are {', '.join(CONSTRAINT_TYPES)}"
+                f'types are {", ".join(CONSTRAINT_TYPES)}'
             )
         for child in element:
             if child.tag not in CONSTRAINT_ELEMENTS:
@@ -246,7 +259,9 @@ def _friction(element: etree._Element | None) -> Friction | None:
     model = (
         'coulomb_viscous'
         if viscous is not None and coulomb is not None
-        else 'coulomb' if viscous is None else 'viscous'
+        else 'coulomb'
+        if viscous is None
+        else 'viscous'
     )
     friction = Friction(
         coulomb=number(element, 'friction', 0.0),

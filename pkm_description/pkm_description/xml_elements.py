@@ -23,9 +23,12 @@ def parse_xml(text: str, where: str) -> etree._Element:
         raise DescriptionError(f"'{where}' has {len(text)} characters; at most {MAX_BYTES}")
     refuse_entities(text, where)
     parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True,
+        resolve_entities=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
         remove_pis=True,
-    )  # fmt: skip
+    )
     try:
         return etree.fromstring(text.encode(), parser)
     except etree.XMLSyntaxError as error:

@@ -123,10 +123,7 @@ class DriveFriction:
 
     @classmethod
     def from_parameters(
-        cls,
-        parameters: Mapping[str, float],
-        joint_names: Sequence[str],
-        transition_velocity: float,
+        cls, parameters: Mapping[str, float], joint_names: Sequence[str], transition_velocity: float
     ) -> DriveFriction:
         """Friction from values by name (`<joint>.stribeck_force`, ...).
 

@@ -20,11 +20,10 @@ from pkm_description import Description, DescriptionError
 from pkm_description.assembly import Assembly
 from pkm_description.kinematic_tree import POINT_ROW, KinematicTree
 from pkm_dynamics.layout import Layout
-from pkm_dynamics.parameter_table import ParameterTable, parameter_table
+from pkm_dynamics.parameters.parameter_table import ParameterTable, parameter_table
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
 
 
 class Mechanism(NamedTuple):
@@ -136,9 +135,10 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         n_parameters=len(table.names),
     )
     writable: dict[str, Any] = {
-        name: value.copy() for name, value in mechanism._asdict().items()
+        name: value.copy()
+        for name, value in mechanism._asdict().items()
         if isinstance(value, np.ndarray)
-    }  # fmt: skip
+    }
     return mechanism._replace(**writable), table
 
 
@@ -187,9 +187,7 @@ def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[NDArray[np.bool_]
     triple = np.zeros(len(tree.row_kind), dtype=bool)
     axis = np.full(len(tree.row_kind), -1, dtype=np.int64)
     for constraint in np.unique(tree.row_constraint):
-        points = np.flatnonzero(
-            (tree.row_constraint == constraint) & (tree.row_kind == POINT_ROW)
-        )
+        points = np.flatnonzero((tree.row_constraint == constraint) & (tree.row_kind == POINT_ROW))
         if len(points) == 3:
             triple[points] = True
             if np.all(np.isin(points, chosen)):

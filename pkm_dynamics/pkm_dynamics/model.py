@@ -16,26 +16,25 @@ from pkm_description import (
     TrajectoryError,
 )
 from pkm_description.assembly import Assembly
-from pkm_dynamics.base_parameters import BaseParameters, build_base_parameters
-from pkm_dynamics.body_motion import BodyMotion, build_body_motion
 from pkm_dynamics.codegen.program_set import ProgramSet
 from pkm_dynamics.kernels import closure, dynamics
 from pkm_dynamics.kernels import motion as kinematics
+from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
+from pkm_dynamics.kinematics.positions import STATE_TOLERANCE, Initial, Positions
+from pkm_dynamics.kinematics.restricted_poses import Configurations
+from pkm_dynamics.kinematics.tree_geometry import TreeLayout
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
-from pkm_dynamics.parameter_table import checked_parameters
+from pkm_dynamics.parameters.base_parameters import BaseParameters, build_base_parameters
 from pkm_dynamics.parameters.null_space import NullSpace, build_null_space
-from pkm_dynamics.positions import STATE_TOLERANCE, Initial, Positions
-from pkm_dynamics.restricted_poses import Configurations
-from pkm_dynamics.tree_geometry import TreeLayout
+from pkm_dynamics.parameters.parameter_table import checked_parameters
 
 if TYPE_CHECKING:
-    from pkm_dynamics.forward_dynamics import Accelerations
-    from pkm_dynamics.wrench import PlatformWrench
+    from pkm_dynamics.equations.forward_dynamics import Accelerations
+    from pkm_dynamics.equations.wrench import PlatformWrench
 
 Floats = NDArray[np.float64]
-
 
 
 class ClosedChainModel:
@@ -163,9 +162,7 @@ class ClosedChainModel:
         r = rotations(rotation, 'rotation', len(p))
         return self._actuated(self._positions.joints_of_poses(p, r, None))
 
-    def forward_kinematics(
-        self, q: ArrayLike, initial: Initial = None
-    ) -> tuple[Floats, Floats]:
+    def forward_kinematics(self, q: ArrayLike, initial: Initial = None) -> tuple[Floats, Floats]:
         """Platform position (N, 3) [m] and rotation (N, 3, 3) of actuator positions (N, n_a).
 
         The search starts at `initial` (a platform pose (position, rotation), all joint
@@ -181,11 +178,7 @@ class ClosedChainModel:
         return position, rotation
 
     def motion_from_actuators(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        initial: Initial = None,
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, initial: Initial = None
     ) -> PlatformMotion:
         """Motion of platform and joints from actuator motions (N, n_a) each."""
         q = self._check_actuators(q, 'q')
@@ -193,12 +186,16 @@ class ClosedChainModel:
         qdd = self._check_actuators(qdd, 'qdd', len(q))
         joints, position, rotation = self._positions.of_actuators(q, initial)
         velocity, acceleration, twist, twist_dot = kinematics.joint_motion(
-            self._layout, self._motion_code(closure.BY_ACTUATORS), closure.BY_ACTUATORS, joints,
-            position, rotation, qd, qdd,
-        )  # fmt: skip
-        return PlatformMotion(
-            position, rotation, twist, twist_dot, joints, velocity, acceleration
+            self._layout,
+            self._motion_code(closure.BY_ACTUATORS),
+            closure.BY_ACTUATORS,
+            joints,
+            position,
+            rotation,
+            qd,
+            qdd,
         )
+        return PlatformMotion(position, rotation, twist, twist_dot, joints, velocity, acceleration)
 
     def configurations_of_poses(
         self, position: ArrayLike, rotation: ArrayLike, nearest: str | None = None
@@ -215,9 +212,7 @@ class ClosedChainModel:
         r = rotations(rotation, 'rotation', len(p))
         return self._positions.at_poses(p, r, nearest)
 
-    def configurations_of_actuators(
-        self, q: ArrayLike
-    ) -> tuple[Configurations, NDArray[np.bool_]]:
+    def configurations_of_actuators(self, q: ArrayLike) -> tuple[Configurations, NDArray[np.bool_]]:
         """Configurations at actuator positions (N, n_a), each from home, and which close."""
         q = self._check_actuators(q, 'q')
         starts = (np.repeat(array, len(q), axis=0) for array in self._positions.home_starts)
@@ -296,9 +291,8 @@ class ClosedChainModel:
     def body_motion(self, motion: PlatformMotion) -> BodyMotion:
         """Motion of every body and its Jacobian from the actuators' rates."""
         return build_body_motion(
-            self.tree_layout, self._assembly.actuated_coordinates, motion,
-            self.joint_states(motion),
-        )  # fmt: skip
+            self.tree_layout, self._assembly.actuated_coordinates, motion, self.joint_states(motion)
+        )
 
     @property
     def tree_layout(self) -> TreeLayout:
@@ -349,21 +343,17 @@ class ClosedChainModel:
         wrench: PlatformWrench | None = None,
     ) -> Accelerations:
         """Accelerations of a state under actuator forces (N, n_a); see `forward_dynamics`."""
-        from pkm_dynamics.forward_dynamics import forward_dynamics
+        from pkm_dynamics.equations.forward_dynamics import forward_dynamics
 
         return forward_dynamics(self, state, forces, parameters, wrench)
 
-    def mass_matrix(
-        self, state: PlatformMotion, parameters: ArrayLike | None = None
-    ) -> Floats:
+    def mass_matrix(self, state: PlatformMotion, parameters: ArrayLike | None = None) -> Floats:
         """Inertia that the actuators feel (N, n_a, n_a) [kg, kg m, kg m^2]."""
-        from pkm_dynamics.forward_dynamics import mass_matrix
+        from pkm_dynamics.equations.forward_dynamics import mass_matrix
 
         return mass_matrix(self, state, parameters)
 
-    def base_parameters(
-        self, shared: bool = False, reduced: bool | str = False
-    ) -> BaseParameters:
+    def base_parameters(self, shared: bool = False, reduced: bool | str = False) -> BaseParameters:
         """Identifiable combinations of the standard parameters.
 
         With `shared`, links and joints of one design share their parameters; with
@@ -416,16 +406,19 @@ class ClosedChainModel:
             )
         return array
 
-    def _state(
-        self, motion: PlatformMotion
-    ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
+    def _state(self, motion: PlatformMotion) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
         """Joint positions and independent rates that the kernels take."""
         p, r = motion.position.copy(), motion.rotation.copy()
         if self.platform_determines_joints:
             joints = self._positions.joints_of_poses(p, r, motion.joint_positions)
             return (
-                closure.BY_PLATFORM, joints, p, r, motion.twist.copy(), motion.acceleration.copy()
-            )  # fmt: skip
+                closure.BY_PLATFORM,
+                joints,
+                p,
+                r,
+                motion.twist.copy(),
+                motion.acceleration.copy(),
+            )
         if motion.joint_velocities is not None and motion.joint_accelerations is not None:
             assert motion.joint_positions is not None
             joints = self._positions.check_guess(motion.joint_positions).copy()
@@ -445,9 +438,15 @@ class ClosedChainModel:
         rates = _least_squares(jacobian, motion.twist, 'twist')
         zero = np.zeros_like(rates)
         _, _, _, bias = kinematics.joint_motion(
-            self._layout, self._motion_code(closure.BY_ACTUATORS), closure.BY_ACTUATORS, joints,
-            p, r, rates, zero,
-        )  # fmt: skip
+            self._layout,
+            self._motion_code(closure.BY_ACTUATORS),
+            closure.BY_ACTUATORS,
+            joints,
+            p,
+            r,
+            rates,
+            zero,
+        )
         rates_dot = _least_squares(jacobian, motion.acceleration - bias, 'acceleration')
         return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
 

@@ -52,9 +52,14 @@ class PlatformMotion:
     """
 
     FIELDS: ClassVar[tuple[str, ...]] = (
-        'position', 'rotation', 'twist', 'acceleration', 'joint_positions', 'joint_velocities',
+        'position',
+        'rotation',
+        'twist',
+        'acceleration',
+        'joint_positions',
+        'joint_velocities',
         'joint_accelerations',
-    )  # fmt: skip
+    )
     __slots__ = FIELDS
 
     def __init__(

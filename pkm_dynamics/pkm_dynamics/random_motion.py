@@ -22,11 +22,7 @@ _POSE_ANGLE = 0.35
 
 
 def random_motion(
-    model: ClosedChainModel,
-    count: int,
-    seed: int,
-    scale: float = 1.0,
-    within_limits: bool = True,
+    model: ClosedChainModel, count: int, seed: int, scale: float = 1.0, within_limits: bool = True
 ) -> PlatformMotion:
     """Random motions around home, `count` samples inside the stroke, for ranks and tests.
 

@@ -17,10 +17,7 @@ def warm_up(robot: str = 'palida') -> float:
     start = time.perf_counter()
     model = ClosedChainModel(load(robot))
     motion = PlatformMotion(
-        model.home_position[None],
-        model.home_rotation[None],
-        np.zeros((1, 6)),
-        np.zeros((1, 6)),
+        model.home_position[None], model.home_rotation[None], np.zeros((1, 6)), np.zeros((1, 6))
     )
     model.inverse_dynamics(motion)
     model.regressor(motion)

@@ -28,10 +28,19 @@ MECHANISMS = {
 # Hexapods: 130 less 6 (ball joints) and 36 (slides) and 6 (stators on two crossing axes); with
 # rings 88 of 190. 6R arm with a spherical wrist: 36, as the PUMA 560 [Khalil and Dombre].
 LIBRARY = {
-    'cart_pendulum': (7, 5), 'delta': (34, 6), 'five_bar': (7, 4), 'ford': (82, 10),
-    'four_bar': (8, 5), 'h4': (4, 2), 'hexel': (82, 8), 'msi': (82, 10), 'palida': (88, 10),
-    'rps_upv': (25, 9), 'serial_arm': (36, 36), 'uf_pkm': (82, 9),
-}  # fmt: skip
+    'cart_pendulum': (7, 5),
+    'delta': (34, 6),
+    'five_bar': (7, 4),
+    'ford': (82, 10),
+    'four_bar': (8, 5),
+    'h4': (4, 2),
+    'hexel': (82, 8),
+    'msi': (82, 10),
+    'palida': (88, 10),
+    'rps_upv': (25, 9),
+    'serial_arm': (36, 36),
+    'uf_pkm': (82, 9),
+}
 
 
 @cache

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.tree_geometry import TreeGeometry
+from pkm_dynamics.kinematics.tree_geometry import TreeGeometry
 
 
 class Path(NamedTuple):

@@ -6,8 +6,8 @@ is a limit, its margin, and the extremum are found here once more, plainly.
 
 import numpy as np
 
-from pkm_dynamics.apertures import joint_apertures
-from pkm_dynamics.clearances import BodyDistances
+from pkm_dynamics.analysis.apertures import joint_apertures
+from pkm_dynamics.analysis.clearances import BodyDistances
 
 RATE = 20000.0  # [Hz]
 
@@ -57,9 +57,7 @@ def _block(model, motion, limits):
     if 'position_lower' in workspace:
         low, high = (np.array(workspace[f'position_{end}'], float) for end in ('lower', 'upper'))
         inset = limits.stroke_margin * (high - low)
-        yield 'workspace', np.maximum(
-            motion.position - high + inset, low + inset - motion.position
-        )
+        yield 'workspace', np.maximum(motion.position - high + inset, low + inset - motion.position)
     if 'tilt' in workspace:
         tilt = np.arccos(np.clip(motion.rotation[:, 2, 2], -1.0, 1.0))
         yield 'tilt', tilt / (workspace['tilt'] * (1.0 - limits.stroke_margin)) - 1.0

@@ -29,8 +29,7 @@ MAKERS = {
     'skew_five_bar': mechanisms.five_bar,
     'skew_arm': mechanisms.serial_arm,
     'four_bar_universal': lambda: mechanisms.four_bar('universal'),
-    **{f'chain_{kind}': lambda kind=kind: rubbing_chain(kind)
-       for kind in closed_chains.CHAINS},
+    **{f'chain_{kind}': lambda kind=kind: rubbing_chain(kind) for kind in closed_chains.CHAINS},
 }
 NAMES = (*pkm_description.library(), *MAKERS)
 

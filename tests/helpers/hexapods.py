@@ -13,8 +13,13 @@ BODY = inertial(1.0, (0.0, 0.0, 0.0), 0.1 * np.eye(3))
 
 def hexapod_between(base, top, home, aperture: float | None = None) -> Description:
     """6-UPS from joints `base` (6, 3) to `top` (6, 3) of a platform at `home` (3,)."""
-    parts = ['<link name="base_link"/>', '<link name="platform">', BODY, '</link>',
-             joint('float', 'floating', 'base_link', 'platform')]
+    parts = [
+        '<link name="base_link"/>',
+        '<link name="platform">',
+        BODY,
+        '</link>',
+        joint('float', 'floating', 'base_link', 'platform'),
+    ]
     for k in range(6):
         n = k + 1
         along = home + top[k] - base[k]
@@ -25,16 +30,52 @@ def hexapod_between(base, top, home, aperture: float | None = None) -> Descripti
         rpy = Rotation.from_matrix(frame).as_euler('xyz')
         parts += [
             f'<link name="ring{n}"/>',
-            f'<link name="stator{n}">', BODY, '</link>',
-            f'<link name="slider{n}">', BODY, '</link>',
-            joint(f'first{n}', 'revolute', 'base_link', f'ring{n}', base[k], rpy, (1, 0, 0),
-                  (-1.3, 1.3, 20, 100)),
-            joint(f'second{n}', 'revolute', f'ring{n}', f'stator{n}', (0, 0, 0), (0, 0, 0),
-                  (0, 1, 0), (-1.3, 1.3, 20, 100)),
-            joint(f'drive{n}', 'prismatic', f'stator{n}', f'slider{n}', (0, 0, 0), (0, 0, 0),
-                  (0, 0, 1), (0.1, 3.0, 3, 500)),
-            constraint(f'top{n}', 'spherical', f'slider{n}', 'platform', (0, 0, 0), top[k],
-                       (0, 0, 1), (0, 0, 1)),
+            f'<link name="stator{n}">',
+            BODY,
+            '</link>',
+            f'<link name="slider{n}">',
+            BODY,
+            '</link>',
+            joint(
+                f'first{n}',
+                'revolute',
+                'base_link',
+                f'ring{n}',
+                base[k],
+                rpy,
+                (1, 0, 0),
+                (-1.3, 1.3, 20, 100),
+            ),
+            joint(
+                f'second{n}',
+                'revolute',
+                f'ring{n}',
+                f'stator{n}',
+                (0, 0, 0),
+                (0, 0, 0),
+                (0, 1, 0),
+                (-1.3, 1.3, 20, 100),
+            ),
+            joint(
+                f'drive{n}',
+                'prismatic',
+                f'stator{n}',
+                f'slider{n}',
+                (0, 0, 0),
+                (0, 0, 0),
+                (0, 0, 1),
+                (0.1, 3.0, 3, 500),
+            ),
+            constraint(
+                f'top{n}',
+                'spherical',
+                f'slider{n}',
+                'platform',
+                (0, 0, 0),
+                top[k],
+                (0, 0, 1),
+                (0, 0, 1),
+            ),
         ]
     parts.append(control([f'drive{n}' for n in range(1, 7)]))
     extra = '' if aperture is None else f'workspace: {{aperture: {aperture}}}\n'
@@ -57,6 +98,7 @@ def griffis_duffy(fraction: float) -> Description:
 
     With the side joints in the middle (`fraction` 0.5) the platform moves with locked struts.
     """
+
     def corners(radius, turn):
         angles = np.radians([90, 210, 330]) + turn
         return radius * np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=1)
@@ -77,14 +119,32 @@ def parallelogram() -> Description:
         parts += [f'<link name="{name}">', BODY, '</link>']
     limit = (-3.0, 3.0, 20, 50)
     parts += [
-        joint('crank_joint', 'revolute', 'base_link', 'crank', (0, 0, 0), (0, 0, 0), (0, 0, 1),
-              limit),
-        joint('coupler_joint', 'revolute', 'crank', 'platform', (0.2, 0, 0), (0, 0, 0), (0, 0, 1),
-              limit),
-        joint('rocker_joint', 'revolute', 'base_link', 'rocker', (0.5, 0, 0), (0, 0, 0),
-              (0, 0, 1), limit),
-        constraint('last', 'revolute', 'platform', 'rocker', (0.5, 0, 0), (0.2, 0, 0),
-                   (0, 0, 1), (0, 0, 1)),
+        joint(
+            'crank_joint', 'revolute', 'base_link', 'crank', (0, 0, 0), (0, 0, 0), (0, 0, 1), limit
+        ),
+        joint(
+            'coupler_joint',
+            'revolute',
+            'crank',
+            'platform',
+            (0.2, 0, 0),
+            (0, 0, 0),
+            (0, 0, 1),
+            limit,
+        ),
+        joint(
+            'rocker_joint',
+            'revolute',
+            'base_link',
+            'rocker',
+            (0.5, 0, 0),
+            (0, 0, 0),
+            (0, 0, 1),
+            limit,
+        ),
+        constraint(
+            'last', 'revolute', 'platform', 'rocker', (0.5, 0, 0), (0.2, 0, 0), (0, 0, 1), (0, 0, 1)
+        ),
         control(['crank_joint']),
     ]
     home = 'home: {joints: {crank_joint: 1.2, coupler_joint: -1.2, rocker_joint: 1.2}}\n'

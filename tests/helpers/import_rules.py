@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LAYERS: dict[str, frozenset[str]] = {
-    "pkm_description": frozenset(),
-    "pkm_dynamics": frozenset({"pkm_description"}),
-    "pkm_identification": frozenset({"pkm_description", "pkm_dynamics"}),
-    "pkm_control": frozenset({"pkm_description", "pkm_dynamics"}),
-    "pkm_bringup": frozenset(
-        {"pkm_description", "pkm_dynamics", "pkm_identification", "pkm_control"}
+    'pkm_description': frozenset(),
+    'pkm_dynamics': frozenset({'pkm_description'}),
+    'pkm_identification': frozenset({'pkm_description', 'pkm_dynamics'}),
+    'pkm_control': frozenset({'pkm_description', 'pkm_dynamics'}),
+    'pkm_bringup': frozenset(
+        {'pkm_description', 'pkm_dynamics', 'pkm_identification', 'pkm_control'}
     ),
 }
 """Each package with the packages that it may import; `pkm_msgs` is a matter of the ROS rule."""
 
 ROS_MODULE = re.compile(
-    r"(rclpy|_rclpy\w*|rpyutils|rosidl_\w+|rosbag2_py|ament_\w+|launch|launch_\w+|ros2\w+"
-    r"|tf2_\w+|\w+_msgs|\w+_srvs|\w+_interfaces)(\.\w+)*"
+    r'(rclpy|_rclpy\w*|rpyutils|rosidl_\w+|rosbag2_py|ament_\w+|launch|launch_\w+|ros2\w+'
+    r'|tf2_\w+|\w+_msgs|\w+_srvs|\w+_interfaces)(\.\w+)*'
 )
-IMPORTERS = {"import_module", "__import__", "find_spec", "run_module", "resolve_name"}
+IMPORTERS = {'import_module', '__import__', 'find_spec', 'run_module', 'resolve_name'}
 
 
 @dataclass(frozen=True)
@@ -37,36 +37,36 @@ class Import:
     def in_node(self) -> bool:
         """Whether the importing file is part of the ROS side: `nodes/` or a launch file."""
         parts = self.path.parts
-        return "nodes" in parts or "launch" in parts or self.path.name.endswith(".launch.py")
+        return 'nodes' in parts or 'launch' in parts or self.path.name.endswith('.launch.py')
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line} imports {self.module}"
+        return f'{self.path}:{self.line} imports {self.module}'
 
 
 def _absolute(node: ast.ImportFrom, package: tuple[str, ...]) -> list[str]:
     """Module names of a from-import: the module itself and each imported name under it."""
     base = package[: len(package) - node.level + 1] if node.level else ()
-    stem = ".".join((*base, *([node.module] if node.module else [])))
-    return [stem, *(f"{stem}.{alias.name}" for alias in node.names)]
+    stem = '.'.join((*base, *([node.module] if node.module else [])))
+    return [stem, *(f'{stem}.{alias.name}' for alias in node.names)]
 
 
 def _imports_by_name(module: str) -> bool:
     """Whether a module can import others by their name; versions and data files do not."""
-    parts = module.split(".")
-    return parts[0] == "importlib" and (parts[1:2] or [""])[0] not in {"metadata", "resources"}
+    parts = module.split('.')
+    return parts[0] == 'importlib' and (parts[1:2] or [''])[0] not in {'metadata', 'resources'}
 
 
 def _called_name(node: ast.Call) -> str:
     function = node.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, 'id', '')
 
 
 def _literal_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """String constants that look like module names, docstrings and topic types excluded."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            text = node.value.rstrip(".")  # the head of f"rclpy.{name}"
-            if re.fullmatch(r"\w+(\.\w+)*", text):
+            text = node.value.rstrip('.')  # the head of f"rclpy.{name}"
+            if re.fullmatch(r'\w+(\.\w+)*', text):
                 yield node.lineno, text
 
 
@@ -106,14 +106,14 @@ def read_imports(root: Path) -> list[Import]:
     """
     found = []
     for package in LAYERS:
-        for path in sorted((root / package).rglob("*.py")):
+        for path in sorted((root / package).rglob('*.py')):
             relative = path.relative_to(root / package)
-            if relative.parts[0] in {"setup.py", "build", "install"}:
+            if relative.parts[0] in {'setup.py', 'build', 'install'}:
                 continue
             parents = relative.parent.parts
             found.extend(
                 Import(package, Path(package) / relative, line, module)
-                for line, module in imported_modules(path.read_text("utf-8"), parents)
+                for line, module in imported_modules(path.read_text('utf-8'), parents)
             )
     return found
 
@@ -127,8 +127,8 @@ def ros_violations(imports: list[Import]) -> list[str]:
     for item in imports:
         if item.in_node:
             continue
-        nodes = re.match(r"(pkm_\w+)\.nodes\b", item.module)
-        foreign_nodes = nodes is not None and nodes[1] != "pkm_bringup"
+        nodes = re.match(r'(pkm_\w+)\.nodes\b', item.module)
+        foreign_nodes = nodes is not None and nodes[1] != 'pkm_bringup'
         if ROS_MODULE.fullmatch(item.module) or foreign_nodes:
             violations.append(str(item))
     return violations
@@ -138,7 +138,7 @@ def layer_violations(imports: list[Import]) -> list[str]:
     """Imports of a package that comes after the importing one, or beside it."""
     violations = []
     for item in imports:
-        top = item.module.split(".")[0]
+        top = item.module.split('.')[0]
         if top in LAYERS and top != item.package and top not in LAYERS[item.package]:
             violations.append(str(item))
     return violations

@@ -88,11 +88,7 @@ def dot(a, b):
 
 def cross(a, b):
     """Vector product of two vectors of jets."""
-    return [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
 def turned(axis, angle, vector):

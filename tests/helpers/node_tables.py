@@ -11,18 +11,18 @@ ROOT = Path(__file__).resolve().parents[2]
 def executables() -> dict[str, tuple[str, str]]:
     """Package and module of every executable, by its name, from the `setup.py` files."""
     found = {}
-    for setup in sorted(ROOT.glob("pkm_*/setup.py")):
+    for setup in sorted(ROOT.glob('pkm_*/setup.py')):
         for node in ast.walk(ast.parse(setup.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                name, equals, function = node.value.partition(" = ")
-                if equals and function.endswith(":main"):
-                    found[name] = (setup.parent.name, function.removesuffix(":main"))
+                name, equals, function = node.value.partition(' = ')
+                if equals and function.endswith(':main'):
+                    found[name] = (setup.parent.name, function.removesuffix(':main'))
     return found
 
 
 def nodes() -> list[str]:
     """Names of all nodes: the executables whose module lies in a `nodes` folder."""
-    return [name for name, (_, module) in executables().items() if ".nodes." in module]
+    return [name for name, (_, module) in executables().items() if '.nodes.' in module]
 
 
 def declared_parameters(name: str) -> dict[str, Any]:
@@ -31,14 +31,14 @@ def declared_parameters(name: str) -> dict[str, Any]:
     return {entry.name: entry for entry in module.PARAMETERS}
 
 
-def flattened(parameters: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flattened(parameters: dict[str, Any], prefix: str = '') -> dict[str, Any]:
     """Nested parameters by their dotted names."""
     flat = {}
     for key, value in parameters.items():
         if isinstance(value, dict):
-            flat |= flattened(value, f"{prefix}{key}.")
+            flat |= flattened(value, f'{prefix}{key}.')
         else:
-            flat[f"{prefix}{key}"] = value
+            flat[f'{prefix}{key}'] = value
     return flat
 
 
@@ -48,11 +48,11 @@ def problems(values: dict[str, Any], name: str) -> list[str]:
     found = []
     for key, value in values.items():
         if key not in declared:
-            found.append(f"{name}: no parameter {key}")
+            found.append(f'{name}: no parameter {key}')
             continue
         entry = declared[key]
         if type(value) is not type(entry.default):
-            found.append(f"{name}: {key} is {value!r}, not of the type of {entry.default!r}")
+            found.append(f'{name}: {key} is {value!r}, not of the type of {entry.default!r}')
         elif entry.lower is not None and not entry.lower <= value <= entry.upper:
-            found.append(f"{name}: {key} = {value} is outside {entry.lower}..{entry.upper}")
+            found.append(f'{name}: {key} = {value} is outside {entry.lower}..{entry.upper}')
     return found

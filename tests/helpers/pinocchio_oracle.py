@@ -26,9 +26,7 @@ class PinocchioOracle:
 
     def configuration(self, model: ClosedChainModel, motion: PlatformMotion, k: int) -> np.ndarray:
         """Pinocchio's q of sample k, from our joint positions and the platform's pose."""
-        joints = dict(
-            zip(model.joint_names, model.joint_states(motion).positions[k], strict=True)
-        )
+        joints = dict(zip(model.joint_names, model.joint_states(motion).positions[k], strict=True))
         return self.place(joints, motion.position[k], motion.rotation[k])
 
     def place(self, joints: dict[str, float], position, rotation) -> np.ndarray:
@@ -59,8 +57,14 @@ class PinocchioOracle:
         j_point = jacobian[:3] - pin.skew(arm) @ jacobian[3:]
         d_point = drift.linear + np.cross(drift.angular, arm)
         d_point += np.cross(omega, np.cross(omega, arm))
-        return (placement.translation + arm, placement.rotation @ origin.rotation, j_point,
-                jacobian[3:], d_point, drift.angular)
+        return (
+            placement.translation + arm,
+            placement.rotation @ origin.rotation,
+            j_point,
+            jacobian[3:],
+            d_point,
+            drift.angular,
+        )
 
     def _closing_rows(self, q, v):
         """Residual, Jacobian and drift of all constraints at (q, v)."""
@@ -109,8 +113,9 @@ class PinocchioOracle:
         residual, rows, _ = self._closing_rows(q, np.zeros(self.model.nv))
         assert np.max(np.abs(residual), initial=0.0) < 1e-9
         system = np.vstack([rows, selection])
-        v = np.linalg.lstsq(system, np.concatenate([np.zeros(len(rows)), velocities]),
-                            rcond=1e-10)[0]
+        v = np.linalg.lstsq(system, np.concatenate([np.zeros(len(rows)), velocities]), rcond=1e-10)[
+            0
+        ]
         _, _, drift = self._closing_rows(q, v)
         a = np.linalg.lstsq(system, np.concatenate([-drift, accelerations]), rcond=1e-10)[0]
         targets = np.vstack([np.zeros((len(rows), len(index))), np.eye(len(index))])
@@ -146,6 +151,9 @@ class PinocchioOracle:
     def _platform_twist(self, q, v) -> np.ndarray:
         pin.computeJointJacobians(self.model, self.data, q)
         pin.updateFramePlacements(self.model, self.data)
-        return pin.getFrameJacobian(
-            self.model, self.data, self._frame('platform'), pin.LOCAL_WORLD_ALIGNED
-        ) @ v
+        return (
+            pin.getFrameJacobian(
+                self.model, self.data, self._frame('platform'), pin.LOCAL_WORLD_ALIGNED
+            )
+            @ v
+        )

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.reachability import Reachability, reachable, reachable_actuators
-from pkm_dynamics.workspace import random_rotations, region
+from pkm_dynamics.analysis.reachability import Reachability, reachable, reachable_actuators
+from pkm_dynamics.analysis.workspace import random_rotations, region
 
 
 def pose_pairs(

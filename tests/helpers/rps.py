@@ -42,23 +42,45 @@ def rps(order: tuple[int, ...] = (0, 1, 2), extra: str = LEVELS) -> Description:
     inset = BASE_RADIUS - SIDE / np.sqrt(3)
     home = np.sqrt(LENGTH**2 - inset**2)
     disc = np.diag([0.213375, 0.213375, 0.425124])
-    parts = ['<link name="base_link"/>', '<link name="platform">',
-             inertial(10.845, (SIDE / 2, HEIGHT / 3, 0), disc), '</link>',
-             joint('float', 'floating', 'base_link', 'platform')]
+    parts = [
+        '<link name="base_link"/>',
+        '<link name="platform">',
+        inertial(10.845, (SIDE / 2, HEIGHT / 3, 0), disc),
+        '</link>',
+        joint('float', 'floating', 'base_link', 'platform'),
+    ]
     for k in order:
         angle = np.pi / 2 + k * 2 * np.pi / 3
         a = BASE_RADIUS * np.array([np.cos(angle), np.sin(angle), 0])
         leg = f'leg{k + 1}'
         parts += [
             f'<link name="{leg}_stator">',
-            inertial(6.0, (0, 0, 0.05), np.diag([0.04952, 0.04952, 0.006])), '</link>',
+            inertial(6.0, (0, 0, 0.05), np.diag([0.04952, 0.04952, 0.006])),
+            '</link>',
             f'<link name="{leg}_slider">',
-            inertial(1.8, (0, 0, -0.19), np.diag([0.026, 0.026, 0.0008])), '</link>',
-            joint(f'{leg}_swing', 'revolute', 'base_link', f'{leg}_stator', a,
-                  (0, 0, angle + np.pi / 2), (1, 0, 0), (-1.5, 1.5, 10, 100)),
-            joint(f'{leg}_strut', 'prismatic', f'{leg}_stator', f'{leg}_slider', (0, 0, 0),
-                  (0, 0, 0), (0, 0, 1), (0.5, 1.0, 2, 2000),
-                  '<dynamics friction="228" damping="3272"/>'),
+            inertial(1.8, (0, 0, -0.19), np.diag([0.026, 0.026, 0.0008])),
+            '</link>',
+            joint(
+                f'{leg}_swing',
+                'revolute',
+                'base_link',
+                f'{leg}_stator',
+                a,
+                (0, 0, angle + np.pi / 2),
+                (1, 0, 0),
+                (-1.5, 1.5, 10, 100),
+            ),
+            joint(
+                f'{leg}_strut',
+                'prismatic',
+                f'{leg}_stator',
+                f'{leg}_slider',
+                (0, 0, 0),
+                (0, 0, 0),
+                (0, 0, 1),
+                (0.5, 1.0, 2, 2000),
+                '<dynamics friction="228" damping="3272"/>',
+            ),
             constraint(f'{leg}_top', 'spherical', f'{leg}_slider', 'platform', (0, 0, 0), TOP[k]),
         ]
     parts.append(control([f'leg{k + 1}_strut' for k in order]))

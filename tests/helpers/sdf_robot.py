@@ -49,9 +49,16 @@ class SdfRobot(ClosedLoop):
         self.loops, self.moving = [], []
         pending = list(joints)
         while True:
-            ready = next((j for j in pending if j.parent in self.placed
-                          and j.child not in self.placed
-                          and j.type in ('revolute', 'prismatic', 'fixed')), None)
+            ready = next(
+                (
+                    j
+                    for j in pending
+                    if j.parent in self.placed
+                    and j.child not in self.placed
+                    and j.type in ('revolute', 'prismatic', 'fixed')
+                ),
+                None,
+            )
             if ready is not None:
                 pending.remove(ready)
                 self._add(ready)
@@ -59,15 +66,17 @@ class SdfRobot(ClosedLoop):
             floating = next((name for name in self.links if name not in self.placed), None)
             if floating is None:
                 break
-            joint = self.model.addJoint(0, pin.JointModelFreeFlyer(), self.links[floating].pose,
-                                        f'float_{floating}')
+            joint = self.model.addJoint(
+                0, pin.JointModelFreeFlyer(), self.links[floating].pose, f'float_{floating}'
+            )
             self._place(floating, joint, pin.SE3.Identity())
         for joint in pending:
             self._add_loop(joint)
         for parent, child in self.welds:
             home = self.links[child].pose
-            self._add_loop(SimpleNamespace(type='fixed', parent=parent, child=child, axes=[],
-                                           home_pose=home))
+            self._add_loop(
+                SimpleNamespace(type='fixed', parent=parent, child=child, axes=[], home_pose=home)
+            )
 
     def _place(self, link, joint, placement) -> None:
         self.placed[link] = (joint, placement)
@@ -177,9 +186,13 @@ def _link(element):
         return SimpleNamespace(pose=_pose(element), inertia=pin.Inertia.Zero())
     at = _pose(inertial)
     get = {item.tag: float(item.text) for item in inertial.find('inertia')}
-    about = np.array([[get['ixx'], get['ixy'], get['ixz']],
-                      [get['ixy'], get['iyy'], get['iyz']],
-                      [get['ixz'], get['iyz'], get['izz']]])  # fmt: skip
+    about = np.array(
+        [
+            [get['ixx'], get['ixy'], get['ixz']],
+            [get['ixy'], get['iyy'], get['iyz']],
+            [get['ixz'], get['iyz'], get['izz']],
+        ]
+    )
     about = at.rotation @ about @ at.rotation.T
     mass = float(inertial.find('mass').text)
     return SimpleNamespace(pose=_pose(element), inertia=pin.Inertia(mass, at.translation, about))
@@ -190,12 +203,18 @@ def _joint(element):
     for tag in ('axis', 'axis2'):
         item = element.find(tag)
         if item is not None:
-            value = {key: float(item.findtext(f'dynamics/{key}', '0'))
-                     for key in ('damping', 'friction')}  # fmt: skip
+            value = {
+                key: float(item.findtext(f'dynamics/{key}', '0')) for key in ('damping', 'friction')
+            }
             axes.append(SimpleNamespace(xyz=_numbers(item.find('xyz')), **value))
     note = {key: float(element.findtext(NOTES + key, '0')) for key in ('home', 'rotor_inertia')}
     return SimpleNamespace(
-        name=element.get('name'), type=element.get('type'), parent=element.findtext('parent'),
-        child=element.findtext('child'), frame=_pose(element), axes=axes, home=note['home'],
+        name=element.get('name'),
+        type=element.get('type'),
+        parent=element.findtext('parent'),
+        child=element.findtext('child'),
+        frame=_pose(element),
+        axes=axes,
+        home=note['home'],
         rotor=note['rotor_inertia'],
-    )  # fmt: skip
+    )

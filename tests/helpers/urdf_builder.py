@@ -14,10 +14,14 @@ def inertial(mass: float, com, inertia) -> str:
     """An <inertial> with the inertia (3, 3) about the centre of mass."""
     i = np.asarray(inertia)
     return (
-        f'<inertial><origin xyz="{numbers(com)}" rpy="0 0 0"/><mass value="{mass!r}"/>'
-        f'<inertia ixx="{i[0, 0]!r}" ixy="{i[0, 1]!r}" ixz="{i[0, 2]!r}" iyy="{i[1, 1]!r}" '
-        f'iyz="{i[1, 2]!r}" izz="{i[2, 2]!r}"/></inertial>'
-    ).replace('np.float64(', '').replace(')"', '"')
+        (
+            f'<inertial><origin xyz="{numbers(com)}" rpy="0 0 0"/><mass value="{mass!r}"/>'
+            f'<inertia ixx="{i[0, 0]!r}" ixy="{i[0, 1]!r}" ixz="{i[0, 2]!r}" iyy="{i[1, 1]!r}" '
+            f'iyz="{i[1, 2]!r}" izz="{i[2, 2]!r}"/></inertial>'
+        )
+        .replace('np.float64(', '')
+        .replace(')"', '"')
+    )
 
 
 def random_inertial(rng: np.random.Generator, mass: float, size: float) -> str:
@@ -27,13 +31,18 @@ def random_inertial(rng: np.random.Generator, mass: float, size: float) -> str:
     weights *= mass / weights.sum()
     com = weights @ points / mass
     offset = points - com
-    inertia = np.einsum('k,kij->ij', weights, np.einsum('ka,ka,ij->kij', offset, offset, np.eye(3))
-                        - np.einsum('ki,kj->kij', offset, offset))
+    inertia = np.einsum(
+        'k,kij->ij',
+        weights,
+        np.einsum('ka,ka,ij->kij', offset, offset, np.eye(3))
+        - np.einsum('ki,kj->kij', offset, offset),
+    )
     return inertial(float(mass), com, inertia)
 
 
-def joint(name, kind, parent, child, xyz=(0, 0, 0), rpy=(0, 0, 0), axis=None, limit=None,
-          dynamics='') -> str:
+def joint(
+    name, kind, parent, child, xyz=(0, 0, 0), rpy=(0, 0, 0), axis=None, limit=None, dynamics=''
+) -> str:
     """A <joint>; `limit` is (lower, upper, velocity, effort)."""
     parts = [
         f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
@@ -49,9 +58,19 @@ def joint(name, kind, parent, child, xyz=(0, 0, 0), rpy=(0, 0, 0), axis=None, li
     return ''.join(parts) + dynamics + '</joint>'
 
 
-def constraint(name, kind, parent, child, parent_xyz=(0, 0, 0), child_xyz=(0, 0, 0),
-               parent_axis=None, child_axis=None, parent_rpy=(0, 0, 0), child_rpy=(0, 0, 0),
-               dynamics='') -> str:
+def constraint(
+    name,
+    kind,
+    parent,
+    child,
+    parent_xyz=(0, 0, 0),
+    child_xyz=(0, 0, 0),
+    parent_axis=None,
+    child_axis=None,
+    parent_rpy=(0, 0, 0),
+    child_rpy=(0, 0, 0),
+    dynamics='',
+) -> str:
     """A <constraint> element."""
     axes = ''
     if parent_axis is not None:

@@ -20,8 +20,8 @@ from pkm_bringup.verbs import export
 from pkm_description.exporters import FORMATS
 from pkm_dynamics.presets import preset
 from pkm_identification.datasets import BagWriter
-from pkm_identification.datasets.message_types import jazzy_typestore
-from pkm_identification.excitation.criteria import CRITERIA
+from pkm_identification.datasets.bags.message_types import jazzy_typestore
+from pkm_identification.excitation.search.criteria import CRITERIA
 
 UNIT = re.compile(r'\[(1|[a-zA-Z/ ]+(\^2)?(, [a-zA-Z/ ]+(\^2)?)*)\]')
 
@@ -73,8 +73,18 @@ def test_all_verbs_are_there():
     assert set(parsers()) >= {
         *(
             f'pkm {name}'
-            for name in ('robots', 'describe', 'export', 'excite', 'simulate', 'identify',
-                         'validate', 'compare', 'demo', 'bench')
+            for name in (
+                'robots',
+                'describe',
+                'export',
+                'excite',
+                'simulate',
+                'identify',
+                'validate',
+                'compare',
+                'demo',
+                'bench',
+            )
         ),
         *(f'pkm excite {name}' for name in ('preset', 'design', 'show', 'check', 'run')),
     }
@@ -114,9 +124,16 @@ def test_wrong_usage_is_one_line_with_status_2(fails):
     line = fails('export', 'palida', '--to', 'dxf', '--output', 'x', status=2)
     assert "'dxf'" in line and 'mjcf' in line and 'sdf' in line and 'urdf' in line
     assert '--periods' in fails(
-        'simulate', 'palida', '--trajectory', 'circle', '--output', 'x.npz', '--periods', '0',
+        'simulate',
+        'palida',
+        '--trajectory',
+        'circle',
+        '--output',
+        'x.npz',
+        '--periods',
+        '0',
         status=2,
-    )  # fmt: skip
+    )
 
 
 def test_choices_are_those_of_the_libraries():
@@ -130,8 +147,10 @@ def test_choices_are_those_of_the_libraries():
 def test_console_command():
     done = subprocess.run(
         [sys.executable, '-m', 'pkm_bringup.cli', 'robots', '--json'],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert [robot['name'] for robot in json.loads(done.stdout)] == pkm_description.library()
 
 
@@ -259,8 +278,11 @@ def test_contributions(prints, fails, trajectory):
 
 
 def test_unknown_robot(fails):
-    for arguments in (['describe', 'nobody'], ['export', 'nobody', '--to', 'mjcf', '--output', 'x'],
-                      ['excite', 'check', 'circle', '--robot', 'nobody']):  # fmt: skip
+    for arguments in (
+        ['describe', 'nobody'],
+        ['export', 'nobody', '--to', 'mjcf', '--output', 'x'],
+        ['excite', 'check', 'circle', '--robot', 'nobody'],
+    ):
         line = fails(*arguments)
         assert "'nobody'" in line and 'palida' in line
     assert 'absent.urdf' in fails('describe', 'absent.urdf')
@@ -340,9 +362,19 @@ def test_simulate_repeats_with_its_seed(folder, trajectory, prints):
     for name, seed in (('a', 3), ('b', 3), ('c', 4)):
         path = folder / f'{name}.npz'
         prints(
-            'simulate', 'palida', '--trajectory', trajectory, '--periods', '1', '--ramp-time',
-            '0.3', '--seed', seed, '--output', path,
-        )  # fmt: skip
+            'simulate',
+            'palida',
+            '--trajectory',
+            trajectory,
+            '--periods',
+            '1',
+            '--ramp-time',
+            '0.3',
+            '--seed',
+            seed,
+            '--output',
+            path,
+        )
         arrays.append(np.load(path)['currents'])
     np.testing.assert_array_equal(arrays[0], arrays[1])
     assert np.abs(arrays[0] - arrays[2]).max() > 0.1
@@ -388,9 +420,7 @@ def test_trajectory_of_another_robot(folder, other_robot, trajectory, fails):
 
 def test_identify(folder, data, prints, model_file):
     path = folder / 'json.yaml'
-    content = json.loads(
-        prints('identify', data, '--robot', 'palida', '--output', path, '--json')
-    )
+    content = json.loads(prints('identify', data, '--robot', 'palida', '--output', path, '--json'))
     result = pkm_identification.load_result(path)
     assert [row['name'] for row in content['parameters']] == result.names
     model = model_of('palida')
@@ -402,9 +432,19 @@ def test_identify(folder, data, prints, model_file):
     verdicts = [row['verdict'] for row in content['identifiability']]
     assert content['properly_identified'] == verdicts.count('proper') > 0
     text = prints(
-        'identify', data, '--robot', 'palida', '--estimator', 'ls', '--option', 'harmonics=3',
-        '--option', 'shared=true', '--output', folder / 'text.yaml',
-    )  # fmt: skip
+        'identify',
+        data,
+        '--robot',
+        'palida',
+        '--estimator',
+        'ls',
+        '--option',
+        'harmonics=3',
+        '--option',
+        'shared=true',
+        '--output',
+        folder / 'text.yaml',
+    )
     assert re.search(r'platform\.m +[\d.]+ +[\d.e-]+( +[\d.]+){3} +kg', text)
     assert 'physical' in text and '95 % from' in text
     assert re.search(r'\d+ samples, mean of \d+ periods of 1 s \(recorded\); \d+ harmon', text)
@@ -500,9 +540,17 @@ def test_validate(data, model_file, prints):
     assert len(content['noise_test']['p_value']) == len(content['noise_covariance']) == 6
     assert content['parameter_error']['median'] < 1.0
     text = prints(
-        'validate', data, '--robot', 'palida', '--model', model_file, '--rollout', '0.02',
-        '--level', '0.5',
-    )  # fmt: skip
+        'validate',
+        data,
+        '--robot',
+        'palida',
+        '--model',
+        model_file,
+        '--rollout',
+        '0.02',
+        '--level',
+        '0.5',
+    )
     assert 'leg6_strut' in text and 'unbiased' in text and '50 % nominal' in text
     assert re.search(r'open-loop rollout .*\n.*\n.*\n +0\.02 +8 of 8 ', text)
     assert 'eps_AV' in text
@@ -532,7 +580,7 @@ def test_reduce(folder, data, prints, fails):
     plain = ['identify', data, '--robot', 'palida', '--output', unwritten]
     line = fails(*plain, '--significance', '0.1', '--validate', 'absent.npz')
     assert '--significance and --validate need --reduce' in line
-    assert "must end in .yaml" in fails(*plain[:-1], folder / 'x.txt')
+    assert 'must end in .yaml' in fails(*plain[:-1], folder / 'x.txt')
     assert '--level' in fails(*plain, '--level', '0', status=2)
 
 
@@ -540,9 +588,14 @@ def test_options_common_to_all_estimators(folder, data, model_file, prints, fail
     path = folder / 'held.yaml'
     command = ['identify', data, '--robot', 'palida', '--output', path]
     prints(
-        *command, '--option', 'fixed={platform.mz: [0.1, 0.02]}', '--option',
-        'estimate=["platform.*", "*.viscous"]', '--option', f'prior={model_file}',
-    )  # fmt: skip
+        *command,
+        '--option',
+        'fixed={platform.mz: [0.1, 0.02]}',
+        '--option',
+        'estimate=["platform.*", "*.viscous"]',
+        '--option',
+        f'prior={model_file}',
+    )
     result = pkm_identification.load_result(path)
     assert result.values[result.names.index('platform.mz')] == 0.1
     assert 'leg_slider.mz' in result.diagnostics['fixed']
@@ -555,9 +608,19 @@ def test_compare(folder, data, prints, fails):
     command = ['compare', data, '--robot', 'palida']
     picture = folder / 'compare.png'
     content = json.loads(
-        prints(*command, '--estimators', 'ls,wls,tls', '--validate', data, '--option',
-               'method=filter', '--plot', picture, '--json')
-    )  # fmt: skip
+        prints(
+            *command,
+            '--estimators',
+            'ls,wls,tls',
+            '--validate',
+            data,
+            '--option',
+            'method=filter',
+            '--plot',
+            picture,
+            '--json',
+        )
+    )
     rows = {row['name']: row for row in content['rows']}
     assert list(rows) == ['ls', 'wls', 'tls']
     assert rows['wls']['held_out'] == pytest.approx(rows['wls']['error'])
@@ -578,13 +641,10 @@ def test_compare(folder, data, prints, fails):
     assert 'no name' in fails(*command, '--estimators', ',')
 
 
-
 def test_validate_refuses(folder, data, model_file, other_robot, fails):
     line = fails('validate', data, '--robot', other_robot, '--model', model_file)
     assert "'palida'" in line and "'other'" in line
-    assert "'absent.yaml'" in fails(
-        'validate', data, '--robot', 'palida', '--model', 'absent.yaml'
-    )
+    assert "'absent.yaml'" in fails('validate', data, '--robot', 'palida', '--model', 'absent.yaml')
     broken = folder / 'half_model.yaml'
     broken.write_text(Path(model_file).read_text()[:3000])
     assert 'half_model.yaml' in fails('validate', data, '--robot', 'palida', '--model', broken)
@@ -596,10 +656,22 @@ def test_simulate_with_an_identified_model_tracks_better(folder, trajectory, mod
         path = folder / f'tracking_{len(rms)}.npz'
         content = json.loads(
             prints(
-                'simulate', 'palida', '--trajectory', trajectory, '--periods', '1', '--ramp-time',
-                '0.3', '--effects', 'none', '--feedforward', feedforward, '--output', path,
+                'simulate',
+                'palida',
+                '--trajectory',
+                trajectory,
+                '--periods',
+                '1',
+                '--ramp-time',
+                '0.3',
+                '--effects',
+                'none',
+                '--feedforward',
+                feedforward,
+                '--output',
+                path,
                 '--json',
-            )  # fmt: skip
+            )
         )
         rms[feedforward] = np.mean(content['tracking_rms'])
     assert rms[model_file] < 0.5 * rms['none']

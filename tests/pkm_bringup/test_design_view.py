@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from pkm_bringup.design_view import SearchHistory, design_view, stop_on_interrupt
+from pkm_bringup.views.design_view import SearchHistory, design_view, stop_on_interrupt
 
 
 def test_the_curve_follows_the_best():
@@ -36,7 +36,7 @@ def test_texts_without_a_criterion_draw_nothing():
 
 
 def test_lines_where_there_is_no_terminal(capsys, monkeypatch):
-    monkeypatch.setattr('pkm_bringup.console.QUIET_TIME', 0.05)
+    monkeypatch.setattr('pkm_bringup.views.console.QUIET_TIME', 0.05)
     with design_view('designing') as tell:
         tell('1 of 2 starts, d_optimal -3', 0.25, 12.0)
         time.sleep(0.2)
@@ -65,9 +65,12 @@ def test_interrupting_a_design_on_a_terminal_keeps_the_best(tmp_path):
     command += ['--harmonics', '6', '--starts', '400', '--output', str(path), '--json']
     command += ['--workers', '2']
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=slave, start_new_session=True,
+        command,
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        start_new_session=True,
         env={**os.environ, 'TERM': 'xterm', 'COLUMNS': '90'},
-    )  # fmt: skip
+    )
     os.close(slave)
     shown, sent, end = b'', False, time.monotonic() + 240.0
     while time.monotonic() < end:

@@ -21,8 +21,10 @@ def made(deviations, bias, runs=200, size=6, seed=0):
 def test_figures_of_known_estimates():
     names = list('abcdef')
     estimates = {
-        'ls': made(0.2, 0.1), 'gauss_markov': made(0.15, 0.0, seed=1), BEST: made(0.1, 0.0, seed=2)
-    }  # fmt: skip
+        'ls': made(0.2, 0.1),
+        'gauss_markov': made(0.15, 0.0, seed=1),
+        BEST: made(0.1, 0.0, seed=2),
+    }
     root = np.diag([1.0, 2, 3, 4, 5, 6])
     content = report(Study(names, np.ones(6), 1e-3, 5.0, estimates, root))
     assert content['well_determined'] == names
@@ -38,10 +40,8 @@ def test_figures_of_known_estimates():
         assert pair['error']['p'] < 1e-6 and pair['error']['decrease'] > 0
         assert 100 < pair['force_error']['runs'] < 200
     same = report(
-        Study(
-            names, np.ones(6), 1e-3, 5.0, {**estimates, 'ls': made(0.15, 0.0, seed=3)}, root
-        )
-    )  # fmt: skip
+        Study(names, np.ones(6), 1e-3, 5.0, {**estimates, 'ls': made(0.15, 0.0, seed=3)}, root)
+    )
     assert same['paired']['gauss_markov below ls']['error']['p'] > 1e-3
 
 

@@ -48,11 +48,14 @@ class Pretender:
         rclpy.init(context=self.context)
         self.node = rclpy.create_node('pretender', context=self.context)
         self.server = ActionServer(
-            self.node, Excite, 'pretender/excite', self.execute,
+            self.node,
+            Excite,
+            'pretender/excite',
+            self.execute,
             callback_group=ReentrantCallbackGroup(),
             goal_callback=self.accept,
             cancel_callback=lambda handle: CancelResponse.ACCEPT,
-        )  # fmt: skip
+        )
         self.executor = MultiThreadedExecutor(2, context=self.context)
         self.executor.add_node(self.node)
         self.thread = threading.Thread(target=self.executor.spin, daemon=True)
@@ -79,10 +82,12 @@ class Pretender:
                 return result
             handle.publish_feedback(
                 Excite.Feedback(
-                    phase='running', fraction=step / self.steps, detail='period 1',
+                    phase='running',
+                    fraction=step / self.steps,
+                    detail='period 1',
                     time_left=STEP * (self.steps - step),
                 )
-            )  # fmt: skip
+            )
             self.running.set()
             time.sleep(STEP)
         handle.succeed()
@@ -110,9 +115,19 @@ def pretender(steps, **options):
 
 def arguments(folder, *further):
     return [
-        'excite', 'run', 'sine_x', '--robot', 'palida', '--server', 'pretender',
-        '--bag', str(folder / 'bag'), '--periods', '3', *further,
-    ]  # fmt: skip
+        'excite',
+        'run',
+        'sine_x',
+        '--robot',
+        'palida',
+        '--server',
+        'pretender',
+        '--bag',
+        str(folder / 'bag'),
+        '--periods',
+        '3',
+        *further,
+    ]
 
 
 def test_the_goal_and_its_result(tmp_path, capsys):
@@ -125,8 +140,8 @@ def test_the_goal_and_its_result(tmp_path, capsys):
 
 
 def test_feedback_is_followed(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr('pkm_bringup.console.QUIET_TIME', 0.1)
-    monkeypatch.setattr('pkm_bringup.console.LONGEST_PAUSE', 0.1)
+    monkeypatch.setattr('pkm_bringup.views.console.QUIET_TIME', 0.1)
+    monkeypatch.setattr('pkm_bringup.views.console.LONGEST_PAUSE', 0.1)
     with pretender(20):
         assert cli.main(arguments(tmp_path)) == 0
     assert 'exciting: running: period 1, ' in capsys.readouterr().err

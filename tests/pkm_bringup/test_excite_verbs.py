@@ -8,10 +8,11 @@ import pytest
 from every_model import model_of
 from excitations import excitation
 
-from pkm_bringup import cli, excitation_figures
+from pkm_bringup import cli
+from pkm_bringup.views import excitation_figures
 from pkm_dynamics.presets import preset
 from pkm_identification.excitation import ExcitationDesign
-from pkm_identification.excitation.criteria import CRITERIA
+from pkm_identification.excitation.search.criteria import CRITERIA
 
 
 def test_excite_show(folder, trajectory, prints):

@@ -15,7 +15,7 @@ from pkm_bringup.studies.friction_plant import held_out_motion, recorded, stribe
 from pkm_description.errors import EstimationError
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify
-from pkm_identification.excitation.library import load_excitation
+from pkm_identification.excitation.shipped import load_excitation
 
 
 @pytest.fixture(scope='module')
@@ -38,10 +38,25 @@ def test_stribeck_friction_of_the_plant(rps):
 def test_the_command(tmp_path):
     path = tmp_path / 'study.json'
     arguments = [
-        'study', 'feasible', '--robot', 'rps_upv', '--noise', '5', '--laws', 'stribeck',
-        '--runs', '2', '--periods', '3', '--plant', 'noise', '--workers', '1',
-        '--output', str(path),
-    ]  # fmt: skip
+        'study',
+        'feasible',
+        '--robot',
+        'rps_upv',
+        '--noise',
+        '5',
+        '--laws',
+        'stribeck',
+        '--runs',
+        '2',
+        '--periods',
+        '3',
+        '--plant',
+        'noise',
+        '--workers',
+        '1',
+        '--output',
+        str(path),
+    ]
     assert cli.main(arguments) == 0
     content = json.loads(path.read_text())
     (level,) = content['limits']['levels']
@@ -63,8 +78,9 @@ def test_controller_gets_what_was_identified(rps, tmp_path):
     assert is_physical_when_read(result, rps)
     assert result.drive_friction.names == [
         f'leg{k}_strut.stribeck_{field}'
-        for k in (1, 2, 3) for field in ('force', 'velocity', 'exponent')
-    ]  # fmt: skip
+        for k in (1, 2, 3)
+        for field in ('force', 'velocity', 'exponent')
+    ]
     assert np.ptp(result.drive_friction.values[::3]) == 0  # struts of one design
     feedforward = feedforward_of(rps, str(result.save(tmp_path / 'model.yaml')))
     motion = held_out_motion(rps).motion(np.linspace(0.0, 3.0, 50), rps)

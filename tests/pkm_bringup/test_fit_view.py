@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from every_model import model_of
 
-from pkm_bringup.fit_view import fit_verdict, interval_heading, not_determined, processing_lines
 from pkm_bringup.inputs import parse_options
+from pkm_bringup.views.fit_view import (
+    fit_verdict,
+    interval_heading,
+    not_determined,
+    processing_lines,
+)
 from pkm_description.errors import DatasetError
 from pkm_identification import identify
 from pkm_identification.datasets import Dataset
@@ -54,8 +59,11 @@ def test_delay_that_was_estimated(model, recorded):
 
 
 def test_patterns_need_no_quotes():
-    texts = ['estimate=[*.viscous, a*.mx, "*.my"]', 'fixed={*.my: [0.1, 0.2], *z: null}',
-             'left_out=*.m']  # fmt: skip
+    texts = [
+        'estimate=[*.viscous, a*.mx, "*.my"]',
+        'fixed={*.my: [0.1, 0.2], *z: null}',
+        'left_out=*.m',
+    ]
     assert parse_options(texts) == {
         'estimate': ['*.viscous', 'a*.mx', '*.my'],
         'fixed': {'*.my': [0.1, 0.2], '*z': None},

@@ -9,9 +9,9 @@ from node_tables import ROOT, declared_parameters, executables, flattened, nodes
 
 # `launch` alone may be the folder of that name in an editable install
 launch_ros = pytest.importorskip(
-    "launch_ros", reason="launch and launch_ros are not on PyPI; they are part of every ROS 2"
+    'launch_ros', reason='launch and launch_ros are not on PyPI; they are part of every ROS 2'
 )
-packages = pytest.importorskip("ament_index_python.packages")
+packages = pytest.importorskip('ament_index_python.packages')
 
 from launch import LaunchContext, LaunchDescription  # noqa: E402
 from launch.actions import (  # noqa: E402
@@ -26,20 +26,20 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource  # n
 from launch.utilities import perform_substitutions  # noqa: E402
 from launch_ros.actions import Node  # noqa: E402
 
-LAUNCH = ROOT / "pkm_bringup" / "launch"
-FILES = ("view", "control", "simulation", "robot", "replay")
+LAUNCH = ROOT / 'pkm_bringup' / 'launch'
+FILES = ('view', 'control', 'simulation', 'robot', 'replay')
 
 
 def description(name: str) -> LaunchDescription:
-    source = PythonLaunchDescriptionSource(str(LAUNCH / f"{name}.launch.py"))
+    source = PythonLaunchDescriptionSource(str(LAUNCH / f'{name}.launch.py'))
     return source.get_launch_description(LaunchContext())
 
 
 def resolved(name: str, **arguments: str) -> dict[str, list[str]]:
     """Command lines that a launch file would start, by executable, all substitutions made."""
     context = LaunchContext()
-    config = str(ROOT / "pkm_bringup" / "config")
-    context.launch_configurations.update({"config": config} | arguments)
+    config = str(ROOT / 'pkm_bringup' / 'config')
+    context.launch_configurations.update({'config': config} | arguments)
     found: dict[str, list[str]] = {}
     visit([description(name)], context, found)
     return found
@@ -54,15 +54,15 @@ def visit(entities, context: LaunchContext, found: dict[str, list[str]]) -> None
         elif isinstance(entity, Node):
             entity._perform_substitutions(context)
             given = {
-                "name": f"__node:={entity.node_name.rpartition('/')[2]}",
-                "ns": f"__ns:={entity.expanded_node_namespace}",
+                'name': f'__node:={entity.node_name.rpartition("/")[2]}',
+                'ns': f'__ns:={entity.expanded_node_namespace}',
             }
-            context.extend_locals({"ros_specific_arguments": given})
+            context.extend_locals({'ros_specific_arguments': given})
             # the first word is looked up where the package is installed
-            name = f"{entity.node_package}/{entity.node_executable}"
+            name = f'{entity.node_package}/{entity.node_executable}'
             found[name] = words(entity.cmd[1:], context)
         elif isinstance(entity, ExecuteProcess):
-            found["process"] = words(entity.cmd, context)
+            found['process'] = words(entity.cmd, context)
         elif isinstance(entity, IncludeLaunchDescription | OpaqueFunction):
             visit(entity.execute(context), context, found)
         elif isinstance(entity, TimerAction):
@@ -82,14 +82,14 @@ def values_after(flag: str, command: list[str]) -> list[str]:
 def parameters(command: list[str]) -> dict:
     """What the parameter files on a command line set, later ones winning."""
     values: dict = {}
-    for path in values_after("--params-file", command):
+    for path in values_after('--params-file', command):
         for node in yaml.safe_load(Path(path).read_text()).values():
-            values |= flattened(node["ros__parameters"])
+            values |= flattened(node['ros__parameters'])
     return values
 
 
 def remappings(command: list[str]) -> dict[str, str]:
-    return dict(pair.split(":=") for pair in values_after("-r", command))
+    return dict(pair.split(':=') for pair in values_after('-r', command))
 
 
 @pytest.fixture
@@ -97,99 +97,99 @@ def ros2bag(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ROS 2 with rosbag2."""
     find = packages.get_package_prefix
     monkeypatch.setattr(
-        packages, "get_package_prefix", lambda name: "/" if name == "ros2bag" else find(name)
+        packages, 'get_package_prefix', lambda name: '/' if name == 'ros2bag' else find(name)
     )
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize('name', FILES)
 def test_every_argument_is_described(name: str) -> None:
     arguments = {a.name: a for a in description(name).get_launch_arguments()}
-    assert {"robot", "namespace", "config", "joint_states", "log_level"} <= set(arguments)
+    assert {'robot', 'namespace', 'config', 'joint_states', 'log_level'} <= set(arguments)
     for argument in arguments.values():
-        assert "no description" not in argument.description
+        assert 'no description' not in argument.description
         assert len(argument.description.split()) > 4, argument.name
-        if argument.name in ("lockstep", "autostart", "servers", "online", "loop", "use_sim_time"):
-            assert argument.choices == ["true", "false"]
+        if argument.name in ('lockstep', 'autostart', 'servers', 'online', 'loop', 'use_sim_time'):
+            assert argument.choices == ['true', 'false']
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize('name', FILES)
 def test_nodes_exist_and_take_their_parameters(name: str, ros2bag: None) -> None:
-    found = resolved(name, bag=str(ROOT), robot="palida")
-    own = {key: command for key, command in found.items() if key.startswith("pkm_")}
+    found = resolved(name, bag=str(ROOT), robot='palida')
+    own = {key: command for key, command in found.items() if key.startswith('pkm_')}
     assert own
     for key, command in own.items():
-        package, executable = key.split("/")
+        package, executable = key.split('/')
         assert executables()[executable][0] == package
         values = parameters(command)
         assert problems(values, executable) == []
         assert set(values) == set(declared_parameters(executable))
-        assert values["robot"] == "palida"
-        assert remappings(command)["__node"] == executable
+        assert values['robot'] == 'palida'
+        assert remappings(command)['__node'] == executable
 
 
 def test_simulation_holds_everything() -> None:
-    found = resolved("simulation", namespace="left", online="true")
-    own = {key.split("/")[1] for key in found if key.startswith("pkm_")}
+    found = resolved('simulation', namespace='left', online='true')
+    own = {key.split('/')[1] for key in found if key.startswith('pkm_')}
     assert own == set(nodes())
-    assert {remappings(command)["__ns"] for key, command in found.items()} == {"/left"}
+    assert {remappings(command)['__ns'] for key, command in found.items()} == {'/left'}
 
 
-@pytest.mark.parametrize(("lockstep", "mode"), [("true", "state"), ("false", "timer")])
+@pytest.mark.parametrize(('lockstep', 'mode'), [('true', 'state'), ('false', 'timer')])
 def test_lockstep_is_one_thing_for_robot_and_controller(lockstep: str, mode: str) -> None:
-    found = resolved("simulation", lockstep=lockstep, seed="7")
-    plant = parameters(found["pkm_dynamics/simulated_robot"])
-    assert (plant["lockstep"], plant["seed"]) == (lockstep == "true", 7)
-    controller = parameters(found["pkm_control/trajectory_controller"])
-    assert controller["update_mode"] == mode
-    assert controller["autostart"] is True
+    found = resolved('simulation', lockstep=lockstep, seed='7')
+    plant = parameters(found['pkm_dynamics/simulated_robot'])
+    assert (plant['lockstep'], plant['seed']) == (lockstep == 'true', 7)
+    controller = parameters(found['pkm_control/trajectory_controller'])
+    assert controller['update_mode'] == mode
+    assert controller['autostart'] is True
 
 
 def test_real_robot_is_not_commanded_unasked_and_keeps_its_names() -> None:
-    topics = {"joint_states": "/arm/joint_states", "effort_commands": "/forward/commands"}
-    found = resolved("robot", servers="false", **topics)
-    own = {key.split("/")[1] for key in found if key.startswith("pkm_")}
-    assert own == {"description_publisher", "state_completer", "trajectory_controller"}
-    command = found["pkm_control/trajectory_controller"]
-    assert parameters(command)["autostart"] is False
-    assert parameters(command)["update_mode"] == "timer"
-    assert remappings(command)["joint_states"] == "/arm/joint_states"
-    assert remappings(command)["effort_controller/commands"] == "/forward/commands"
-    completer = remappings(found["pkm_description/state_completer"])
-    assert completer["joint_states"] == "/arm/joint_states"
+    topics = {'joint_states': '/arm/joint_states', 'effort_commands': '/forward/commands'}
+    found = resolved('robot', servers='false', **topics)
+    own = {key.split('/')[1] for key in found if key.startswith('pkm_')}
+    assert own == {'description_publisher', 'state_completer', 'trajectory_controller'}
+    command = found['pkm_control/trajectory_controller']
+    assert parameters(command)['autostart'] is False
+    assert parameters(command)['update_mode'] == 'timer'
+    assert remappings(command)['joint_states'] == '/arm/joint_states'
+    assert remappings(command)['effort_controller/commands'] == '/forward/commands'
+    completer = remappings(found['pkm_description/state_completer'])
+    assert completer['joint_states'] == '/arm/joint_states'
 
 
 def test_replay_plays_measurements_and_no_commands(ros2bag: None) -> None:
-    command = resolved("replay", bag=str(ROOT), rate="0.5", loop="true")["process"]
-    assert command[:4] == ["ros2", "bag", "play", str(ROOT)]
-    assert values_after("--rate", command) == ["0.5"]
-    assert "--loop" in command and "--clock" in command
-    (left_out,) = values_after("--exclude-regex", command)
+    command = resolved('replay', bag=str(ROOT), rate='0.5', loop='true')['process']
+    assert command[:4] == ['ros2', 'bag', 'play', str(ROOT)]
+    assert values_after('--rate', command) == ['0.5']
+    assert '--loop' in command and '--clock' in command
+    (left_out,) = values_after('--exclude-regex', command)
     for topic in (
-        "/effort_controller/commands",
-        "/robot_description",
-        "/left/platform_pose",
-        "/tf",
+        '/effort_controller/commands',
+        '/robot_description',
+        '/left/platform_pose',
+        '/tf',
     ):
         assert re.search(left_out, topic)
-    for topic in ("/joint_states", "/motor_currents", "/trajectory_controller/state"):
+    for topic in ('/joint_states', '/motor_currents', '/trajectory_controller/state'):
         assert not re.search(left_out, topic)
 
 
 def test_replay_names_what_is_missing(
     ros2bag: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(RuntimeError, match="no such folder or file"):
-        resolved("replay", bag=str(tmp_path / "bag"))
+    with pytest.raises(RuntimeError, match='no such folder or file'):
+        resolved('replay', bag=str(tmp_path / 'bag'))
 
     def nothing(name: str) -> str:
         raise packages.PackageNotFoundError(name)
 
-    monkeypatch.setattr(packages, "get_package_prefix", nothing)
-    with pytest.raises(RuntimeError, match="rosbag2 is not installed"):
-        resolved("replay", bag=str(tmp_path))
+    monkeypatch.setattr(packages, 'get_package_prefix', nothing)
+    with pytest.raises(RuntimeError, match='rosbag2 is not installed'):
+        resolved('replay', bag=str(tmp_path))
 
 
-@pytest.mark.parametrize("argument", ["viewer", "lockstep", "feedforward", "log_level"])
+@pytest.mark.parametrize('argument', ['viewer', 'lockstep', 'feedforward', 'log_level'])
 def test_other_than_the_valid_choices_is_refused(argument: str) -> None:
-    with pytest.raises(RuntimeError, match="provided value"):
-        resolved("simulation", **{argument: "perhaps"})
+    with pytest.raises(RuntimeError, match='provided value'):
+        resolved('simulation', **{argument: 'perhaps'})

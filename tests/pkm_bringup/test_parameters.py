@@ -8,48 +8,48 @@ import pytest
 import yaml
 from node_tables import ROOT, declared_parameters, executables, flattened, nodes, problems
 
-pytest.importorskip("rclpy")
+pytest.importorskip('rclpy')
 
-CONFIG = ROOT / "pkm_bringup" / "config"
+CONFIG = ROOT / 'pkm_bringup' / 'config'
 BY_LAUNCH = {
-    "simulated_robot": {"robot", "seed", "lockstep"},
-    "trajectory_controller": {"robot", "update_mode", "feedforward", "autostart"},
+    'simulated_robot': {'robot', 'seed', 'lockstep'},
+    'trajectory_controller': {'robot', 'update_mode', 'feedforward', 'autostart'},
 }
 """What launch arguments set, and no file."""
 
 
 def read(name: str) -> dict:
-    content = yaml.safe_load((CONFIG / f"{name}.yaml").read_text())
-    assert list(content) == ["/**"] and list(content["/**"]) == ["ros__parameters"]
-    return flattened(content["/**"]["ros__parameters"])
+    content = yaml.safe_load((CONFIG / f'{name}.yaml').read_text())
+    assert list(content) == ['/**'] and list(content['/**']) == ['ros__parameters']
+    return flattened(content['/**']['ros__parameters'])
 
 
 def test_every_node_has_a_file() -> None:
     assert len(nodes()) >= 6
-    assert {path.stem for path in CONFIG.glob("*")} == set(nodes())
+    assert {path.stem for path in CONFIG.glob('*')} == set(nodes())
 
 
-@pytest.mark.parametrize("name", nodes())
+@pytest.mark.parametrize('name', nodes())
 def test_file_holds_what_the_node_declares(name: str) -> None:
     values = read(name)
     assert problems(values, name) == []
     declared = declared_parameters(name)
-    assert set(values) == set(declared) - BY_LAUNCH.get(name, {"robot"})
+    assert set(values) == set(declared) - BY_LAUNCH.get(name, {'robot'})
     assert values == {key: declared[key].default for key in values}
 
 
 @pytest.mark.parametrize(
-    ("values", "complaint"),
+    ('values', 'complaint'),
     [
-        ({"bandwith": 10.0}, "no parameter bandwith"),
-        ({"bandwidth": 10}, "not of the type"),
-        ({"bandwidth": "10"}, "not of the type"),
-        ({"damping": 0.0}, "outside"),
-        ({"autostart": 1}, "not of the type"),
+        ({'bandwith': 10.0}, 'no parameter bandwith'),
+        ({'bandwidth': 10}, 'not of the type'),
+        ({'bandwidth': '10'}, 'not of the type'),
+        ({'damping': 0.0}, 'outside'),
+        ({'autostart': 1}, 'not of the type'),
     ],
 )
 def test_wrong_values_are_found(values: dict, complaint: str) -> None:
-    (found,) = problems(values, "trajectory_controller")
+    (found,) = problems(values, 'trajectory_controller')
     assert complaint in found
 
 
@@ -58,21 +58,21 @@ def documented(readme: Path, name: str) -> dict[str, Any]:
 
     A row may hold several parameters, separated by commas, with as many defaults.
     """
-    text = readme.read_text() if readme.is_file() else ""
-    _, heading, section = text.partition(f"\n## Node `{name}`")
+    text = readme.read_text() if readme.is_file() else ''
+    _, heading, section = text.partition(f'\n## Node `{name}`')
     if not heading:
-        pytest.skip(f"{readme.parent.name}/README.md has no section on {name}")
-    _, _, table = section.split("\n## ")[0].partition("| parameter | default |")
+        pytest.skip(f'{readme.parent.name}/README.md has no section on {name}')
+    _, _, table = section.split('\n## ')[0].partition('| parameter | default |')
     found: dict[str, Any] = {}
-    for names, defaults in re.findall(r"^\| ([^|]*`[^|]*) \| ([^|]*) \|", table, re.MULTILINE):
-        for key, value in zip(names.split(","), defaults.split(","), strict=True):
-            found[key.strip(" `")] = yaml.safe_load(value.strip(" `"))
+    for names, defaults in re.findall(r'^\| ([^|]*`[^|]*) \| ([^|]*) \|', table, re.MULTILINE):
+        for key, value in zip(names.split(','), defaults.split(','), strict=True):
+            found[key.strip(' `')] = yaml.safe_load(value.strip(' `'))
     return found
 
 
-@pytest.mark.parametrize("name", nodes())
+@pytest.mark.parametrize('name', nodes())
 def test_readme_lists_the_parameters_with_their_defaults(name: str) -> None:
-    table = documented(ROOT / executables()[name][0] / "README.md", name)
+    table = documented(ROOT / executables()[name][0] / 'README.md', name)
     declared = declared_parameters(name)
     assert set(table) == set(declared)
     assert table == {key: entry.default for key, entry in declared.items()}

@@ -56,10 +56,15 @@ def test_what_cannot_be_recorded_is_refused(options, status, words, fails):
 
 def test_figures_of_known_errors():
     runs = [
-        {'mass_error': error, 'mass_deviation': 0.02, 'centre_error': 0.001,
-         'constant_errors': np.array([error, -error]), 'constant_deviations': np.array([0.1, 0.1])}
+        {
+            'mass_error': error,
+            'mass_deviation': 0.02,
+            'centre_error': 0.001,
+            'constant_errors': np.array([error, -error]),
+            'constant_deviations': np.array([0.1, 0.1]),
+        }
         for error in (0.01, -0.04)
-    ]  # fmt: skip
+    ]
     content = figures(runs)
     assert content['mass_rms'] == pytest.approx(np.sqrt((0.01**2 + 0.04**2) / 2))
     assert content['mass_largest'] == 0.04 and content['mass_bias'] == pytest.approx(-0.015)
@@ -101,9 +106,14 @@ def test_identify_with_payloads_from_files(model, tmp_path, capsys):
         data = record(model, factors, payload, setting, len(name))
         extra = {'payload': payload.to_text()} if payload else {}
         np.savez(
-            tmp_path / f'{name}.npz', time=data.time, joint_names=data.joint_names,
-            positions=data.positions, currents=data.currents, period=data.period, **extra,
-        )  # fmt: skip
+            tmp_path / f'{name}.npz',
+            time=data.time,
+            joint_names=data.joint_names,
+            positions=data.positions,
+            currents=data.currents,
+            period=data.period,
+            **extra,
+        )
     files = [str(tmp_path / f'{name}.npz') for name in ('empty', 'loaded')]
     common = ['--robot', 'rps_upv', '--drive-gains', 'each']
     output = tmp_path / 'model.yaml'

@@ -74,9 +74,11 @@ def test_an_interrupt_ends_all_processes(tmp_path):
     processes.mkdir()
     (tmp_path / 'sleeper.py').write_text(SLEEPER)
     parent = subprocess.Popen(
-        [sys.executable, '-c', COMMAND], cwd=tmp_path, stderr=subprocess.PIPE,
+        [sys.executable, '-c', COMMAND],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
         start_new_session=True,
-    )  # fmt: skip
+    )
     while len(list(processes.iterdir())) < 2:
         assert parent.poll() is None
         time.sleep(0.01)

@@ -9,11 +9,7 @@ pytest.importorskip('mujoco')
 
 from pkm_control.closed_loop import ClosedLoopRecording, run_closed_loop  # noqa: E402
 from pkm_control.controller import TrajectoryController  # noqa: E402
-from pkm_control.feedforward import (  # noqa: E402
-    Feedforward,
-    no_feedforward,
-    nominal_feedforward,
-)
+from pkm_control.feedforward import Feedforward, no_feedforward, nominal_feedforward  # noqa: E402
 from pkm_control.gains import modal_frequencies, servo_gains  # noqa: E402
 from pkm_description import load  # noqa: E402
 from pkm_dynamics import ClosedChainModel  # noqa: E402

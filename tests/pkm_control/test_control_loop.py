@@ -124,9 +124,7 @@ def test_one_command_for_each_state_and_the_same_again_for_a_repeated_one() -> N
 def test_bad_states_send_zero_once_and_no_more(message: JointState, text: str) -> None:
     bench = active()
     q = np.zeros(6)
-    bench.loop.controller.start(
-        bench.loop.controller.plan(PointToPoint([0.0, 1.0], [q, q + 0.01]))
-    )
+    bench.loop.controller.start(bench.loop.controller.plan(PointToPoint([0.0, 1.0], [q, q + 0.01])))
     bench.feed(state(10**9 + 10**6))
     bench.feed(message)
     bench.feed(state(3 * 10**9))

@@ -58,8 +58,13 @@ def test_phases_in_order_and_exact_periods() -> None:
     recording = follow(GantryPlant(c.model), c, CIRCLE, periods=2)
     phases = recording.phase
     assert [int(p) for p in phases[np.flatnonzero(np.diff(phases, prepend=-1))]] == [
-        Phase.HOLD, Phase.APPROACH, Phase.RAMP_IN, Phase.RUN, Phase.RAMP_OUT, Phase.HOLD,
-    ]  # fmt: skip
+        Phase.HOLD,
+        Phase.APPROACH,
+        Phase.RAMP_IN,
+        Phase.RUN,
+        Phase.RAMP_OUT,
+        Phase.HOLD,
+    ]
     run = recording.running
     expected = CIRCLE.evaluate(recording.trajectory_time[run])[0][:, :3]
     np.testing.assert_allclose(recording.desired_positions[run], expected, atol=1e-12)
@@ -113,9 +118,8 @@ def test_stop_time_is_at_most_a_period() -> None:
     quick = CircleTrajectory([0.0] * 6, [0.0] * 3, 0.01, 0.5)  # period 0.126 s
     c = controller()
     recording = follow(
-        GantryPlant(c.model), c, quick, 20,
-        before_step=lambda t, c: c.stop() if t > 1.0 else None,
-    )  # fmt: skip
+        GantryPlant(c.model), c, quick, 20, before_step=lambda t, c: c.stop() if t > 1.0 else None
+    )
     stopping = recording.time[recording.phase == Phase.STOPPING]
     assert stopping[-1] - stopping[0] <= quick.period
 
@@ -263,9 +267,7 @@ def test_feedforward_can_be_replaced_in_the_middle() -> None:
         if time > 1.8:
             c.feedforward = nominal
 
-    recording = follow(
-        GantryPlant(c.model), c, CIRCLE, 4, before_step=replace
-    )
+    recording = follow(GantryPlant(c.model), c, CIRCLE, 4, before_step=replace)
     error = np.linalg.norm(recording.errors, axis=1)
     time = recording.time
     before, after = (time > 1.4) & (time < 1.8), (time > 2.1) & (time < 4.0)

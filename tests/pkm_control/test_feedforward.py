@@ -92,9 +92,12 @@ def test_impossible_inertia_is_refused_by_body(parameter: str, value: float) -> 
 
 
 LAW = {
-    'x.stribeck_force': 4.0, 'x.stribeck_velocity': 0.6, 'x.stribeck_exponent': 1.0,
-    'z.atan_force': -3.0, 'z.atan_slope': 2.0,
-}  # fmt: skip
+    'x.stribeck_force': 4.0,
+    'x.stribeck_velocity': 0.6,
+    'x.stribeck_exponent': 1.0,
+    'z.atan_force': -3.0,
+    'z.atan_slope': 2.0,
+}
 
 
 def law_feedforward(changes=None, **parts):

@@ -23,11 +23,7 @@ from pkm_dynamics.nodes.simulated_robot import SimulatedRobot  # noqa: E402
 from pkm_dynamics.nodes.trajectory_messages import to_message  # noqa: E402
 from pkm_dynamics.trajectories import CircleTrajectory, FourierTrajectory, Phase  # noqa: E402
 from pkm_msgs.action import FollowPlatformTrajectory  # noqa: E402
-from pkm_msgs.msg import (  # noqa: E402
-    ControllerState,
-    DynamicParameters,
-    ParametricTrajectory,
-)
+from pkm_msgs.msg import ControllerState, DynamicParameters, ParametricTrajectory  # noqa: E402
 from pkm_msgs.srv import SetModel  # noqa: E402
 
 pytestmark = pytest.mark.ros

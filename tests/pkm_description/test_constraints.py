@@ -13,9 +13,9 @@ from pkm_description.mobility import constraint_rows
 
 
 @pytest.mark.parametrize(
-    'kind, rows', [('fixed', 6), ('spherical', 3), ('revolute', 5), ('universal', 4),
-                   ('prismatic', 5)]
-)  # fmt: skip
+    'kind, rows',
+    [('fixed', 6), ('spherical', 3), ('revolute', 5), ('universal', 4), ('prismatic', 5)],
+)
 def test_rows_of_each_type(kind, rows):
     assembly = Assembly(closed_chains.closed_chain(kind))
     (item,) = constraint_rows(assembly)
@@ -89,31 +89,45 @@ def test_a_prismatic_constraint_has_one_axis():
     with pytest.raises(DescriptionError, match="prismatic constraint 'closure'.*child_axis"):
         loads(turned, chain.yaml_text)
     without = chain.urdf.replace('<child_axis xyz="0.6 0 0.8"/>', '')
-    np.testing.assert_allclose(loads(without, chain.yaml_text).constraints[0].child_axis,
-                               [0.6, 0, 0.8])
+    np.testing.assert_allclose(
+        loads(without, chain.yaml_text).constraints[0].child_axis, [0.6, 0, 0.8]
+    )
 
 
 def test_constraints_that_constrain_nothing_are_refused():
     bar = mechanisms.four_bar()
     own = bar.urdf.replace(
-        '<ros2_control', '<constraint name="twin" type="revolute"><parent link="platform"/>'
+        '<ros2_control',
+        '<constraint name="twin" type="revolute"><parent link="platform"/>'
         '<parent_origin xyz="0.45 0 0"/><child link="rocker"/><child_origin xyz="0.3 0 0"/>'
-        '</constraint><ros2_control', 1)
+        '</constraint><ros2_control',
+        1,
+    )
     with pytest.raises(DescriptionError, match="constraints 'last' and 'twin' close the same"):
         loads(own, bar.yaml_text)
     rigid = bar.urdf.replace(
-        '<ros2_control', '<link name="plate"/><joint name="glued" type="fixed"><parent '
+        '<ros2_control',
+        '<link name="plate"/><joint name="glued" type="fixed"><parent '
         'link="base_link"/><child link="plate"/></joint><constraint name="idle" '
         'type="spherical"><parent link="base_link"/><child link="plate"/></constraint>'
-        '<ros2_control', 1)
+        '<ros2_control',
+        1,
+    )
     with pytest.raises(DescriptionError, match="'idle' joins 'base_link' and 'plate', which no"):
         loads(rigid, bar.yaml_text)
 
 
-@pytest.mark.parametrize('kind, friction, message', [
-    ('fixed', '{coulomb: 1}', "fixed constraint 'closure' cannot have friction"),
-    ('spherical', '{model: asymmetric, coulomb: 1, coulomb_negative: 2}', 'asymmetric friction'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    'kind, friction, message',
+    [
+        ('fixed', '{coulomb: 1}', "fixed constraint 'closure' cannot have friction"),
+        (
+            'spherical',
+            '{model: asymmetric, coulomb: 1, coulomb_negative: 2}',
+            'asymmetric friction',
+        ),
+    ],
+)
 def test_friction_that_a_constraint_cannot_have(kind, friction, message):
     chain = closed_chains.closed_chain(kind)
     with pytest.raises(DescriptionError, match=message):

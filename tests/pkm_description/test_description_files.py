@@ -56,17 +56,25 @@ def test_arguments_of_what_takes_none(tmp_path):
 LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><robot>&b;</robot>'
 
 
-@pytest.mark.parametrize('content, message', [
-    (LAUGHS, r"parts\.xacro' declares a document type or entities: refused"),
-    (f'<robot {XACRO}><xacro:include filename="parts.xacro"/></robot>', 'deep.*includes itself'),
-    (f'<robot {XACRO}><xacro:include filename="bar.urdf.xacro"/></robot>', 'includes itself'),
-    (f'<robot {XACRO}><xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/></robot>',
-     'calls itself without end'),
-    ('<robot>' + ' ' * 5_000_001 + '</robot>', 'has 5000016 bytes; at most'),
-    (f'<robot {XACRO}><xacro:include filename="gone.xacro"/></robot>', 'gone.xacro'),
-    ('<robot><link name="a"></robot>', r"parts\.xacro' is not well-formed"),
-    (f'<robot {XACRO}><link name="${{nothing}}"/></robot>', "'nothing' is not defined"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    'content, message',
+    [
+        (LAUGHS, r"parts\.xacro' declares a document type or entities: refused"),
+        (
+            f'<robot {XACRO}><xacro:include filename="parts.xacro"/></robot>',
+            'deep.*includes itself',
+        ),
+        (f'<robot {XACRO}><xacro:include filename="bar.urdf.xacro"/></robot>', 'includes itself'),
+        (
+            f'<robot {XACRO}><xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/></robot>',
+            'calls itself without end',
+        ),
+        ('<robot>' + ' ' * 5_000_001 + '</robot>', 'has 5000016 bytes; at most'),
+        (f'<robot {XACRO}><xacro:include filename="gone.xacro"/></robot>', 'gone.xacro'),
+        ('<robot><link name="a"></robot>', r"parts\.xacro' is not well-formed"),
+        (f'<robot {XACRO}><link name="${{nothing}}"/></robot>', "'nothing' is not defined"),
+    ],
+)
 def test_hostile_and_broken_includes_are_named(folder, content, message):
     (folder / 'parts.xacro').write_text(content)
     with pytest.raises(DescriptionError, match=message):
@@ -79,8 +87,11 @@ def test_hostile_and_broken_includes_are_named(folder, content, message):
 
 def test_optional_includes_may_be_missing(folder):
     path = folder / 'bar.urdf.xacro'
-    path.write_text(path.read_text().replace(
-        '</robot>', '<xacro:include filename="gone.xacro" optional="true"/></robot>'))
+    path.write_text(
+        path.read_text().replace(
+            '</robot>', '<xacro:include filename="gone.xacro" optional="true"/></robot>'
+        )
+    )
     assert load(path).name == 'bar'
 
 

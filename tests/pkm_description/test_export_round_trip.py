@@ -34,8 +34,9 @@ def rubbing_chain(kind):
 def swinging_arm():
     """The serial arm whose last joint has no drive."""
     plain = serial_arm()
-    text = plain.urdf.replace('<joint name="joint3"><command_interface name="effort"/>',
-                              '<joint name="joint3">')  # fmt: skip
+    text = plain.urdf.replace(
+        '<joint name="joint3"><command_interface name="effort"/>', '<joint name="joint3">'
+    )
     return pkm_description.loads(text, plain.yaml_text + 'free_joints: [joint3]\n')
 
 
@@ -49,9 +50,11 @@ ROBOTS = {
     'four_bar_universal': lambda: four_bar('universal'),
     'serial_arm': serial_arm,
     'swinging_arm': swinging_arm,
-    **{f'library_{name}': (lambda name=name: pkm_description.load(name))
-       for name in pkm_description.library()},
-}  # fmt: skip
+    **{
+        f'library_{name}': (lambda name=name: pkm_description.load(name))
+        for name in pkm_description.library()
+    },
+}
 _models = {}
 
 
@@ -100,9 +103,10 @@ def with_stand_ins(description, inertia):
     joints = {joint.child: joint.type for joint in description.joints}
     links = tuple(
         dataclasses.replace(link, inertial=tiny)
-        if link.inertial is None and joints.get(link.name, 'fixed') != 'fixed' else link
+        if link.inertial is None and joints.get(link.name, 'fixed') != 'fixed'
+        else link
         for link in description.links
-    )  # fmt: skip
+    )
     return dataclasses.replace(description, links=links)
 
 

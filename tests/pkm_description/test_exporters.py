@@ -29,9 +29,7 @@ def loaded(text):
 
 
 def gaps(model, data):
-    return np.linalg.norm(
-        data.site_xpos[model.eq_obj1id] - data.site_xpos[model.eq_obj2id], axis=1
-    )
+    return np.linalg.norm(data.site_xpos[model.eq_obj1id] - data.site_xpos[model.eq_obj2id], axis=1)
 
 
 def with_link(description, name, inertial):
@@ -170,8 +168,9 @@ def test_names_that_a_format_reserves():
     assert model.nbody == 4 and np.max(gaps(model, data)) < 1e-12
     exported = pkm_description.build_export(robot, 'sdf')
     assert exported.losses == (
-        "link 'world' is named 'world_link'", "joint 'crank' is named 'crank_joint'",
-    )  # fmt: skip
+        "link 'world' is named 'world_link'",
+        "joint 'crank' is named 'crank_joint'",
+    )
     root = etree.fromstring(exported.text.encode())
     names = [e.get('name') for e in root.find('world/model') if e.tag in ('link', 'joint')]
     assert len(set(names)) == len(names) and 'world' not in names
@@ -211,7 +210,7 @@ def test_shapes_of_every_kind():
     np.testing.assert_allclose(model.geom('crank_visual_0').size, [0.1, 0.02, 0.03])
     np.testing.assert_allclose(model.geom('crank_visual_0').rgba, [1, 0, 0, 0.5])
     assert model.ngeom == 2 and model.geom('crank_collision_2').size[0] == 0.03
-    link = etree.fromstring(pkm_description.export(robot, 'sdf').encode()).find(".//link[visual]")
+    link = etree.fromstring(pkm_description.export(robot, 'sdf').encode()).find('.//link[visual]')
     assert link.findtext('visual/geometry/box/size') == '0.2 0.04 0.06'
     assert link.findtext('visual/material/diffuse') == '1.0 0.0 0.0 0.5'
     assert link.findtext('visual/geometry/mesh/uri') == 'package://parts/a.stl'
@@ -226,9 +225,7 @@ def test_losses_are_named(palida):
     odd = with_link(with_joint(palida, 'leg3_strut', friction=lopsided), 'leg1_ring', None)
     actuators = tuple(dataclasses.replace(a, rotor_inertia=0.5) for a in odd.actuators)
     closure = dataclasses.replace(odd.constraints[0], friction=Friction(0.1, 0.2))
-    odd = dataclasses.replace(
-        odd, actuators=actuators, constraints=(closure, *odd.constraints[1:])
-    )
+    odd = dataclasses.replace(odd, actuators=actuators, constraints=(closure, *odd.constraints[1:]))
     mean = "joint 'leg3_strut': Coulomb friction 2 forwards and 4 backwards is written as its mean"
     cut = "constraint 'leg1_top': Coulomb friction 0.1 and viscous friction 0.2 is left out"
     for format, rotors in (('mjcf', 0), ('sdf', 6)):
@@ -242,12 +239,14 @@ def test_losses_are_named(palida):
             pkm_description.build_export(odd, format, strict=True)
         pkm_description.build_export(palida, format, strict=True)
     one_sided = with_joint(
-        palida, 'leg3_strut',
+        palida,
+        'leg3_strut',
         limit=dataclasses.replace(palida.joint('leg3_strut').limit, upper=np.inf),
-    )  # fmt: skip
+    )
     losses = pkm_description.build_export(one_sided, 'mjcf').losses
-    assert losses == ("joint 'leg3_strut': limits 0.6 to inf are left out, MJCF needs two that "
-                      'differ',)  # fmt: skip
+    assert losses == (
+        "joint 'leg3_strut': limits 0.6 to inf are left out, MJCF needs two that differ",
+    )
 
 
 def test_redundant_loops_choose_the_solver(palida):
@@ -282,12 +281,16 @@ def test_gazebo_form_of_palida(palida):
     assert {p.findtext('child_link') for p in welds} == {'platform'}
     assert {p.findtext('child_model') for p in welds} == {'__model__'}
     assert len({p.findtext('detach_topic') for p in welds}) == 5
-    forced = [p.findtext('joint_name') for p in model.findall('plugin') if p.find('joint_name')
-              is not None]  # fmt: skip
+    forced = [
+        p.findtext('joint_name')
+        for p in model.findall('plugin')
+        if p.find('joint_name') is not None
+    ]
     assert forced == palida.actuated_joints
     masses = [float(element.text) for element in model.iter('mass')]
-    assert sum(masses) == pytest.approx(sum(link.inertial.mass for link in palida.links
-                                            if link.inertial is not None), rel=1e-14)  # fmt: skip
+    assert sum(masses) == pytest.approx(
+        sum(link.inertial.mass for link in palida.links if link.inertial is not None), rel=1e-14
+    )
     joint = model.find("joint[@name='leg2_strut']/axis/limit")
     span = float(joint.findtext('upper')) - float(joint.findtext('lower'))
     assert span == pytest.approx(1.02 - 0.6) and float(joint.findtext('effort')) == 230.0

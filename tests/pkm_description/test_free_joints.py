@@ -28,11 +28,22 @@ def cart_pendulum(yaml_text: str = YAML):
     """A cart along x with a pendulum that hangs down about y, its bob at ARM below."""
     parts = [
         '<link name="base_link"/>',
-        '<link name="cart">', inertial(CART, (0, 0, 0), np.eye(3) * 0.01), '</link>',
-        '<link name="platform">', inertial(BOB, (0, 0, -ARM), np.diag([SPIN] * 3)), '</link>',
+        '<link name="cart">',
+        inertial(CART, (0, 0, 0), np.eye(3) * 0.01),
+        '</link>',
+        '<link name="platform">',
+        inertial(BOB, (0, 0, -ARM), np.diag([SPIN] * 3)),
+        '</link>',
         joint('slide', 'prismatic', 'base_link', 'cart', axis=(1, 0, 0), limit=(-1, 1, 5, 50)),
-        joint('swing', 'revolute', 'cart', 'platform', (0, 0, 0.3), axis=(0, 1, 0),
-              limit=(-2, 2, 20, 99)),
+        joint(
+            'swing',
+            'revolute',
+            'cart',
+            'platform',
+            (0, 0, 0.3),
+            axis=(0, 1, 0),
+            limit=(-2, 2, 20, 99),
+        ),
         control(['slide']),
     ]
     return loads(robot('cart', parts), yaml_text)

@@ -79,28 +79,41 @@ def test_assembly_follows_the_actuators(palida):
 # Each entry: what is replaced in PaLiDA's URDF, by what, and what the error must name.
 MISTAKES = {
     'missing_link': ('<child link="leg1_stator"/>', '<child link="leg1_statr"/>', 'leg1_statr'),
-    'unknown_constraint': ('name="leg2_top" type="spherical"', 'name="leg2_top" type="ball"',
-                           "leg2_top.*'ball'.*spherical"),
+    'unknown_constraint': (
+        'name="leg2_top" type="spherical"',
+        'name="leg2_top" type="ball"',
+        "leg2_top.*'ball'.*spherical",
+    ),
     'negative_mass': ('<mass value="3.107"/>', '<mass value="-3.107"/>', 'platform.*-3.107'),
     'zero_axis': ('<axis xyz="1 0 0"/>', '<axis xyz="0 0 0"/>', 'axis.*zero'),
-    'unknown_joint_type': ('name="leg1_strut" type="prismatic"', 'name="leg1_strut" type="slider"',
-                           "leg1_strut.*'slider'"),
+    'unknown_joint_type': (
+        'name="leg1_strut" type="prismatic"',
+        'name="leg1_strut" type="slider"',
+        "leg1_strut.*'slider'",
+    ),
     'not_a_number': ('<mass value="3.107"/>', '<mass value="3,107"/>', "platform.*'3,107'"),
-    'reversed_limit': ('lower="0.6" upper="1.02"', 'lower="1.6" upper="1.02"',
-                       'leg1_strut.*1.6.*above'),
-    'unreachable_closure': ('upper="1.02"', 'upper="0.7"', "leg._strut.*limits 0.6 to 0.7"),
+    'reversed_limit': (
+        'lower="0.6" upper="1.02"',
+        'lower="1.6" upper="1.02"',
+        'leg1_strut.*1.6.*above',
+    ),
+    'unreachable_closure': ('upper="1.02"', 'upper="0.7"', 'leg._strut.*limits 0.6 to 0.7'),
     'unknown_actuator': ('<joint name="leg3_strut">', '<joint name="leg3_motor">', 'leg3_motor'),
     'triangle_inequality': ('izz="0.01608"', 'izz="0.1608"', 'platform.*triangle'),
     'doctype': ('<robot ', '<!DOCTYPE robot [<!ENTITY a "b">]><robot ', 'entities'),
     'not_xml': ('</robot>', '', 'well-formed'),
     'one_actuator_less': (
         '<joint name="leg6_strut">\n      <command_interface name="effort"/>',
-        '<joint name="leg6_strut">', 'mobility 6.*5 actuated'),
+        '<joint name="leg6_strut">',
+        'mobility 6.*5 actuated',
+    ),
     'force_constant_not_finite': (
-        'name="force_constant">23.0<', 'name="force_constant">nan<',
-        "leg1_strut.*force_constant 'nan' is not a finite number"),
+        'name="force_constant">23.0<',
+        'name="force_constant">nan<',
+        "leg1_strut.*force_constant 'nan' is not a finite number",
+    ),
     'negative_friction': ('friction="11.958"', 'friction="-11.958"', 'leg1_strut.*negative'),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('mistake', MISTAKES)
@@ -126,11 +139,14 @@ SIDECAR_MISTAKES = {
     'short_gravity': ('gravity: [0.0, 0.0, -9.81]', 'gravity: [0.0, -9.81]', 'gravity.*3 finite'),
     'unknown_design': ('leg2_ring, leg3_ring', 'leg2_rong, leg3_ring', 'leg2_rong'),
     'mixed_design': ('[leg1_ring, leg2_ring', '[leg1_alpha_x, leg2_ring', 'leg1_alpha_x'),
-    'tag': ('title: PaLiDA', 'title: !!python/object/apply:os.getcwd []\nnotes: PaLiDA',
-            'cannot be read'),
+    'tag': (
+        'title: PaLiDA',
+        'title: !!python/object/apply:os.getcwd []\nnotes: PaLiDA',
+        'cannot be read',
+    ),
     'alias': ('gravity: [0.0, 0.0, -9.81]', 'gravity: &g [0.0, 0.0, -9.81]\nnotes: *g', 'aliases'),
     'home_off': ('position: [0.0, 0.0, -0.755]', 'position: [0.0, 0.0, 2.755]', 'leg'),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('mistake', SIDECAR_MISTAKES)
@@ -191,9 +207,9 @@ def test_limits_beyond_half_a_turn():
 
 def test_more_mistakes_are_named(palida):
     cases = {
-        "leg1_top.*child_orign": ('<child_origin', '<child_orign'),
+        'leg1_top.*child_orign': ('<child_origin', '<child_orign'),
         'leg1_strut.*effort limit': ('upper="1.02" effort="230"', 'upper="1.02"'),
-        "leg1_top.*twice": ('constraint name="leg2_top"', 'constraint name="leg1_top"'),
+        'leg1_top.*twice': ('constraint name="leg2_top"', 'constraint name="leg1_top"'),
     }
     for expected, (old, new) in cases.items():
         urdf = palida.urdf.replace(old, new, 1)
@@ -206,9 +222,17 @@ def test_more_mistakes_are_named(palida):
 
 def test_friction_that_the_model_lacks_is_not_dropped(palida):
     text = palida.yaml_text + 'friction: {leg1_alpha: {viscous: 0.1}}\n'
-    friction = loads(palida.urdf, text.replace(', leg1_alpha', '').replace(
-        '[leg1_alpha, leg2_alpha', '[leg2_alpha')).joint('leg1_alpha').friction
+    friction = (
+        loads(
+            palida.urdf,
+            text.replace(', leg1_alpha', '').replace('[leg1_alpha, leg2_alpha', '[leg2_alpha'),
+        )
+        .joint('leg1_alpha')
+        .friction
+    )
     assert (friction.model, friction.coulomb, friction.viscous) == ('coulomb_viscous', 0.42, 0.1)
     with pytest.raises(DescriptionError, match="leg1_alpha.*'viscous'.*'coulomb'"):
-        loads(palida.urdf,
-              palida.yaml_text + 'friction: {leg1_alpha: {model: coulomb, viscous: 0.1}}\n')
+        loads(
+            palida.urdf,
+            palida.yaml_text + 'friction: {leg1_alpha: {model: coulomb, viscous: 0.1}}\n',
+        )

@@ -43,15 +43,22 @@ def test_a_robot_with_a_payload_has_the_moments_of_both_bodies_together():
     assert with_payload(plain, None) is plain
 
 
-@pytest.mark.parametrize('given', [
-    (0.01, 0.002, 0.0, 0.02, 0.0, 0.015),
-    ((0.01, 0.002, 0.0), (0.002, 0.02, 0.0), (0.0, 0.0, 0.015)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    'given',
+    [
+        (0.01, 0.002, 0.0, 0.02, 0.0, 0.015),
+        ((0.01, 0.002, 0.0), (0.002, 0.02, 0.0), (0.0, 0.0, 0.015)),
+    ],
+)
 def test_text_and_back(given):
     payload = Payload(
-        mass=2, centre=(0, 0, 0.1), inertia=given, mass_deviation=0.01, centre_deviation=0.002,
+        mass=2,
+        centre=(0, 0, 0.1),
+        inertia=given,
+        mass_deviation=0.01,
+        centre_deviation=0.002,
         name='gripper',
-    )  # fmt: skip
+    )
     again = payload_of(payload.to_text())
     np.testing.assert_array_equal(again.values, payload.values)
     np.testing.assert_array_equal(again.deviations, payload.deviations)
@@ -69,14 +76,17 @@ def test_what_is_not_given_is_not_known():
         with_payload(pkm_description.load('palida'), payload)
 
 
-@pytest.mark.parametrize(('fields', 'message'), [
-    ({'mass': -1.0}, 'mass -1 kg is negative'),
-    ({'mass': np.nan}, 'mass must be one finite numbers'),
-    ({'centre': (0, 0)}, 'centre must be 3 finite numbers'),
-    ({'inertia': 0.1}, 'inertia as one number can only be 0'),
-    ({'mass': 1.0, 'centre': (0, 0, 0), 'inertia': (1.0, 0.1, 0.1)}, 'triangle inequality'),
-    ({'mass_deviation': -0.1}, 'mass_deviation must not be negative'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('fields', 'message'),
+    [
+        ({'mass': -1.0}, 'mass -1 kg is negative'),
+        ({'mass': np.nan}, 'mass must be one finite numbers'),
+        ({'centre': (0, 0)}, 'centre must be 3 finite numbers'),
+        ({'inertia': 0.1}, 'inertia as one number can only be 0'),
+        ({'mass': 1.0, 'centre': (0, 0, 0), 'inertia': (1.0, 0.1, 0.1)}, 'triangle inequality'),
+        ({'mass_deviation': -0.1}, 'mass_deviation must not be negative'),
+    ],
+)
 def test_refused(fields, message):
     with pytest.raises(DescriptionError, match=message):
         Payload(**fields)

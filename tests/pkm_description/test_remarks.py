@@ -22,21 +22,30 @@ def test_nothing_to_say_about_the_library_robot():
     assert remarks(load('palida')) == []
 
 
-@pytest.mark.parametrize('old, new, message', [
-    ('', '', r'redundant closing rows .*: last \(3 of 5\)'),
-    ('velocity="20"', '', 'no velocity limit.*: crank_joint'),
-    ('<param name="force_constant">20.0</param>', '', 'no force constant.*: crank_joint'),
-    ('lower="-3.0" upper="3.0" velocity="20" effort="50"/></joint><constraint',
-     'effort="5"/></joint><constraint', 'passive joints without limits: rocker_joint'),
-    ('ixx="0.002"', 'ixx="2000" ', None),
-    ('<mass value="1.2"/>', '<mass value="0.000012"/>', "'rocker' has the radius of gyration"),
-    ('xyz="0.15 0.01 0.0"', 'xyz="150 10 0"', "'crank' has its centre of mass 150 m"),
-    ('<axis xyz="0.0 0.0 1.0"/>', '<axis xyz="0 0 2"/>',
-     "<axis> of joint 'crank_joint' has the length 2"),
-    ('</robot>', '<lights/></robot>', '<lights> in <robot> is not used'),
-    ('</link>', '<paint/></link>', "<paint> in link 'crank' is not used"),
-    ('lower="-3.0"', 'lower="0.15"', 'at home within 2% of a limit: crank_joint'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    'old, new, message',
+    [
+        ('', '', r'redundant closing rows .*: last \(3 of 5\)'),
+        ('velocity="20"', '', 'no velocity limit.*: crank_joint'),
+        ('<param name="force_constant">20.0</param>', '', 'no force constant.*: crank_joint'),
+        (
+            'lower="-3.0" upper="3.0" velocity="20" effort="50"/></joint><constraint',
+            'effort="5"/></joint><constraint',
+            'passive joints without limits: rocker_joint',
+        ),
+        ('ixx="0.002"', 'ixx="2000" ', None),
+        ('<mass value="1.2"/>', '<mass value="0.000012"/>', "'rocker' has the radius of gyration"),
+        ('xyz="0.15 0.01 0.0"', 'xyz="150 10 0"', "'crank' has its centre of mass 150 m"),
+        (
+            '<axis xyz="0.0 0.0 1.0"/>',
+            '<axis xyz="0 0 2"/>',
+            "<axis> of joint 'crank_joint' has the length 2",
+        ),
+        ('</robot>', '<lights/></robot>', '<lights> in <robot> is not used'),
+        ('</link>', '<paint/></link>', "<paint> in link 'crank' is not used"),
+        ('lower="-3.0"', 'lower="0.15"', 'at home within 2% of a limit: crank_joint'),
+    ],
+)
 def test_warnings_name_their_elements(old, new, message):
     if message is None:
         with pytest.raises(Exception, match='triangle'):

@@ -30,31 +30,61 @@ MASSES = {
     'delta': {'platform': 0.6, 'arm': 1.2, 'rod': 0.12},
     'five_bar': {'platform': 0.4, 'arm': 0.9, 'forearm': 0.5},
     'four_bar': {'platform': 1.2, 'crank': 0.6, 'rocker': 0.8},
-    'serial_arm': {'platform': 0.5, 'column': 8.0, 'upper_arm': 6.5, 'forearm': 3.8,
-                   'wrist_roll': 1.6, 'wrist_pitch': 0.9},
+    'serial_arm': {
+        'platform': 0.5,
+        'column': 8.0,
+        'upper_arm': 6.5,
+        'forearm': 3.8,
+        'wrist_roll': 1.6,
+        'wrist_pitch': 0.9,
+    },
     'cart_pendulum': {'platform': 0.5, 'lower_pendulum': 0.75, 'cart': 1.5},
-}  # fmt: skip
+}
 
 #: Degrees of freedom, bodies with mass, loops.
 COUNTS = {
-    'palida': (6, 19, 6), 'msi': (6, 13, 6), 'uf_pkm': (6, 13, 6), 'hexel': (6, 13, 6),
-    'ford': (6, 13, 6), 'rps_upv': (3, 7, 3), 'h4': (4, 1, 8), 'delta': (3, 10, 6),
-    'five_bar': (2, 5, 1), 'four_bar': (1, 3, 1), 'serial_arm': (6, 6, 0),
+    'palida': (6, 19, 6),
+    'msi': (6, 13, 6),
+    'uf_pkm': (6, 13, 6),
+    'hexel': (6, 13, 6),
+    'ford': (6, 13, 6),
+    'rps_upv': (3, 7, 3),
+    'h4': (4, 1, 8),
+    'delta': (3, 10, 6),
+    'five_bar': (2, 5, 1),
+    'four_bar': (1, 3, 1),
+    'serial_arm': (6, 6, 0),
     'cart_pendulum': (3, 3, 0),
-}  # fmt: skip
+}
 
 #: Joints A in the base and B in the platform of the first and the fourth strut, home height,
 #: and strut lengths at home [m], as the papers' geometry was worked out by hand (to 1e-6).
 HEXAPOD_GEOMETRY = {
-    'msi': (((0.595528, -0.073122, 0.0), (-0.361089, 0.479181, 0.0)),
-            ((0.197012, -0.252163, -0.06), (-0.316886, 0.044535, -0.06)), 0.86, (0.9115, 0.9115)),
-    'uf_pkm': (((0.0, 0.46927, 0.0), (-0.16256, -0.234635, 0.0)),
-               ((0.12192, 0.175976, 0.0), (0.0, -0.351953, 0.0)), -0.35, (0.4726, 0.4033)),
-    'hexel': (((0.330764, -0.1007, 0.0), (-0.252591, 0.2361, 0.0)),
-              ((0.175976, -0.3048, 0.0), (-0.351953, 0.0, 0.0)), -0.6, (0.652, 0.652)),
-    'ford': (((2.041568, -0.3705, 0.0), (-1.341647, 1.5828, 0.0)),
-             ((1.150428, -1.7634, 0.0), (-2.102363, 0.1146, 0.0)), 3.3, (3.691, 3.691)),
-}  # fmt: skip
+    'msi': (
+        ((0.595528, -0.073122, 0.0), (-0.361089, 0.479181, 0.0)),
+        ((0.197012, -0.252163, -0.06), (-0.316886, 0.044535, -0.06)),
+        0.86,
+        (0.9115, 0.9115),
+    ),
+    'uf_pkm': (
+        ((0.0, 0.46927, 0.0), (-0.16256, -0.234635, 0.0)),
+        ((0.12192, 0.175976, 0.0), (0.0, -0.351953, 0.0)),
+        -0.35,
+        (0.4726, 0.4033),
+    ),
+    'hexel': (
+        ((0.330764, -0.1007, 0.0), (-0.252591, 0.2361, 0.0)),
+        ((0.175976, -0.3048, 0.0), (-0.351953, 0.0, 0.0)),
+        -0.6,
+        (0.652, 0.652),
+    ),
+    'ford': (
+        ((2.041568, -0.3705, 0.0), (-1.341647, 1.5828, 0.0)),
+        ((1.150428, -1.7634, 0.0), (-2.102363, 0.1146, 0.0)),
+        3.3,
+        (3.691, 3.691),
+    ),
+}
 
 
 @pytest.fixture(scope='module')
@@ -93,8 +123,9 @@ def test_masses(robots, name):
     for link in robots[name].links:
         if link.inertial is None:
             continue
-        kind = next(k for k in sorted(expected, key=len, reverse=True)
-                    if k in link.name)  # 'forearm' before 'arm'
+        kind = next(
+            k for k in sorted(expected, key=len, reverse=True) if k in link.name
+        )  # 'forearm' before 'arm'
         found.setdefault(kind, set()).add(link.inertial.mass)
     assert found == {kind: {mass} for kind, mass in expected.items()}
 
@@ -222,13 +253,16 @@ def test_the_readme_shows_every_robot_with_its_counts():
         assert 2_000 < len(picture) < 60_000
 
 
-@pytest.mark.parametrize(('robot', 'number', 'status'), [
-    ('palida', 'simulation.position_noise.standard_deviation', 'assumed'),  # [H]: repeatability
-    ('palida', 'simulation.force_noise.standard_deviation', 'derived'),  # [A] prints variances
-    ('palida', 'leg1_strut.effort', 'paper'),
-    ('ford', 'leg1_alpha.origin', 'assumed'),  # the scale is
-    ('ford', 'leg1_top.child_origin', 'assumed'),
-    ('hexel', 'leg1_alpha.origin', 'derived'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('robot', 'number', 'status'),
+    [
+        ('palida', 'simulation.position_noise.standard_deviation', 'assumed'),  # [H]: repeatability
+        ('palida', 'simulation.force_noise.standard_deviation', 'derived'),  # [A] prints variances
+        ('palida', 'leg1_strut.effort', 'paper'),
+        ('ford', 'leg1_alpha.origin', 'assumed'),  # the scale is
+        ('ford', 'leg1_top.child_origin', 'assumed'),
+        ('hexel', 'leg1_alpha.origin', 'derived'),
+    ],
+)
 def test_status_is_that_of_the_weakest_part(robots, robot, number, status):
     assert source_of(robots[robot], number).startswith(status)

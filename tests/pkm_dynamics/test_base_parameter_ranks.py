@@ -10,7 +10,7 @@ from base_models import LIBRARY, model_of
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.base_parameters import random_motion
+from pkm_dynamics.parameters.base_parameters import random_motion
 from pkm_dynamics.parameters.null_space import numerical_rank
 
 
@@ -53,8 +53,11 @@ def test_two_link_arm_has_the_textbook_parameters():
     ]
     level = ClosedChainModel(planar.two_link_arm(vertical=False)).base_parameters()
     assert level.expressions[:4] == [
-        'upper.Izz + 0.16*platform.m', 'platform.mx', 'platform.my', 'platform.Izz'
-    ]  # fmt: skip
+        'upper.Izz + 0.16*platform.m',
+        'platform.mx',
+        'platform.my',
+        'platform.Izz',
+    ]
 
 
 def test_four_bars():
@@ -102,9 +105,7 @@ def test_pinocchio_sees_the_same_null_space(name):
     matrix = base.matrix[base.is_rigid_body][:, rigid]
     columns = base.columns[:, base.is_rigid_body][rigid]
     # Their columns are those of the representatives, combined by our matrix.
-    np.testing.assert_allclose(
-        theirs @ columns @ matrix, theirs, atol=1e-7 * np.abs(theirs).max()
-    )
+    np.testing.assert_allclose(theirs @ columns @ matrix, theirs, atol=1e-7 * np.abs(theirs).max())
     assert numerical_rank(theirs @ columns).value == matrix.shape[0]
 
 
@@ -128,8 +129,9 @@ def test_library_expressions():
     assert set(pkm_description.library()) == set(LIBRARY)
     delta = model_of('delta').base_parameters(shared=True, reduced=True)
     assert delta.expressions[:2] == [
-        'platform.m + 7.5*rod1a.mz', 'arm.mx + 0.7*rod1a.m - 0.875*rod1a.mz'
-    ]  # fmt: skip
+        'platform.m + 7.5*rod1a.mz',
+        'arm.mx + 0.7*rod1a.m - 0.875*rod1a.mz',
+    ]
     assert delta.coefficient_sources[1]['rod1a.m'] == '2 * x of rod1a_swing'
     pendulum = model_of('cart_pendulum').base_parameters()
     assert pendulum.expressions[:4] == [

@@ -11,7 +11,7 @@ from base_models import model_of
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.base_parameters import build_base_parameters
+from pkm_dynamics.parameters.base_parameters import build_base_parameters
 from pkm_dynamics.parameters.null_space import build_null_space
 
 
@@ -79,6 +79,6 @@ def test_names_do_not_depend_on_the_nominal_values(palida):
     other = ClosedChainModel(description)
     assert not np.allclose(other.nominal_parameters, palida.nominal_parameters)
     for shared in (False, True):
-        assert other.base_parameters(shared).expressions == palida.base_parameters(
-            shared
-        ).expressions
+        assert (
+            other.base_parameters(shared).expressions == palida.base_parameters(shared).expressions
+        )

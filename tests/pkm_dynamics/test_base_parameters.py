@@ -11,7 +11,7 @@ from base_models import MECHANISMS, model_of
 import pkm_description
 from pkm_description import DescriptionError, EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.base_parameters import group_name, random_motion
+from pkm_dynamics.parameters.base_parameters import group_name, random_motion
 from pkm_dynamics.parameters.null_space import build_null_space
 
 
@@ -130,22 +130,42 @@ def test_equal_parameters_are_one():
     ('extra', 'level', 'error', 'message'),
     [
         ('', 'model_9', EstimationError, "no reduced model 'model_9'; it has full, geometry"),
-        ('equal_parameters: [[platform.Ixx, platform.Iyy, platform.Izz]]', True,
-         DescriptionError, 'not equal in the description: platform.Ixx = '),
+        (
+            'equal_parameters: [[platform.Ixx, platform.Iyy, platform.Izz]]',
+            True,
+            DescriptionError,
+            'not equal in the description: platform.Ixx = ',
+        ),
         ('equal_parameters: [[platform.Ixx]]', True, DescriptionError, 'at least two'),
-        ('equal_parameters: [[platform.Ixx, nothing.Iyy]]', True, DescriptionError,
-         "no parameter 'nothing.Iyy'"),
-        ('equal_parameters: [[platform.Ixx, 2 platform.m]]', True, DescriptionError,
-         "'2 platform.m' is not"),
+        (
+            'equal_parameters: [[platform.Ixx, nothing.Iyy]]',
+            True,
+            DescriptionError,
+            "no parameter 'nothing.Iyy'",
+        ),
+        (
+            'equal_parameters: [[platform.Ixx, 2 platform.m]]',
+            True,
+            DescriptionError,
+            "'2 platform.m' is not",
+        ),
         ('reduced_models: {a: {kep: []}}', 'a', DescriptionError, "unknown key 'kep'"),
         ('reduced_models: {a: {shared: 3}}', 'a', DescriptionError, 'true or false'),
         ('reduced_models: {full: {}}', True, DescriptionError, "'full' exists"),
-        ('reduced_models: {a: {keep: [leg9.m]}}', 'a', EstimationError,
-         "'leg9.m' matches no base parameter"),
-        ('reduced_models: {a: {zero_parameters: [platform.mz, platform.m]}}', 'a',
-         DescriptionError, "names 'platform.m', whose nominal value"),
+        (
+            'reduced_models: {a: {keep: [leg9.m]}}',
+            'a',
+            EstimationError,
+            "'leg9.m' matches no base parameter",
+        ),
+        (
+            'reduced_models: {a: {zero_parameters: [platform.mz, platform.m]}}',
+            'a',
+            DescriptionError,
+            "names 'platform.m', whose nominal value",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_in_declarations_are_named(extra, level, error, message):
     model = ClosedChainModel(rps.rps(extra=extra + '\n'))
     with pytest.raises(error, match=message):

@@ -7,8 +7,8 @@ import pytest
 from every_model import NAMES, model_of
 from waves import derivative, wave
 
-from pkm_dynamics.base_parameters import random_motion
-from pkm_dynamics.body_regressors import actuator_regressor
+from pkm_dynamics.equations.body_regressors import actuator_regressor
+from pkm_dynamics.parameters.base_parameters import random_motion
 
 
 def spins(rotation_rate, rotation):
@@ -58,6 +58,4 @@ def test_twists_accelerations_and_jacobian_rates_are_time_derivatives(name):
     np.testing.assert_allclose(derivative(bodies.twist, h), acceleration, atol=1e-6 * size)
     spatial = bodies.geometry.jacobians(bodies.transfer)
     rate = bodies.jacobian_rate()[2]
-    np.testing.assert_allclose(
-        derivative(spatial, h), rate, atol=1e-6 * (1.0 + np.abs(rate).max())
-    )
+    np.testing.assert_allclose(derivative(spatial, h), rate, atol=1e-6 * (1.0 + np.abs(rate).max()))

@@ -9,9 +9,9 @@ from mujoco_capsules import MujocoCapsules
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.clearances import BodyDistances
-from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.analysis.clearances import BodyDistances
 from pkm_dynamics.kernels.distances import segment_distance
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import FourierTrajectory
 
 SOLID = ('delta', 'ford', 'h4', 'hexel', 'msi', 'palida', 'serial_arm', 'uf_pkm')

@@ -67,9 +67,9 @@ def test_delta_is_where_three_spheres_meet():
 def test_h4_rods_keep_their_length_and_its_nacelle_stays_level():
     _, q, position, rotation = workspace_positions('h4')
     h, d, radius = 0.06, 0.06, 0.14
-    pivots = np.array([
-        [h + radius, d, 0], [-h - radius, d, 0], [-h, -d - radius, 0], [h, -d - radius, 0],
-    ])  # fmt: skip
+    pivots = np.array(
+        [[h + radius, d, 0], [-h - radius, d, 0], [-h, -d - radius, 0], [h, -d - radius, 0]]
+    )
     angles = np.array([0.0, np.pi, 1.5 * np.pi, 1.5 * np.pi])
     elbows = arm_elbows(q, pivots, angles, 0.26)
     ends = position[:, None] + h * np.array([1, -1, -1, 1])[None, :, None] * rotation[:, None, :, 0]

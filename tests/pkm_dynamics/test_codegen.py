@@ -15,7 +15,6 @@ import pytest
 import pkm_description
 from pkm_description.assembly import Assembly
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.base_parameters import random_motion
 from pkm_dynamics.codegen import programs, store
 from pkm_dynamics.codegen.equations import eliminate, inverse
 from pkm_dynamics.codegen.expression import (
@@ -32,6 +31,7 @@ from pkm_dynamics.codegen.expression import (
 from pkm_dynamics.codegen.machine_code import MachineCode
 from pkm_dynamics.layout import LANES
 from pkm_dynamics.mechanism import build_mechanism
+from pkm_dynamics.parameters.base_parameters import random_motion
 
 
 def evaluate(graph, outputs, values, uniforms=(0.0,)):
@@ -68,13 +68,35 @@ def test_every_operation_matches_numpy():
     a, b = graph.inputs(0, 2)
     (u,) = graph.uniforms(0, 1)
     outputs = [
-        a + b, a - b, a * b, a / b, -a, 2.0 - a, 1.0 / a, a * u, root(absolute(a)),
-        smaller(a, b), larger(a, 0.5), choose((a, b), a + 1.0, -b), choose((0.0, a), 1.0, 0.0),
-    ]  # fmt: skip
+        a + b,
+        a - b,
+        a * b,
+        a / b,
+        -a,
+        2.0 - a,
+        1.0 / a,
+        a * u,
+        root(absolute(a)),
+        smaller(a, b),
+        larger(a, 0.5),
+        choose((a, b), a + 1.0, -b),
+        choose((0.0, a), 1.0, 0.0),
+    ]
     expected = [
-        x + y, x - y, x * y, x / y, -x, 2.0 - x, 1.0 / x, x * 7.5, np.sqrt(np.abs(x)),
-        np.minimum(x, y), np.maximum(x, 0.5), np.where(x < y, x + 1.0, -y), np.where(x > 0, 1, 0),
-    ]  # fmt: skip
+        x + y,
+        x - y,
+        x * y,
+        x / y,
+        -x,
+        2.0 - x,
+        1.0 / x,
+        x * 7.5,
+        np.sqrt(np.abs(x)),
+        np.minimum(x, y),
+        np.maximum(x, 0.5),
+        np.where(x < y, x + 1.0, -y),
+        np.where(x > 0, 1, 0),
+    ]
     np.testing.assert_allclose(evaluate(graph, outputs, values, [7.5]), expected, rtol=4e-16)
 
 

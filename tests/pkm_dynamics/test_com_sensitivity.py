@@ -9,8 +9,8 @@ import pytest
 from every_model import NAMES, model_of
 
 from pkm_description import TrajectoryError
-from pkm_dynamics.base_parameters import random_motion
-from pkm_dynamics.com_sensitivity import com_sensitivity
+from pkm_dynamics.analysis.com_sensitivity import com_sensitivity
+from pkm_dynamics.parameters.base_parameters import random_motion
 
 
 def shifted(model, body, offset):
@@ -36,9 +36,10 @@ def test_sensitivity_is_the_derivative_of_the_forces(name):
                 model.inverse_dynamics(motion, shifted(model, body, s * h * unit)) for s in (1, -1)
             )
             np.testing.assert_allclose(
-                found.sensitivity[index, :, :, axis], (ahead - behind) / (2 * h),
+                found.sensitivity[index, :, :, axis],
+                (ahead - behind) / (2 * h),
                 atol=1e-8 * (1.0 + np.abs(found.forces).max()) / h * 1e-3,
-            )  # fmt: skip
+            )
 
 
 def test_figures():
@@ -46,7 +47,8 @@ def test_figures():
     motion = random_motion(model, 6, seed=2)
     found = com_sensitivity(model, motion)
     assert set(found.bodies) == {
-        'platform', *(f'{part}{k}' for part in ('ring', 'stator', 'slider') for k in range(1, 7))
+        'platform',
+        *(f'{part}{k}' for part in ('ring', 'stator', 'slider') for k in range(1, 7)),
     }
     shift = np.array([1e-5, 0.0, 0.0])
     change = model.inverse_dynamics(motion, shifted(model, 'platform', shift)) - found.forces
@@ -55,8 +57,9 @@ def test_figures():
     assert 0.01 * share == pytest.approx(100.0 * mean, rel=1e-3)
     np.testing.assert_allclose(
         found.dimensionless('platform', shift, 0.1),
-        np.abs(change / found.forces) / (1e-5 / 0.1), rtol=1e-2,
-    )  # fmt: skip
+        np.abs(change / found.forces) / (1e-5 / 0.1),
+        rtol=1e-2,
+    )
     with pytest.raises(TrajectoryError, match="'base_link' has no inertia; .*platform"):
         found.dimensionless('base_link', shift, 0.1)
     with pytest.raises(TrajectoryError, match='positive lengths'):

@@ -9,8 +9,8 @@ from every_model import NAMES, model_of
 import pkm_description
 from pkm_description import TrajectoryError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.base_parameters import random_motion
-from pkm_dynamics.contributions import GROUPS, contributions
+from pkm_dynamics.analysis.contributions import GROUPS, contributions
+from pkm_dynamics.parameters.base_parameters import random_motion
 from pkm_dynamics.trajectories import benchmark_circle
 
 
@@ -83,7 +83,7 @@ def test_split_by_actuators_is_that_of_their_squares():
 
 def test_turntable_with_a_sliding_mass():
     """Closed form: m (2 r dr w) about the axis is Coriolis, -m r w^2 along the arm centripetal."""
-    text = '''<robot name="turntable"><link name="base_link"/><link name="table"/>
+    text = """<robot name="turntable"><link name="base_link"/><link name="table"/>
     <link name="platform"><inertial><origin xyz="0 0 0"/><mass value="2.0"/><inertia ixx="0.1"
     ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
     <joint name="turn" type="revolute"><parent link="base_link"/><child link="table"/>
@@ -92,16 +92,14 @@ def test_turntable_with_a_sliding_mass():
     <axis xyz="1 0 0"/><limit lower="0.1" upper="1" effort="9" velocity="9"/></joint>
     <ros2_control name="drives" type="system"><joint name="turn"><command_interface
     name="effort"/></joint><joint name="slide"><command_interface name="effort"/></joint>
-    </ros2_control></robot>'''
+    </ros2_control></robot>"""
     model = ClosedChainModel(pkm_description.loads(text, 'home: {joints: {turn: 0, slide: 0.5}}'))
     motion = model.motion_from_actuators([[0.3, 0.4]], [[1.5, 0.7]], [[2.0, -1.0]])
     found = contributions(model, motion).forces
     inertia = 0.1 + 2.0 * 0.4**2
     np.testing.assert_allclose(found['coriolis'], [[2.0 * 2 * 0.4 * 0.7 * 1.5, 0.0]], atol=1e-12)
     np.testing.assert_allclose(found['centripetal'], [[0.0, -2.0 * 0.4 * 1.5**2]], atol=1e-12)
-    np.testing.assert_allclose(
-        found['platform_inertia'], [[inertia * 2.0, -2.0]], atol=1e-12
-    )
+    np.testing.assert_allclose(found['platform_inertia'], [[inertia * 2.0, -2.0]], atol=1e-12)
     np.testing.assert_allclose(found['strut_inertia'], 0.0)
 
 

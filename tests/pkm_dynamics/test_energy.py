@@ -9,14 +9,14 @@ from waves import derivative, wave
 
 from pkm_description import TrajectoryError
 from pkm_dynamics import PlatformMotion
-from pkm_dynamics.base_parameters import random_motion
-from pkm_dynamics.energy import (
+from pkm_dynamics.equations.energy import (
     actuator_work,
     dissipation_regressor,
     energy_balance,
     energy_parts,
     energy_regressor,
 )
+from pkm_dynamics.parameters.base_parameters import random_motion
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -68,9 +68,14 @@ def test_work_between_samples_is_the_change_of_energy(name):
     motion = wave(model, t)
     forces = model.inverse_dynamics(motion)
     blind = PlatformMotion(
-        motion.position, motion.rotation, motion.twist, np.zeros((401, 6)),
-        motion.joint_positions, motion.joint_velocities, np.zeros_like(motion.joint_velocities),
-    )  # fmt: skip
+        motion.position,
+        motion.rotation,
+        motion.twist,
+        np.zeros((401, 6)),
+        motion.joint_positions,
+        motion.joint_velocities,
+        np.zeros_like(motion.joint_velocities),
+    )
     rows = energy_balance(model, blind, t)
     work = actuator_work(model, blind, t, forces)
     total = np.cumsum(work)

@@ -10,14 +10,14 @@ from every_model import NAMES, model_of
 from pkm_description import KinematicsError, SimulationError, TrajectoryError
 from pkm_description.exporters import export_mjcf
 from pkm_dynamics import PlatformMotion
-from pkm_dynamics.base_parameters import random_motion
-from pkm_dynamics.forward_dynamics import (
+from pkm_dynamics.equations.forward_dynamics import (
     actuator_state,
     coriolis_matrix,
     forward_dynamics,
     mass_matrix,
 )
-from pkm_dynamics.wrench import PlatformWrench, inverse_dynamics_under
+from pkm_dynamics.equations.wrench import PlatformWrench, inverse_dynamics_under
+from pkm_dynamics.parameters.base_parameters import random_motion
 
 LOAD = PlatformWrench([30.0, -20.0, 50.0], [3.0, 1.0, 2.0], [0.1, 0.2, -0.1], 'platform')
 
@@ -51,9 +51,10 @@ def test_mass_matrix_is_the_force_per_acceleration(name):
         start = motion.joint_positions
         more = model.motion_from_actuators(q, qd, qdd + np.eye(model.n_a)[j], start)
         np.testing.assert_allclose(
-            model.inverse_dynamics(more) - forces, mass[:, :, j],
+            model.inverse_dynamics(more) - forces,
+            mass[:, :, j],
             atol=1e-9 * (np.abs(mass).max() + np.abs(forces).max()),
-        )  # fmt: skip
+        )
     assert np.all(mass == np.swapaxes(mass, 1, 2))
     assert np.all(np.linalg.eigvalsh(mass) > 0.0)
 
@@ -79,9 +80,7 @@ def test_passivity(name):
     expected = model.inverse_dynamics(moving, frictionless)
     expected -= model.inverse_dynamics(state(rest), frictionless)
     scale = np.abs(products).max() * np.abs(qd).max() + 1e-9
-    np.testing.assert_allclose(
-        np.einsum('nab,nb->na', products, qd), expected, atol=1e-9 * scale
-    )
+    np.testing.assert_allclose(np.einsum('nab,nb->na', products, qd), expected, atol=1e-9 * scale)
     h = 1e-4
     mass = [mass_matrix(model, state(rest, k * h)) for k in (-2, -1, 1, 2)]
     rate = (mass[0] - 8 * mass[1] + 8 * mass[2] - mass[3]) / (12 * h)
@@ -114,14 +113,13 @@ def test_state_from_the_platform_alone():
     for name in ('palida', 'tripod'):
         model = model_of(name)
         motion = random_motion(model, 6, seed=3)
-        bare = PlatformMotion(
-            motion.position, motion.rotation, motion.twist, np.full((6, 6), 7.0)
-        )
+        bare = PlatformMotion(motion.position, motion.rotation, motion.twist, np.full((6, 6), 7.0))
         forces = model.inverse_dynamics(motion)
         np.testing.assert_allclose(
-            forward_dynamics(model, bare, forces).platform, motion.acceleration,
+            forward_dynamics(model, bare, forces).platform,
+            motion.acceleration,
             atol=1e-6 * np.abs(motion.acceleration).max(),
-        )  # fmt: skip
+        )
 
 
 def test_wrong_input_is_named():
@@ -134,8 +132,10 @@ def test_wrong_input_is_named():
     with pytest.raises(SimulationError, match='not positive definite'):
         forward_dynamics(model, motion, np.zeros(3), np.zeros(model.n_p))
     sideways = PlatformMotion(
-        model.home_position[None], model.home_rotation[None], [[1.0, 0, 0, 0, 0, 0]],
+        model.home_position[None],
+        model.home_rotation[None],
+        [[1.0, 0, 0, 0, 0, 0]],
         np.zeros((1, 6)),
-    )  # fmt: skip
+    )
     with pytest.raises(KinematicsError, match='cannot follow that platform twist'):
         forward_dynamics(model, sideways, np.zeros(3))

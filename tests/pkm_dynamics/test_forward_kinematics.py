@@ -82,8 +82,9 @@ def walked(model, count, seed):
     joints = np.repeat(np.array(model.home_joints)[None], count, axis=0)
     unit = 0.15 * np.where(
         [model.description.joint(n).type == 'prismatic' for n in model.actuated_joints],
-        model.length_scale, 1.6,
-    )  # fmt: skip
+        model.length_scale,
+        1.6,
+    )
     for _ in range(10):
         q = actuators(model, joints) + unit * rng.normal(size=(count, model.n_a))
         while len(q):
@@ -166,9 +167,7 @@ def test_five_bar_against_circles():
     tip_at_home = model.home_position + model.home_rotation @ [0.3, 0.0, 0.0]
     base, out = home[1] - home[0], tip_at_home[:2] - home[0]
     side = np.sign(base[0] * out[1] - base[1] * out[0])
-    np.testing.assert_allclose(
-        tip[:, :2], middle + side * height[:, None] * across, atol=1e-8
-    )
+    np.testing.assert_allclose(tip[:, :2], middle + side * height[:, None] * across, atol=1e-8)
 
 
 @pytest.mark.parametrize('name', ['tripod', 'skew_five_bar', 'skew_hexapod'])

@@ -70,8 +70,11 @@ def test_derivatives_are_those_of_the_forces(friction):
 
 def test_parameters_by_name(friction):
     assert friction.names[:4] == [
-        'a.stribeck_force', 'a.stribeck_velocity', 'a.stribeck_exponent', 'c.power_force',
-    ]  # fmt: skip
+        'a.stribeck_force',
+        'a.stribeck_velocity',
+        'a.stribeck_exponent',
+        'c.power_force',
+    ]
     shuffled = dict(zip(reversed(friction.names), reversed(VALUES.tolist()), strict=True))
     again = DriveFriction.from_parameters(shuffled, JOINTS, V0)
     assert again.laws == LAWS_OF_JOINTS and again.names == friction.names

@@ -13,9 +13,10 @@ from waves import wave
 import pkm_description
 from pkm_description import SimulationError, TrajectoryError
 from pkm_description.exporters import export_mjcf
-from pkm_dynamics import ClosedChainModel, equations_of_motion
-from pkm_dynamics.integration import CLOSURE_TOLERANCE, integrate_motion
-from pkm_dynamics.wrench import PlatformWrench
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.equations import equations_of_motion
+from pkm_dynamics.equations.integration import CLOSURE_TOLERANCE, integrate_motion
+from pkm_dynamics.equations.wrench import PlatformWrench
 
 
 def frictionless(model):
@@ -44,11 +45,13 @@ def test_energy_with_forces_friction_and_a_wrench_is_balanced(name):
     model = model_of(name)
     size = np.minimum(model.force_limit, 20.0)
     done = integrate_motion(
-        model, np.linspace(0, 0.01, 5),
+        model,
+        np.linspace(0, 0.01, 5),
         lambda t, q, qd: size * np.sin(20.0 * t + np.arange(model.n_a)),
         wrench=PlatformWrench([5.0, 3.0, -2.0], [0.5, 0.1, 0.2], [0.1, 0.0, 0.0], 'platform'),
-        method='LSODA', tolerance=1e-11,
-    )  # fmt: skip
+        method='LSODA',
+        tolerance=1e-11,
+    )
     assert done.success, done.message
     assert done.heat[-1] > 1e-6
     assert np.all(np.diff(done.heat) >= 0.0)
@@ -94,16 +97,28 @@ def test_free_fall_agrees_with_mujoco(name):
 
 def test_a_pendulum_swings_as_its_equation_says():
     """One hinge with Coulomb and viscous friction and a rotor, against its own equation."""
-    text = robot('pendulum', [
-        '<link name="base_link"/>', '<link name="platform">',
-        inertial(1.3, (0.4, 0.0, 0.0), np.diag([0.01, 0.02, 0.03])), '</link>',
-        joint('hinge', 'revolute', 'base_link', 'platform', axis=(0, 1, 0),
-              limit=(-9, 9, 50, 50), dynamics='<dynamics friction="0.3" damping="0.1"/>'),
-        control(['hinge']),
-    ])  # fmt: skip
-    model = ClosedChainModel(pkm_description.loads(
-        text, 'home: {joints: {hinge: 0.0}}\nrotor_inertia: {hinge: 0.05}\n'
-    ))  # fmt: skip
+    text = robot(
+        'pendulum',
+        [
+            '<link name="base_link"/>',
+            '<link name="platform">',
+            inertial(1.3, (0.4, 0.0, 0.0), np.diag([0.01, 0.02, 0.03])),
+            '</link>',
+            joint(
+                'hinge',
+                'revolute',
+                'base_link',
+                'platform',
+                axis=(0, 1, 0),
+                limit=(-9, 9, 50, 50),
+                dynamics='<dynamics friction="0.3" damping="0.1"/>',
+            ),
+            control(['hinge']),
+        ],
+    )
+    model = ClosedChainModel(
+        pkm_description.loads(text, 'home: {joints: {hinge: 0.0}}\nrotor_inertia: {hinge: 0.05}\n')
+    )
     inertia = 0.02 + 1.3 * 0.4**2 + 0.05
     v0 = model.description.transition_velocity
 

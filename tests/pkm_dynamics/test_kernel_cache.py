@@ -25,9 +25,12 @@ def test_kernels_of_other_sources_are_dropped(tmp_path):
 def run_with(script, **environment):
     """Standard output and error of a script in a fresh process."""
     done = subprocess.run(
-        [sys.executable, '-c', script], env={**os.environ, **environment}, text=True,
-        capture_output=True, check=True,
-    )  # fmt: skip
+        [sys.executable, '-c', script],
+        env={**os.environ, **environment},
+        text=True,
+        capture_output=True,
+        check=True,
+    )
     return done.stdout.strip(), done.stderr
 
 
@@ -41,7 +44,7 @@ def test_caches_elsewhere_carry_the_stamp_too(tmp_path):
 def test_without_a_folder_the_package_still_works():
     """As on a read-only installation for a user without a home."""
     script = (
-        'from pkm_dynamics.rotations import rpy_to_rotation\n'
+        'from pkm_dynamics.kinematics.rotations import rpy_to_rotation\n'
         'print(rpy_to_rotation([0.0, 0.0, 0.0]).trace())\n'
     )
     out, warning = run_with(script, NUMBA_CACHE_LOCATOR_CLASSES='ZipCacheLocator')

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 import pkm_description
 from pkm_description import ConvergenceError, KinematicsError, TrajectoryError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.base_parameters import random_motion
+from pkm_dynamics.parameters.base_parameters import random_motion
 
 MAKERS = {
     'palida': lambda: pkm_description.load('palida'),
@@ -224,9 +224,11 @@ def test_unreachable_poses_are_named(models):
 def test_impossible_twist_of_a_restricted_platform_is_refused(models):
     model = models['tripod']
     still = PlatformMotion(
-        model.home_position[None], model.home_rotation[None], [[1.0, 0, 0, 0, 0, 0]],
+        model.home_position[None],
+        model.home_rotation[None],
+        [[1.0, 0, 0, 0, 0, 0]],
         np.zeros((1, 6)),
-    )  # fmt: skip
+    )
     with pytest.raises(KinematicsError, match='twist'):
         model.inverse_dynamics(still)
 
@@ -242,9 +244,11 @@ def test_wrong_input_is_named(models):
         model.forward_kinematics(q[:, :5])
     with pytest.raises(TrajectoryError, match='twist.*sample 0'):
         PlatformMotion(
-            model.home_position[None], model.home_rotation[None], [[np.inf] + [0] * 5],
+            model.home_position[None],
+            model.home_rotation[None],
+            [[np.inf] + [0] * 5],
             np.zeros((1, 6)),
-        )  # fmt: skip
+        )
     motion = random_motion(model, 3, seed=1)
     with pytest.raises(TrajectoryError, match='214 finite numbers'):
         model.inverse_dynamics(motion, np.zeros(3))
@@ -253,9 +257,7 @@ def test_wrong_input_is_named(models):
 def test_jacobian_maps_twists_to_actuator_rates(models):
     model = models['skew_hexapod']
     motion = random_motion(model, 6, seed=12)
-    rates = np.einsum(
-        'nij,nj->ni', model.jacobian(motion.position, motion.rotation), motion.twist
-    )
+    rates = np.einsum('nij,nj->ni', model.jacobian(motion.position, motion.rotation), motion.twist)
     np.testing.assert_allclose(rates, model.actuator_states(motion).velocities, atol=1e-9)
     q = model.actuator_states(motion).positions
     twist = np.einsum('nij,nj->ni', model.platform_jacobian(q), rates)
@@ -276,5 +278,3 @@ def test_one_pass_gives_what_the_separate_calls_give(models, name):
         np.testing.assert_allclose(found, expected, atol=1e-9)
     expected = model.inverse_dynamics(motion)
     np.testing.assert_allclose(forces, expected, atol=1e-9 * np.abs(expected).max())
-
-

@@ -8,11 +8,11 @@ from every_model import NAMES, model_of
 from waves import derivative, wave
 
 from pkm_description import TrajectoryError
-from pkm_dynamics.base_parameters import random_motion
-from pkm_dynamics.energy import energy_parts
-from pkm_dynamics.forward_dynamics import mass_matrix
-from pkm_dynamics.momentum import momentum_form
-from pkm_dynamics.quadrature import interval_integrals, low_pass
+from pkm_dynamics.equations.energy import energy_parts
+from pkm_dynamics.equations.forward_dynamics import mass_matrix
+from pkm_dynamics.equations.momentum import momentum_form
+from pkm_dynamics.equations.quadrature import interval_integrals, low_pass
+from pkm_dynamics.parameters.base_parameters import random_motion
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -57,14 +57,12 @@ def test_impulses_and_filtered_forces(name):
     form = momentum_form(model, motion)
     impulses = interval_integrals(t, forces)
     np.testing.assert_allclose(
-        form.intervals(t) @ model.nominal_parameters, impulses,
-        atol=1e-8 * np.abs(impulses).max(),
-    )  # fmt: skip
+        form.intervals(t) @ model.nominal_parameters, impulses, atol=1e-8 * np.abs(impulses).max()
+    )
     smooth = low_pass(t, forces, 20.0)
     np.testing.assert_allclose(
-        form.filtered(t, 20.0) @ model.nominal_parameters, smooth,
-        atol=1e-5 * np.abs(smooth).max(),
-    )  # fmt: skip
+        form.filtered(t, 20.0) @ model.nominal_parameters, smooth, atol=1e-5 * np.abs(smooth).max()
+    )
 
 
 def test_low_pass_follows_its_differential_equation():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.new_file import write_new, write_new_text
+from pkm_dynamics.atomic_write import write_new, write_new_text
 from pkm_dynamics.trajectories import FourierTrajectory
 
 

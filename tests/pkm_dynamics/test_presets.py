@@ -237,7 +237,7 @@ def test_names_are_those_of_the_robot():
         ('palida', 'sine_x', {'frequency': 400.0}, FeasibilityError, 'sine of x.*hundredth'),
         ('delta', 'sine_x', {'amplitude': 3.0}, KinematicsError, "'delta' cannot follow.* reach"),
     ],
-)  # fmt: skip
+)
 def test_refusals(robot, name, options, error, message):
     with pytest.raises(error, match=message):
         preset(model_of(robot), name, **options)

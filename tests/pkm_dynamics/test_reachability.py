@@ -13,9 +13,9 @@ from scipy.spatial.transform import Rotation
 import pkm_description
 from pkm_description import ConvergenceError, DescriptionError, KinematicsError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.apertures import joint_apertures
-from pkm_dynamics.reachability import CRITERIA, reachable, reachable_actuators
-from pkm_dynamics.workspace import largest_box, region, workspace, workspace_slice
+from pkm_dynamics.analysis.apertures import joint_apertures
+from pkm_dynamics.analysis.reachability import CRITERIA, reachable, reachable_actuators
+from pkm_dynamics.analysis.workspace import largest_box, region, workspace, workspace_slice
 
 MAKERS = {
     'hexapod': lambda: hexapods.hexapod(aperture=0.6),
@@ -175,8 +175,9 @@ def test_every_point_of_the_largest_box_and_no_more():
     lengths = palida_lengths(corner, np.broadcast_to(np.eye(3), (8, 3, 3)))
     assert np.all((lengths >= model.lower) & (lengths <= model.upper))
     assert np.all(lower < model.home_position) and np.all(model.home_position < upper)
-    wide = workspace_slice(model, 'z', points=11, lower=[-1, -1, -1.2], upper=[1, 1, -0.4],
-                           singularity_limit=0.0)
+    wide = workspace_slice(
+        model, 'z', points=11, lower=[-1, -1, -1.2], upper=[1, 1, -0.4], singularity_limit=0.0
+    )
     assert wide.verdict[5, 5] == 0 and wide.verdict[0, 0] != 0
     for row, y in enumerate(wide.rows):
         for column, x in enumerate(wide.columns):

@@ -9,10 +9,10 @@ from every_model import NAMES, model_of
 from waves import derivative, wave
 
 from pkm_description.exporters import export_mjcf
-from pkm_dynamics.base_parameters import random_motion
-from pkm_dynamics.forward_dynamics import actuator_state, forward_dynamics
-from pkm_dynamics.reactions import reactions
-from pkm_dynamics.wrench import PlatformWrench, inverse_dynamics_under
+from pkm_dynamics.analysis.reactions import reactions
+from pkm_dynamics.equations.forward_dynamics import actuator_state, forward_dynamics
+from pkm_dynamics.equations.wrench import PlatformWrench, inverse_dynamics_under
+from pkm_dynamics.parameters.base_parameters import random_motion
 
 LOAD = PlatformWrench([30.0, -20.0, 50.0], [3.0, 1.0, 2.0], [0.1, 0.2, -0.1], 'platform')
 
@@ -172,6 +172,4 @@ def test_forces_in_spherical_joints_agree_with_mujoco():
     scale = max(np.abs(force).max() for force in theirs.values())
     for name, reaction in found.constraints.items():
         # MuJoCo's rows are site 1 less site 2, so its force acts on the parent.
-        np.testing.assert_allclose(
-            reaction.in_base()[0][0], -theirs[name], atol=2e-3 * scale
-        )
+        np.testing.assert_allclose(reaction.in_base()[0][0], -theirs[name], atol=2e-3 * scale)

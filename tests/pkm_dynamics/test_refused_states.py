@@ -15,9 +15,14 @@ from pkm_dynamics.random_motion import random_motion
 def at_rest(position, rotation, joints=None):
     rest = None if joints is None else np.zeros_like(joints)
     return PlatformMotion(
-        position, rotation, np.zeros((len(position), 6)), np.zeros((len(position), 6)), joints,
-        rest, rest,
-    )  # fmt: skip
+        position,
+        rotation,
+        np.zeros((len(position), 6)),
+        np.zeros((len(position), 6)),
+        joints,
+        rest,
+        rest,
+    )
 
 
 @pytest.mark.parametrize('name', ['palida', 'msi', 'hexel', 'ford', 'uf_pkm'])
@@ -67,7 +72,7 @@ def test_joint_states_at_a_singularity_are_refused():
 
 def place(model, joints):
     """State at rest, the platform where the joints put it."""
-    from pkm_dynamics.tree_geometry import TreeGeometry
+    from pkm_dynamics.kinematics.tree_geometry import TreeGeometry
 
     home = model.home_position[None], model.home_rotation[None]
     geometry = TreeGeometry.build(model.tree_layout, joints, *home)

@@ -7,20 +7,23 @@ import pytest
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.base_parameters import random_motion
+from pkm_dynamics.parameters.base_parameters import random_motion
 
 HEXAPODS = ('palida', 'msi', 'uf_pkm', 'hexel', 'ford')
 OTHERS = ('rps_upv', 'h4', 'delta', 'five_bar', 'four_bar', 'serial_arm', 'cart_pendulum')
 #: What a hexapod's forces change, relative to the largest, if struts do not spin.
-COST_OF_NO_SPIN = {'palida': 3.0e-4, 'msi': 8.7e-5, 'uf_pkm': 1.4e-3, 'hexel': 1.4e-5,
-                   'ford': 5.0e-6}  # fmt: skip
+COST_OF_NO_SPIN = {
+    'palida': 3.0e-4,
+    'msi': 8.7e-5,
+    'uf_pkm': 1.4e-3,
+    'hexel': 1.4e-5,
+    'ford': 5.0e-6,
+}
 
 
 @pytest.fixture(scope='module')
 def models():
-    return {
-        name: ClosedChainModel(pkm_description.load(name)) for name in (*HEXAPODS, *OTHERS)
-    }
+    return {name: ClosedChainModel(pkm_description.load(name)) for name in (*HEXAPODS, *OTHERS)}
 
 
 def rigid(model):
@@ -96,10 +99,17 @@ class H4OfThePaper:
         zero = np.zeros(4)
         centre = self.SIDE[:, None] * self.H * np.array([np.cos(turn), np.sin(turn), 0.0])
         a = place + centre + np.stack([zero, self.ROW * self.D, zero], axis=1)
-        motor = np.stack([self.SIDE * self.H + self.R * np.cos(self.ALPHA),
-                          self.ROW * self.D + self.R * np.sin(self.ALPHA), zero], axis=1)
-        arm = self.ARM * np.stack([np.cos(q) * np.cos(self.ALPHA),
-                                   np.cos(q) * np.sin(self.ALPHA), -np.sin(q)], axis=1)
+        motor = np.stack(
+            [
+                self.SIDE * self.H + self.R * np.cos(self.ALPHA),
+                self.ROW * self.D + self.R * np.sin(self.ALPHA),
+                zero,
+            ],
+            axis=1,
+        )
+        arm = self.ARM * np.stack(
+            [np.cos(q) * np.cos(self.ALPHA), np.cos(q) * np.sin(self.ALPHA), -np.sin(q)], axis=1
+        )
         return a, motor + arm, arm, centre
 
     def jacobian(self, place, turn, q):
@@ -159,9 +169,11 @@ def test_h4_has_the_papers_fourteen_parameters(models):
     size = np.linalg.norm(columns, axis=0)
     felt = size > 1e-8 * size.max()
     assert set(names[felt]) == {
-        'platform.m', 'platform.Izz', *(f'arm{k}_joint.rotor' for k in (1, 2, 3, 4)),
+        'platform.m',
+        'platform.Izz',
+        *(f'arm{k}_joint.rotor' for k in (1, 2, 3, 4)),
         *(f'arm{k}_joint.{kind}' for k in (1, 2, 3, 4) for kind in ('coulomb', 'viscous')),
-    }  # fmt: skip
+    }
     assert np.linalg.matrix_rank(columns[:, felt] / size[felt], tol=1e-3) == 14
     assert set(model.base_parameters(shared=True, reduced=True).names) == set(names[felt])
 
@@ -186,17 +198,20 @@ def test_cart_pendulum_obeys_the_papers_equations(models):
     lever1, lever2 = (m1 / 2 + m2) * l1, m2 * l2 / 2
     cross = m2 * l1 * l2 / 2
     force = (
-        (cart + m1 + m2) * a[:, 0] + lever1 * (b1 * np.cos(t1) - w1**2 * np.sin(t1))
+        (cart + m1 + m2) * a[:, 0]
+        + lever1 * (b1 * np.cos(t1) - w1**2 * np.sin(t1))
         + lever2 * (b2 * np.cos(t2) - w2**2 * np.sin(t2))
-    )  # fmt: skip
+    )
     first = (
-        lever1 * (a[:, 0] * np.cos(t1) - g * np.sin(t1)) + (m1 / 3 + m2) * l1**2 * b1
+        lever1 * (a[:, 0] * np.cos(t1) - g * np.sin(t1))
+        + (m1 / 3 + m2) * l1**2 * b1
         + cross * (b2 * np.cos(t2 - t1) - w2**2 * np.sin(t2 - t1))
-    )  # fmt: skip
+    )
     second = (
-        lever2 * (a[:, 0] * np.cos(t2) - g * np.sin(t2)) + m2 * l2**2 / 3 * b2
+        lever2 * (a[:, 0] * np.cos(t2) - g * np.sin(t2))
+        + m2 * l2**2 / 3 * b2
         + cross * (b1 * np.cos(t2 - t1) + w1**2 * np.sin(t2 - t1))
-    )  # fmt: skip
+    )
     # The upper joint is relative: its torque works on the upper angle alone.
     expected = np.stack([force, first + second, second], axis=1)
     np.testing.assert_allclose(model.inverse_dynamics(motion), expected, atol=1e-11)

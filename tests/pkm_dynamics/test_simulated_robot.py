@@ -199,8 +199,10 @@ module.main()
 """
     node = subprocess.Popen(
         [sys.executable, '-c', script, '--ros-args', '-p', 'lockstep:=true'],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert 'still here' in node.stdout.readline()
     node.send_signal(signal.SIGTERM)
     _, errors = node.communicate(timeout=20)
@@ -230,8 +232,7 @@ def test_signals_end_the_node_cleanly(number, lockstep):
 
 
 @pytest.mark.parametrize(
-    ('parameter', 'message'),
-    [('robot:=nope', "'nope'"), ('rate:=0.0', 'rate out of range')],
+    ('parameter', 'message'), [('robot:=nope', "'nope'"), ('rate:=0.0', 'rate out of range')]
 )
 def test_bad_parameters_name_the_offender(parameter, message):
     node = process(parameter)

@@ -97,8 +97,9 @@ def test_noise_has_the_declared_covariance(palida):
 
 def test_noises_are_independent_streams(palida):
     full = PlantEffects.from_description(palida)
-    first, second = Sensors(palida, full, 1), Sensors(
-        palida, full.switched(position_noise=False), 1
+    first, second = (
+        Sensors(palida, full, 1),
+        Sensors(palida, full.switched(position_noise=False), 1),
     )
     for sensors in (first, second):
         sensors.positions(np.zeros(6))
@@ -133,9 +134,7 @@ def forces_at(table, position, velocity, cogging=(0.0, 1.0, 0.0)):
 def friction_of(palida, friction, stribeck=()):
     joints = tuple(j for j in palida.joints if j.name == 'leg1_strut')
     joints = tuple(dataclasses.replace(j, friction=friction) for j in joints)
-    effects = dataclasses.replace(
-        PlantEffects.from_description(palida), stribeck=tuple(stribeck)
-    )
+    effects = dataclasses.replace(PlantEffects.from_description(palida), stribeck=tuple(stribeck))
     return FrictionTable.build(dataclasses.replace(palida, joints=joints), effects)
 
 

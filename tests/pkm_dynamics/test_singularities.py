@@ -15,12 +15,12 @@ from pkm_description import KinematicsError
 from pkm_description.assembly import Assembly, Configuration
 from pkm_description.description import Pose
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.singularities import (
+from pkm_dynamics.analysis.singularities import (
     characteristic_length,
     singularities,
     singularities_of_joints,
 )
-from pkm_dynamics.singularity_margin import singularity_margin
+from pkm_dynamics.analysis.singularity_margin import singularity_margin
 
 MAKERS = {
     'skew_hexapod': mechanisms.skew_hexapod,
@@ -99,9 +99,7 @@ def test_hexapod_turned_a_quarter_turn_about_its_axis():
     values = []
     for angle in np.radians([0.0, 60.0, 89.0, 90.0]):
         turn = Rotation.from_rotvec([0, 0, angle]).as_matrix()
-        found = forced(
-            model, model.home_joints, np.array(model.home_position), turn, ('platform',)
-        )
+        found = forced(model, model.home_joints, np.array(model.home_position), turn, ('platform',))
         values.append(found.parallel[0])
         assert found.serial[0] > 0.1 and found.constraint[0] > 0.1
     assert values[0] > 0.3 and values[3] < 1e-9
@@ -181,9 +179,12 @@ def test_a_parallelogram_laid_flat_can_fold_both_ways():
     for angle in (1.0, 0.1, 0.01, 0.0):
         joints = dict(crank_joint=angle, coupler_joint=-angle, rocker_joint=angle)
         found = forced(
-            model, [joints[n] for n in model.joint_names], model.home_position,
-            model.home_rotation, tuple(model.joint_names),
-        )  # fmt: skip
+            model,
+            [joints[n] for n in model.joint_names],
+            model.home_position,
+            model.home_rotation,
+            tuple(model.joint_names),
+        )
         values.append(found.constraint[0])
     assert values[0] > 0.3 and values[3] < 1e-12
     np.testing.assert_allclose(values[2] / values[1], 0.1, rtol=0.1)

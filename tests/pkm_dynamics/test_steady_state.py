@@ -60,9 +60,11 @@ def test_the_simulated_robot_settles_to_it(robot, trajectory, servo, feedforward
     """MuJoCo, the project's controller, half a second of transient and ramps left out."""
     effects = PlantEffects.from_description(robot.description)
     effects = replace(
-        effects.without_unmodelled(), force_covariance=np.zeros((2, 2)),
-        position_covariance=np.zeros((2, 2)), position_resolution=0.0,
-    )  # fmt: skip
+        effects.without_unmodelled(),
+        force_covariance=np.zeros((2, 2)),
+        position_covariance=np.zeros((2, 2)),
+        position_resolution=0.0,
+    )
     plant = SimulatedPlant(robot.description, effects, step=STEP, substep=SUBSTEP)
     forward = nominal_feedforward(robot) if feedforward else no_feedforward()
     controller = TrajectoryController(robot, servo_gains(robot), forward)

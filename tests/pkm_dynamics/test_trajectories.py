@@ -109,7 +109,7 @@ def test_tilt_about_x_raises_the_far_side() -> None:
 
 def test_mirrored_motion_is_the_reflection_of_platform_points() -> None:
     plain, mirrored = circle(), circle(True)
-    from pkm_dynamics.rotations import rpy_to_rotation
+    from pkm_dynamics.kinematics.rotations import rpy_to_rotation
 
     mirror = np.diag([1.0, -1.0, 1.0])
     t = np.linspace(0.0, 1.0, 5)

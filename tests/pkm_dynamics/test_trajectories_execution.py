@@ -114,7 +114,11 @@ def test_phases_follow_each_other_and_time_runs_out() -> None:
     states = [execution.state(float(time)) for time in t]
     phases = [state.phase for state in states]
     assert sorted(set(phases), key=phases.index) == [
-        Phase.APPROACH, Phase.RAMP_IN, Phase.RUN, Phase.RAMP_OUT, Phase.HOLD,
+        Phase.APPROACH,
+        Phase.RAMP_IN,
+        Phase.RUN,
+        Phase.RAMP_OUT,
+        Phase.HOLD,
     ]
     assert np.all(np.diff([state.fraction for state in states]) >= 0.0)
     assert np.all(np.diff([state.s for state in states]) >= 0.0)

@@ -13,7 +13,7 @@ import yaml
 from pkm_dynamics.motion import ActuatorStates
 from pkm_dynamics.parameters.groups import build_parameter_space
 from pkm_identification.datasets import BagWriter, Dataset
-from pkm_identification.datasets.message_types import complete_typestore, jazzy_typestore
+from pkm_identification.datasets.bags.message_types import complete_typestore, jazzy_typestore
 
 JOINTS = ['left', 'right']
 REPOSITORY = Path(__file__).parents[2]
@@ -64,8 +64,14 @@ class SliderModel:
     actuated_joints = JOINTS
     joint_names = [*JOINTS, 'idle']
     parameter_names = [
-        'a.m', 'b.m', 'c.m', 'left.coulomb', 'left.viscous', 'right.coulomb', 'right.viscous',
-    ]  # fmt: skip
+        'a.m',
+        'b.m',
+        'c.m',
+        'left.coulomb',
+        'left.viscous',
+        'right.coulomb',
+        'right.viscous',
+    ]
     parameter_units = ['kg', 'kg', 'kg', 'N', 'N s/m', 'N', 'N s/m']
     parameter_kinds = ['rigid_body'] * 3 + ['friction'] * 4
     nominal_parameters = np.array([2.0, 3.0, 1.5, 4.0, 10.0, 6.0, 12.0])
@@ -74,9 +80,15 @@ class SliderModel:
     force_limit = np.array([300.0, 300.0])
     lower, upper = np.zeros(2), np.ones(2)
     description = SimpleNamespace(
-        name='sliders', digest='d' * 64, same_design=(), links=(), path=None, urdf='<robot/>',
-        yaml_text='', transition_velocity=0.002,
-    )  # fmt: skip
+        name='sliders',
+        digest='d' * 64,
+        same_design=(),
+        links=(),
+        path=None,
+        urdf='<robot/>',
+        yaml_text='',
+        transition_velocity=0.002,
+    )
 
     def actuator_states(self, motion: SliderMotion) -> ActuatorStates:
         return ActuatorStates(motion.q, motion.qd, motion.qdd)
@@ -137,9 +149,16 @@ def record(slider_model):
     """The function that simulates a recording with noise that is correlated between the axes."""
 
     def simulate(
-        periods=8, period=1.0, force_noise=8.0, position_noise=1e-5, seed=0, rate=1000.0, delay=0.0,
-        correlation=0.8, **fields,
-    ):  # fmt: skip
+        periods=8,
+        period=1.0,
+        force_noise=8.0,
+        position_noise=1e-5,
+        seed=0,
+        rate=1000.0,
+        delay=0.0,
+        correlation=0.8,
+        **fields,
+    ):
         random = np.random.default_rng(seed)
         time = np.arange(round(periods * period * rate)) / rate
         forces = slider_model.inverse_dynamics(slider_motion(time + delay, period))
@@ -170,9 +189,20 @@ def bag_of(definitions):
     """The function that writes a bag from measured arrays."""
 
     def write(
-        path, time, positions, currents, *, names=JOINTS, delay=0.0, run=None, period=None,
-        skip=(), metadata=None, truth=None, shuffle=None,
-    ):  # fmt: skip
+        path,
+        time,
+        positions,
+        currents,
+        *,
+        names=JOINTS,
+        delay=0.0,
+        run=None,
+        period=None,
+        skip=(),
+        metadata=None,
+        truth=None,
+        shuffle=None,
+    ):
         store = jazzy_typestore()
         for name in definitions:
             complete_typestore(name, definitions, store)
@@ -196,27 +226,50 @@ def bag_of(definitions):
                 if shuffle and i % shuffle == 0:
                     order.reverse()
                 send(
-                    writer, 'joint_states', 'sensor_msgs/msg/JointState', t,
-                    [names[j] for j in order], positions[i][order], empty, empty,
-                )  # fmt: skip
+                    writer,
+                    'joint_states',
+                    'sensor_msgs/msg/JointState',
+                    t,
+                    [names[j] for j in order],
+                    positions[i][order],
+                    empty,
+                    empty,
+                )
                 stamp = t + round(delay * 1e9)
                 send(
-                    writer, 'motor_currents', 'pkm_msgs/msg/MotorCurrents', stamp,
-                    list(names), currents[i],
-                )  # fmt: skip
+                    writer,
+                    'motor_currents',
+                    'pkm_msgs/msg/MotorCurrents',
+                    stamp,
+                    list(names),
+                    currents[i],
+                )
                 if truth is not None:
                     send(
-                        writer, 'ground_truth', 'sensor_msgs/msg/JointState', stamp,
-                        list(names), *(values[i] for values in truth),
-                    )  # fmt: skip
+                        writer,
+                        'ground_truth',
+                        'sensor_msgs/msg/JointState',
+                        stamp,
+                        list(names),
+                        *(values[i] for values in truth),
+                    )
                 if run is not None:
                     first, last = run
                     phase = 4 if first <= time[i] < last else 3
                     send(
-                        writer, 'trajectory_controller/state', 'pkm_msgs/msg/ControllerState', t,
-                        list(names), phase, time[i] - first, 0, *[empty] * 6,
-                        np.zeros(0, bool), 'none', 0.0,
-                    )  # fmt: skip
+                        writer,
+                        'trajectory_controller/state',
+                        'pkm_msgs/msg/ControllerState',
+                        t,
+                        list(names),
+                        phase,
+                        time[i] - first,
+                        0,
+                        *[empty] * 6,
+                        np.zeros(0, bool),
+                        'none',
+                        0.0,
+                    )
             text = yaml.safe_dump((metadata or {}) | ({'period': period} if period else {}))
             if 'pkm/metadata' not in skip:
                 writer.write_text('/robot/pkm/metadata', text, 1)

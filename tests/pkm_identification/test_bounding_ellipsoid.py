@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from pkm_identification.estimators.bounding_ellipsoid import bound, optimal_weight
+from pkm_identification.estimators.set_membership.bounding_ellipsoid import bound, optimal_weight
 
 
 def plain_update(shape, centre, row, middle, weight):
@@ -14,9 +14,7 @@ def plain_update(shape, centre, row, middle, weight):
     alpha = 1 / (1 + weight)
     new = alpha * shape + (1 - alpha) * np.outer(row, row)
     moved = np.linalg.solve(new, alpha * shape @ centre + (1 - alpha) * row * middle)
-    delta = (
-        alpha * centre @ shape @ centre + (1 - alpha) * middle**2 - moved @ new @ moved
-    )
+    delta = alpha * centre @ shape @ centre + (1 - alpha) * middle**2 - moved @ new @ moved
     return new / (1 - delta), moved
 
 
@@ -51,9 +49,11 @@ def test_weight_minimises_the_volume(size):
 
         found = optimal_weight(size, miss, spread)
         searched = minimize_scalar(
-            lambda log: volume(np.exp(log)), bounds=(-25, 25), method='bounded',
+            lambda log: volume(np.exp(log)),
+            bounds=(-25, 25),
+            method='bounded',
             options={'xatol': 1e-10},
-        )  # fmt: skip
+        )
         assert volume(found) <= min(searched.fun, 0.0) + 1e-9
         slope = (volume(found * (1 + 1e-6)) - volume(found * (1 - 1e-6))) / 2e-6
         assert found == 0 or found > 1e9 or abs(slope) < 1e-7
@@ -125,7 +125,7 @@ def test_plain_form_loses_positive_definiteness_where_the_square_root_form_does_
         assert used > 10 and not missed.any()
         assert np.isfinite(root).all() and np.abs(np.diag(root)).min() > 0
         assert np.linalg.norm(root @ (truth - centre)) <= 1
-    print('broken',broken)
+    print('broken', broken)
     assert broken >= 5
 
 

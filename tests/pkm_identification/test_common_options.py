@@ -15,19 +15,25 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify, load_result
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators import estimators
-from pkm_identification.result import IdentificationResult
+from pkm_identification.estimators.registry import estimators
+from pkm_identification.result.result import IdentificationResult
 
 RATE, PERIOD, PERIODS = 100.0, 2.0, 6  # [Hz], [s]
 FORCE_NOISE, POSITION_NOISE = 0.05, 2e-5  # [N m], [rad]
 NEEDED: dict[str, dict[str, Any]] = {
-    'ellipsoid': {'force_bound': 5 * FORCE_NOISE},
+    'ellipsoid': {'force_bound': 5 * FORCE_NOISE}
 }  # options without a default
 COMMON = {
-    'estimate': 'estimate', 'fixed exactly': 'fixed', 'fixed within': 'fixed',
-    'fixed nominal': 'fixed', 'prior': 'prior', 'earlier result': 'prior',
-    'two datasets': 'dataset', 'not shared': 'shared', 'not reduced': 'reduced',
-}  # fmt: skip
+    'estimate': 'estimate',
+    'fixed exactly': 'fixed',
+    'fixed within': 'fixed',
+    'fixed nominal': 'fixed',
+    'prior': 'prior',
+    'earlier result': 'prior',
+    'two datasets': 'dataset',
+    'not shared': 'shared',
+    'not reduced': 'reduced',
+}
 REFUSED = {
     'staged': ('fixed nominal',),
     'ellipsoid': ('fixed within', 'prior', 'earlier result'),
@@ -178,8 +184,12 @@ def check_fields(bench: Bench, result: IdentificationResult, size: int) -> None:
     """What every result has, whatever made it."""
     assert len(result.names) == len(result.values) == len(result.units) == size
     assert len(result.expressions) == size and set(result.units) <= {
-        'kg', 'kg m', 'kg m^2', 'N m', 'N m s/rad',
-    }  # fmt: skip
+        'kg',
+        'kg m',
+        'kg m^2',
+        'N m',
+        'N m s/rad',
+    }
     assert np.isfinite(result.values).all()
     covariance = result.covariance
     known = np.isfinite(np.diag(covariance))
@@ -235,11 +245,16 @@ def test_common_option(bench, estimator, option):
 
 LIMITED = ('ellipsoid', 'feasible', 'nonlinear_friction')  # refused, or held back by limits
 FURTHER = (
-    ('ekf', {'process': 0.01}), ('ekf', {'measurement': 'energy'}),
-    ('ukf', {'measurement': 'energy', 'process': 0.01}), ('recursive', {'forgetting': 0.99}),
-    ('recursive', {'huber': 2.0}), ('staged', {'last': '1-B'}), ('staged', {'last': '2-B'}),
-    ('staged', {'last': '2-B', 'inner': 'ukf'}), ('feasible', {'nominal_spread': 0.3}),
-)  # fmt: skip
+    ('ekf', {'process': 0.01}),
+    ('ekf', {'measurement': 'energy'}),
+    ('ukf', {'measurement': 'energy', 'process': 0.01}),
+    ('recursive', {'forgetting': 0.99}),
+    ('recursive', {'huber': 2.0}),
+    ('staged', {'last': '1-B'}),
+    ('staged', {'last': '2-B'}),
+    ('staged', {'last': '2-B', 'inner': 'ukf'}),
+    ('feasible', {'nominal_spread': 0.3}),
+)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,11 @@ from pkm_identification.datasets import (
     BagWriter,
     Dataset,
     LongDataset,
-    bag_dataset,
-    bag_reader,
     growing_array,
     load,
-    paired_source,
-    pairing,
     partial_path,
 )
+from pkm_identification.datasets.bags import bag_dataset, bag_reader, paired_source, pairing
 
 NAMES = ['left', 'right']
 
@@ -126,18 +123,24 @@ def test_bags_too_long_for_memory(tmp_path, signals, bag_of, monkeypatch):
     )
     memory = load(path)
     for module, name, value in (
-        (bag_reader, 'CHUNK', 64), (growing_array, 'LONG', 100), (bag_dataset, 'LONG', 100),
-        (pairing, 'AT_ONCE', 50), (bag_dataset, 'AT_ONCE', 50), (paired_source, 'BLOCK', 70),
-    ):  # fmt: skip
+        (bag_reader, 'CHUNK', 64),
+        (growing_array, 'LONG', 100),
+        (bag_dataset, 'LONG', 100),
+        (pairing, 'AT_ONCE', 50),
+        (bag_dataset, 'AT_ONCE', 50),
+        (paired_source, 'BLOCK', 70),
+    ):
         monkeypatch.setattr(module, name, value)
     long = load(path)
     assert isinstance(long, LongDataset) and not isinstance(memory, LongDataset)
     for name in ('time', 'positions', 'currents'):
         np.testing.assert_array_equal(getattr(long, name), getattr(memory, name))
         np.testing.assert_array_equal(
-            *(getattr(each.truth, 'forces' if name == 'currents' else name)
-              for each in (long, memory))
-        )  # fmt: skip
+            *(
+                getattr(each.truth, 'forces' if name == 'currents' else name)
+                for each in (long, memory)
+            )
+        )
     assert (long.period, long.joint_names) == (memory.period, memory.joint_names)
     assert long.effort_delay == pytest.approx(memory.effort_delay, rel=1e-9)
     assert long.provenance == memory.provenance
@@ -403,10 +406,18 @@ def test_arrays_are_frozen_copies(signals):
 
 def test_npz_with_the_truth_of_a_simulated_robot(tmp_path):
     time = 1e-3 * np.arange(50)
-    truth = {f'truth_{name}': np.full((50, 2), k) for k, name in
-             enumerate(('positions', 'velocities', 'forces'))}  # fmt: skip
-    content = {'time': time, 'joint_names': ['b', 'a'], 'positions': np.zeros((50, 2)),
-               'efforts': np.zeros((50, 2)), 'truth_time': time, **truth}  # fmt: skip
+    truth = {
+        f'truth_{name}': np.full((50, 2), k)
+        for k, name in enumerate(('positions', 'velocities', 'forces'))
+    }
+    content = {
+        'time': time,
+        'joint_names': ['b', 'a'],
+        'positions': np.zeros((50, 2)),
+        'efforts': np.zeros((50, 2)),
+        'truth_time': time,
+        **truth,
+    }
     np.savez(tmp_path / 'whole.npz', **content)
     found = load(tmp_path / 'whole.npz').truth
     np.testing.assert_array_equal(found.forces, np.full((50, 2), 2.0))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pkm_description.errors import EstimationError
+from pkm_identification import identify
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators import identify
 from pkm_identification.estimators.delay import estimate_delay
 from pkm_identification.signals import SignalOptions, process
 
@@ -34,15 +34,17 @@ def test_other_motions(motion, slider_model):
 
     def state(at):
         first, second = motion(at, 1.0), motion(at, 1.6180339)
-        return replace(first, q=first.q + second.q, qd=first.qd + second.qd,
-                       qdd=first.qdd + second.qdd)  # fmt: skip
+        return replace(
+            first, q=first.q + second.q, qd=first.qd + second.qd, qdd=first.qdd + second.qdd
+        )
 
     forces = slider_model.inverse_dynamics(state(time + 7.4e-3))
     data = Dataset(
-        time, slider_model.actuated_joints,
+        time,
+        slider_model.actuated_joints,
         state(time).q + 1e-6 * random.normal(size=(6000, 2)),
         forces + 8.0 * random.normal(size=(6000, 2)),
-    )  # fmt: skip
+    )
     found = estimate_delay(data, slider_model, SignalOptions(method='filter', cutoff=40.0))
     assert abs(found.value - 7.4e-3) < 5 * found.standard_deviation < 2e-3
 
@@ -63,8 +65,9 @@ def test_identify_estimates_it_too(record, slider_model):
     without = identify(unknown(data), slider_model, 'gauss_markov')
     assert result.diagnostics['delay']['value'] == pytest.approx(6e-3, abs=2e-4)
     error = np.abs(result.values - known.values) / known.standard_deviation
-    assert error.max() < 1.0 < (np.abs(without.values - known.values) /
-                                known.standard_deviation).max()
+    assert (
+        error.max() < 1.0 < (np.abs(without.values - known.values) / known.standard_deviation).max()
+    )
     given = identify(unknown(data), slider_model, 'gauss_markov', delay=6e-3)
     np.testing.assert_allclose(given.values, known.values, rtol=1e-10)
 

@@ -14,9 +14,9 @@ from pkm_description import EstimationError, Payload, with_payload
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, identify, load, load_excitation, load_result, validate
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.calibration_problem import build_calibration
-from pkm_identification.estimators.calibration_request import build_request
-from pkm_identification.estimators.payload_columns import (
+from pkm_identification.force_constants.calibration_problem import build_calibration
+from pkm_identification.force_constants.calibration_request import build_request
+from pkm_identification.force_constants.payload_columns import (
     build_bodies,
     standard_jacobian,
     standard_parameters,
@@ -57,9 +57,12 @@ def record(model, motion):
         measured = measured + noise * random.normal(size=measured.shape)
         time = period / len(positions) * np.arange(len(measured))
         return Dataset(
-            time, model.actuated_joints, np.tile(positions, (periods, 1)),
-            currents=measured / (FACTORS * model.force_constants), period=period,
-        )  # fmt: skip
+            time,
+            model.actuated_joints,
+            np.tile(positions, (periods, 1)),
+            currents=measured / (FACTORS * model.force_constants),
+            period=period,
+        )
 
     return of
 
@@ -176,9 +179,12 @@ def test_currents_are_known_without_the_common_factor(record, model, tmp_path):
     np.testing.assert_array_equal(again, deviation)
     payload = Payload(name='weight')
     unknown = identify(
-        [data, record(KNOWN, 1.0)], model, 'gauss_markov', payloads=[None, payload],
+        [data, record(KNOWN, 1.0)],
+        model,
+        'gauss_markov',
+        payloads=[None, payload],
         drive_gains=True,
-    )  # fmt: skip
+    )
     assert np.isfinite(unknown.predict_currents(motion_of(model), True)[1]).all()
 
 
@@ -201,9 +207,11 @@ def test_a_known_parameter_or_an_uncertain_payload_determine_the_common_factor(r
     assert by_parameter.common_deviation == pytest.approx(0.01, rel=0.02)
     heavy = replace(KNOWN, mass_deviation=0.04)  # 2 %, more than the noise leaves
     by_payload = identify(
-        [record(None, 1.0), record(KNOWN, 1.0, seed=4)], model, drive_gains=True,
+        [record(None, 1.0), record(KNOWN, 1.0, seed=4)],
+        model,
+        drive_gains=True,
         payloads=[None, heavy],
-    ).force_constants  # fmt: skip
+    ).force_constants
     assert by_payload.common_deviation == pytest.approx(0.02, rel=0.06)
     for constants in (by_parameter, by_payload):
         error = constants.values / (FACTORS * model.force_constants) - 1
@@ -228,13 +236,20 @@ def test_a_known_constant_determines_the_common_factor(record, model):
 def test_an_earlier_result_as_prior_is_as_good_as_its_data(record, three, model):
     unknown = Payload(inertia=OTHER.inertia, name='gripper')
     earlier = identify(
-        [record(None, 1.0, seed=1), record(KNOWN, 1.0, seed=2)], model, 'gauss_markov',
-        payloads=[None, KNOWN], drive_gains=True,
-    )  # fmt: skip
+        [record(None, 1.0, seed=1), record(KNOWN, 1.0, seed=2)],
+        model,
+        'gauss_markov',
+        payloads=[None, KNOWN],
+        drive_gains=True,
+    )
     later = identify(
-        record(OTHER, 1.0, seed=3), model, 'gauss_markov', payloads=[unknown], drive_gains=True,
+        record(OTHER, 1.0, seed=3),
+        model,
+        'gauss_markov',
+        payloads=[unknown],
+        drive_gains=True,
         prior=earlier,
-    )  # fmt: skip
+    )
     joint, alone = three.payloads[1], later.payloads[0]
     deviation = joint.standard_deviation[:4]
     np.testing.assert_allclose(alone.standard_deviation[:4], deviation, rtol=0.05)
@@ -398,8 +413,9 @@ def test_validation_uses_the_constants_found(record, three, model):
     assert checked.against_measured.overall < 0.02
     np.testing.assert_allclose(
         checked.measured.std(axis=0),
-        model.inverse_dynamics(motion_whole(model)).std(axis=0), rtol=0.01,
-    )  # fmt: skip
+        model.inverse_dynamics(motion_whole(model)).std(axis=0),
+        rtol=0.01,
+    )
     with pytest.raises(EstimationError, match=r"payload \('weight'\)"):
         validate(replace(record(KNOWN), payload=KNOWN), three, model)
 
@@ -412,10 +428,14 @@ def motion_whole(model):
 def test_payload_travels_with_npz(record, model, tmp_path):
     data = record(KNOWN, 1.0)
     np.savez(
-        tmp_path / 'run.npz', time=data.time, joint_names=data.joint_names,
-        positions=data.positions, currents=data.currents, period=data.period,
+        tmp_path / 'run.npz',
+        time=data.time,
+        joint_names=data.joint_names,
+        positions=data.positions,
+        currents=data.currents,
+        period=data.period,
         payload=KNOWN.to_text(),
-    )  # fmt: skip
+    )
     loaded = load(tmp_path / 'run.npz')
     assert loaded.payload.to_mapping() == KNOWN.to_mapping()
     request = build_request([loaded, record()], None, False)

@@ -11,11 +11,11 @@ import yaml
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification import identify, load_result
 from pkm_identification.datasets import LongDataset
-from pkm_identification.estimators import build_problem
-from pkm_identification.estimators.ellipsoid import ellipsoid
-from pkm_identification.estimators.error_bounds import bound_gain
-from pkm_identification.estimators.solution import solve_problem
-from pkm_identification.guaranteed_set import GuaranteedSet
+from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
+from pkm_identification.estimators.set_membership.error_bounds import bound_gain
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.regression.solution import solve_problem
+from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.signals import SignalOptions, process
 
 BOUND = {'left': 10.0, 'right': 25.0}
@@ -83,8 +83,9 @@ def test_wrong_samples_are_counted_and_named(bounded, slider_model):
     estimate = ellipsoid(problem, BOUND, 'force')
     found = estimate.diagnostics
     assert {(each['sample'], each['joint']) for each in found['outliers_named']} >= {
-        (40, 'right'), (200, 'right'),
-    }  # fmt: skip
+        (40, 'right'),
+        (200, 'right'),
+    }
     assert found['outliers'] == found['outliers_per_joint']['right'] == 2
     assert found['outliers_named'][0]['time'] == pytest.approx(data.time[40])
     off = estimate.guaranteed_root @ (estimate.values - slider_model.nominal_parameters)
@@ -214,9 +215,10 @@ def test_set_and_file(bounded, slider_model, motion, tmp_path):
     loaded = load_result(result.save(tmp_path / 'model.yaml'), slider_model)
     time = np.linspace(0, 1, 20)
     for one, other in zip(
-        result.predict(motion(time), True, True), loaded.predict(motion(time), True, True),
+        result.predict(motion(time), True, True),
+        loaded.predict(motion(time), True, True),
         strict=True,
-    ):  # fmt: skip
+    ):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     np.testing.assert_allclose(loaded.guaranteed.intervals, result.guaranteed.intervals)
     lengths, directions = result.guaranteed.half_axes()

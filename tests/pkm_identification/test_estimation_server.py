@@ -17,11 +17,12 @@ from rclpy.action import ActionClient
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
-from pkm_identification import identifiability, load, load_result, reduce_model, validate
 from pkm_identification import identify as identify_directly
-from pkm_identification.model_comparison import compare_estimators
-from pkm_identification.nodes import estimation_requests
+from pkm_identification import load, load_result, reduce_model, validate
+from pkm_identification.model_selection.identifiability import identifiability
+from pkm_identification.model_selection.model_comparison import compare_estimators
 from pkm_identification.nodes.estimation_server import EstimationServer
+from pkm_identification.requests import estimation as estimation_requests
 from pkm_msgs.action import Compare, IdentifyWithProgress
 from pkm_msgs.srv import ApplyModel, Identify, SetModel, Validate
 
@@ -146,13 +147,13 @@ def test_services_give_what_the_library_gives(graph, data, model, tmp_path):
     np.testing.assert_allclose(response.parameters.value, expected.values, rtol=1e-9)
     np.testing.assert_allclose(
         np.reshape(response.parameters.covariance, expected.covariance.shape),
-        expected.covariance, rtol=1e-7, atol=1e-15,
-    )  # fmt: skip
+        expected.covariance,
+        rtol=1e-7,
+        atol=1e-15,
+    )
     report = yaml.safe_load(response.diagnostics)
     assert report['fixed'] == expected.diagnostics['fixed']
-    assert report['residual_analysis'][0]['rms'] == pytest.approx(
-        expected.residual_analysis[0].rms
-    )
+    assert report['residual_analysis'][0]['rms'] == pytest.approx(expected.residual_analysis[0].rms)
     assert len(report['identifiability']) == len(expected.names)
     assert report['provenance']['data']['sha256'] == expected.provenance['data']['sha256']
 
@@ -280,10 +281,7 @@ def test_refusals_of_models(graph, data, tmp_path):
     for path, expected in (
         (str(broken), codes.BAD_MODEL),
         (changed('other.yaml', robot='crane', description_digest='0'), codes.WRONG_ROBOT),
-        (
-            changed('impossible.yaml', is_physical=False, p_value_physical=1e-9),
-            codes.NOT_PHYSICAL,
-        ),
+        (changed('impossible.yaml', is_physical=False, p_value_physical=1e-9), codes.NOT_PHYSICAL),
     ):
         request = ApplyModel.Request(model=path)
         response = graph.call(ApplyModel, 'estimation_server/apply_model', request)
@@ -370,21 +368,34 @@ def test_comparison_is_that_of_the_library(graph, data, model):
     seen = []
     chosen = options(cutoff=40.0, method='filter', threshold=10.0, law='atan')
     status, answer = compared(
-        graph, feedback=lambda m: seen.append(m.feedback), data=data[0], validation=[data[1]],
-        name=['wls', 'iv', 'ls'], **chosen,
-    )  # fmt: skip
+        graph,
+        feedback=lambda m: seen.append(m.feedback),
+        data=data[0],
+        validation=[data[1]],
+        name=['wls', 'iv', 'ls'],
+        **chosen,
+    )
     # iv needs periods, and nobody chosen has a friction law
     assert answer.error_code == Compare.Result.BAD_OPTION and "'law'" in answer.error_msg
     chosen = options(cutoff=40.0, method='filter', threshold=10.0)
     status, answer = compared(
-        graph, feedback=lambda m: seen.append(m.feedback), data=data[0], validation=[data[1]],
-        name=['wls', 'iv', 'ls'], **chosen,
-    )  # fmt: skip
+        graph,
+        feedback=lambda m: seen.append(m.feedback),
+        data=data[0],
+        validation=[data[1]],
+        name=['wls', 'iv', 'ls'],
+        **chosen,
+    )
     assert status == GoalStatus.STATUS_SUCCEEDED and answer.name == ['wls', 'iv', 'ls']
     found = compare_estimators(
-        load(data[0]), model, ['wls', 'iv', 'ls'], validation=load(data[1]), threshold=10.0,
-        cutoff=40.0, method='filter',
-    )  # fmt: skip
+        load(data[0]),
+        model,
+        ['wls', 'iv', 'ls'],
+        validation=load(data[1]),
+        threshold=10.0,
+        cutoff=40.0,
+        method='filter',
+    )
     rows = [candidate.row() for candidate in found]
     assert [bool(text) for text in answer.failure] == [False, True, False]
     assert answer.failure[1] == rows[1]['failure']

@@ -12,9 +12,10 @@ from pkm_description.errors import DatasetError, EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators import build_problem, estimators
-from pkm_identification.estimators.instruments import iv
+from pkm_identification.estimators.instrumental_variables import iv
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
+from pkm_identification.estimators.registry import estimators
+from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
 
 LINEAR = ('ls', 'wls', 'gauss_markov')
@@ -90,18 +91,19 @@ def test_undetermined_parameters_have_infinite_variance(record, slider_model, mo
     still[:, 1] = 0.4
     forces = slider_model.inverse_dynamics(
         type(motion(data.time))(
-            still,
-            motion(data.time).qd * [1, 0],
-            motion(data.time).qdd * [1, 0],
+            still, motion(data.time).qd * [1, 0], motion(data.time).qdd * [1, 0]
         )
     )
     result = identify(replace(data, positions=still, efforts=forces), slider_model)
     undetermined = {'b.m', 'right.coulomb', 'right.viscous'}
     assert set(result.diagnostics['undetermined']) == undetermined
     for name, value, sd, nominal in zip(
-        result.names, result.values, result.standard_deviation,
-        slider_model.nominal_parameters, strict=True,
-    ):  # fmt: skip
+        result.names,
+        result.values,
+        result.standard_deviation,
+        slider_model.nominal_parameters,
+        strict=True,
+    ):
         assert value == pytest.approx(nominal, rel=1e-3)
         assert np.isinf(sd) == (name in undetermined)
     _, deviation = result.predict(motion(np.arange(5) * 0.1), standard_deviation=True)

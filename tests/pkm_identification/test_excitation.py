@@ -10,8 +10,8 @@ from mechanisms import tripod
 import pkm_description
 from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.feasibility import check_feasibility
-from pkm_dynamics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
 from pkm_identification.excitation import (
     DesignLimits,
@@ -21,10 +21,10 @@ from pkm_identification.excitation import (
     load_excitation,
     shipped_excitations,
 )
-from pkm_identification.excitation.criteria import CRITERIA, figures, standard_deviations
 from pkm_identification.excitation.design import build_design_problem
 from pkm_identification.excitation.information import whitening_of
-from pkm_identification.excitation.starts import random_unknowns, repair
+from pkm_identification.excitation.search.criteria import CRITERIA, figures, standard_deviations
+from pkm_identification.excitation.search.starts import random_unknowns, repair
 
 QUICK = {'harmonics': 3, 'starts': 1, 'iterations': 6, 'candidates': 4, 'workers': 1}
 
@@ -53,9 +53,7 @@ def rough(model):
 
 def problem_of(model, criterion='d_optimal', period=1.5, **options):
     base = model.base_parameters(shared=True, reduced=True)
-    return build_design_problem(
-        model, base, {criterion: 1.0}, 3, period, DesignLimits(), **options
-    )
+    return build_design_problem(model, base, {criterion: 1.0}, 3, period, DesignLimits(), **options)
 
 
 def information(base, design, rate=1000.0):
@@ -228,9 +226,10 @@ def test_limits_that_exclude_home(model):
     description = model.description
     joints = tuple(
         dataclasses.replace(j, limit=dataclasses.replace(j.limit, upper=0.8))
-        if j.name == 'leg2_strut' else j
+        if j.name == 'leg2_strut'
+        else j
         for j in description.joints
-    )  # fmt: skip
+    )
     narrow = ClosedChainModel(dataclasses.replace(description, joints=joints))
     with pytest.raises(FeasibilityError, match='rest at home .*leg2_strut'):
         design_excitation(narrow, **QUICK)

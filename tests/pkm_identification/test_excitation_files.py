@@ -22,9 +22,12 @@ def model():
 @pytest.fixture(scope='module')
 def design(model):
     return design_excitation(
-        model, {'d_optimal': 1 / 3, 'condition_number': 0.1}, prior=np.eye(6),
-        limits=DesignLimits(acceleration=[3.0, np.inf]), **OPTIONS,
-    )  # fmt: skip
+        model,
+        {'d_optimal': 1 / 3, 'condition_number': 0.1},
+        prior=np.eye(6),
+        limits=DesignLimits(acceleration=[3.0, np.inf]),
+        **OPTIONS,
+    )
 
 
 @pytest.fixture

@@ -43,15 +43,23 @@ def designs():
 CASES = {
     'palida, every limit': ('palida', 3, 12, NARROW, EVERY),
     'palida, uncertain parameters': (
-        'palida', 3, 12, {'force_uncertainty': 'covariance', 'condition_factor': 1.3}, BASIC
+        'palida',
+        3,
+        12,
+        {'force_uncertainty': 'covariance', 'condition_factor': 1.3},
+        BASIC,
     ),
     'delta, near singular': (
-        'delta', 3, 20, {'condition_factor': 1.1}, BASIC - {'joint'} | {'conditioning'}
+        'delta',
+        3,
+        20,
+        {'condition_factor': 1.1},
+        BASIC - {'joint'} | {'conditioning'},
     ),
     'five-bar, fast': ('five_bar', 5, 25, {'force_margin': 0.0}, BASIC),
     'struts and hinges': ('rps_upv', 3, 12, {}, BASIC | {'tilt', 'aperture'}),
     'serial arm': ('serial_arm', 2, 6, {}, {'stroke', 'velocity', 'force', 'workspace'}),
-}  # fmt: skip
+}
 each = pytest.mark.parametrize('name', list(CASES))
 
 
@@ -104,9 +112,10 @@ def test_margins_are_the_worst_of_a_period(designs):
     motion = model.with_joint_states(found.motion(time))
     states = model.actuator_states(motion)
     signals = {
-        'stroke': states.positions, 'velocity': states.velocities,
+        'stroke': states.positions,
+        'velocity': states.velocities,
         'acceleration': states.accelerations,
-    }  # fmt: skip
+    }
     for kind, values in signals.items():
         margin = found.margins[kind]
         column = model.actuated_joints.index(margin['name'])

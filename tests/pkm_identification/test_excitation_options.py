@@ -12,17 +12,14 @@ from mechanisms import tripod
 import pkm_description
 from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
-from pkm_identification.excitation.criteria import CRITERIA, mixed
 from pkm_identification.excitation.design import build_design_problem
-from pkm_identification.excitation.periods import shortest_period
-from pkm_identification.excitation.preflight import (
-    require_information,
-    shown_rank,
-)
-from pkm_identification.excitation.problem import DesignProblem
-from pkm_identification.excitation.starts import random_unknowns, repair
+from pkm_identification.excitation.design_periods import shortest_period
+from pkm_identification.excitation.request_check import require_information, shown_rank
+from pkm_identification.excitation.search.criteria import CRITERIA, mixed
+from pkm_identification.excitation.search.design_problem import DesignProblem
+from pkm_identification.excitation.search.starts import random_unknowns, repair
 
 QUICK = {'harmonics': 2, 'starts': 1, 'iterations': 3, 'candidates': 2, 'workers': 1}
 OPTIONS = {**QUICK, 'period': 1.5, 'sampling_rate': 50.0}
@@ -97,9 +94,7 @@ def test_unknowns_and_trajectory_are_each_others_inverse(model, base):
 def test_the_prior_is_added(model, base, design):
     found = design_excitation(model, prior=design, initial=design, **{**OPTIONS, 'starts': 0})
     time = np.arange(75) / 50.0
-    rows = [
-        base.regressor(d.motion(time)).reshape(-1, base.rank) for d in (design, found)
-    ]
+    rows = [base.regressor(d.motion(time)).reshape(-1, base.rank) for d in (design, found)]
     information = sum(W.T @ W for W in rows)
     expected = np.sqrt(np.diag(np.linalg.inv(information)))
     assert list(found.figures['standard_deviation'].values()) == pytest.approx(expected, rel=1e-6)

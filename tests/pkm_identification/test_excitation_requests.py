@@ -9,7 +9,7 @@ import pytest
 import pkm_description
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation import DesignLimits, design_excitation
 from pkm_identification.excitation import design as design_module
@@ -206,9 +206,7 @@ def test_a_start_is_matched_by_the_names_of_its_joints(model):
     sine, cosine = np.array([[0.1, 0.02], [-0.05, 0.04]]), np.array([[0.02, 0.0], [0.03, 0.01]])
     home = np.asarray(model.home_actuators)
     straight = FourierTrajectory(1.0, home, sine, cosine, 'actuators', names)
-    back = FourierTrajectory(
-        1.0, home[::-1], sine[::-1], cosine[::-1], 'actuators', names[::-1]
-    )
+    back = FourierTrajectory(1.0, home[::-1], sine[::-1], cosine[::-1], 'actuators', names[::-1])
     options = {**QUICK, 'starts': 0, 'iterations': 1, 'period': 1.0}
     first = design_excitation(model, initial=straight, **options)
     second = design_excitation(model, initial=back, **options)

@@ -13,9 +13,18 @@ from pkm_identification.excitation import DesignLimits, design_excitation
 
 OPTIONS = {'starts': 1, 'iterations': 3, 'candidates': 1, 'workers': 1, 'sampling_rate': 200.0}
 ROBOTS = [
-    'delta', 'five_bar', 'ford', 'four_bar', 'h4', 'hexel', 'msi', 'palida', 'rps_upv',
-    'serial_arm', 'uf_pkm',
-]  # fmt: skip
+    'delta',
+    'five_bar',
+    'ford',
+    'four_bar',
+    'h4',
+    'hexel',
+    'msi',
+    'palida',
+    'rps_upv',
+    'serial_arm',
+    'uf_pkm',
+]
 
 
 @pytest.mark.parametrize('name', ROBOTS)
@@ -45,19 +54,30 @@ def test_a_bare_urdf_with_a_sliding_and_a_turning_drive():
         '<link name="base_link"/>',
         f'<link name="carriage">{random_inertial(rng, 2.0, 0.1)}</link>',
         f'<link name="platform">{random_inertial(rng, 1.0, 0.1)}</link>',
-        joint('rail', 'prismatic', 'base_link', 'carriage', axis=(1, 0, 0),
-              limit=(-0.5, 0.5, 2, 200)),
-        joint('arm', 'revolute', 'carriage', 'platform', (0.1, 0, 0), axis=(0, 1, 0),
-              limit=(-1.5, 1.5, 6, 40)),
+        joint(
+            'rail', 'prismatic', 'base_link', 'carriage', axis=(1, 0, 0), limit=(-0.5, 0.5, 2, 200)
+        ),
+        joint(
+            'arm',
+            'revolute',
+            'carriage',
+            'platform',
+            (0.1, 0, 0),
+            axis=(0, 1, 0),
+            limit=(-1.5, 1.5, 6, 40),
+        ),
         control(['rail', 'arm']),
-    ]  # fmt: skip
+    ]
     model = ClosedChainModel(loads(robot('stranger', parts)))
     found = design_excitation(model, harmonics=3, **OPTIONS)
     assert found.trajectory.coordinate_names == ('rail', 'arm')
     assert found.figures['rank'] == found.figures['parameters'] == len(found.names)
     assert {found.margins[kind]['unit'] for kind in ('stroke', 'velocity')} <= {
-        'm', 'rad', 'm/s', 'rad/s'
-    }  # fmt: skip
+        'm',
+        'rad',
+        'm/s',
+        'rad/s',
+    }
     worst = excesses(model, found.motion, DesignLimits(), found.period, rate=2000.0)
     assert {'stroke', 'velocity', 'force'} <= set(worst)
     assert all(value <= 1e-5 for value in worst.values()), worst

@@ -10,14 +10,14 @@ import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, design_excitation
-from pkm_identification.excitation import problem as design_problem
-from pkm_identification.excitation.criteria import figures
 from pkm_identification.excitation.design import build_design_problem, suggested_period
-from pkm_identification.excitation.directions import parameter_directions
-from pkm_identification.excitation.improve import REFINEMENT, Improved, Start, improve
-from pkm_identification.excitation.search import LINE, _rounds
-from pkm_identification.excitation.sequential_convex import Linearisation, minimise, restored
-from pkm_identification.excitation.starts import fast_unknowns
+from pkm_identification.excitation.informative_directions import parameter_directions
+from pkm_identification.excitation.search import design_problem
+from pkm_identification.excitation.search.criteria import figures
+from pkm_identification.excitation.search.improve import REFINEMENT, Improved, Start, improve
+from pkm_identification.excitation.search.search import LINE, _rounds
+from pkm_identification.excitation.search.sequential_convex import Linearisation, minimise, restored
+from pkm_identification.excitation.search.starts import fast_unknowns
 
 MIX = {
     'd_optimal': 1.0,
@@ -147,8 +147,9 @@ def test_an_improved_start_is_feasible_and_far_better(problem):
     start = Start(1, result.z, 0.0, result.tightening)
     again = improve(problem, start, seed=0, candidates=1, iterations=12)
     assert again.objective <= result.objective
-    other = improve(problem, dataclasses.replace(start, perturbation=0.2), seed=0, candidates=1,
-                    iterations=3)  # fmt: skip
+    other = improve(
+        problem, dataclasses.replace(start, perturbation=0.2), seed=0, candidates=1, iterations=3
+    )
     assert not np.allclose(other.z, result.z)
 
 

@@ -9,11 +9,11 @@ from every_model import model_of
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation import design_excitation
-from pkm_identification.excitation.constraints import DesignLimits
 from pkm_identification.excitation.design import build_design_problem
 from pkm_identification.excitation.excitation_design import information_factor
 from pkm_identification.excitation.information import prior_information
-from pkm_identification.result import IdentificationResult
+from pkm_identification.excitation.search.constraints import DesignLimits
+from pkm_identification.result.result import IdentificationResult
 
 OPTIONS = {'harmonics': 2, 'period': 1.0, 'starts': 2, 'iterations': 15, 'candidates': 2}
 OPTIONS |= {'workers': 1, 'sampling_rate': 200.0}
@@ -38,10 +38,14 @@ def result_of(model, base, covariance, **changes):
     """An identification that knows no more than its covariance."""
     fields = dict.fromkeys(field.name for field in dataclasses.fields(IdentificationResult))
     fields |= {
-        'names': list(base.names), 'values': np.zeros(base.rank), 'covariance': covariance,
-        'matrix': np.zeros((base.rank, model.n_p)), 'columns': base.columns,
-        'residual_rms': np.zeros(model.n_a), 'robot': model.description.name,
-    }  # fmt: skip
+        'names': list(base.names),
+        'values': np.zeros(base.rank),
+        'covariance': covariance,
+        'matrix': np.zeros((base.rank, model.n_p)),
+        'columns': base.columns,
+        'residual_rms': np.zeros(model.n_a),
+        'robot': model.description.name,
+    }
     return IdentificationResult(**{**fields, **changes})
 
 
@@ -91,9 +95,16 @@ def test_the_measuring_time_weighs_the_motion_against_the_prior(model, base, fir
     prior = 100.0 * np.diag(np.diag(first.period_information))
     for seconds in (1.0, 7.0):
         problem = build_design_problem(
-            model, base, {'d_optimal': 1.0}, 2, 1.0, DesignLimits(),
-            sampling_rate=200.0, measuring_time=seconds, prior=prior,
-        )  # fmt: skip
+            model,
+            base,
+            {'d_optimal': 1.0},
+            2,
+            1.0,
+            DesignLimits(),
+            sampling_rate=200.0,
+            measuring_time=seconds,
+            prior=prior,
+        )
         z = problem.unknowns(first.trajectory)
         time = np.arange(400) / 400.0
         W = base.regressor(first.motion(time)).reshape(-1, base.rank)
@@ -133,9 +144,14 @@ def test_identifications_without_uncertainty_or_of_others_are_refused(model, bas
 def test_designs_of_other_robots_are_no_prior(model, first):
     other = first.trajectory
     renamed = type(other)(
-        other.period, other.offset, other.sine, other.cosine, 'actuators',
-        other.coordinate_names, robot='delta',
-    )  # fmt: skip
+        other.period,
+        other.offset,
+        other.sine,
+        other.cosine,
+        'actuators',
+        other.coordinate_names,
+        robot='delta',
+    )
     with pytest.raises(TrajectoryError, match="for robot 'delta'"):
         design_excitation(model, prior=dataclasses.replace(first, trajectory=renamed), **OPTIONS)
 

@@ -21,7 +21,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import load
-from pkm_identification.datasets.bag_reader import read_bag
+from pkm_identification.datasets.bags.bag_reader import read_bag
 from pkm_identification.nodes.excitation_server import ExcitationServer
 from pkm_identification.nodes.waiting import Waiting
 from pkm_msgs.action import Excite, FollowPlatformTrajectory
@@ -51,11 +51,14 @@ class Pretender(Node):
         self.create_service(GetState, '~/get_state', self._on_state)
         self.create_timer(1.0 / RATE, self._tick)
         self._server = ActionServer(
-            self, FollowPlatformTrajectory, '~/follow_platform_trajectory',
-            execute_callback=self._follow, goal_callback=self._on_goal,
+            self,
+            FollowPlatformTrajectory,
+            '~/follow_platform_trajectory',
+            execute_callback=self._follow,
+            goal_callback=self._on_goal,
             cancel_callback=lambda _: CancelResponse.ACCEPT,
             callback_group=ReentrantCallbackGroup(),
-        )  # fmt: skip
+        )
 
     def _on_state(self, _, response):
         response.current_state.label = self.lifecycle
@@ -193,14 +196,18 @@ def test_only_one_run_at_a_time(session, tmp_path):
 @pytest.mark.parametrize(
     ('spoil', 'options', 'code', 'message'),
     [
-        (lambda robot: setattr(robot, 'lifecycle', 'inactive'), {}, 'CONTROLLER_NOT_ACTIVE',
-         "'inactive'; activate"),
+        (
+            lambda robot: setattr(robot, 'lifecycle', 'inactive'),
+            {},
+            'CONTROLLER_NOT_ACTIVE',
+            "'inactive'; activate",
+        ),
         (lambda robot: setattr(robot, 'talking', False), {}, 'TOPIC_SILENT', 'joint_states'),
         (lambda robot: setattr(robot, 'accepting', False), {}, 'INFEASIBLE', 'leg2_strut leaves'),
         (lambda robot: None, {'amplitude': 0.3}, 'INFEASIBLE', 'stroke of leg'),
         (lambda robot: None, {'amplitude': float('nan')}, 'BAD_TRAJECTORY', 'finite'),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_run_leaves_nothing(session, tmp_path, spoil, options, code, message):
     spoil(session.robot)
     if np.isnan(options.get('amplitude', 0.0)):

@@ -7,7 +7,11 @@ import pytest
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.feasibility import nearest_feasible, pseudo_inertia, smallest_eigenvalues
+from pkm_identification.physical.nearest import (
+    nearest_feasible,
+    pseudo_inertia,
+    smallest_eigenvalues,
+)
 
 
 @pytest.fixture(scope='module')

@@ -12,17 +12,17 @@ from scipy.stats import truncnorm
 import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 from pkm_dynamics.parameters.standard_parameters import body_indices
-from pkm_dynamics.pseudo_inertia import pseudo_inertia
 from pkm_identification import identify, load_result
+from pkm_identification.covariance.at_constraints import inward_variance, with_limits
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators import build_problem
-from pkm_identification.estimators.feasible import feasible
-from pkm_identification.estimators.held import inward_variance, with_limits
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
-from pkm_identification.estimators.solve import whitened_rows
-from pkm_identification.excitation.library import load_excitation
-from pkm_identification.feasibility import smallest_eigenvalues
+from pkm_identification.estimators.physical.feasible import feasible
+from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.physical.nearest import smallest_eigenvalues
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.regression.weighted_least_squares import whitened_rows
 from pkm_identification.signals import SignalOptions, process
 
 
@@ -102,10 +102,14 @@ def second_solver(problem):
     for index in body_indices(model.parameter_names).values():
         m, x, y, z, xx, xy, xz, yy, yz, zz = (p[int(i)] for i in index)
         half = (xx + yy + zz) / 2
-        matrix = cp.bmat([
-            [half - xx, -xy, -xz, x], [-xy, half - yy, -yz, y], [-xz, -yz, half - zz, z],
-            [x, y, z, m],
-        ])  # fmt: skip
+        matrix = cp.bmat(
+            [
+                [half - xx, -xy, -xz, x],
+                [-xy, half - yy, -yz, y],
+                [-xz, -yz, half - zz, z],
+                [x, y, z, m],
+            ]
+        )
         conditions.append(matrix >> 0)
     conditions.append(p[model.parameter_mask('friction') | model.parameter_mask('rotor')] >= 0)
     cost = cp.sum_squares(factor[:, :-1] @ (base.matrix @ p) - factor[:, -1])
@@ -147,8 +151,13 @@ def test_no_physical_robot_fits_better(noisy, rps):
     for _ in range(300):
         scale = random.lognormal(sigma=0.03, size=len(space.labels)) * random.lognormal()
         p = space.expand @ (space.reduce(np.asarray(others[random.integers(2)])) * scale)
-        if min(np.linalg.eigvalsh(pseudo_inertia(p[i]))[0] for i in
-               body_indices(rps.parameter_names).values()) > 0:  # fmt: skip
+        if (
+            min(
+                np.linalg.eigvalsh(pseudo_inertia(p[i]))[0]
+                for i in body_indices(rps.parameter_names).values()
+            )
+            > 0
+        ):
             others.append(p)
     assert len(others) > 10
     slopes = [gradient @ (noisy.base.matrix @ p - found.values) for p in others]

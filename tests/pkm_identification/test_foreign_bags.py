@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pkm_description.errors import DatasetError
+from pkm_identification import identify
 from pkm_identification.datasets import BagWriter, load
-from pkm_identification.datasets.message_types import jazzy_typestore
-from pkm_identification.estimators import identify
+from pkm_identification.datasets.bags.message_types import jazzy_typestore
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 MAPPING = {'axis_1': 'left', 'axis_2': 'right'}
@@ -34,9 +34,12 @@ def write():
                     own = stamp if stamped else 0
                     header = header_of(time_of(own // 10**9, own % 10**9), '')
                     message = types.types[JOINT_STATE](
-                        header, list(names), np.array(positions[i]), np.zeros(0),
+                        header,
+                        list(names),
+                        np.array(positions[i]),
+                        np.zeros(0),
                         np.array(efforts[i]),
-                    )  # fmt: skip
+                    )
                     data = bytes(types.serialize_cdr(message, JOINT_STATE))
                     writer.write(topic, JOINT_STATE, data, stamp)
         return path
@@ -56,8 +59,7 @@ def driver(data, names=tuple(MAPPING), rows=slice(None)):
 def test_topic_and_joints_are_mapped(tmp_path, write, recorded, slider_model):
     other = (('axis_1', 'axis_2'), recorded.time, recorded.positions + 1.0, recorded.efforts)
     path = write(
-        tmp_path / 'bag',
-        {'/joint_states': [other], '/machine/joint_states': [driver(recorded)]},
+        tmp_path / 'bag', {'/joint_states': [other], '/machine/joint_states': [driver(recorded)]}
     )
     with pytest.raises(DatasetError, match='all match'):
         load(path)
@@ -100,8 +102,12 @@ def test_wrong_mappings_name_the_joint(tmp_path, write, recorded):
 def test_drivers_that_share_a_topic(tmp_path, write, recorded):
     """A gripper publishes on the same topic, less often and with its own joint."""
     rows = slice(None, None, 7)
-    gripper = (('finger',), recorded.time[rows] + 3e-4, recorded.positions[rows, :1],
-               recorded.efforts[rows, :1])  # fmt: skip
+    gripper = (
+        ('finger',),
+        recorded.time[rows] + 3e-4,
+        recorded.positions[rows, :1],
+        recorded.efforts[rows, :1],
+    )
     path = write(tmp_path / 'bag', {'/joint_states': [driver(recorded), gripper]})
     with pytest.raises(DatasetError, match=r'not all messages name the same.*finger \(572 mes'):
         load(path)
@@ -149,8 +155,7 @@ def test_force_constants_with_uncertainty(tmp_path, write, recorded, slider_mode
 
     certain = load(path, **options, force_constants={'left': 20.0})
     uncertain = load(path, **options, force_constants={'left': (20.0, 1.0)})
-    results = [identify(each, slider_model, 'ls', period=1.0)
-               for each in (certain, uncertain)]  # fmt: skip
+    results = [identify(each, slider_model, 'ls', period=1.0) for each in (certain, uncertain)]
     shifted = load(path, **options, force_constants={'left': 20.2})
     change = identify(shifted, slider_model, 'ls', period=1.0).values - results[0].values
     added = results[1].covariance - results[0].covariance

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pkm_description.errors import EstimationError
-from pkm_identification import identifiability, identify, reduce_model, validate
+from pkm_identification import identify, reduce_model, validate
 from pkm_identification.datasets import Truth
-from pkm_identification.identifiability import possible_signs
+from pkm_identification.model_selection.identifiability import identifiability, possible_signs
 
 
 def test_verdicts_follow_the_threshold_and_the_sign(record, slider_model):
@@ -41,9 +41,7 @@ def test_signs_of_sliders(slider_model):
 def test_reduction_is_a_loop_of_identifications(record, slider_model, held_at):
     data = record(periods=4, force_noise=25.0, seed=1)
     other = record(periods=3, period=1.3, force_noise=25.0, seed=2)
-    found = reduce_model(
-        data, slider_model, 'gauss_markov', validation=other, held_at=held_at
-    )
+    found = reduce_model(data, slider_model, 'gauss_markov', validation=other, held_at=held_at)
     fixed: dict[str, float | None] = {}
     for step in found.steps:
         expected = identify(data, slider_model, 'gauss_markov', fixed=dict(fixed))
@@ -90,8 +88,9 @@ def test_what_the_data_do_not_determine_goes_first(record, slider_model, motion)
     data = replace(data, positions=positions, efforts=forces)
     result = identify(data, slider_model)
     first = identifiability(result, slider_model)
-    unknown = {name for name, known in zip(first.names, first.is_determined, strict=True)
-               if not known}  # fmt: skip
+    unknown = {
+        name for name, known in zip(first.names, first.is_determined, strict=True) if not known
+    }
     assert {'left.coulomb', 'left.viscous'} <= unknown
     found = reduce_model(data, slider_model)
     assert found.steps[0].reason == 'undetermined' and found.steps[0].dropped in unknown
@@ -101,8 +100,9 @@ def test_what_the_data_do_not_determine_goes_first(record, slider_model, motion)
 
 def test_kept_parameters_and_truth(record, slider_model, motion):
     data = record(periods=4, force_noise=25.0, seed=1)
-    truth = Truth(data.time, data.positions, data.positions,
-                  slider_model.inverse_dynamics(motion(data.time)))  # fmt: skip
+    truth = Truth(
+        data.time, data.positions, data.positions, slider_model.inverse_dynamics(motion(data.time))
+    )
     found = reduce_model(
         data, slider_model, validation=[replace(data, truth=truth)], keep='*.coulomb'
     )

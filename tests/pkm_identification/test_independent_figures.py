@@ -20,7 +20,7 @@ from jets import Jet
 from mujoco_capsules import MujocoCapsules
 from pinocchio_oracle import PinocchioOracle
 
-from pkm_dynamics.clearances import BodyDistances
+from pkm_dynamics.analysis.clearances import BodyDistances
 from pkm_identification.excitation import DesignLimits, design_excitation
 
 AGREE = 1e-6
@@ -154,6 +154,7 @@ def test_margins_of_joints_and_workspace(again):
         (driven, 'stroke', 'velocity'),
         (set(limits) - driven, 'joint', 'joint_velocity'),
     ):
+
         def ranges(t, chosen=chosen):
             joints = again.moved(t).joints
             ends = [(joints[n].value, limits[n].lower, limits[n].upper) for n in chosen]

@@ -10,9 +10,9 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators import build_problem
-from pkm_identification.estimators.kalman import ekf, ukf
+from pkm_identification.estimators.filters.kalman import ekf, ukf
 from pkm_identification.estimators.linear import gauss_markov
+from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import process
 
 RUNS = 40
@@ -67,9 +67,12 @@ def test_what_the_data_do_not_show_stays_nominal(record, slider_model, motion, e
     lost = {'b.m', 'right.coulomb', 'right.viscous'}
     assert set(result.diagnostics['undetermined']) == lost
     for name, value, deviation, nominal in zip(
-        result.names, result.values, result.standard_deviation,
-        slider_model.nominal_parameters, strict=True,
-    ):  # fmt: skip
+        result.names,
+        result.values,
+        result.standard_deviation,
+        slider_model.nominal_parameters,
+        strict=True,
+    ):
         assert np.isinf(deviation) == (name in lost)
         assert value == pytest.approx(nominal, rel=1e-6) or name not in lost
 
@@ -140,9 +143,13 @@ def test_uf_pkm_from_forces_and_from_energy(hexapod, measurement):
     """[O] chapter 4: without noise both find the parameters that move."""
     model = hexapod[0]
     result = identify(
-        record_of(hexapod, 0.0), model, 'ukf', measurement=measurement,
-        estimate=['*.coulomb', '*.viscous', 'platform.m*'], initial_deviation=1e3,
-    )  # fmt: skip
+        record_of(hexapod, 0.0),
+        model,
+        'ukf',
+        measurement=measurement,
+        estimate=['*.coulomb', '*.viscous', 'platform.m*'],
+        initial_deviation=1e3,
+    )
     base = model.base_parameters(shared=True, reduced=True)
     free = [name not in result.diagnostics['fixed'] for name in result.names]
     np.testing.assert_allclose(result.values[free], base.values()[free], rtol=2e-3)
@@ -154,9 +161,12 @@ def test_energy_says_how_uncertain_it_is(hexapod):
     z = []
     for seed in range(12):
         result = identify(
-            record_of(hexapod, 0.02, seed), model, 'ekf', measurement='energy',
+            record_of(hexapod, 0.02, seed),
+            model,
+            'ekf',
+            measurement='energy',
             estimate=['*.coulomb', '*.viscous'],
-        )  # fmt: skip
+        )
         free = np.array([name not in result.diagnostics['fixed'] for name in result.names])
         z.append(((result.values - truth) / np.where(free, result.standard_deviation, 1))[free])
     assert result.diagnostics['covariance_rests_on'] == 'residuals of the energy'

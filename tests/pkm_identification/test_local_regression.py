@@ -42,8 +42,9 @@ def test_motion_with_uneven_stamps(motion):
     inside = slice(signals.band.trim, -signals.band.trim)
     reference = motion(signals.time, 1.3)
     for found, exact, limit in (
-        (signals.velocities, reference.qd, 2e-3), (signals.accelerations, reference.qdd, 0.03),
-    ):  # fmt: skip
+        (signals.velocities, reference.qd, 2e-3),
+        (signals.accelerations, reference.qdd, 0.03),
+    ):
         error = np.abs(found - exact)[inside].max() / np.abs(exact).max()
         assert error < limit
 

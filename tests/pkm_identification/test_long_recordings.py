@@ -11,18 +11,11 @@ import pytest
 
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import identify, load, validate
-from pkm_identification.datasets import (
-    Dataset,
-    LongDataset,
-    long_truth,
-    scan,
-    sources,
-    table_files,
-)
+from pkm_identification.datasets import Dataset, LongDataset, long_truth, scan, sources, table_files
 from pkm_identification.datasets.sources import SpooledSource
-from pkm_identification.estimators import build_problem
 from pkm_identification.quality.examine import examined
 from pkm_identification.quality.examine_long import examined_long
+from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import LongSignals, SignalOptions, process
 
 DURATION = 90.0
@@ -58,9 +51,14 @@ def wandering(slider_model, motion):
 def save(path, data, compressed=False, **more):
     write = np.savez_compressed if compressed else np.savez
     write(
-        path, time=data.time, joint_names=np.array(data.joint_names), positions=data.positions,
-        efforts=data.efforts, effort_delay=data.effort_delay, **more,
-    )  # fmt: skip
+        path,
+        time=data.time,
+        joint_names=np.array(data.joint_names),
+        positions=data.positions,
+        efforts=data.efforts,
+        effort_delay=data.effort_delay,
+        **more,
+    )
     return path
 
 
@@ -87,9 +85,12 @@ def test_blocks_of_a_file_hold_its_samples(
     path = tmp_path / 'data.npz'
     write = np.savez_compressed if layout == 'compressed' else np.savez
     write(
-        path, time=data.time, joint_names=np.array(names), positions=positions,
+        path,
+        time=data.time,
+        joint_names=np.array(names),
+        positions=positions,
         currents=mixed.efforts / [25.0, 20.0],
-    )  # fmt: skip
+    )
     long = load(path)
     assert isinstance(long, LongDataset) and len(long) == len(data)
     np.testing.assert_array_equal(long.positions, mixed.positions)
@@ -156,9 +157,7 @@ def test_streamed_estimates_are_those_in_memory(
 
 @pytest.mark.parametrize('period', [1.0, 0.9993])
 @pytest.mark.parametrize('estimator', ['gauss_markov', 'irls'])
-def test_long_periodic_recordings(
-    tmp_path, record, slider_model, short_is_long, period, estimator
-):
+def test_long_periodic_recordings(tmp_path, record, slider_model, short_is_long, period, estimator):
     """Averages, noise, settling and estimates; a period off the grid is interpolated."""
     data = record(periods=70, period=period)
     data = Dataset(data.time, data.joint_names, data.positions, data.efforts, period=period)
@@ -189,8 +188,8 @@ def test_memory_does_not_grow(tmp_path, record, wandering, slider_model, monkeyp
     monkeypatch.setattr(sources, 'BLOCK', 2**12)
     monkeypatch.setattr(scan, 'HEAD', 2**12)
     monkeypatch.setattr(scan, 'PROBE', 2**11)
-    monkeypatch.setattr(sys.modules['pkm_identification.estimators.run'], 'SAMPLE_ROWS', 1000)
-    monkeypatch.setattr(sys.modules['pkm_identification.validation_long'], 'SHOWN', 1000)
+    monkeypatch.setattr(sys.modules['pkm_identification.regression.run'], 'SAMPLE_ROWS', 1000)
+    monkeypatch.setattr(sys.modules['pkm_identification.validation.long'], 'SHOWN', 1000)
     peaks, sizes = [], []
     for seconds in (60, 180):
         periodic = 'period' in options
@@ -223,9 +222,12 @@ def test_stamps_of_every_block_are_checked(tmp_path, wandering, short_is_long, r
     time = data.time.copy()
     time[row:] -= time[row] - value
     np.savez(
-        tmp_path / 'bad.npz', time=time, joint_names=np.array(data.joint_names),
-        positions=data.positions, efforts=data.efforts,
-    )  # fmt: skip
+        tmp_path / 'bad.npz',
+        time=time,
+        joint_names=np.array(data.joint_names),
+        positions=data.positions,
+        efforts=data.efforts,
+    )
     with pytest.raises(DatasetError, match='time does not increase|time of sample'):
         load(tmp_path / 'bad.npz')
 
@@ -257,14 +259,22 @@ def test_defects_of_long_recordings(
     long = load(path).for_model(slider_model)
     assert len(long) == len(memory)
     for method in ('fourier', 'filter'):
-        both = [
-            process(each, SignalOptions(method=method, cutoff=20.0)) for each in (long, memory)
-        ]
+        both = [process(each, SignalOptions(method=method, cutoff=20.0)) for each in (long, memory)]
         reports = [each.diagnostics['quality'] for each in both]
         kinds = [{each['kind'] for each in report['defects']} for report in reports]
-        assert kinds[0] == kinds[1] == {
-            'jitter', 'gap', 'duplicate_stamp', 'out_of_order', 'not_finite', 'outlier', 'stuck'
-        }  # fmt: skip
+        assert (
+            kinds[0]
+            == kinds[1]
+            == {
+                'jitter',
+                'gap',
+                'duplicate_stamp',
+                'out_of_order',
+                'not_finite',
+                'outlier',
+                'stuck',
+            }
+        )
     counts = [
         {(each['kind'], each['joint'], each['signal']): each['count'] for each in report['defects']}
         for report in reports
@@ -284,9 +294,12 @@ def test_units_and_strokes_of_long_recordings(tmp_path, wandering, slider_model,
     with pytest.raises(DatasetError, match='another unit'):
         load(path).for_model(slider_model)
     np.savez(
-        tmp_path / 'far.npz', time=data.time, joint_names=np.array(data.joint_names),
-        positions=data.positions + [0.0, 5.0], efforts=data.efforts,
-    )  # fmt: skip
+        tmp_path / 'far.npz',
+        time=data.time,
+        joint_names=np.array(data.joint_names),
+        positions=data.positions + [0.0, 5.0],
+        efforts=data.efforts,
+    )
     warnings = load(tmp_path / 'far.npz').for_model(slider_model).stroke_warnings(slider_model)
     assert len(warnings) == 1 and "'right' leave its stroke" in warnings[0]
 
@@ -295,9 +308,15 @@ def test_long_tables(tmp_path, wandering, slider_model, monkeypatch):
     data = wandering(np.arange(40000) * 1e-3)
     header = 'right.position,time,left.effort,left.position,right.effort,idle.position'
     table = np.column_stack(
-        [data.positions[:, 1], data.time, data.efforts[:, 0], data.positions[:, 0],
-         data.efforts[:, 1], data.time]
-    )  # fmt: skip
+        [
+            data.positions[:, 1],
+            data.time,
+            data.efforts[:, 0],
+            data.positions[:, 0],
+            data.efforts[:, 1],
+            data.time,
+        ]
+    )
     path = tmp_path / 'data.csv'
     np.savetxt(path, table, delimiter=',', header=header, comments='', fmt='%.17g')
     memory = load(path)
@@ -344,17 +363,16 @@ def test_marks_of_samples_go_along_into_blocks(wandering, slider_model):
         swapped = found.with_joints(['right', 'left'])
         flags = np.concatenate(
             [
-                np.ones(block.positions.shape, bool) if block.effort_valid is None
+                np.ones(block.positions.shape, bool)
+                if block.effort_valid is None
                 else block.effort_valid
                 for block in swapped.blocks()
             ]
-        )  # fmt: skip
+        )
         assert not flags[2000, 1] and flags[:, 0].all()
 
 
-@pytest.mark.parametrize(
-    'options', [{'method': 'filter', 'cutoff': 18.0}, {'period': 1.0}]
-)
+@pytest.mark.parametrize('options', [{'method': 'filter', 'cutoff': 18.0}, {'period': 1.0}])
 def test_validation_of_long_recordings(
     tmp_path, record, wandering, slider_model, short_is_long, options
 ):
@@ -371,9 +389,7 @@ def test_validation_of_long_recordings(
     assert len(long.standard_deviation) == len(long.time) <= len(memory.time)
 
 
-@pytest.mark.parametrize(
-    'options', [{'method': 'filter', 'cutoff': 18.0}, {'period': 1.0}]
-)
+@pytest.mark.parametrize('options', [{'method': 'filter', 'cutoff': 18.0}, {'period': 1.0}])
 def test_noise_free_forces_of_long_recordings(
     tmp_path, record, wandering, slider_model, short_is_long, monkeypatch, options
 ):
@@ -385,9 +401,11 @@ def test_noise_free_forces_of_long_recordings(
     stamps = data.time[::3] + 1e-4
     forces = np.column_stack([np.interp(stamps, data.time, f) for f in swapped.efforts.T])
     truth = {
-        'truth_time': stamps, 'truth_positions': 0 * forces, 'truth_velocities': 0 * forces,
+        'truth_time': stamps,
+        'truth_positions': 0 * forces,
+        'truth_velocities': 0 * forces,
         'truth_forces': forces,
-    }  # fmt: skip
+    }
     path = save(tmp_path / 'data.npz', swapped, **truth)
     long = load(path)
     assert isinstance(long, LongDataset) and 'truth_forces' not in long.provenance['left_out']
@@ -397,9 +415,11 @@ def test_noise_free_forces_of_long_recordings(
     for kind in ('against_truth', 'against_truth_in_band'):
         for figure in ('relative_absolute_error', 'residual_rms', 'residual_covariance', 'overall'):
             np.testing.assert_allclose(
-                getattr(getattr(found, kind), figure), getattr(getattr(expected, kind), figure),
-                rtol=1e-6, atol=1e-12,
-            )  # fmt: skip
+                getattr(getattr(found, kind), figure),
+                getattr(getattr(expected, kind), figure),
+                rtol=1e-6,
+                atol=1e-12,
+            )
     np.testing.assert_array_equal(long.truth.forces, memory.truth.forces)
     np.savez(tmp_path / 'bad.npz', **{**np.load(path), 'truth_forces': forces[1:]})
     monkeypatch.setattr(table_files, 'LONG', 1000)

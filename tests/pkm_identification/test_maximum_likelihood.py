@@ -13,11 +13,11 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators import build_problem
-from pkm_identification.estimators.likelihood import Likelihood
 from pkm_identification.estimators.linear import gauss_markov, ls
-from pkm_identification.estimators.maximum_likelihood import maximum_likelihood
-from pkm_identification.estimators.motion_noise import motion_noise
+from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
+from pkm_identification.estimators.maximum_likelihood.maximum_likelihood import maximum_likelihood
+from pkm_identification.estimators.maximum_likelihood.motion_noise import motion_noise
+from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
 
 RATE, PERIOD = 100.0, 1.0
@@ -141,8 +141,11 @@ def test_same_optimum_as_all_unknowns_at_once(five_bar):
     found = maximum_likelihood(problem, tolerance=1e-6)
     deviation = np.sqrt(np.diag(covariance))
     assert np.abs((found.values - values) / deviation).max() < 1e-2
-    np.testing.assert_allclose(found.covariance / np.outer(deviation, deviation),
-                               covariance / np.outer(deviation, deviation), atol=1e-2)  # fmt: skip
+    np.testing.assert_allclose(
+        found.covariance / np.outer(deviation, deviation),
+        covariance / np.outer(deviation, deviation),
+        atol=1e-2,
+    )
     freedom = problem.degrees_of_freedom
     assert found.diagnostics['likelihood_variance_ratio'] == pytest.approx(cost / freedom, rel=1e-6)
     first = gauss_markov(problem).values
@@ -247,8 +250,7 @@ def test_several_recordings_fixed_parameters_and_priors(record, slider_model):
     names, truth = list(slider_model.parameter_names), slider_model.nominal_parameters
     data = [record(seed=seed, **(NOISY | {'position_noise': 2e-4})) for seed in range(2)]
     one, both = (
-        identify(part, slider_model, 'maximum_likelihood', harmonics=5)
-        for part in (data[0], data)
+        identify(part, slider_model, 'maximum_likelihood', harmonics=5) for part in (data[0], data)
     )
     ratio = np.median(both.standard_deviation / one.standard_deviation)
     assert ratio == pytest.approx(np.sqrt(0.5), rel=0.1)
@@ -256,10 +258,13 @@ def test_several_recordings_fixed_parameters_and_priors(record, slider_model):
     shift = {}
     for value in (2.9, 3.1):
         shift[value] = identify(
-            data[0], slider_model, 'maximum_likelihood',
-            fixed={'b.m': (value, 0.1)}, tolerance=1e-5,
+            data[0],
+            slider_model,
+            'maximum_likelihood',
+            fixed={'b.m': (value, 0.1)},
+            tolerance=1e-5,
             harmonics=5,
-        )  # fmt: skip
+        )
     slope = (shift[3.1].values - shift[2.9].values) / 0.2
     index = names.index('b.m')
     cross = shift[2.9].covariance[:, index] / 0.1**2
@@ -267,9 +272,12 @@ def test_several_recordings_fixed_parameters_and_priors(record, slider_model):
     # a prior adds its information
     deviation = float(one.standard_deviation[index])
     held = identify(
-        data[0], slider_model, 'maximum_likelihood', harmonics=5,
+        data[0],
+        slider_model,
+        'maximum_likelihood',
+        harmonics=5,
         prior={'b.m': (truth[index], deviation)},
-    )  # fmt: skip
+    )
     assert held.standard_deviation[index] == pytest.approx(deviation / np.sqrt(2), rel=0.05)
 
 

@@ -5,16 +5,20 @@ import pytest
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify, validate
-from pkm_identification.model_comparison import compare_estimators
+from pkm_identification.model_selection.model_comparison import compare_estimators
 
 
 def test_rows_are_those_of_identify_and_validate(record, slider_model):
     data, other = record(periods=4, seed=1), record(periods=3, period=1.3, seed=2)
     phases = []
     found = compare_estimators(
-        data, slider_model, ['ls', 'wls', 'irls'], validation=other, tuning=2.0,
+        data,
+        slider_model,
+        ['ls', 'wls', 'irls'],
+        validation=other,
+        tuning=2.0,
         progress=lambda phase, fraction: phases.append((phase, fraction)),
-    )  # fmt: skip
+    )
     assert [candidate.name for candidate in found] == ['ls', 'wls', 'irls']
     assert found[2].options == {'tuning': 2.0} and found[0].options == {}
     fractions = [fraction for _, fraction in phases]

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from pkm_description.errors import EstimationError
-from pkm_identification.estimators.nonlinear_filters import (
+from pkm_identification.estimators.filters.nonlinear_filters import (
     Extended,
     FilterOptions,
     Unscented,
     extended_filter,
     unscented_filter,
 )
-from pkm_identification.estimators.parameter_filter import data_order
+from pkm_identification.estimators.filters.parameter_filter import data_order
 
 
 def kalman_filter(rows, measured, start, covariance, noise, walk):
@@ -47,9 +47,8 @@ def test_unscented_is_the_kalman_filter_for_linear_measurements(linear, alpha, k
         rows, measured, start, np.diag(root**2), noise, np.zeros((4, 4))
     )
     found = unscented_filter(
-        lambda points, k: points @ rows[k].T, measured, start, root, noise,
-        alpha=alpha, kappa=kappa,
-    )  # fmt: skip
+        lambda points, k: points @ rows[k].T, measured, start, root, noise, alpha=alpha, kappa=kappa
+    )
     deviation = np.sqrt(np.diag(spread))
     np.testing.assert_allclose((found.values - expected) / deviation, 0.0, atol=1e-7)
     scale = np.outer(deviation, deviation)
@@ -64,9 +63,13 @@ def test_walk_is_that_of_the_kalman_filter(linear):
     walk = np.array([0.1, 0.01, 0.5, 0.0])
     expected, _ = kalman_filter(rows, measured, start, np.diag(root**2), noise, np.diag(walk**2))
     found = unscented_filter(
-        lambda points, k: points @ rows[k].T, measured, start, root, noise,
+        lambda points, k: points @ rows[k].T,
+        measured,
+        start,
+        root,
+        noise,
         options=FilterOptions(walk=walk),
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(found.values, expected, rtol=1e-7)
 
 
@@ -81,9 +84,13 @@ def test_covariance_is_that_of_constant_parameters(walk):
     for _ in range(60):
         measured = rows @ truth + random.normal(size=(120, 1)) * 0.5
         found = unscented_filter(
-            lambda points, k: points @ rows[k].T, measured, np.zeros(2), np.full(2, 20.0), noise,
+            lambda points, k: points @ rows[k].T,
+            measured,
+            np.zeros(2),
+            np.full(2, 20.0),
+            noise,
             options=options,
-        )  # fmt: skip
+        )
         z.append((found.values - truth) / np.sqrt(np.diag(found.covariance)))
     assert 0.85 < np.sqrt(np.mean(np.square(z))) < 1.15
 
@@ -133,14 +140,15 @@ def test_against_the_exact_posterior_of_a_nonlinear_problem():
         weight = np.exp(log - log.max())
         weight /= weight.sum()
         mean = np.array([np.sum(weight * a), np.sum(weight * b)])
-        spread = np.sqrt(
-            [np.sum(weight * (a - mean[0]) ** 2), np.sum(weight * (b - mean[1]) ** 2)]
-        )
+        spread = np.sqrt([np.sum(weight * (a - mean[0]) ** 2), np.sum(weight * (b - mean[1]) ** 2)])
         for run, found in errors.items():
             result = run(
-                lambda p, k: p[:, :1] * np.exp(-p[:, 1:] * time[k]), measured[:, None], start,
-                root, [[noise**2]],
-            )  # fmt: skip
+                lambda p, k: p[:, :1] * np.exp(-p[:, 1:] * time[k]),
+                measured[:, None],
+                start,
+                root,
+                [[noise**2]],
+            )
             deviation = np.sqrt(np.diag(result.covariance))
             np.testing.assert_allclose(deviation, spread, rtol=0.25)
             found.append((result.values - mean) / spread)
@@ -153,14 +161,16 @@ def test_covariance_stays_positive_where_the_plain_form_fails():
     """Two nearly equal columns, huge first uncertainty, hardly any noise."""
     rows = np.array([[[1.0, 1.0]], [[1.0, 1.0 + 1e-7]]])
     measured, noise = np.array([[2.0], [2.0 + 1e-7]]), np.array([[1e-22]])
-    plain = kalman_filter(
-        rows, measured, np.zeros(2), np.eye(2) * 1e8, noise, np.zeros((2, 2))
-    )[1]  # fmt: skip
+    plain = kalman_filter(rows, measured, np.zeros(2), np.eye(2) * 1e8, noise, np.zeros((2, 2)))[1]
     assert np.linalg.eigvalsh(plain).min() <= 0
     found = extended_filter(
-        lambda points, k: points @ rows[k].T, measured, np.zeros(2), np.full(2, 1e4), noise,
+        lambda points, k: points @ rows[k].T,
+        measured,
+        np.zeros(2),
+        np.full(2, 1e4),
+        noise,
         jacobian=lambda values, k: rows[k],
-    )  # fmt: skip
+    )
     assert np.linalg.eigvalsh(found.covariance).min() > 0
     np.testing.assert_allclose(found.values, 1.0, rtol=1e-3)
 
@@ -176,9 +186,13 @@ def test_passes_relinearise():
     errors = []
     for passes in (1, 6):
         found = extended_filter(
-            function, measured, [1.0, 0.0], [3.0, 1.0], [[1e-4]],
+            function,
+            measured,
+            [1.0, 0.0],
+            [3.0, 1.0],
+            [[1e-4]],
             options=FilterOptions(passes=passes),
-        )  # fmt: skip
+        )
         errors.append(np.abs(found.values - [3.0, 0.7]).max())
     assert errors[1] < 1e-6 < 1e-5 < errors[0]
     assert found.passes <= 6 and len(found.changes) == found.passes

@@ -11,11 +11,11 @@ from scipy.optimize import lsq_linear
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification import identify, load_result
-from pkm_identification.estimators import build_problem
-from pkm_identification.estimators.feasible import feasible
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.nonlinear_friction import nonlinear_friction
-from pkm_identification.estimators.solve import inverse_root
+from pkm_identification.estimators.physical.feasible import feasible
+from pkm_identification.estimators.physical.nonlinear_friction import nonlinear_friction
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.regression.weighted_least_squares import inverse_root
 from pkm_identification.signals import process
 
 JOINTS = ('left', 'right')
@@ -125,9 +125,12 @@ def test_no_point_of_a_grid_is_better(rubbed, slider_model):
             assert cost > at_best - 1e-3
     linear = feasible(problem)
     assert estimate.diagnostics['squared_residuals_linear_friction'] == pytest.approx(
-        np.sum((inverse_root(problem.runs[0].covariance)
-                @ problem.residuals(linear.values)[..., None]) ** 2), rel=1e-6,
-    )  # fmt: skip
+        np.sum(
+            (inverse_root(problem.runs[0].covariance) @ problem.residuals(linear.values)[..., None])
+            ** 2
+        ),
+        rel=1e-6,
+    )
 
 
 def test_friction_never_drives(rubbed, slider_model):

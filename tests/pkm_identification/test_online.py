@@ -9,7 +9,11 @@ import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import RecursiveEstimator
-from pkm_identification.online import CausalFilter, OnlineIdentification, RowFilter
+from pkm_identification.estimators.filters.online import (
+    CausalFilter,
+    OnlineIdentification,
+    RowFilter,
+)
 
 RATE = 1000.0
 

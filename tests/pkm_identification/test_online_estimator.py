@@ -17,7 +17,7 @@ import pkm_description
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Dataset
-from pkm_identification.force_constants import ForceConstants
+from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.nodes.online_estimator import MEASURED, OnlineEstimator
 from pkm_msgs.msg import DynamicParameters, MotorCurrents
 
@@ -35,9 +35,15 @@ def test_currents_become_forces_with_the_constants_of_the_prior(tmp_path):
     forces = model.inverse_dynamics(model.motion_from_actuators(q, 0 * q, 0 * q))
     result = identify(Dataset(time, names, q, forces, period=1.0), model, harmonics=5)
     constants = ForceConstants(
-        names, 1.3 * model.force_constants, 0.01 * np.eye(2), np.zeros((2, size)),
-        model.force_constants, tuple((name,) for name in names), 0.1, np.zeros(2),
-    )  # fmt: skip
+        names,
+        1.3 * model.force_constants,
+        0.01 * np.eye(2),
+        np.zeros((2, size)),
+        model.force_constants,
+        tuple((name,) for name in names),
+        0.1,
+        np.zeros(2),
+    )
     path = replace(result, force_constants=constants).save(tmp_path / 'prior.yaml')
     taken = []
     with Graph('robot:=five_bar', f'prior:={path}') as graph:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pkm_identification import identify, load_result
-from pkm_identification.open_directions import OpenDirections, linear_deviation
+from pkm_identification.covariance.unidentifiable_directions import OpenDirections, linear_deviation
 
 
 @pytest.fixture
@@ -26,9 +26,7 @@ def both_as_left(motion):
 
 
 @pytest.mark.parametrize('estimator', ['ls', 'wls', 'gauss_markov'])
-def test_shown_combinations_have_the_deviation_of_any_gauge(
-    alike, slider_model, motion, estimator
-):
+def test_shown_combinations_have_the_deviation_of_any_gauge(alike, slider_model, motion, estimator):
     result = identify(alike, slider_model, estimator)
     assert np.isinf(result.standard_deviation[:3]).all()
     path = motion(np.arange(40) * 0.023)

@@ -12,16 +12,16 @@ from five_bar_loop import PERIOD, steady, two_motor_waves
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.actuator_inertia import effective_inertia
+from pkm_dynamics.equations.actuator_inertia import effective_inertia
 from pkm_dynamics.simulation.servo_loop import ServoLoop
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify
+from pkm_identification.covariance.residual_scaling import noise_by_frequency
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators import build_problem
-from pkm_identification.estimators.honest import noise_by_frequency
 from pkm_identification.estimators.linear import ls
-from pkm_identification.estimators.output_error import output_error
-from pkm_identification.estimators.simulated_run import reference_of
+from pkm_identification.estimators.output_error.output_error import output_error
+from pkm_identification.estimators.output_error.simulated_run import reference_of
+from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
 
 COUNT, PERIODS = 300, 6
@@ -133,10 +133,13 @@ def test_reference_of_a_file(record, robot, trajectory, tmp_path):
     path = tmp_path / 'trajectory.yaml'
     trajectory.save(path)
     content = {
-        'format': 'pkm_excitation_design', 'version': 2, 'criterion': 'd_optimal',
-        'trajectory': trajectory.to_dict(), 'figures': {'standard_deviation': {}},
+        'format': 'pkm_excitation_design',
+        'version': 2,
+        'criterion': 'd_optimal',
+        'trajectory': trajectory.to_dict(),
+        'figures': {'standard_deviation': {}},
         'margins': {},
-    }  # fmt: skip
+    }
     design = tmp_path / 'design.yaml'
     design.write_text(yaml.safe_dump(content, sort_keys=False))
     (run,) = problem_of(record(1), robot).runs
@@ -155,9 +158,7 @@ def test_fixed_parameters_and_priors(record, robot, trajectory, truth):
     expected = (moved.values - exact.values) / (0.01 * truth[index])
     shown = uncertain.covariance[:, index] / uncertain.covariance[index, index]
     np.testing.assert_allclose(shown, expected, rtol=0.1, atol=0.02 * np.abs(expected).max())
-    sure = identify(
-        data, robot, 'output_error', prior={name: (truth[index], 1e-6)}, **options
-    )
+    sure = identify(data, robot, 'output_error', prior={name: (truth[index], 1e-6)}, **options)
     assert sure.values[index] == pytest.approx(truth[index], abs=1e-5)
 
 
@@ -190,9 +191,13 @@ def test_what_does_not_fit_is_said(record, robot, trajectory):
         with pytest.raises(EstimationError, match=message):
             output_error(problem, **options)
     slower = FourierTrajectory(
-        0.7, trajectory.offset, trajectory.sine, trajectory.cosine, 'actuators',
+        0.7,
+        trajectory.offset,
+        trajectory.sine,
+        trajectory.cosine,
+        'actuators',
         robot.actuated_joints,
-    )  # fmt: skip
+    )
     with pytest.raises(EstimationError, match='period of 0.6 s, the reference motion one of 0.7'):
         output_error(problem, slower)
     free = replace(data, period=None)

@@ -76,6 +76,6 @@ def test_a_wrong_period_is_said():
     warnings = process(dataset, SignalOptions(period=1.0003)).diagnostics['warnings']
     assert len(warnings) == 1
     assert 'its period is not 1.0003 s' in warnings[0]
-    assert process(dataset, SignalOptions(period=1.0003, skip_periods=8)).diagnostics[
-        'warnings'
-    ] == []
+    assert (
+        process(dataset, SignalOptions(period=1.0003, skip_periods=8)).diagnostics['warnings'] == []
+    )

@@ -8,8 +8,8 @@ import pytest
 import pkm_description
 from pkm_description import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.feasibility import smallest_eigenvalues
-from pkm_identification.physical_parameters import broken_inequality, physical_parameters
+from pkm_identification.physical.nearest import smallest_eigenvalues
+from pkm_identification.physical.parameters import broken_inequality, physical_parameters
 
 
 @pytest.fixture(scope='module')
@@ -53,9 +53,7 @@ def test_bodies_move_until_they_are_real(palida, base):
 def test_table_three_cannot_be_met_by_real_bodies(base):
     """[A] Table III a priori: p2 = 0.947 > p3 = 0.943, though Ixx <= Iyy + Izz for any body."""
     p1, p2, p3 = 0.005, 0.947, 0.943
-    values = changed(
-        base, leg_slider__Ixx=p1 + p2, leg_slider__Iyy=p3, leg_slider__Izz=p1
-    )
+    values = changed(base, leg_slider__Ixx=p1 + p2, leg_slider__Iyy=p3, leg_slider__Izz=p1)
     broken = broken_inequality(base, values)
     assert set(broken.bodies) == {'leg_stator', 'leg_slider'}
     assert broken.value == pytest.approx(p3 - p2, abs=1e-6)

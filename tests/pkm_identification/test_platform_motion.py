@@ -9,7 +9,7 @@ import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Dataset
-from pkm_identification.excitation.library import load_excitation
+from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.platform_motion import actuator_covariance, filter_gains
 
@@ -39,9 +39,12 @@ def test_reported_deviations_are_the_spread(robot, method):
     """Many recordings of one motion: the platform scatters as much as is reported."""
     model, period = robot[0], robot[4]
     options = SignalOptions(
-        method=method, period=period if method == 'fourier' else None, skip_periods=0,
-        cutoff=60.0, harmonics=4,  # all of them well above the noise
-    )  # fmt: skip
+        method=method,
+        period=period if method == 'fourier' else None,
+        skip_periods=0,
+        cutoff=60.0,
+        harmonics=4,  # all of them well above the noise
+    )
     poses, reported = [], []
     for seed in range(60):
         signals = process(measured(robot, seed), options)
@@ -54,9 +57,15 @@ def test_reported_deviations_are_the_spread(robot, method):
             motion = signals.motion(model, rows)
         angle = np.arctan2(motion.rotation[:, 1, 0], motion.rotation[:, 0, 0])
         poses.append(
-            np.column_stack([motion.position[:, :2], angle, motion.twist[:, [0, 1, 5]],
-                             motion.acceleration[:, [0, 1, 5]]])
-        )  # fmt: skip
+            np.column_stack(
+                [
+                    motion.position[:, :2],
+                    angle,
+                    motion.twist[:, [0, 1, 5]],
+                    motion.acceleration[:, [0, 1, 5]],
+                ]
+            )
+        )
     spread = np.std(poses, axis=0, ddof=1)
     columns = [0, 1, 5, 6, 7, 11, 12, 13, 17]
     expected = np.sqrt(np.mean(np.square(reported), axis=0))[:, columns]
@@ -81,8 +90,9 @@ def test_covariance_of_a_spatial_robot():
     joint = actuator_covariance(signals)
     at = 70
     uncertain = signals.platform_motion(model, slice(at, at + 1))
-    state = np.concatenate([each[at] for each in
-                            (signals.positions, signals.velocities, signals.accelerations)])
+    state = np.concatenate(
+        [each[at] for each in (signals.positions, signals.velocities, signals.accelerations)]
+    )
     drawn = random.multivariate_normal(state, joint, 4000).reshape(-1, 3, 3)
     motion = model.motion_from_actuators(drawn[:, 0], drawn[:, 1], drawn[:, 2])
     turn = motion.rotation @ uncertain.motion.rotation[0].T

@@ -9,10 +9,13 @@ import pytest
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify, load_result
-from pkm_identification.estimators import build_problem
-from pkm_identification.estimators.honest import full_covariance
+from pkm_identification.covariance.residual_scaling import full_covariance
 from pkm_identification.estimators.linear import gauss_markov, ls, noise_of_rows, wls
-from pkm_identification.estimators.solve import weighted_least_squares, whitened_rows
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.regression.weighted_least_squares import (
+    weighted_least_squares,
+    whitened_rows,
+)
 from pkm_identification.signals import SignalOptions, process
 
 SOLVERS = (ls, wls, gauss_markov)
@@ -70,8 +73,10 @@ def test_a_prior_is_rows_beside_those_of_the_data(signals, slider_model, solve):
     run = replace(problem.runs[0], covariance=weights)
     information, right = normal_equations(run)
     for name, value, deviation in (
-        ('a.m', 1.9, 0.01), ('left.viscous', 11.0, 0.5), ('right.viscous', 11.0, 0.5),
-    ):  # fmt: skip
+        ('a.m', 1.9, 0.01),
+        ('left.viscous', 11.0, 0.5),
+        ('right.viscous', 11.0, 0.5),
+    ):
         i = slider_model.parameter_names.index(name)
         information[i, i] += deviation**-2
         right[i] += value * deviation**-2
@@ -172,8 +177,12 @@ def test_selection_by_name_and_pattern(record, slider_model, tmp_path):
     data = record(periods=4)
     result = identify(data, slider_model, 'gauss_markov', estimate=['*.m'], fixed={'c.*': None})
     assert result.diagnostics['fixed'] == [
-        'c.m', 'left.coulomb', 'left.viscous', 'right.coulomb', 'right.viscous',
-    ]  # fmt: skip
+        'c.m',
+        'left.coulomb',
+        'left.viscous',
+        'right.coulomb',
+        'right.viscous',
+    ]
     np.testing.assert_array_equal(result.values[2:], slider_model.nominal_parameters[2:])
     assert (result.standard_deviation[:2] > 0).all() and not result.standard_deviation[2:].any()
     everything = identify(data, slider_model, 'gauss_markov')

@@ -10,15 +10,15 @@ import pytest
 import pkm_description
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification import identify
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators import identify
-from pkm_identification.excitation.library import load_excitation
+from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.quality import KINDS
 from pkm_identification.quality.examine import examined
 from pkm_identification.quality.report import located
 from pkm_identification.quality.resolution import resolution
 from pkm_identification.signals import SignalOptions, process
-from pkm_identification.validation import validate
+from pkm_identification.validation.validate import validate
 
 NAMES = ('left', 'right')
 LEFT_OUT = ('outlier', 'stuck', 'saturation', 'not_finite')
@@ -240,8 +240,7 @@ def test_gaps_that_no_period_fills(record, slider_model, options):
     reference = validate(data, result, slider_model, **options)
     assert len(validation.measured) < len(reference.measured)
     np.testing.assert_allclose(
-        validation.against_measured.residual_rms, reference.against_measured.residual_rms,
-        rtol=0.2,
-    )  # fmt: skip
+        validation.against_measured.residual_rms, reference.against_measured.residual_rms, rtol=0.2
+    )
     share = result.diagnostics['signals']
     assert (share.get('unseen_share') or share.get('gaps_without_rows')) > 0

@@ -14,7 +14,7 @@ from pkm_description import Payload, payload_of
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory, PointToPoint, Trajectory
 from pkm_identification.datasets import BagWriter
-from pkm_identification.datasets.message_types import complete_typestore, jazzy_typestore
+from pkm_identification.datasets.bags.message_types import complete_typestore, jazzy_typestore
 from pkm_identification.excitation import load_excitation
 from pkm_identification.recording import (
     SystemFacts,
@@ -57,8 +57,14 @@ def test_a_sound_run_passes_every_check(model, facts, tmp_path):
     assert report.ok, report.message
     assert (report.code, report.message) == ('NONE', 'ready')
     assert [c.name for c in report.checks] == [
-        'controller', 'topics', 'description', 'trajectory', 'bag', 'disk', 'limits',
-    ]  # fmt: skip
+        'controller',
+        'topics',
+        'description',
+        'trajectory',
+        'bag',
+        'disk',
+        'limits',
+    ]
     assert report.duration > 2 * 2.0 + 2 * 1.0
     assert report.bag_bytes > 1e6
     assert describe(report.checks).count('ok') == 7
@@ -171,10 +177,14 @@ def test_the_commit_is_that_of_the_checkout(tmp_path, monkeypatch):
 def robot(slider_model):
     """The sliders, with strokes."""
     return SimpleNamespace(
-        actuated_joints=slider_model.actuated_joints, joint_names=slider_model.joint_names,
-        description=slider_model.description, force_constants=slider_model.force_constants,
-        n_a=2, lower=np.zeros(2), upper=np.ones(2),
-    )  # fmt: skip
+        actuated_joints=slider_model.actuated_joints,
+        joint_names=slider_model.joint_names,
+        description=slider_model.description,
+        force_constants=slider_model.force_constants,
+        n_a=2,
+        lower=np.zeros(2),
+        upper=np.ones(2),
+    )
 
 
 @pytest.fixture
@@ -182,15 +192,13 @@ def recorded(definitions, robot, tmp_path):
     """The function that writes a bag of three periods, with what a test makes wrong."""
 
     def write(
-        name='bag', drop=(), saturated=(), error=0.001, periods=3, with_state=True, period=PERIOD,
-    ):  # fmt: skip
+        name='bag', drop=(), saturated=(), error=0.001, periods=3, with_state=True, period=PERIOD
+    ):
         store = jazzy_typestore()
         for kind in definitions:
             complete_typestore(kind, definitions, store)
         types = store.types
-        stamp_of, header_of = (
-            types['builtin_interfaces/msg/Time'], types['std_msgs/msg/Header'],
-        )  # fmt: skip
+        stamp_of, header_of = (types['builtin_interfaces/msg/Time'], types['std_msgs/msg/Header'])
         joints = robot.actuated_joints
         count = round(periods * PERIOD * RATE)
         with BagWriter(tmp_path / name, definitions=definitions) as writer:
@@ -207,9 +215,21 @@ def recorded(definitions, robot, tmp_path):
                     wrong = np.array([error * (-1) ** k, 0.0])
                     clamped = np.array([k in saturated, False])
                     messages['trajectory_controller/state'] = (
-                        'pkm_msgs/msg/ControllerState', joints, 4 if 0 <= k < count else 3,
-                        k / RATE, 0, q + wrong, 0 * q, q, 0 * q, 0 * q, 0 * q, clamped, 'none', 0.0,
-                    )  # fmt: skip
+                        'pkm_msgs/msg/ControllerState',
+                        joints,
+                        4 if 0 <= k < count else 3,
+                        k / RATE,
+                        0,
+                        q + wrong,
+                        0 * q,
+                        q,
+                        0 * q,
+                        0 * q,
+                        0 * q,
+                        clamped,
+                        'none',
+                        0.0,
+                    )
                 for topic, (kind, *fields) in messages.items():
                     if k in drop and topic == 'joint_states':
                         continue

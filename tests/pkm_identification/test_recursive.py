@@ -10,10 +10,10 @@ import pytest
 from pkm_description.errors import EstimationError
 from pkm_dynamics.friction_laws import LINEAR, DriveFriction
 from pkm_identification import RecursiveEstimator, identify
-from pkm_identification.estimators import build_problem
-from pkm_identification.estimators.recursive import recursive
-from pkm_identification.estimators.recursive_least_squares import RecursiveLeastSquares
-from pkm_identification.identified_friction import IdentifiedFriction
+from pkm_identification.estimators.filters.recursive import recursive
+from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.result.identified_friction import IdentifiedFriction
 from pkm_identification.signals import process
 
 PRIOR = np.array([1.0, -2.0, 0.5]), np.diag([0.5, 2.0, 0.1]) + 0.05
@@ -137,9 +137,7 @@ def test_uncertainty_of_the_estimator(record, slider_model, options):
 
 
 def test_history_and_filtered_data(record, slider_model):
-    result = identify(
-        record(periods=3), slider_model, 'recursive', method='filter', history=20
-    )  # fmt: skip
+    result = identify(record(periods=3), slider_model, 'recursive', method='filter', history=20)
     history = result.diagnostics['history']
     assert 20 <= len(history['updates']) <= 40
     assert history['updates'][-1] == result.diagnostics['updates']
@@ -235,7 +233,7 @@ def test_friction_laws_are_no_prior_of_linear_friction(record, slider_model):
 def test_what_does_not_fit_is_said(slider_model, record, motion):
     other = identify(record(periods=2), slider_model)
     other = replace(other, names=['a.m + d.m', *other.names[1:]])
-    with pytest.raises(EstimationError, match=r"differs in a\.m, a\.m \+ d\.m"):
+    with pytest.raises(EstimationError, match=r'differs in a\.m, a\.m \+ d\.m'):
         RecursiveEstimator(slider_model, prior=other)
     with pytest.raises(EstimationError, match=r'forgetting must be in \(0, 1\]'):
         RecursiveEstimator(slider_model, forgetting=1.5)

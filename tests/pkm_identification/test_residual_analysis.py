@@ -12,16 +12,16 @@ from scipy import signal, stats
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify, load, load_result
-from pkm_identification.estimators import build_problem
-from pkm_identification.estimators.honest import with_noise
-from pkm_identification.estimators.linear import gauss_markov, ls, wls
-from pkm_identification.estimators.residual_tests import condition_numbers, left_variance
-from pkm_identification.residual_analysis import (
+from pkm_identification.covariance.residual_analysis import (
     bartlett_test,
     filtered_periodogram,
     outlier_share,
     worst_moments,
 )
+from pkm_identification.covariance.residual_scaling import with_noise
+from pkm_identification.covariance.residual_tests import condition_numbers, left_variance
+from pkm_identification.estimators.linear import gauss_markov, ls, wls
+from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import process
 from pkm_identification.signals.bands import FilterBand
 
@@ -88,9 +88,11 @@ def test_p_values_of_a_right_model_are_uniform(record, slider_model, options):
         for seed in range(SEEDS)
         for entry in identify(
             record(seed=seed, periods=6, position_noise=0.0, correlation=0.0),
-            slider_model, 'gauss_markov', **options,
+            slider_model,
+            'gauss_markov',
+            **options,
         ).residual_analysis
-    ]  # fmt: skip
+    ]
     names = ['whiteness_p_value', 'normality_p_value']
     names += [] if options else ['variance_p_value']
     for name in names:
@@ -198,9 +200,12 @@ def test_provenance_names_the_file_by_its_hash(tmp_path, record, slider_model):
     data = record(periods=3)
     path = tmp_path / 'data.npz'
     np.savez(
-        path, time=data.time, joint_names=data.joint_names, positions=data.positions,
+        path,
+        time=data.time,
+        joint_names=data.joint_names,
+        positions=data.positions,
         efforts=data.efforts,
-    )  # fmt: skip
+    )
     result = identify(load(path), slider_model)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert result.provenance['data']['sha256'] == digest

@@ -12,8 +12,8 @@ import pkm_description
 from pkm_description.errors import ModelFileError
 from pkm_identification import identify, load_result, validate
 from pkm_identification.datasets import Truth
-from pkm_identification.estimators.provenance import description_path
-from pkm_identification.validation import relative_absolute_error
+from pkm_identification.result.provenance import description_path
+from pkm_identification.validation.validate import relative_absolute_error
 
 
 @pytest.fixture
@@ -135,7 +135,8 @@ def changed(value):
         (('parameters', 0, 'unit'), changed(None), r"lacks 'parameters\[0\].unit'"),
         (('parameters', 0, 'value'), changed(7.0), "do not have the value of parameter 'a.m'"),
         (
-            ('parameters', 1, 'standard_deviation'), changed(7.0),
+            ('parameters', 1, 'standard_deviation'),
+            changed(7.0),
             r"'parameters\[1\].standard_deviation' is 7, but the variance",
         ),
         (('standard_parameters', 'c.m'), changed([]), "'standard_parameters.c.m' must be a num"),
@@ -145,7 +146,7 @@ def changed(value):
         (('residual_analysis', 0, 'rms'), changed('x'), r"'residual_analysis\[0\].rms' must be"),
         (('diagnostics',), changed([]), "'diagnostics' must be a mapping"),
     ],
-)  # fmt: skip
+)
 def test_edited_files(tmp_path, result, keys, edit, message):
     content = yaml.safe_load(result.save(tmp_path / 'model.yaml').read_text())
     edit(content, *keys)

@@ -10,10 +10,10 @@ import pytest
 import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.forward_dynamics import actuator_state, forward_dynamics
-from pkm_dynamics.integration import integrate_motion
-from pkm_identification.recorded_motion import Recorded, recorded_motion
-from pkm_identification.rollout import accelerations, check_horizons, roll_out
+from pkm_dynamics.equations.forward_dynamics import actuator_state, forward_dynamics
+from pkm_dynamics.equations.integration import integrate_motion
+from pkm_identification.validation.recorded_motion import Recorded, recorded_motion
+from pkm_identification.validation.rollout import accelerations, check_horizons, roll_out
 
 
 @pytest.fixture(scope='module')
@@ -57,9 +57,12 @@ def test_accelerations_are_those_of_forward_dynamics(model):
 
 def test_rollout_follows_the_integrated_motion(model, plant):
     recorded = Recorded(
-        between(plant.time, plant.positions), between(plant.time, plant.velocities),
-        plant.forces, np.array([0.0, 0.1]), 'noise-free',
-    )  # fmt: skip
+        between(plant.time, plant.positions),
+        between(plant.time, plant.velocities),
+        plant.forces,
+        np.array([0.0, 0.1]),
+        'noise-free',
+    )
     found = roll_out(model, model.nominal_parameters, recorded, [0.1, 0.3])
     assert found.reached.tolist() == [2, 2]
     moved = np.abs(np.diff(plant.positions[[0, -1]], axis=0)).max()
@@ -72,9 +75,14 @@ def test_rollout_follows_the_integrated_motion(model, plant):
         recorded.positions, recorded.velocities, plant.forces, np.zeros(1), 'noise-free'
     )
     integrated = integrate_motion(
-        model, [0.0, 0.3], lambda t, q, qd: plant.forces(t)[0], qd=[0.4, -0.3],
-        parameters=heavier, method='LSODA', tolerance=1e-9,
-    )  # fmt: skip
+        model,
+        [0.0, 0.3],
+        lambda t, q, qd: plant.forces(t)[0],
+        qd=[0.4, -0.3],
+        parameters=heavier,
+        method='LSODA',
+        tolerance=1e-9,
+    )
     error = model.actuator_states(integrated.motion).positions[-1] - plant.positions[60]
     np.testing.assert_allclose(
         roll_out(model, heavier, at_home, [0.3]).actuators[0], np.abs(error), rtol=0.02
@@ -86,10 +94,12 @@ def test_friction_beyond_the_parameters(model, plant):
         return 0.3 * velocities * np.abs(velocities)
 
     pushed = Recorded(
-        between(plant.time, plant.positions), between(plant.time, plant.velocities),
+        between(plant.time, plant.positions),
+        between(plant.time, plant.velocities),
         lambda at: plant.forces(at) + friction(between(plant.time, plant.velocities)(at)),
-        np.array([0.0, 0.1]), 'noise-free',
-    )  # fmt: skip
+        np.array([0.0, 0.1]),
+        'noise-free',
+    )
     found = roll_out(model, model.nominal_parameters, pushed, [0.2], drive_friction=friction)
     without = roll_out(model, model.nominal_parameters, pushed, [0.2])
     assert found.largest[0] < 0.05 * without.largest[0]
@@ -97,10 +107,12 @@ def test_friction_beyond_the_parameters(model, plant):
 
 def test_starts_that_go_astray_are_counted(model, plant):
     recorded = Recorded(
-        between(plant.time, plant.positions), between(plant.time, plant.velocities),
+        between(plant.time, plant.positions),
+        between(plant.time, plant.velocities),
         lambda time: plant.forces(time) + 40.0 * (np.atleast_1d(time) > 0.3)[:, None],
-        np.array([0.0, 0.25]), 'measured',
-    )  # fmt: skip
+        np.array([0.0, 0.25]),
+        'measured',
+    )
     found = roll_out(model, model.nominal_parameters, recorded, [0.05, 2.0])
     assert found.reached[0] == 2 and found.reached[1] < 2
     if not found.reached[1]:

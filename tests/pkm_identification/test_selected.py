@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pkm_identification.estimators import build_problem
 from pkm_identification.estimators.linear import ls
-from pkm_identification.estimators.selection import build_selection
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.regression.selection import build_selection
 from pkm_identification.signals import SignalOptions, process
 
 

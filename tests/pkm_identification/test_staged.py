@@ -7,9 +7,9 @@ import pytest
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify
-from pkm_identification.estimators import build_problem
 from pkm_identification.estimators.linear import wls
 from pkm_identification.estimators.staged import staged
+from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import process
 
 FRICTION = np.array([False] * 3 + [True] * 4)

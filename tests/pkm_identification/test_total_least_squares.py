@@ -10,12 +10,12 @@ import pytest
 from pkm_description.errors import EstimationError
 from pkm_identification import identify
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators import build_problem
 from pkm_identification.estimators.linear import gauss_markov, ls
-from pkm_identification.estimators.maximum_likelihood import maximum_likelihood
-from pkm_identification.estimators.motion_model import MotionModel
-from pkm_identification.estimators.motion_noise import motion_noise
+from pkm_identification.estimators.maximum_likelihood.maximum_likelihood import maximum_likelihood
+from pkm_identification.estimators.maximum_likelihood.motion_model import MotionModel
+from pkm_identification.estimators.maximum_likelihood.motion_noise import motion_noise
 from pkm_identification.estimators.total_least_squares import RegressorNoise, tls
+from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
 
 RUNS = 40
@@ -31,9 +31,12 @@ def record(model, motion, seed, position_noise=1e-3, force_noise=1.0, periods=8)
     forces = model.regressor(exact) @ (model.nominal_parameters * [1, 1, 1, 0, 1, 0, 1])
     noise = [random.normal(size=forces.shape) @ MIXING.T for _ in range(2)]
     return Dataset(
-        time, ('left', 'right'), exact.q + position_noise * noise[0],
-        forces + force_noise * noise[1], period=1.0,
-    )  # fmt: skip
+        time,
+        ('left', 'right'),
+        exact.q + position_noise * noise[0],
+        forces + force_noise * noise[1],
+        period=1.0,
+    )
 
 
 def problem_of(data, model, **options):

@@ -12,7 +12,7 @@ from pkm_description.errors import EstimationError
 from pkm_identification import identify, reduce_model, validate
 from pkm_identification.datasets import Truth
 from pkm_identification.signals import SignalOptions, process
-from pkm_identification.validation_reference import noise_gain, passed_power
+from pkm_identification.validation.reference import noise_gain, passed_power
 
 PERIOD = 1.3
 
@@ -105,8 +105,9 @@ def test_noise_of_the_identification_serves_where_the_data_show_none(record, sli
     assert once.noise_covariance is None and once.is_unbiased is None
     assert once.coverage.noise_from == 'identification'
     assert once.coverage.measured_overall == pytest.approx(0.95, abs=0.02)
-    filtered = validate(record(periods=4, seed=6), result, slider_model,
-                        method='filter', cutoff=40.0)  # fmt: skip
+    filtered = validate(
+        record(periods=4, seed=6), result, slider_model, method='filter', cutoff=40.0
+    )
     assert filtered.coverage.noise_from == 'identification'
     assert filtered.coverage.measured_overall == pytest.approx(0.95, abs=0.03)
     unknown = identify(record(periods=1), slider_model)

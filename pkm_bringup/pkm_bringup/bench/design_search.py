@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from pkm_identification.excitation.constraints import DesignLimits
 from pkm_identification.excitation.design import build_design_problem
-from pkm_identification.excitation.improve import REFINEMENT
-from pkm_identification.excitation.problem import DesignProblem
-from pkm_identification.excitation.search import solve_design_problem
-from pkm_identification.excitation.sequential_convex import Linearisation, minimise
-from pkm_identification.excitation.starts import random_start, random_unknowns, repair, repair_dense
+from pkm_identification.excitation.search.constraints import DesignLimits
+from pkm_identification.excitation.search.design_problem import DesignProblem
+from pkm_identification.excitation.search.improve import REFINEMENT
+from pkm_identification.excitation.search.search import solve_design_problem
+from pkm_identification.excitation.search.sequential_convex import Linearisation, minimise
+from pkm_identification.excitation.search.starts import (
+    random_start,
+    random_unknowns,
+    repair,
+    repair_dense,
+)
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -159,9 +164,12 @@ def _same_start(problem: DesignProblem, update: Update) -> dict[str, Any]:
 
         try:
             minimize(
-                criterion, z, method='SLSQP', options={'maxiter': 10_000, 'ftol': 1e-9},
+                criterion,
+                z,
+                method='SLSQP',
+                options={'maxiter': 10_000, 'ftol': 1e-9},
                 constraints={'type': 'ineq', 'fun': lambda x: -problem.constraints(x)},
-            )  # fmt: skip
+            )
         except _Enough:
             pass
     wanted = ours.best()

@@ -10,9 +10,9 @@ import numpy as np
 
 from pkm_bringup.bench import textbook
 from pkm_bringup.bench.timing import spread
-from pkm_dynamics.base_parameters import random_motion
+from pkm_dynamics.parameters.base_parameters import random_motion
 from pkm_identification import RecursiveEstimator
-from pkm_identification.estimators.nonlinear_filters import (
+from pkm_identification.estimators.filters.nonlinear_filters import (
     FilterOptions,
     extended_filter,
     unscented_filter,
@@ -66,9 +66,14 @@ def measure_filters(model: ClosedChainModel) -> dict[str, Any]:
         )
         middle = time.thread_time()
         extended_filter(
-            predicted, forces, start, np.ones(len(start)), noise,
-            jacobian=lambda values, k: regressor[k], options=options,
-        )  # fmt: skip
+            predicted,
+            forces,
+            start,
+            np.ones(len(start)),
+            noise,
+            jacobian=lambda values, k: regressor[k],
+            options=options,
+        )
         end = time.thread_time()
         rates[f'ukf, {name}'] = SAMPLES / (middle - begin)
         rates[f'ekf, {name}'] = SAMPLES / (end - middle)

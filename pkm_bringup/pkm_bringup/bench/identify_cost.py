@@ -95,9 +95,11 @@ def measure_identification(
                 **({'peer': peer[0]} if peer else {}),
             }
         (result['maximum_likelihood'],) = measured(
-            'fourier', LIKELIHOOD_PERIODS * LIKELIHOOD_PERIOD, LIKELIHOOD_PERIOD,
+            'fourier',
+            LIKELIHOOD_PERIODS * LIKELIHOOD_PERIOD,
+            LIKELIHOOD_PERIOD,
             'maximum_likelihood',
-        )  # fmt: skip
+        )
     return result
 
 
@@ -182,8 +184,9 @@ def _in_own_process(path: Path, robot: str, estimator: str, method: str) -> dict
     module = 'pkm_bringup.bench.identify_process'
     done = subprocess.run(
         [sys.executable, '-m', module, str(path), robot, estimator, method],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         raise EstimationError(f'the identification failed: {done.stderr.strip()[-500:]}')
     figures: dict[str, Any] = json.loads(done.stdout)

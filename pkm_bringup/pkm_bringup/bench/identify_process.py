@@ -97,8 +97,8 @@ def derivative_cost(data: Dataset | LongDataset, model: ClosedChainModel) -> dic
     Forward differences cost one evaluation of all forces for each unknown; that is computed
     from the time of one.
     """
-    from pkm_identification.estimators import build_problem
-    from pkm_identification.estimators.likelihood import Likelihood
+    from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
+    from pkm_identification.regression.problem import build_problem
     from pkm_identification.signals import SignalOptions, process
 
     likelihood = Likelihood(build_problem(process(data, SignalOptions(method='fourier')), model))

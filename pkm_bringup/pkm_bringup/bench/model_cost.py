@@ -13,7 +13,7 @@ from pkm_bringup.bench.peers import mujoco_peer, pinocchio_peer
 from pkm_bringup.bench.timing import cost
 from pkm_description import export, library, load
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.base_parameters import random_motion
+from pkm_dynamics.parameters.base_parameters import random_motion
 from pkm_dynamics.simulation import SimulatedPlant
 
 if TYPE_CHECKING:
@@ -61,8 +61,12 @@ def measure_model(model: ClosedChainModel, motion: PlatformMotion) -> dict[str, 
         for what in ('batch', 'single')
     }
     return {
-        'samples': len(motion), **ours, 'peers': peers, 'agreement': agreement, 'ratios': ratios
-    }  # fmt: skip
+        'samples': len(motion),
+        **ours,
+        'peers': peers,
+        'agreement': agreement,
+        'ratios': ratios,
+    }
 
 
 def measure_functions(

@@ -91,8 +91,9 @@ def mujoco_peer(model: ClosedChainModel) -> Peer:
                 r = motion.rotation[k]
                 data.qpos[q : q + 3], data.qpos[q + 3 : q + 7] = motion.position[k], quaternions[k]
                 data.qvel[v : v + 3], data.qacc[v : v + 3] = (
-                    motion.twist[k, :3], motion.acceleration[k, :3]
-                )  # fmt: skip
+                    motion.twist[k, :3],
+                    motion.acceleration[k, :3],
+                )
                 data.qvel[v + 3 : v + 6] = r.T @ motion.twist[k, 3:]
                 data.qacc[v + 3 : v + 6] = r.T @ motion.acceleration[k, 3:]
             mujoco.mj_fwdPosition(engine, data)

@@ -20,7 +20,7 @@ def unscented(
 ) -> Floats:
     """Parameters (n,) by an unscented filter with sigma points from a Cholesky factor.
 
-    Arguments as in `pkm_identification.estimators.nonlinear_filters.unscented_filter`;
+    Arguments as in `pkm_identification.estimators.filters.nonlinear_filters.unscented_filter`;
     kappa = 3 - n.
     """
     size = len(values)

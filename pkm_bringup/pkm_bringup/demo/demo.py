@@ -61,10 +61,7 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
 
 
 def _play(
-    options: DemoOptions,
-    model: ClosedChainModel,
-    processes: NodeProcesses,
-    progress: _StepProgress,
+    options: DemoOptions, model: ClosedChainModel, processes: NodeProcesses, progress: _StepProgress
 ) -> DemoResult:
     # Imported here: the only part of the demo that needs ROS 2.
     from pkm_bringup.nodes.robot_client import RobotClient
@@ -74,9 +71,13 @@ def _play(
         processes.start(
             'trajectory_controller',
             MODULES['trajectory_controller'],
-            {'robot': options.robot, 'update_mode': 'state', 'autostart': True,
-             'gain_scale': float(scale)},
-        )  # fmt: skip
+            {
+                'robot': options.robot,
+                'update_mode': 'state',
+                'autostart': True,
+                'gain_scale': float(scale),
+            },
+        )
 
     common = {'robot': options.robot}
     special: dict[str, dict[str, Any]] = {
@@ -95,13 +96,16 @@ def _files(
 ) -> dict[str, Path]:
     assert result.modelled.circle is not None
     forces = figures.draw_forces(
-        result.modelled.circle, output / 'forces.png',
+        result.modelled.circle,
+        output / 'forces.png',
         'Circle: measured forces against those of the identified model',
-    )  # fmt: skip
+    )
     tracking = figures.draw_tracking(
-        result.bags, model.actuated_joints, output / 'tracking.png',
+        result.bags,
+        model.actuated_joints,
+        output / 'tracking.png',
         'Circle at 1 m/s: tracking error with and without the identified model',
-    )  # fmt: skip
+    )
     return {
         'bag of the excitation': result.modelled.bag,
         'bag of the circle': result.bags[FULL],
@@ -142,9 +146,7 @@ class _StepProgress:
             self._finish()
             self._step, self._number = step, self._number + 1
             if self._console.is_terminal:
-                self._task = self._bar.add_task(
-                    step, total=1.0, number=self._number, phase=phase
-                )
+                self._task = self._bar.add_task(step, total=1.0, number=self._number, phase=phase)
             else:
                 self._console.print(f'{self._number:>2}  {step} ...', highlight=False)
         if self._task is not None:

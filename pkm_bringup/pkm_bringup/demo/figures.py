@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_identification import Validation
-from pkm_identification.datasets.bag_dataset import RUN, STATE
-from pkm_identification.datasets.bag_reader import matching, read_bag
+from pkm_identification.datasets.bags.bag_dataset import RUN, STATE
+from pkm_identification.datasets.bags.bag_reader import matching, read_bag
 
 Floats = NDArray[np.float64]
 
@@ -31,10 +31,22 @@ def draw_forces(validation: Validation, path: Path, title: str) -> Path:
     time = validation.time - validation.time[0]
     for k, axis in enumerate(axes):
         predicted, spread = validation.predicted[:, k], 3 * validation.standard_deviation[:, k]
-        axis.plot(time, validation.measured[:, k], color=MEASURED_COLOUR, lw=0.6,
-                  label='measured, averaged over the periods')  # fmt: skip
-        axis.fill_between(time, predicted - spread, predicted + spread, color=COLOURS[2],
-                          alpha=0.3, lw=0, label='3 standard deviations of the model')  # fmt: skip
+        axis.plot(
+            time,
+            validation.measured[:, k],
+            color=MEASURED_COLOUR,
+            lw=0.6,
+            label='measured, averaged over the periods',
+        )
+        axis.fill_between(
+            time,
+            predicted - spread,
+            predicted + spread,
+            color=COLOURS[2],
+            alpha=0.3,
+            lw=0,
+            label='3 standard deviations of the model',
+        )
         axis.plot(time, predicted, color=COLOURS[2], lw=1.4, label='predicted')
     return _save(figure, axes, path, title)
 
@@ -58,9 +70,14 @@ def _grid(titles: list[str], ylabel: str, xlabel: str, same_scale: bool) -> tupl
 
     rows = (len(titles) + 1) // 2
     figure, grid = plt.subplots(
-        rows, 2, figsize=(11, 2.2 * rows + 1), sharex=True, sharey=same_scale, squeeze=False,
+        rows,
+        2,
+        figsize=(11, 2.2 * rows + 1),
+        sharex=True,
+        sharey=same_scale,
+        squeeze=False,
         layout='constrained',
-    )  # fmt: skip
+    )
     axes = list(grid.ravel()[: len(titles)])
     for axis, title in zip(axes, titles, strict=True):
         axis.set_title(title, fontsize=9)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import Trajectory, benchmark_circle
 from pkm_identification import IdentificationResult, Validation, load, load_result, validate
-from pkm_identification.excitation.library import load_excitation
+from pkm_identification.excitation.shipped import load_excitation
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None]
@@ -179,11 +179,13 @@ class Scenario:
         modelled.mirrored = self._validate(mirror, modelled)
         client.switch_unmodelled_effects(True)
         unmodelled = self._identify('excitation with unmodelled effects', 'model_unmodelled')
-        _, bag = self._drive('circle, unmodelled effects', unmodelled.model_file, self._circle,
-                             long)  # fmt: skip
+        _, bag = self._drive(
+            'circle, unmodelled effects', unmodelled.model_file, self._circle, long
+        )
         unmodelled.circle = self._validate(bag, unmodelled)
-        _, bag = self._drive('mirrored circle, unmodelled effects', unmodelled.model_file,
-                             self._mirror, long)  # fmt: skip
+        _, bag = self._drive(
+            'mirrored circle, unmodelled effects', unmodelled.model_file, self._mirror, long
+        )
         unmodelled.mirrored = self._validate(bag, unmodelled)
         high: dict[str, Floats] = {}
         self._restart_controller(HIGH_GAINS)

@@ -24,21 +24,37 @@ def parameter_table(result: DemoResult) -> Table:
     table.add_column('stands for')
     found = result.modelled.result
     for name, value, deviation, truth, unit, expression in zip(
-        found.names, found.values, found.standard_deviation, result.truth, found.units,
-        found.expressions, strict=True,
-    ):  # fmt: skip
+        found.names,
+        found.values,
+        found.standard_deviation,
+        result.truth,
+        found.units,
+        found.expressions,
+        strict=True,
+    ):
         table.add_row(
-            name, f'{value:.4f}', f'{deviation:.4f}', f'{truth:.4f}',
-            f'{(value - truth) / deviation:+.2f}', unit, '' if expression == name else expression,
-        )  # fmt: skip
+            name,
+            f'{value:.4f}',
+            f'{deviation:.4f}',
+            f'{truth:.4f}',
+            f'{(value - truth) / deviation:+.2f}',
+            unit,
+            '' if expression == name else expression,
+        )
     return table
 
 
 def prediction_table(result: DemoResult) -> Table:
     """Force-prediction errors against the noise-free forces and against the measured ones."""
     table = Table(title='Force prediction: relative absolute error')
-    for name in ('motion', 'plant', 'against noise-free', 'noise-free, in band',
-                 'against measured', 'unbiased axes'):  # fmt: skip
+    for name in (
+        'motion',
+        'plant',
+        'against noise-free',
+        'noise-free, in band',
+        'against measured',
+        'unbiased axes',
+    ):
         table.add_column(name, justify='left' if name in ('motion', 'plant') else 'right')
     for plant, identification in (
         ('as modelled', result.modelled),
@@ -52,9 +68,13 @@ def prediction_table(result: DemoResult) -> Table:
             figures = prediction_figures(validation)
             unbiased = figures['unbiased_axes']
             table.add_row(
-                motion, plant, f'{figures["truth"]:.2%}', f'{figures["truth_in_band"]:.2%}',
-                f'{figures["measured"]:.2%}', '-' if unbiased is None else str(unbiased),
-            )  # fmt: skip
+                motion,
+                plant,
+                f'{figures["truth"]:.2%}',
+                f'{figures["truth_in_band"]:.2%}',
+                f'{figures["measured"]:.2%}',
+                '-' if unbiased is None else str(unbiased),
+            )
     return table
 
 
@@ -76,8 +96,12 @@ def tracking_table(result: DemoResult) -> Table:
     """RMS actuator tracking errors of the circle."""
     table = Table(title='Tracking of the circle: RMS actuator error')
     table.add_column('feedforward')
-    for name in ('error [mm]', 'times smaller', f'gains x {HIGH_GAINS:g}: error [mm]',
-                 'times smaller'):  # fmt: skip
+    for name in (
+        'error [mm]',
+        'times smaller',
+        f'gains x {HIGH_GAINS:g}: error [mm]',
+        'times smaller',
+    ):
         table.add_column(name, justify='right')
     for name, rms in result.tracking.items():
         high = result.high_gain_tracking.get(name)
@@ -113,11 +137,22 @@ def as_dict(result: DemoResult, model: ClosedChainModel, files: dict[str, Path])
     return {
         'robot': model.description.name,
         'parameters': [
-            {'name': n, 'expression': e, 'unit': u, 'estimate': float(v),
-             'standard_deviation': float(s), 'truth': float(t)}
+            {
+                'name': n,
+                'expression': e,
+                'unit': u,
+                'estimate': float(v),
+                'standard_deviation': float(s),
+                'truth': float(t),
+            }
             for n, e, u, v, s, t in zip(
-                found.names, found.expressions, found.units, found.values,
-                found.standard_deviation, result.truth, strict=True,
+                found.names,
+                found.expressions,
+                found.units,
+                found.values,
+                found.standard_deviation,
+                result.truth,
+                strict=True,
             )
         ],
         'fraction_within_three_standard_deviations': result.within_three,
@@ -130,7 +165,7 @@ def as_dict(result: DemoResult, model: ClosedChainModel, files: dict[str, Path])
         },
         'high_gain_tracking_factors': result.high_gain_factors,
         'files': {name: str(path) for name, path in files.items()},
-    }  # fmt: skip
+    }
 
 
 def print_summary(console: Console, result: DemoResult, files: dict[str, Path]) -> None:

@@ -164,9 +164,7 @@ class _Graph:
         if self.fault:
             raise ProcessError(f'the controller {self.fault}')
 
-    def run(
-        self, duration: float, fetch: Callable[[], None], update: Update | None = None
-    ) -> None:
+    def run(self, duration: float, fetch: Callable[[], None], update: Update | None = None) -> None:
         """Listen for a time [s]."""
         begin = time.monotonic()
         checked = begin

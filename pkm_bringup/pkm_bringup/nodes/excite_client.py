@@ -12,8 +12,8 @@ from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-from pkm_bringup.console import print_note
 from pkm_bringup.processes import ProcessError
+from pkm_bringup.views.console import print_note
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import Trajectory
 from pkm_msgs.action import Excite

@@ -14,7 +14,7 @@ from typing import Any
 from pkm_description import Description
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
-from pkm_identification.excitation.monitor import Cancel, Progress
+from pkm_identification.excitation.search.monitor import Cancel, Progress
 
 FRICTIONS = ('symmetric', 'described')
 SAMPLING_RATE = 100.0  # [Hz]
@@ -69,7 +69,9 @@ def design(
         harmonics,
         sampling_rate=SAMPLING_RATE,
         limits=DesignLimits(
-            force_margin=0.0, velocity_margin=0.0, stroke_margin=0.0,
+            force_margin=0.0,
+            velocity_margin=0.0,
+            stroke_margin=0.0,
             condition_factor=CONDITION_FACTOR,
         ),
         shared=False,
@@ -80,7 +82,7 @@ def design(
         workers=workers,
         progress=progress,
         cancel=cancel,
-    )  # fmt: skip
+    )
 
 
 def report(found: ExcitationDesign) -> dict[str, Any]:

@@ -131,9 +131,7 @@ def soil(
         stuck[begin + 1 : begin + length, joint] = True
         hit[0][stuck] = False
     kept = random.random(count) >= dirt.lost
-    dataset = replace(
-        clean, time=time[kept], positions=positions[kept], efforts=efforts[kept]
-    )
+    dataset = replace(clean, time=time[kept], positions=positions[kept], efforts=efforts[kept])
     return Dirty(
         dataset, hit[0][kept], hit[1][kept], stuck[kept], int(count - np.count_nonzero(kept))
     )

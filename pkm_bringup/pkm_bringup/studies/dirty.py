@@ -20,11 +20,11 @@ from pkm_bringup.studies.noise_plant import noisy_periods
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.problem import build_problem
 from pkm_identification.estimators.registry import find_estimator
-from pkm_identification.excitation.library import load_excitation
+from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.quality import Quality
 from pkm_identification.quality.examine import examined
+from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
 
 Array = NDArray[np.float64]
@@ -141,9 +141,7 @@ def _estimates(
     signals = process(dataset, SignalOptions(method='fourier', skip_periods=0, **options))
     problem = build_problem(signals, model)
     found = {name: find_estimator(name)(problem) for name in estimators}
-    return {
-        name: (each.values, np.sqrt(np.diag(each.covariance))) for name, each in found.items()
-    }
+    return {name: (each.values, np.sqrt(np.diag(each.covariance))) for name, each in found.items()}
 
 
 def figures(dirty: Dirty, data: Dataset) -> dict[str, Any]:
@@ -219,7 +217,8 @@ def report(
         'errors': table,
         'found': {
             key: float(np.mean([run.found[key] for run in runs]))
-            for key in runs[0].found if key != 'named'
+            for key in runs[0].found
+            if key != 'named'
         },
         'named': {kind: float(np.mean([each[kind] for each in named])) for kind in named[0]},
-    }  # fmt: skip
+    }

@@ -19,10 +19,10 @@ from pkm_bringup.studies.ellipsoid_robot import held_out
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.ellipsoid import ellipsoid
-from pkm_identification.estimators.problem import Problem, build_problem
-from pkm_identification.excitation.library import load_excitation
-from pkm_identification.guaranteed_set import GuaranteedSet
+from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
+from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.regression.problem import Problem, build_problem
+from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.signals import process
 
 Array = NDArray[np.float64]
@@ -164,14 +164,10 @@ def _bounded_run(
     return {use: _figures(problem, recording, limits, use) for use in PERIODS}
 
 
-def _figures(
-    problem: Problem, recording: Recording, limits: Array, use: str
-) -> dict[str, float]:
+def _figures(problem: Problem, recording: Recording, limits: Array, use: str) -> dict[str, float]:
     found = ellipsoid(problem, limits.tolist(), 'force', periods=use)
     assert found.guaranteed_root is not None
-    guaranteed = GuaranteedSet(
-        problem.expand(found.values), found.guaranteed_root, problem.free
-    )
+    guaranteed = GuaranteedSet(problem.expand(found.values), found.guaranteed_root, problem.free)
     half = guaranteed.force_half_widths(recording.regressor)
     off = np.abs(recording.held_out - recording.regressor @ guaranteed.centre)
     size = np.maximum(np.abs(problem.all_nominal), 1e-12)

@@ -16,10 +16,10 @@ from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.ellipsoid import ellipsoid
-from pkm_identification.estimators.problem import Problem, build_problem
-from pkm_identification.excitation.library import load_excitation
-from pkm_identification.guaranteed_set import GuaranteedSet
+from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
+from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.regression.problem import Problem, build_problem
+from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.signals import SignalOptions, process
 
 Array = NDArray[np.float64]
@@ -105,9 +105,13 @@ def controlled_robot(
 
 
 def _run(
-    model: Any, trajectory: Trajectory, periods: int, effects: PlantEffects, seed: int,
+    model: Any,
+    trajectory: Trajectory,
+    periods: int,
+    effects: PlantEffects,
+    seed: int,
     update: Update,
-) -> tuple[Problem, Array]:  # fmt: skip
+) -> tuple[Problem, Array]:
     """Rows of a simulated run, and its noise-free forces (m, n_a) filtered alike."""
     recording = simulate(
         model,
@@ -124,8 +128,11 @@ def _run(
     signals = process(dataset, options)
     chosen = SignalOptions(method='filter', cutoff=signals.diagnostics['cutoff'])
     clean = Dataset(
-        dataset.time, dataset.joint_names, dataset.positions, arrays['truth_forces'],
+        dataset.time,
+        dataset.joint_names,
+        dataset.positions,
+        arrays['truth_forces'],
         effort_delay=dataset.effort_delay,
-    )  # fmt: skip
+    )
     noise_free = build_problem(process(clean.for_model(model), chosen), model)
     return build_problem(signals, model), noise_free.forces

@@ -23,13 +23,13 @@ from pkm_bringup.studies.servo_plant import under_servo
 from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.base_parameters import random_motion
+from pkm_dynamics.parameters.base_parameters import random_motion
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory, benchmark_circle
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.problem import build_problem
-from pkm_identification.estimators.solution import solve_problem
-from pkm_identification.excitation.library import load_excitation
+from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.regression.solution import solve_problem
 from pkm_identification.signals import SignalOptions, process
 
 Array = NDArray[np.float64]

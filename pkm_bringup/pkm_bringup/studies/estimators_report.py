@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 HEADER = (
-    'estimator', 'error [sd]', 'relative error [%]', 'force error [N, N m]', 'largest bias t',
-    'p of bias', 'parameters biased', 'reported / observed sd',
-)  # fmt: skip
+    'estimator',
+    'error [sd]',
+    'relative error [%]',
+    'force error [N, N m]',
+    'largest bias t',
+    'p of bias',
+    'parameters biased',
+    'reported / observed sd',
+)
 
 
 def rows(content: Mapping[str, Any]) -> list[tuple[str, ...]]:

@@ -30,7 +30,7 @@ from pkm_bringup.studies.seeds import Update, in_processes
 from pkm_description.errors import EstimationError
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.design import build_design_problem, suggested_period
-from pkm_identification.excitation.starts import random_start
+from pkm_identification.excitation.search.starts import random_start
 from pkm_identification.signals import Signals
 
 Array = NDArray[np.float64]

@@ -38,9 +38,13 @@ def _draw_ratios(axis: Any, content: dict[str, Any], part: dict[str, Any]) -> No
     rows = np.arange(len(names))[::-1]
     ratio, interval = np.array(part['ratio']), np.array(part['ratio_interval'])
     axis.errorbar(
-        ratio, rows, xerr=np.abs(interval.T - ratio), fmt='o', capsize=2,
+        ratio,
+        rows,
+        xerr=np.abs(interval.T - ratio),
+        fmt='o',
+        capsize=2,
         label='observed, 95 % interval',
-    )  # fmt: skip
+    )
     foreseen = np.divide(part['of']['T_s']['predicted'], part['of']['T_d']['predicted'])
     axis.plot(foreseen, rows, 'k|', markersize=10, label='predicted by the motions')
     axis.axvline(1.0, color='0.5')
@@ -56,10 +60,14 @@ def _draw_agreement(axis: Any, content: dict[str, Any], part: dict[str, Any]) ->
         for source, filled in (('predicted', True), ('executed', False)):
             ratio = np.divide(part[key], part['of'][name][source])
             axis.plot(
-                columns + shift, ratio, mark, color='C0' if name == 'T_d' else 'C1',
-                markerfacecolor=None if filled else 'none', markersize=6 if filled else 9,
+                columns + shift,
+                ratio,
+                mark,
+                color='C0' if name == 'T_d' else 'C1',
+                markerfacecolor=None if filled else 'none',
+                markersize=6 if filled else 9,
                 label=f'{name}, over {SOURCES[source]}',
-            )  # fmt: skip
+            )
     axis.axhspan(1.0 - TOLERANCE, 1.0 + TOLERANCE, color='0.93', zorder=0)
     axis.axhline(1.0, color='0.5')
     axis.set_xticks(columns, content['parameters'], rotation=90, fontsize='x-small')

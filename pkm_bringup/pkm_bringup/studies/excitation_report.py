@@ -79,7 +79,7 @@ def summary(content: dict[str, Any], estimator: str = MAIN) -> list[str]:
     lines = [
         f'T_s has the smaller standard deviation for {part["smaller"]} of {count} parameters, '
         f'surely so for {part["surely_smaller"]}, surely the larger for '
-        f'{part["surely_larger"]} (95 %, F-test)',
+        f'{part["surely_larger"]} (95 %, F-test)'
     ]
     if part['log_volume_ratio'] is not None:
         low, high = part['log_volume_interval']
@@ -112,9 +112,7 @@ def _single(runs: Runs, estimator: str) -> dict[str, Any]:
     observed = estimates.std(axis=0, ddof=1)
     sources = dict(
         zip(
-            SOURCES,
-            (runs.information.deviations[estimator], runs.executed[estimator]),
-            strict=True,
+            SOURCES, (runs.information.deviations[estimator], runs.executed[estimator]), strict=True
         )
     )
     error, uncertainty = bias(estimates, runs.truth)

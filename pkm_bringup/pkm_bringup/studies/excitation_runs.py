@@ -15,8 +15,8 @@ from pkm_control.feedforward import nominal_feedforward
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.linear import gauss_markov, ls
-from pkm_identification.estimators.problem import build_problem
 from pkm_identification.excitation import ExcitationDesign
+from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, Signals, process
 
 Array = NDArray[np.float64]
@@ -145,12 +145,7 @@ def _noisy(model: Any, design: ExcitationDesign, periods: int, seed: Sequence[in
     samples = round(design.period * SAMPLING_RATE)
     motion = design.trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
     positions, forces = model.actuator_states(motion).positions, model.inverse_dynamics(motion)
-    return Record(
-        *noisy_periods(positions, forces, periods, effects, rng),
-        0.0,
-        {},
-        0.0,
-    )
+    return Record(*noisy_periods(positions, forces, periods, effects, rng), 0.0, {}, 0.0)
 
 
 def _limits_left(model: Any, recording: Any) -> dict[str, float]:

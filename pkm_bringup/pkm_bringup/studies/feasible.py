@@ -19,25 +19,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_bringup.studies.friction_plant import (
-    exact_forces,
-    held_out_motion,
-    recorded,
-    scaled_noise,
-)
+from pkm_bringup.studies.friction_plant import exact_forces, held_out_motion, recorded, scaled_noise
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify, load_result, validate
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.problem import build_problem
 from pkm_identification.estimators.registry import find_estimator
-from pkm_identification.excitation.library import load_excitation
-from pkm_identification.feasibility import smallest_eigenvalues
-from pkm_identification.result import IdentificationResult
+from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.physical.nearest import smallest_eigenvalues
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import process
-from pkm_identification.validation import relative_absolute_error
+from pkm_identification.validation.validate import relative_absolute_error
 
 Array = NDArray[np.float64]
 Run = dict[str, dict[str, float]]
@@ -78,8 +73,9 @@ def limits_study(
         for key in ('error', 'error_measured'):
             ratio = np.array([run[LIMITED][key] / run[UNLIMITED][key] for run in each])
             content[f'{key}_ratio'] = {
-                'median': float(np.median(ratio)), 'largest': float(ratio.max())
-            }  # fmt: skip
+                'median': float(np.median(ratio)),
+                'largest': float(ratio.max()),
+            }
         data = recorded(model, load_excitation(model.description.name), plant, effects, 2, seed)
         found.append({'noise': factor, 'runs': runs, **content, 'cpu_time': _cpu_time(model, data)})
     return found

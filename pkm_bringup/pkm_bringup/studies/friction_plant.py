@@ -18,7 +18,7 @@ from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_identification.datasets import Dataset
 from pkm_identification.datasets.dataset import Truth
-from pkm_identification.excitation.library import load_excitation
+from pkm_identification.excitation.shipped import load_excitation
 
 Array = NDArray[np.float64]
 
@@ -45,9 +45,14 @@ def held_out_motion(model: ClosedChainModel) -> Trajectory:
         raise EstimationError(f"robot '{model.description.name}' has no second motion")
     period = np.round(SLOWER * fast.period * SAMPLING_RATE) / SAMPLING_RATE
     return FourierTrajectory(
-        period, fast.offset, fast.sine, fast.cosine, fast.coordinates, fast.coordinate_names,
+        period,
+        fast.offset,
+        fast.sine,
+        fast.cosine,
+        fast.coordinates,
+        fast.coordinate_names,
         fast.robot,
-    )  # fmt: skip
+    )
 
 
 def stribeck_friction(model: ClosedChainModel, effects: PlantEffects) -> DriveFriction | None:
@@ -131,9 +136,12 @@ def _simulated(
     forces = arrays.get('efforts')
     if forces is None:
         forces = arrays['currents'] * arrays['force_constants']
-    truth = Truth(*(
-        arrays[f'truth_{name}'][settled] for name in ('time', 'positions', 'velocities', 'forces')
-    ))  # fmt: skip
+    truth = Truth(
+        *(
+            arrays[f'truth_{name}'][settled]
+            for name in ('time', 'positions', 'velocities', 'forces')
+        )
+    )
     return Dataset(
         arrays['time'][settled],
         tuple(str(name) for name in arrays['joint_names']),

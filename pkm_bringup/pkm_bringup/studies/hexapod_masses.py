@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_dynamics.presets import preset
-from pkm_identification.estimators.nonlinear_filters import FilterOptions, unscented_filter
+from pkm_identification.estimators.filters.nonlinear_filters import FilterOptions, unscented_filter
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -36,9 +36,8 @@ def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
     masses, columns = [], np.zeros((len(names), len(BODIES)))
     for column, pattern in enumerate(BODIES.values()):
         links = [
-            name[:-2] for name in names
-            if name.endswith('.m') and _matches(name[:-2], pattern)
-        ]  # fmt: skip
+            name[:-2] for name in names if name.endswith('.m') and _matches(name[:-2], pattern)
+        ]
         masses.append(nominal[names.index(f'{links[0]}.m')])
         for link in links:
             index = {term: names.index(f'{link}.{term}') for term in MASS_TERMS}
@@ -84,9 +83,10 @@ def estimate_masses(
 
     home = np.asarray(model.home_actuators)
     motion = model.motion_from_actuators(
-        home + disturbed(exact.positions - home), disturbed(exact.velocities),
+        home + disturbed(exact.positions - home),
+        disturbed(exact.velocities),
         disturbed(exact.accelerations),
-    )  # fmt: skip
+    )
     measured = disturbed(forces)
     masses, columns = mass_columns(model)
     regressor = model.regressor(motion)
@@ -96,9 +96,15 @@ def estimate_masses(
     size = np.maximum(spread, FLOOR * np.abs(measured).max())
     begin = time.thread_time()
     found = unscented_filter(
-        lambda points, k: points @ slopes[k].T, target, START * masses, START_DEVIATION * masses,
-        np.diag(size**2), alpha=1e-4, kappa=0.0, options=FilterOptions(history=100),
-    )  # fmt: skip
+        lambda points, k: points @ slopes[k].T,
+        target,
+        START * masses,
+        START_DEVIATION * masses,
+        np.diag(size**2),
+        alpha=1e-4,
+        kappa=0.0,
+        options=FilterOptions(history=100),
+    )
     spent = time.thread_time() - begin
     deviation = np.sqrt(np.diag(found.covariance))
     return {
@@ -134,9 +140,7 @@ def study_masses(
     found = over_seeds(one, count, seed, workers, update, f'noise {100 * noise:g} %: ')
 
     def over_runs(key: str, figure: Any) -> dict[str, float]:
-        return {
-            name: float(figure(np.array([run[key][name] for run in found]))) for name in BODIES
-        }
+        return {name: float(figure(np.array([run[key][name] for run in found]))) for name in BODIES}
 
     return {
         'noise': noise,

@@ -14,13 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_bringup.studies.payload_recordings import (
-    SETTLING,
-    Setting,
-    payloads_of,
-    record,
-    scaled,
-)
+from pkm_bringup.studies.payload_recordings import SETTLING, Setting, payloads_of, record, scaled
 from pkm_bringup.studies.payload_report import CASES, KNOWN_CONSTANT, figures, ratio_figures
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_description import Payload
@@ -28,10 +22,10 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, IdentificationResult, identify
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.calibration_problem import build_calibration
-from pkm_identification.estimators.calibration_request import build_request
-from pkm_identification.estimators.payload_columns import standard_parameters
-from pkm_identification.excitation.library import load_excitation
+from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.force_constants.calibration_problem import build_calibration
+from pkm_identification.force_constants.calibration_request import build_request
+from pkm_identification.force_constants.payload_columns import standard_parameters
 from pkm_identification.signals import SignalOptions, process
 
 Array = NDArray[np.float64]
@@ -94,14 +88,21 @@ def one_run(model: ClosedChainModel, setting: Setting, seed: int) -> dict[str, A
     anchor = factors[0] * (1 + KNOWN_CONSTANT * random.normal())
 
     def found(
-        data: Sequence[Dataset], payloads: Sequence[Payload | None], gains: DriveGains | None,
+        data: Sequence[Dataset],
+        payloads: Sequence[Payload | None],
+        gains: DriveGains | None,
         prior: IdentificationResult | None = None,
-    ) -> IdentificationResult:  # fmt: skip
+    ) -> IdentificationResult:
         return identify(
-            data, model, setting.estimator, payloads=payloads, drive_gains=gains or False,
-            prior=prior, method='fourier',
+            data,
+            model,
+            setting.estimator,
+            payloads=payloads,
+            drive_gains=gains or False,
+            prior=prior,
+            method='fourier',
             skip_periods=SETTLING if setting.plant == 'robot' else 0,
-        )  # fmt: skip
+        )
 
     two, bodies = [empty, other], [None, blank]
     anchored = [scaled(each, drive, anchor) for each in two]

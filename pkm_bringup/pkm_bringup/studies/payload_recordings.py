@@ -14,8 +14,8 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import correlated_noise
 from pkm_identification.datasets import Dataset
-from pkm_identification.estimators.payload_columns import build_bodies
-from pkm_identification.excitation.library import load_excitation
+from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.force_constants.payload_columns import build_bodies
 
 Array = NDArray[np.float64]
 

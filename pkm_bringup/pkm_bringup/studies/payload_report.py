@@ -73,10 +73,18 @@ def _rms(values: Array) -> float:
 
 
 HEADER = (
-    'known besides the currents', 'mass error, rms [%]', 'largest [%]', 'mean [%]', '+- [%]',
-    'reported sd [%]', 'reported / rms', f'within {100 * LIMIT:g} % [%]', 'centre rms [mm]',
-    'constants rms [%]', 'reported [%]',
-)  # fmt: skip
+    'known besides the currents',
+    'mass error, rms [%]',
+    'largest [%]',
+    'mean [%]',
+    '+- [%]',
+    'reported sd [%]',
+    'reported / rms',
+    f'within {100 * LIMIT:g} % [%]',
+    'centre rms [mm]',
+    'constants rms [%]',
+    'reported [%]',
+)
 
 
 def rows(content: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -89,8 +97,16 @@ def rows(content: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     return [
         (
             CASES[case],
-            *(percent(each, key) for key in
-              ('mass_rms', 'mass_largest', 'mass_bias', 'mass_bias_deviation', 'mass_deviation')),
+            *(
+                percent(each, key)
+                for key in (
+                    'mass_rms',
+                    'mass_largest',
+                    'mass_bias',
+                    'mass_bias_deviation',
+                    'mass_deviation',
+                )
+            ),
             each.get('reported_to_observed'),
             percent(each, 'within_limit'),
             1000 * each['centre_rms'],
@@ -98,4 +114,4 @@ def rows(content: Mapping[str, Any]) -> list[tuple[Any, ...]]:
             percent(each, 'constant_deviation'),
         )
         for case, each in content['cases'].items()
-    ]  # fmt: skip
+    ]

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from pkm_bringup.studies.seeds import Update, in_processes
-from pkm_dynamics.integration import integrate_motion
-from pkm_identification.estimators.nonlinear_filters import (
+from pkm_dynamics.equations.integration import integrate_motion
+from pkm_identification.estimators.filters.nonlinear_filters import (
     FilterOptions,
     FilterResult,
     extended_filter,
@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FILTERS: dict[str, Callable[..., FilterResult]] = {
-    'ekf': extended_filter,
-    'ukf': unscented_filter,
-}
+FILTERS: dict[str, Callable[..., FilterResult]] = {'ekf': extended_filter, 'ukf': unscented_filter}
 PARAMETERS = ('l1', 'l2', 'm1', 'm2', 'M')
 UNITS = ('m', 'm', 'kg', 'kg', 'kg')
 START = 1.0  # of every parameter [O 3.3]
@@ -176,9 +173,14 @@ def run_filter(run: Callable[..., FilterResult], data: Recording, noise: float) 
     for _ in range(ROUNDS if noise else 1):
         covariance[:, :3, :3] = _force_noise(data, noise, at)
         result = run(
-            predicted, measured, start, np.full(5, START_DEVIATION), covariance,
-            options=FilterOptions(history=100), **options,
-        )  # fmt: skip
+            predicted,
+            measured,
+            start,
+            np.full(5, START_DEVIATION),
+            covariance,
+            options=FilterOptions(history=100),
+            **options,
+        )
         at = result.values
     return result
 
@@ -258,9 +260,13 @@ def compare(
                     }
                 )
     return {
-        'parameters': list(PARAMETERS), 'units': list(UNITS), 'true': truth.tolist(),
-        'samples': len(fall.states), 'runs': runs, 'cases': cases,
-    }  # fmt: skip
+        'parameters': list(PARAMETERS),
+        'units': list(UNITS),
+        'true': truth.tolist(),
+        'samples': len(fall.states),
+        'runs': runs,
+        'cases': cases,
+    }
 
 
 def _estimates(noise: float, data: Recording) -> dict[str, tuple[Array, float]]:

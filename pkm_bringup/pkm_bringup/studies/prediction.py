@@ -12,7 +12,7 @@ from pkm_bringup.studies.excitation_runs import SAMPLING_RATE
 from pkm_description.errors import EstimationError
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification.excitation import ExcitationDesign
-from pkm_identification.excitation.criteria import figures
+from pkm_identification.excitation.search.criteria import figures
 
 Array = NDArray[np.float64]
 
@@ -69,9 +69,7 @@ def predict(model: Any, design: ExcitationDesign) -> Information:
         'gauss_markov': np.linalg.norm(_inverse(white), axis=1),
     }
     conditions = ('condition_number', 'condition_number_scaled')
-    return Information(
-        found, figures(white) | {key: figures(plain)[key] for key in conditions}
-    )
+    return Information(found, figures(white) | {key: figures(plain)[key] for key in conditions})
 
 
 def _inverse(rows: Array) -> Array:

@@ -96,10 +96,7 @@ def cores() -> int:
 
 
 def _parallel(
-    one: Callable[[Any], Any],
-    arguments: Sequence[Any],
-    processes: int,
-    told: Callable[[int], None],
+    one: Callable[[Any], Any], arguments: Sequence[Any], processes: int, told: Callable[[int], None]
 ) -> list[Any]:
     content = pickle.dumps(one)
     digest = hashlib.sha256(content).hexdigest()

@@ -33,13 +33,15 @@ def under_servo(
     servo = ServoLoop(
         gains.proportional, gains.derivative, VELOCITY_CUTOFF, interval, 0.5 * interval
     )
-    motion = trajectory.ordered(model.actuated_joints).motion(
-        interval * np.arange(samples), model
-    )
+    motion = trajectory.ordered(model.actuated_joints).motion(interval * np.arange(samples), model)
     state = steady_state(
-        model, model.nominal_parameters, model.actuator_states(motion).positions,
-        model.inverse_dynamics(motion), servo, trajectory.period,
-    )  # fmt: skip
+        model,
+        model.nominal_parameters,
+        model.actuator_states(motion).positions,
+        model.inverse_dynamics(motion),
+        servo,
+        trajectory.period,
+    )
     rng = np.random.default_rng(seed)
     return Dataset(
         np.asarray(interval * np.arange(periods * samples), dtype=np.float64),

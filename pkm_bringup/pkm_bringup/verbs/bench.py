@@ -8,9 +8,9 @@ from typing import Any
 
 from pkm_bringup.argument_types import count, positive
 from pkm_bringup.arguments import add_json, add_robot
-from pkm_bringup.bench_view import print_benchmark
-from pkm_bringup.console import Update, print_json, progress
 from pkm_bringup.inputs import load_model
+from pkm_bringup.views.bench_view import print_benchmark
+from pkm_bringup.views.console import Update, print_json, progress
 
 PARTS = ('step', 'model', 'library', 'loop', 'lockstep', 'identify', 'filters', 'design')
 ON_REQUEST = ('design',)  # takes minutes
@@ -24,34 +24,44 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser('bench', help=text, description=text)
     add_robot(parser, 'palida')
     parser.add_argument(
-        '--only', action='append', choices=PARTS, metavar='PART',
+        '--only',
+        action='append',
+        choices=PARTS,
+        metavar='PART',
         help='repeatable; step: one feedforward + PD step offline; model: inverse dynamics and '
         'regressor beside other engines; library: the same for every library robot; loop: the '
         '1 kHz loop on ROS 2; lockstep: lockstep steps through ROS 2; identify: time and memory of '
         'weighted least squares from recordings of two lengths and of maximum likelihood; '
         'filters: updates of the Kalman filters and of the recursive estimator; design: search of '
         'an excitation beside SLSQP (minutes); default: all but design',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--duration', type=positive, default=10.0,
+        '--duration',
+        type=positive,
+        default=10.0,
         help='measured time of the 1 kHz loop, half of it for lockstep [s]; default: 10',
-    )  # fmt: skip
+    )
     parser.add_argument(
         '--steps', type=count, default=5000, help='offline controller steps [1]; default: 5000'
     )
     parser.add_argument(
-        '--search-time', type=positive, default=60.0,
+        '--search-time',
+        type=positive,
+        default=60.0,
         help='search of the excitation [s]; default: 60',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--reference-time', type=positive,
+        '--reference-time',
+        type=positive,
         help='a longer search from other starts that the first is compared with [s]; default: none',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--recording', type=positive, default=600.0,
+        '--recording',
+        type=positive,
+        default=600.0,
         help='length of the recordings to identify from; others are ten times as long [s]; '
         'default: 600',
-    )  # fmt: skip
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -94,9 +104,7 @@ def _measure(part: str, arguments: Any, model: Any, trajectory: Any, update: Upd
 
         update('inverse dynamics and regressor')
         time = np.arange(SAMPLES) / SAMPLES * trajectory.duration
-        return {
-            **measure_model(model, trajectory.motion(time, model)), 'import': measure_import()
-        }  # fmt: skip
+        return {**measure_model(model, trajectory.motion(time, model)), 'import': measure_import()}
     if part == 'library':
         from pkm_bringup.bench.model_cost import measure_library
 
@@ -133,6 +141,10 @@ def _motion(model: Any) -> Any:
     room = np.minimum(model.upper - model.home_actuators, model.home_actuators - model.lower)
     amplitude = 0.1 * np.where(np.isfinite(room), room, 1.0)[:, None]
     return FourierTrajectory(
-        2.0, model.home_actuators, amplitude, np.zeros_like(amplitude), 'actuators',
+        2.0,
+        model.home_actuators,
+        amplitude,
+        np.zeros_like(amplitude),
+        'actuators',
         model.actuated_joints,
-    )  # fmt: skip
+    )

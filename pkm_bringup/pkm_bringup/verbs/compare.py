@@ -7,8 +7,8 @@ from typing import Any
 
 from pkm_bringup.argument_types import positive
 from pkm_bringup.arguments import DATA, add_json, add_robot, add_signals
-from pkm_bringup.console import print_json, print_note, print_table, progress
 from pkm_bringup.inputs import data_options, load_data, load_model, parse_options
+from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 DEFAULT = 'wls'
 PLOT_SUFFIXES = ('.png', '.svg', '.pdf')
@@ -32,23 +32,31 @@ def add_parser(subparsers: Any) -> None:
         '--estimators', metavar='NAME,NAME', help='estimators, with commas; default: all'
     )
     what.add_argument(
-        '--models', nargs='?', const='', metavar='NAME,NAME',
+        '--models',
+        nargs='?',
+        const='',
+        metavar='NAME,NAME',
         help='compare reduced models of the description instead; without names: all that it '
         'declares, else full, geometry and geometry+shared (parameters of one design shared)',
-    )  # fmt: skip
+    )
     parser.add_argument(
         '--estimator', metavar='NAME', help=f'the estimator that --models uses; default: {DEFAULT}'
     )
     parser.add_argument(
-        '--validate', action='append', default=[], metavar='DATA',
+        '--validate',
+        action='append',
+        default=[],
+        metavar='DATA',
         help='repeatable; recording that is only predicted, of the same units',
-    )  # fmt: skip
+    )
     add_signals(parser, ', shared=true|false, reduced=...; each estimator takes those it has')
     parser.add_argument(
-        '--threshold', type=positive, default=15.0,
+        '--threshold',
+        type=positive,
+        default=15.0,
         help='relative standard deviation up to which a parameter is properly identified '
         '[percent]; default: 15',
-    )  # fmt: skip
+    )
     parser.add_argument(
         '--plot', metavar='PNG', help='picture to write (.png, .svg, .pdf); must not exist'
     )
@@ -63,14 +71,13 @@ def run(arguments: Any) -> int:
     names = _chosen(arguments)
     plot = check_output(arguments.plot, PLOT_SUFFIXES) if arguments.plot else None
     options = parse_options(arguments.option)
-    from pkm_identification.estimators import estimators
-    from pkm_identification.estimators.registry import check_option_names
-    from pkm_identification.estimators.written_options import written_options
-    from pkm_identification.model_comparison import (
+    from pkm_identification.estimators.registry import check_option_names, estimators
+    from pkm_identification.model_selection.model_comparison import (
         check_compared_options,
         compare_estimators,
         compare_models,
     )
+    from pkm_identification.written_options import written_options
 
     if arguments.models is None:
         check_compared_options(names or estimators(), options)
@@ -87,26 +94,29 @@ def run(arguments: Any) -> int:
         held_out = [
             load_data(path, arguments.allow_incomplete, chosen) for path in arguments.validate
         ]
-        common = {
-            'validation': held_out, 'threshold': arguments.threshold, 'progress': update
-        }  # fmt: skip
+        common = {'validation': held_out, 'threshold': arguments.threshold, 'progress': update}
         one = data[0] if len(data) == 1 else data
         if arguments.models is None:
             found = compare_estimators(one, model, names, **common, **options)
         else:
             found = compare_models(
-                one, model, arguments.estimator or DEFAULT, levels=names, **common,
-                **options,
-            )  # fmt: skip
+                one, model, arguments.estimator or DEFAULT, levels=names, **common, **options
+            )
         rows = [candidate.row() for candidate in found]
         if plot is not None:
             update('drawing')
-            from pkm_bringup.comparison_figure import plot_comparison
+            from pkm_bringup.views.comparison_figure import plot_comparison
 
             write_output(plot, lambda path: plot_comparison(found, model, path))
     if arguments.json:
-        print_json({'robot': model.description.name, 'data': arguments.data,
-                    'validated_on': arguments.validate, 'rows': rows})  # fmt: skip
+        print_json(
+            {
+                'robot': model.description.name,
+                'data': arguments.data,
+                'validated_on': arguments.validate,
+                'rows': rows,
+            }
+        )
     else:
         print_rows(rows)
     if plot is not None:
@@ -130,14 +140,19 @@ def _chosen(arguments: Any) -> list[str] | None:
 def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print the table, and below it why something failed."""
     columns = [
-        ('parameters', 'parameters', 1), ('rigid_body', 'rigid', 1), ('proper', 'proper', 1),
-        ('error', 'eps_RA [%]', 100), ('held_out', 'held out [%]', 100),
-        ('held_out_truth', 'to truth [%]', 100), ('coverage', 'covered [%]', 100),
+        ('parameters', 'parameters', 1),
+        ('rigid_body', 'rigid', 1),
+        ('proper', 'proper', 1),
+        ('error', 'eps_RA [%]', 100),
+        ('held_out', 'held out [%]', 100),
+        ('held_out_truth', 'to truth [%]', 100),
+        ('coverage', 'covered [%]', 100),
         ('median_parameter_error', 'median error [%]', 100),
         ('largest_relative_standard_deviation', 'largest sd [%]', 1),
-        ('is_physical', 'physical', None), ('condition_number', 'condition', 1),
+        ('is_physical', 'physical', None),
+        ('condition_number', 'condition', 1),
         ('seconds', 'time [s]', 1),
-    ]  # fmt: skip
+    ]
     shown = [column for column in columns if any(row.get(column[0]) is not None for row in rows)]
     table = []
     for row in rows:
@@ -152,7 +167,7 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
                 float(f'{(factor or 1) * value:.3g}') if isinstance(value, float) else value
                 for value, factor in zip(values, factors, strict=True)
             ]
-        )  # fmt: skip
+        )
     if shown:
         print_table(['', *[title for _, title, _ in shown]], table)
     for row in rows:

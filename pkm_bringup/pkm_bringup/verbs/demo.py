@@ -20,10 +20,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     parser.add_argument(
-        '--output', type=Path, default=None,
+        '--output',
+        type=Path,
+        default=None,
         help='folder for bags, model, plots and logs; must be empty or not exist '
         '(default: demo_output/<date and time>)',
-    )  # fmt: skip
+    )
     parser.add_argument(
         '--robot', default='palida', help='library robot with a shipped excitation (default palida)'
     )
@@ -34,17 +36,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         '--estimator', default='gauss_markov', help='estimator (default gauss_markov)'
     )
     parser.add_argument(
-        '--periods', type=count, default=30,
+        '--periods',
+        type=count,
+        default=30,
         help='recorded periods of the excitation [1]; default: 30',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--circle-periods', type=count, default=3,
+        '--circle-periods',
+        type=count,
+        default=3,
         help='recorded rounds of each circle [1]; default: 3',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--validation-periods', type=count, default=15,
+        '--validation-periods',
+        type=count,
+        default=15,
         help='recorded rounds of the circles whose forces are predicted [1]; default: 15',
-    )  # fmt: skip
+    )
     parser.add_argument(
         '--seed', type=whole, default=0, help="of the robot's noise, at least 0 [1]; default: 0"
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_json
-from pkm_bringup.console import print_json, progress
 from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs import describe_contributions, describe_workspace
+from pkm_bringup.views.console import print_json, progress
 
 
 def add_parser(subparsers: Any) -> None:
@@ -19,8 +19,10 @@ def add_parser(subparsers: Any) -> None:
         '--all', action='store_true', help='all bodies, not one of each design that is declared'
     )
     parser.add_argument(
-        '--sources', action='store_true', help='where the YAML says that its numbers come from; '
-        'with --base, what the coefficients are in the geometry'
+        '--sources',
+        action='store_true',
+        help='where the YAML says that its numbers come from; '
+        'with --base, what the coefficients are in the geometry',
     )
     parser.add_argument(
         '--base',
@@ -51,8 +53,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print tables, or everything as JSON."""
-    from pkm_bringup.overview import base_figures, overview, ranks
-    from pkm_bringup.overview_text import print_overview
+    from pkm_bringup.views.overview import base_figures, overview, ranks
+    from pkm_bringup.views.overview_text import print_overview
 
     describe_workspace.check_options(arguments)
     samples = arguments.samples or describe_workspace.SAMPLES

@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pkm_bringup.arguments import TRAJECTORY
-from pkm_bringup.console import print_table
 from pkm_bringup.inputs import load_trajectory
+from pkm_bringup.views.console import print_table
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -44,8 +44,8 @@ def figures(model: ClosedChainModel, name: str | None) -> dict[str, Any]:
     """
     import numpy as np
 
-    from pkm_dynamics.com_sensitivity import com_sensitivity
-    from pkm_dynamics.contributions import contributions
+    from pkm_dynamics.analysis.com_sensitivity import com_sensitivity
+    from pkm_dynamics.analysis.contributions import contributions
 
     name = name or ('circle' if model.platform_determines_joints else SINES)
     trajectory = sines(model) if name == SINES else load_trajectory(name, model)
@@ -87,9 +87,14 @@ def sines(model: ClosedChainModel) -> Trajectory:
     index = np.arange(model.n_a)
     sine[index, index % harmonics] = size * (-1.0) ** (index // harmonics)
     return FourierTrajectory(
-        period, model.home_actuators, sine, cosine, 'actuators', model.actuated_joints,
+        period,
+        model.home_actuators,
+        sine,
+        cosine,
+        'actuators',
+        model.actuated_joints,
         model.description.name,
-    )  # fmt: skip
+    )
 
 
 def print_figures(overview: dict[str, Any], everything: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pkm_bringup.argument_types import count
-from pkm_bringup.console import print_table
+from pkm_bringup.views.console import print_table
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -64,8 +64,8 @@ def figures(model: ClosedChainModel, samples: int) -> dict[str, Any]:
     """
     import numpy as np
 
-    from pkm_dynamics.singularities import MEASURES, singularities
-    from pkm_dynamics.workspace import largest_box, workspace
+    from pkm_dynamics.analysis.singularities import MEASURES, singularities
+    from pkm_dynamics.analysis.workspace import largest_box, workspace
 
     found = workspace(model, samples, seed=0)
     content: dict[str, Any] = {
@@ -126,9 +126,7 @@ def print_figures(content: dict[str, Any]) -> None:
     if stopped:
         print_table(('stopped by', 'samples', 'which is'), stopped, indent='  ')
     if 'home' in content:
-        rows = [
-            (name, value, _MEANING[name]) for name, value in content['home'].items()
-        ]
+        rows = [(name, value, _MEANING[name]) for name, value in content['home'].items()]
         title = f'singularity at home, lengths in units of {content["length"]:.4g} m'
         print_table(('measure', 'value', 'what happens at 0'), rows, title, '  ')
 
@@ -152,7 +150,7 @@ _MEANING = {
 def write_plot(model: ClosedChainModel, samples: int, path: str) -> None:
     """Write the picture: slices through home, or reached positions in actuator coordinates."""
     from pkm_bringup.outputs import write_output
-    from pkm_bringup.workspace_figure import workspace_figure
+    from pkm_bringup.views.workspace_figure import workspace_figure
 
     figure = workspace_figure(model, samples)
     write_output(Path(path), lambda file: figure.savefig(file, dpi=140))

@@ -6,9 +6,9 @@ import sys
 from typing import Any
 
 from pkm_bringup.arguments import TRAJECTORY, add_json, add_ramp_time, add_robot
-from pkm_bringup.console import print_json, print_note, print_table, progress
 from pkm_bringup.inputs import load_model, load_trajectory, ramp_time_of
 from pkm_bringup.verbs.excite_show import print_margins
+from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 
 def add_parser(subparsers: Any) -> None:
@@ -29,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print the margins and the broken limits; raise FeasibilityError where there are any."""
-    from pkm_bringup.excitation_figures import broken_rows, check_run, margin_rows
+    from pkm_bringup.views.excitation_figures import broken_rows, check_run, margin_rows
     from pkm_description.errors import FeasibilityError
 
     with progress('checking') as update:

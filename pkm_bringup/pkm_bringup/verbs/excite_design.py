@@ -10,9 +10,9 @@ from typing import Any
 
 from pkm_bringup.argument_types import count, fraction, not_negative, positive, whole
 from pkm_bringup.arguments import add_json, add_robot
-from pkm_bringup.console import print_json, print_note, print_table
 from pkm_bringup.inputs import is_design, load_model, load_trajectory
 from pkm_bringup.verbs.excite_show import CRITERIA, NOISES, PICTURES
+from pkm_bringup.views.console import print_json, print_note, print_table
 
 
 def add_parser(subparsers: Any) -> None:
@@ -26,50 +26,62 @@ def add_parser(subparsers: Any) -> None:
     )
     add_robot(parser)
     parser.add_argument(
-        '--output', required=True, metavar='FILE', help='design to write (.yaml), SI units; '
-        'must not exist',
-    )  # fmt: skip
+        '--output',
+        required=True,
+        metavar='FILE',
+        help='design to write (.yaml), SI units; must not exist',
+    )
     parser.add_argument(
-        '--criterion', type=_criterion, default='d_optimal', metavar='NAME[=WEIGHT,...]',
+        '--criterion',
+        type=_criterion,
+        default='d_optimal',
+        metavar='NAME[=WEIGHT,...]',
         help=f'what is minimised, in SI units: {", ".join(CRITERIA)}, or a mix such as '
         'd_optimal=1,condition_number=0.5 of their logarithms [1]; default: d_optimal',
-    )  # fmt: skip
+    )
     parser.add_argument(
         '--harmonics', type=count, default=5, help='of each coordinate [1]; default: 5'
     )
     parser.add_argument('--period', type=positive, help='[s]; default: free, found by the search')
     parser.add_argument(
-        '--noise', choices=NOISES, default='unit',
+        '--noise',
+        choices=NOISES,
+        default='unit',
         help='of the forces: unit variance, or the covariance of the simulated robot [N^2]; '
         'default: unit',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--prior', metavar='FILE',
+        '--prior',
+        metavar='FILE',
         help='design (.yaml) or identified model of earlier runs, to whose information this one '
         'adds',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--initial', metavar='FILE',
+        '--initial',
+        metavar='FILE',
         help='Fourier trajectory or design (.yaml) that is a further start, or shipped',
-    )  # fmt: skip
+    )
     _add_limits(parser)
     parser.add_argument('--starts', type=whole, default=8, help='optimised starts [1]; default: 8')
     parser.add_argument(
         '--iterations', type=count, default=60, help='steps of each start [1]; default: 60'
     )
     parser.add_argument(
-        '--candidates', type=count, default=2,
+        '--candidates',
+        type=count,
+        default=2,
         help='random trajectories that a random start is the best of [1]; default: 2',
-    )  # fmt: skip
+    )
     parser.add_argument('--seed', type=whole, default=0, help='of the search [1]; default: 0')
     parser.add_argument(
         '--workers', type=count, help='processes [1]; default: one a core; no effect on the result'
     )
     parser.add_argument(
-        '--plot', metavar='PICTURE',
+        '--plot',
+        metavar='PICTURE',
         help='picture to write (.png, .svg, .pdf): motion, margins, expected standard deviations; '
         'must not exist',
-    )  # fmt: skip
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -91,9 +103,9 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: Any) -> int:
     """Design, save, print the figures."""
-    from pkm_bringup.design_view import design_view, stop_on_interrupt
-    from pkm_bringup.excitation_figures import check_run, noise_covariance, plot_excitation
     from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.views.design_view import design_view, stop_on_interrupt
+    from pkm_bringup.views.excitation_figures import check_run, noise_covariance, plot_excitation
     from pkm_identification.excitation import DesignLimits, design_excitation
 
     output = check_output(arguments.output, ('.yaml', '.yml'))
@@ -217,4 +229,3 @@ def _criterion(text: str) -> str | dict[str, float]:
     if len(weights) < len(parts):
         raise argparse.ArgumentTypeError(f"'{text}' names a criterion twice")
     return weights
-

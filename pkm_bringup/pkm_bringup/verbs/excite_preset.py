@@ -8,8 +8,8 @@ from typing import Any
 
 from pkm_bringup.argument_types import positive
 from pkm_bringup.arguments import add_json, add_robot
-from pkm_bringup.console import print_json, print_note, print_table, progress
 from pkm_bringup.inputs import load_model
+from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 MARGINS = '25 % of forces, 5 % of velocities, 4 % of ranges'
 OPTIONS = ('amplitude', 'frequency', 'diameter', 'reach', 'move_time', 'dwell', 'speeds')
@@ -44,9 +44,11 @@ def add_parser(subparsers: Any) -> None:
     for name, text in sizes:
         parser.add_argument(name, type=positive, help=text)
     parser.add_argument(
-        '--speeds', type=positive, nargs='+',
+        '--speeds',
+        type=positive,
+        nargs='+',
         help='of friction strokes [m/s, rad/s]; default: 2, 5 and 10 %% of the velocity limits',
-    )  # fmt: skip
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from pkm_bringup.argument_types import positive
 from pkm_bringup.arguments import TRAJECTORY, add_json, add_periods, add_ramp_time, add_robot
-from pkm_bringup.console import print_json, print_note, print_table, progress
 from pkm_bringup.inputs import load_model, load_trajectory, periods_of, ramp_time_of
+from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 
 def add_parser(subparsers: Any) -> None:
@@ -29,13 +29,17 @@ def add_parser(subparsers: Any) -> None:
     add_periods(parser)
     add_ramp_time(parser)
     parser.add_argument(
-        '--server', default='excitation_server', metavar='NODE',
+        '--server',
+        default='excitation_server',
+        metavar='NODE',
         help='node that serves the action; default: excitation_server',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--timeout', type=positive, default=10.0,
+        '--timeout',
+        type=positive,
+        default=10.0,
         help='longest wait for the server [s]; default: 10',
-    )  # fmt: skip
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -66,9 +70,7 @@ def run(arguments: Any) -> int:
     if arguments.json:
         print_json({'joints': model.actuated_joints, **outcome})
         return 0
-    rows = zip(
-        model.actuated_joints, outcome['tracking_rms'], outcome['tracking_max'], strict=True
-    )
+    rows = zip(model.actuated_joints, outcome['tracking_rms'], outcome['tracking_max'], strict=True)
     print_table(('joint', 'RMS error [m, rad]', 'largest [m, rad]'), list(rows))
     saturated = 100 * outcome['saturated_fraction']
     limited = '' if isnan(saturated) else f', {saturated:.2g} % with a force at its limit'

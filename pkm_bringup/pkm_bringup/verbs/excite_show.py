@@ -8,8 +8,8 @@ from typing import Any
 
 from pkm_bringup.argument_types import count
 from pkm_bringup.arguments import TRAJECTORY, add_json, add_ramp_time, add_robot
-from pkm_bringup.console import print_json, print_note, print_table, progress
 from pkm_bringup.inputs import design_of, load_model, load_trajectory, ramp_time_of
+from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 NOISES = ('unit', 'simulated')
 NOISE_TEXTS = {
@@ -36,18 +36,20 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
     parser.add_argument(
-        '--plot', metavar='PICTURE',
+        '--plot',
+        metavar='PICTURE',
         help='picture to write (.png, .svg, .pdf): motion, margins, expected standard deviations; '
         'must not exist',
-    )  # fmt: skip
+    )
     parser.add_argument(
         '--periods', type=count, default=1, help='that are recorded [1]; default: 1'
     )
     parser.add_argument(
-        '--noise', choices=NOISES,
+        '--noise',
+        choices=NOISES,
         help='of the forces: unit variance, or the covariance of the simulated robot [N^2]; '
         'default: that of the design, else unit',
-    )  # fmt: skip
+    )
     add_ramp_time(parser)
     add_json(parser)
     parser.set_defaults(run=run)
@@ -55,8 +57,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
-    from pkm_bringup.excitation_figures import check_run, margin_rows, plot_excitation
     from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.views.excitation_figures import check_run, margin_rows, plot_excitation
 
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
     with progress('evaluating') as update:
@@ -98,7 +100,7 @@ def run(arguments: Any) -> int:
 
 def _figures(arguments: Any, model: Any, trajectory: Any) -> dict[str, Any]:
     """Return the figures, of which noise they are, and the reason where there are none."""
-    from pkm_bringup.excitation_figures import (
+    from pkm_bringup.views.excitation_figures import (
         design_figures,
         excitation_figures,
         noise_covariance,

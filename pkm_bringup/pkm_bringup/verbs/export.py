@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pkm_bringup.arguments import ROBOT
-from pkm_bringup.console import print_note
+from pkm_bringup.views.console import print_note
 
 FORMATS = {
     'mjcf': 'MuJoCo, loops as equality constraints',
@@ -31,14 +31,17 @@ def add_parser(subparsers: Any) -> None:
     forms = '; '.join(f'{name}: {meaning}' for name, meaning in FORMS.items())
     parser.add_argument('--form', choices=sorted(FORMS), help=f'form of the format; {forms}')
     parser.add_argument(
-        '--strict', action='store_true',
+        '--strict',
+        action='store_true',
         help='refuse to write what the format cannot say fully; without it that is named',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--output', required=True, metavar='FILE',
+        '--output',
+        required=True,
+        metavar='FILE',
         help='file to write; must not exist (SI units; a URDF must end in .urdf, its YAML is '
         'written beside it)',
-    )  # fmt: skip
+    )
     parser.set_defaults(run=run)
 
 

@@ -8,20 +8,20 @@ from typing import Any
 
 from pkm_bringup.argument_types import positive, share
 from pkm_bringup.arguments import DATA, add_json, add_robot, add_signals
-from pkm_bringup.calibration_view import (
+from pkm_bringup.inputs import data_options, load_data, load_model, parse_options
+from pkm_bringup.views.calibration_view import (
     add_calibration,
     calibration_options,
     calibration_summary,
     print_calibration,
 )
-from pkm_bringup.console import print_json, print_note, print_table, progress
-from pkm_bringup.fit_view import (
+from pkm_bringup.views.console import print_json, print_note, print_table, progress
+from pkm_bringup.views.fit_view import (
     fit_verdict,
     interval_heading,
     not_determined,
     processing_lines,
 )
-from pkm_bringup.inputs import data_options, load_data, load_model, parse_options
 
 THRESHOLD = 15.0  # [%]
 OF_REDUCTION = ('significance', 'validate')  # arguments
@@ -50,32 +50,40 @@ def add_parser(subparsers: Any) -> None:
     )
     add_signals(parser, COMMON)
     parser.add_argument(
-        '--output', required=True, metavar='MODEL', help='model file to write (.yaml), SI units; '
-        'must not exist',
-    )  # fmt: skip
+        '--output',
+        required=True,
+        metavar='MODEL',
+        help='model file to write (.yaml), SI units; must not exist',
+    )
     parser.add_argument(
-        '--level', type=share, default=0.95,
-        help='of the confidence intervals [1]; default: 0.95',
-    )  # fmt: skip
+        '--level', type=share, default=0.95, help='of the confidence intervals [1]; default: 0.95'
+    )
     parser.add_argument(
-        '--reduce', action='store_true',
+        '--reduce',
+        action='store_true',
         help='drop parameters step by step until all that are left are properly identified; the '
         'model file holds these',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--threshold', type=positive, default=THRESHOLD,
+        '--threshold',
+        type=positive,
+        default=THRESHOLD,
         help='relative standard deviation up to which a parameter is properly identified '
         f'[percent]; default: {THRESHOLD:g}',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--significance', type=share,
+        '--significance',
+        type=share,
         help='with --reduce: what makes the residuals grow at this level of an F-test when it is '
         'dropped stays, however uncertain [1]; default: certainty alone decides',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--validate', action='append', default=[], metavar='DATA',
+        '--validate',
+        action='append',
+        default=[],
+        metavar='DATA',
         help='repeatable, with --reduce; recording that is only predicted at each step',
-    )  # fmt: skip
+    )
     add_calibration(parser)
     add_json(parser)
     parser.set_defaults(run=run)
@@ -88,16 +96,13 @@ def run(arguments: Any) -> int:
     output = check_output(arguments.output, ('.yaml', '.yml'))
     _check_reduction(arguments)
     options = parse_options(arguments.option)
-    from pkm_identification import identifiability, identify, reduce_model
+    from pkm_identification import reduce_model
     from pkm_identification.estimators.registry import check_option_names
-    from pkm_identification.estimators.written_options import (
-        check_written_names,
-        written_options,
-    )
+    from pkm_identification.identify import identify
+    from pkm_identification.model_selection.identifiability import identifiability
+    from pkm_identification.written_options import check_written_names, written_options
 
-    check_option_names(
-        arguments.estimator, options, REDUCTION_OPTIONS if arguments.reduce else ()
-    )
+    check_option_names(arguments.estimator, options, REDUCTION_OPTIONS if arguments.reduce else ())
     check_written_names(options, 'keep')
 
     reduction = None
@@ -114,10 +119,15 @@ def run(arguments: Any) -> int:
                 load_data(each, arguments.allow_incomplete, chosen) for each in arguments.validate
             ]
             reduction = reduce_model(
-                datasets, model, arguments.estimator, threshold=arguments.threshold,
-                significance=arguments.significance, validation=held_out, progress=update,
+                datasets,
+                model,
+                arguments.estimator,
+                threshold=arguments.threshold,
+                significance=arguments.significance,
+                validation=held_out,
+                progress=update,
                 **{**options, **_given(calibration)},
-            )  # fmt: skip
+            )
             result = reduction.result
         else:
             result = identify(
@@ -142,8 +152,14 @@ def run(arguments: Any) -> int:
     )
     print_calibration(result)
     print_residuals(result)
-    sentences = (*processing_lines(result), correlations(result), fit_verdict(result),
-                 not_determined(result), certainty(known), verdict(result))  # fmt: skip
+    sentences = (
+        *processing_lines(result),
+        correlations(result),
+        fit_verdict(result),
+        not_determined(result),
+        certainty(known),
+        verdict(result),
+    )
     sys.stdout.write(''.join(f'{text}\n' for text in sentences if text))
     print_quality(result.diagnostics.get('quality'))
     if result.diagnostics.get('recorded_description') == 'another':
@@ -195,8 +211,17 @@ def print_steps(steps: list[dict[str, Any]]) -> None:
         for step in steps
     ]
     names = {'measured': 'held out [%]', 'truth': 'to truth [%]'}
-    header = ['parameters', 'proper', 'eps_RA [%]', *[names[kind] for kind in kinds], 'variance',
-              'p', 'dropped', 'why', 'sd [%]']  # fmt: skip
+    header = [
+        'parameters',
+        'proper',
+        'eps_RA [%]',
+        *[names[kind] for kind in kinds],
+        'variance',
+        'p',
+        'dropped',
+        'why',
+        'sd [%]',
+    ]
     print_table(header, rows)
     sys.stdout.write('\n')
 
@@ -252,8 +277,15 @@ def print_residuals(result: Any) -> None:
         ]
         for entry in result.residual_analysis
     ]
-    header = ('residuals', 'RMS [N, N m]', 'noise RMS', 'p noise', 'p white', 'outliers [%]',
-              'worst at [s]')  # fmt: skip
+    header = (
+        'residuals',
+        'RMS [N, N m]',
+        'noise RMS',
+        'p noise',
+        'p white',
+        'outliers [%]',
+        'worst at [s]',
+    )
     sys.stdout.write('\n')
     print_table(header, rows)
 

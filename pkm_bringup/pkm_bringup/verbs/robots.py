@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pkm_bringup.arguments import add_json
-from pkm_bringup.console import print_json, print_table
+from pkm_bringup.views.console import print_json, print_table
 
 
 def add_parser(subparsers: Any) -> None:

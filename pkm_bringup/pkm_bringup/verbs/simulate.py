@@ -7,8 +7,8 @@ from typing import Any
 
 from pkm_bringup.argument_types import fraction, whole
 from pkm_bringup.arguments import ROBOT, TRAJECTORY, add_json, add_periods, add_ramp_time
-from pkm_bringup.console import print_json, print_note, print_table, progress
 from pkm_bringup.inputs import load_model, load_payload, load_trajectory, periods_of, ramp_time_of
+from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 EFFECTS = ('all', 'modelled', 'none')
 
@@ -25,38 +25,51 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
     parser.add_argument('--trajectory', required=True, metavar='FILE', help=TRAJECTORY)
     parser.add_argument(
-        '--output', required=True, metavar='DATA.npz',
+        '--output',
+        required=True,
+        metavar='DATA.npz',
         help='file to write: time [s], positions [m, rad], currents [A]; must not exist',
-    )  # fmt: skip
+    )
     add_periods(parser)
     add_ramp_time(parser)
     parser.add_argument(
         '--seed', type=whole, default=0, help='of the noise, at least 0 [1]; default: 0'
     )
     parser.add_argument(
-        '--effects', choices=EFFECTS, default='all',
+        '--effects',
+        choices=EFFECTS,
+        default='all',
         help='all that the description declares; modelled: without Stribeck friction and cogging; '
         'none: rigid bodies without friction, noise and limits; default: all',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--feedforward', default='none', metavar='none|nominal|MODEL',
+        '--feedforward',
+        default='none',
+        metavar='none|nominal|MODEL',
         help='model of the controller: none, nominal or a model file, SI units; default: none',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--payload', default='none', metavar='PAYLOAD',
+        '--payload',
+        default='none',
+        metavar='PAYLOAD',
         help='body fixed to the platform, which the controller does not know: YAML text or file '
         'with mass [kg], centre [m, platform frame], inertia [kg m^2, about the centre: Ixx, Ixy, '
         'Ixz, Iyy, Iyz, Izz]; default: none',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--constant-error', type=fraction, default=0.0, metavar='FRACTION',
+        '--constant-error',
+        type=fraction,
+        default=0.0,
+        metavar='FRACTION',
         help='largest error of the force constants in the description [1]: those of the simulated '
         'drives differ from them, at random by the seed --drive-seed; default: 0',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--drive-seed', type=whole, default=0,
+        '--drive-seed',
+        type=whole,
+        default=0,
         help='of --constant-error, at least 0 [1]; default: 0',
-    )  # fmt: skip
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -65,13 +78,7 @@ def run(arguments: Any) -> int:
     """Simulate, write the data, print the tracking errors."""
     import numpy as np
 
-    from pkm_bringup.offline import (
-        effects_of,
-        feedforward_of,
-        measured_arrays,
-        plant_of,
-        simulate,
-    )
+    from pkm_bringup.offline import effects_of, feedforward_of, measured_arrays, plant_of, simulate
     from pkm_bringup.outputs import check_output, write_output
 
     output = check_output(arguments.output, ('.npz',))
@@ -80,9 +87,7 @@ def run(arguments: Any) -> int:
         model = load_model(arguments.robot)
         trajectory = load_trajectory(arguments.trajectory, model)
         payload = load_payload(arguments.payload)
-        plant = plant_of(
-            model.description, payload, arguments.constant_error, arguments.drive_seed
-        )
+        plant = plant_of(model.description, payload, arguments.constant_error, arguments.drive_seed)
         periods = periods_of(arguments.periods, arguments.trajectory, trajectory)
         recording = simulate(
             model,

@@ -6,9 +6,16 @@ from importlib import import_module
 from typing import Any
 
 STUDIES = (
-    'excitation', 'conditioning', 'estimators', 'feasible', 'ellipsoid', 'dirty', 'pendulum',
-    'uf_pkm', 'payload',
-)  # fmt: skip
+    'excitation',
+    'conditioning',
+    'estimators',
+    'feasible',
+    'ellipsoid',
+    'dirty',
+    'pendulum',
+    'uf_pkm',
+    'payload',
+)
 
 
 def add_parser(subparsers: Any) -> None:

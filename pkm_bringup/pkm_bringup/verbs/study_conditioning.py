@@ -8,9 +8,9 @@ from typing import Any
 
 from pkm_bringup.argument_types import count
 from pkm_bringup.arguments import add_json, add_robot
-from pkm_bringup.console import print_json, print_note, print_table
 from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs.study_options import add_seed, with_origin
+from pkm_bringup.views.console import print_json, print_note, print_table
 
 FRICTIONS = ('symmetric', 'described')
 
@@ -29,17 +29,18 @@ def add_study(studies: Any) -> None:
         '--harmonics', type=count, default=11, help='of each coordinate [1]; default: 11'
     )
     study.add_argument(
-        '--reduced', metavar='MODEL',
+        '--reduced',
+        metavar='MODEL',
         help="reduced model of the description, or 'none'; default: its first",
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--friction', choices=FRICTIONS, default='symmetric',
+        '--friction',
+        choices=FRICTIONS,
+        default='symmetric',
         help='one Coulomb coefficient for both directions, or what the description says; default: '
         'symmetric',
-    )  # fmt: skip
-    study.add_argument(
-        '--starts', type=count, default=24, help='optimised starts [1]; default: 24'
     )
+    study.add_argument('--starts', type=count, default=24, help='optimised starts [1]; default: 24')
     add_seed(study, 'of the search')
     study.add_argument('--output', metavar='FILE', help='design to write (.yaml), SI units')
     add_json(study)
@@ -48,9 +49,9 @@ def add_study(studies: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Search, print what was found and what bounds it."""
-    from pkm_bringup.design_view import design_view, stop_on_interrupt
     from pkm_bringup.outputs import check_output
     from pkm_bringup.studies.conditioning import design, report
+    from pkm_bringup.views.design_view import design_view, stop_on_interrupt
 
     output = arguments.output and check_output(Path(arguments.output), ('.yaml', '.yml'))
     with (

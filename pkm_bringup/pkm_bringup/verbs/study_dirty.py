@@ -8,9 +8,9 @@ from typing import Any
 
 from pkm_bringup.argument_types import count, fraction, not_negative, positive
 from pkm_bringup.arguments import ROBOT
-from pkm_bringup.console import print_table, progress
 from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
+from pkm_bringup.views.console import print_table, progress
 
 
 def add_study(studies: Any) -> None:
@@ -23,30 +23,43 @@ def add_study(studies: Any) -> None:
         'that from clean recordings of the same motion and noise.',
     )
     study.add_argument(
-        '--robot', nargs='+', default=['palida', 'rps_upv'], metavar='ROBOT',
+        '--robot',
+        nargs='+',
+        default=['palida', 'rps_upv'],
+        metavar='ROBOT',
         help=f'{ROBOT}; default: palida rps_upv',
-    )  # fmt: skip
+    )
     add_runs(study, 10)
     study.add_argument('--periods', type=count, default=6, help='in each run [1]; default: 6')
     study.add_argument(
-        '--jitter', type=not_negative, default=0.1,
+        '--jitter',
+        type=not_negative,
+        default=0.1,
         help='standard deviation of the sampling instants, in intervals [1]; default: 0.1',
-    )  # fmt: skip
+    )
     study.add_argument(
         '--lost', type=fraction, default=0.02, help='share of lost samples [1]; default: 0.02'
     )
     study.add_argument(
-        '--outliers', type=fraction, default=0.005,
+        '--outliers',
+        type=fraction,
+        default=0.005,
         help='share of wrong positions and of wrong efforts, of each joint [1]; default: 0.005',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--size', type=positive, nargs=2, default=[15.0, 100.0], metavar=('LEAST', 'MOST'),
+        '--size',
+        type=positive,
+        nargs=2,
+        default=[15.0, 100.0],
+        metavar=('LEAST', 'MOST'),
         help='of the outliers, in standard deviations of the noise [1]; default: 15 100',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--stuck', type=not_negative, default=0.05,
+        '--stuck',
+        type=not_negative,
+        default=0.05,
         help='how long one position sensor stands still [s]; default: 0.05',
-    )  # fmt: skip
+    )
     add_result(study)
     study.set_defaults(run=run)
 
@@ -58,9 +71,8 @@ def run(arguments: Any) -> int:
 
     path = result_file(arguments)
     dirt = Dirt(
-        arguments.jitter, arguments.lost, arguments.outliers, tuple(arguments.size),
-        arguments.stuck,
-    )  # fmt: skip
+        arguments.jitter, arguments.lost, arguments.outliers, tuple(arguments.size), arguments.stuck
+    )
     robots = []
     with progress('study') as update:
         for robot in arguments.robot:

@@ -8,14 +8,9 @@ from typing import Any
 
 from pkm_bringup.argument_types import count, positive
 from pkm_bringup.arguments import add_robot
-from pkm_bringup.console import print_table, progress
 from pkm_bringup.inputs import load_model
-from pkm_bringup.verbs.study_options import (
-    add_result,
-    add_runs,
-    deliver,
-    result_file,
-)
+from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
+from pkm_bringup.views.console import print_table, progress
 
 
 def add_study(studies: Any) -> None:
@@ -30,13 +25,15 @@ def add_study(studies: Any) -> None:
     )
     add_robot(study, 'h4')
     study.add_argument(
-        '--bounds', type=positive, nargs='+', default=[5.0, 15.0], metavar='PERCENT',
+        '--bounds',
+        type=positive,
+        nargs='+',
+        default=[5.0, 15.0],
+        metavar='PERCENT',
         help="largest errors, shares of the actuator's largest force [percent], the first for the "
         'runs with bounded errors, all under control; default: 5 15',
-    )  # fmt: skip
-    study.add_argument(
-        '--periods', type=count, default=20, help='under control [1]; default: 20'
     )
+    study.add_argument('--periods', type=count, default=20, help='under control [1]; default: 20')
     add_runs(study, 200, 'with bounded errors')
     add_result(study)
     study.set_defaults(run=run)
@@ -53,13 +50,22 @@ def run(arguments: Any) -> int:
         model = load_model(arguments.robot)
         other = held_out(model)
         bounded = bounded_errors(
-            model, arguments.runs, arguments.bounds[0], seed=arguments.seed,
-            workers=arguments.workers, update=update, other=other,
-        )  # fmt: skip
-        controlled = controlled_robot(
-            model, arguments.bounds, arguments.periods, seed=arguments.seed, update=update,
+            model,
+            arguments.runs,
+            arguments.bounds[0],
+            seed=arguments.seed,
+            workers=arguments.workers,
+            update=update,
             other=other,
-        )  # fmt: skip
+        )
+        controlled = controlled_robot(
+            model,
+            arguments.bounds,
+            arguments.periods,
+            seed=arguments.seed,
+            update=update,
+            other=other,
+        )
     content = {'bounded_errors': bounded, 'controlled_robot': controlled}
     return deliver(content, arguments, path, _print)
 
@@ -67,48 +73,72 @@ def run(arguments: Any) -> int:
 def _print(content: Mapping[str, Any]) -> None:
     bounded, controlled = content['bounded_errors'], content['controlled_robot']
     header = (
-        'bounds of', 'truth inside', 'farthest truth', 'forces inside [%]', 'half-width [%]',
-        'half range of forces / bound', 'outliers', 'passes',
-    )  # fmt: skip
+        'bounds of',
+        'truth inside',
+        'farthest truth',
+        'forces inside [%]',
+        'half-width [%]',
+        'half range of forces / bound',
+        'outliers',
+        'passes',
+    )
     rows = [
         (
             {'mean': 'mean period', 'each': 'each sample'}[use],
-            f'{found["inside"]} of {bounded["runs"]}', f'{found["largest_distance"]:.2f}',
-            f'{100 * found["forces_inside"]:.4g}', f'{100 * found["relative_half_width"]:.3g}',
-            f'{found["force_half_range"]:.2g}', found['outliers'], f'{found["passes"]:.0f}',
+            f'{found["inside"]} of {bounded["runs"]}',
+            f'{found["largest_distance"]:.2f}',
+            f'{100 * found["forces_inside"]:.4g}',
+            f'{100 * found["relative_half_width"]:.3g}',
+            f'{found["force_half_range"]:.2g}',
+            found['outliers'],
+            f'{found["passes"]:.0f}',
         )
         for use, found in ((name, bounded[name]) for name in ('mean', 'each'))
-    ]  # fmt: skip
+    ]
     print_table(
-        header, rows, f'errors within {bounded["bound"]:g} % of the largest forces, '
+        header,
+        rows,
+        f'errors within {bounded["bound"]:g} % of the largest forces, '
         f'{bounded["periods"]} periods a run',
-    )  # fmt: skip
+    )
     sys.stdout.write('\n')
     header = (
-        'bound [%]', 'strips', 'outliers', '[%]', 'det M^-1', 'distance of truth',
-        'noise-free forces inside [%]', 'measured inside [%]',
-    )  # fmt: skip
+        'bound [%]',
+        'strips',
+        'outliers',
+        '[%]',
+        'det M^-1',
+        'distance of truth',
+        'noise-free forces inside [%]',
+        'measured inside [%]',
+    )
     rows = [
         (
-            f'{case["bound"]:g}', case['strips'], case['outliers'],
-            f'{100 * case["outlier_share"]:.3g}', f'{case["determinant"]:.3g}',
-            f'{case["distance_of_truth"]:.2f}', f'{100 * case["noise_free_inside"]:.4g}',
+            f'{case["bound"]:g}',
+            case['strips'],
+            case['outliers'],
+            f'{100 * case["outlier_share"]:.3g}',
+            f'{case["determinant"]:.3g}',
+            f'{case["distance_of_truth"]:.2f}',
+            f'{100 * case["noise_free_inside"]:.4g}',
             f'{100 * case["measured_inside"]:.4g}',
         )
         for case in controlled['cases']
-    ]  # fmt: skip
+    ]
     title = f'{controlled["robot"]} under control, {controlled["periods"]} periods'
     print_table(header, rows, title)
     sys.stdout.write('\n')
     cases = controlled['cases']
     table = [
         (
-            name, f'{truth:.4g}',
-            *(f'{case["centre"][i]:.4g} +- {case["half_widths"][i]:.2g}' for case in cases), unit,
+            name,
+            f'{truth:.4g}',
+            *(f'{case["centre"][i]:.4g} +- {case["half_widths"][i]:.2g}' for case in cases),
+            unit,
         )
         for i, (name, truth, unit) in enumerate(
             zip(controlled['parameters'], controlled['truth'], controlled['units'], strict=True)
         )
-    ]  # fmt: skip
+    ]
     columns = (f'bound {case["bound"]:g} %' for case in cases)
     print_table(('parameter', 'true', *columns, 'unit'), table)

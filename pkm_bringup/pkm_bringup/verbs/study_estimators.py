@@ -8,14 +8,9 @@ from typing import Any
 
 from pkm_bringup.argument_types import count, positive
 from pkm_bringup.arguments import add_robot
-from pkm_bringup.console import print_table, progress
 from pkm_bringup.inputs import load_model
-from pkm_bringup.verbs.study_options import (
-    add_result,
-    add_runs,
-    deliver,
-    result_file,
-)
+from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
+from pkm_bringup.views.console import print_table, progress
 
 PLANTS = ('robot', 'servo', 'noise')
 ESTIMATORS = ('ls', 'gauss_markov', 'tls', 'maximum_likelihood')
@@ -35,21 +30,30 @@ def add_study(studies: Any) -> None:
         '--periods', type=count, default=10, help='averaged in each run [1]; default: 10'
     )
     study.add_argument(
-        '--scale', type=positive, nargs='+', default=[1.0, 200.0], metavar='FACTOR',
+        '--scale',
+        type=positive,
+        nargs='+',
+        default=[1.0, 200.0],
+        metavar='FACTOR',
         help='position noise in units of that of the description [1]; default: 1 and 200, from '
         'where it does not matter to where it biases least squares',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--plant', choices=PLANTS, default='noise',
+        '--plant',
+        choices=PLANTS,
+        default='noise',
         help='noise: the exact motion and its forces with noise on both; servo: the same of the '
         'motion that the robot settles to under its servo; robot: simulated under '
         'control, where the servo feeds noise back; default: noise',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--estimators', nargs='+', default=list(ESTIMATORS), metavar='NAME',
+        '--estimators',
+        nargs='+',
+        default=list(ESTIMATORS),
+        metavar='NAME',
         help='with the one that the errors are counted in last, or maximum_likelihood; '
         f'output_error needs a servo or robot; default: {" ".join(ESTIMATORS)}',
-    )  # fmt: skip
+    )
     add_result(study)
     study.set_defaults(run=run)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pkm_bringup.argument_types import count, positive
 from pkm_bringup.arguments import add_json, add_robot
-from pkm_bringup.console import json_text, print_json, print_note, print_table, progress
 from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs.study_options import add_runs, with_origin
+from pkm_bringup.views.console import json_text, print_json, print_note, print_table, progress
 
 PLANTS = ('robot', 'noise')
 CONDITIONS = ('condition_number', 'condition_number_scaled')
@@ -34,27 +34,35 @@ def add_study(studies: Any) -> None:
         '--harmonics', type=count, default=5, help='of each coordinate [1]; default: 5'
     )
     study.add_argument(
-        '--period', type=positive,
+        '--period',
+        type=positive,
         help='of both [s], rounded to milliseconds; default: what the limits suggest',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--iterations', type=count, default=400,
+        '--iterations',
+        type=count,
+        default=400,
         help='steps of each design [1], fewer where it converges; default: 400',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--deterministic', choices=CONDITIONS, default=CONDITIONS[0],
+        '--deterministic',
+        choices=CONDITIONS,
+        default=CONDITIONS[0],
         help='criterion of T_d, in SI units or with columns of unit length [1]; default: '
         f'{CONDITIONS[0]}',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--plant', choices=PLANTS, default='robot',
+        '--plant',
+        choices=PLANTS,
+        default='robot',
         help='robot: simulated under control with all its effects; noise: the exact motion and '
         'nominal forces with the same noise, sooner done; default: robot',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--output', metavar='FOLDER',
+        '--output',
+        metavar='FOLDER',
         help='new folder for designs (.yaml), study.json and study.png, SI units',
-    )  # fmt: skip
+    )
     add_json(study)
     study.set_defaults(run=run)
 
@@ -79,9 +87,14 @@ def run(arguments: Any) -> int:
             update,
         )
         runs = run_designs(
-            model, designs, arguments.runs, arguments.seed, arguments.plant, arguments.workers,
+            model,
+            designs,
+            arguments.runs,
+            arguments.seed,
+            arguments.plant,
+            arguments.workers,
             update,
-        )  # fmt: skip
+        )
         content = with_origin(
             report(*runs) | {'plant': arguments.plant, 'seed': arguments.seed}, arguments
         )
@@ -100,8 +113,14 @@ def run(arguments: Any) -> int:
 def _print(content: dict[str, Any]) -> None:
     from pkm_bringup.studies.excitation_report import summary, table
 
-    header = ('parameter', 'T_d predicted', 'T_d observed (95 %)', 'T_s predicted',
-              'T_s observed (95 %)', 'T_s / T_d (95 %)')  # fmt: skip
+    header = (
+        'parameter',
+        'T_d predicted',
+        'T_d observed (95 %)',
+        'T_s predicted',
+        'T_s observed (95 %)',
+        'T_s / T_d (95 %)',
+    )
     title = f'standard deviations of one run of {content["period"]:g} s, SI units, Gauss-Markov'
     print_table(header, table(content), title)
     lines = ['']

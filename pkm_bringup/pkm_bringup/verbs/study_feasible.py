@@ -8,9 +8,9 @@ from typing import Any
 
 from pkm_bringup.argument_types import count, positive
 from pkm_bringup.arguments import ROBOT
-from pkm_bringup.console import print_table, progress
 from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
+from pkm_bringup.views.console import print_table, progress
 
 PLANTS = ('robot', 'noise')
 LAWS = ('stribeck', 'atan', 'power')
@@ -28,17 +28,25 @@ def add_study(studies: Any) -> None:
         'the benchmark circle, else the excitation at 1 / 1.7 of its speed.',
     )
     study.add_argument(
-        '--robot', default='palida', metavar='ROBOT', help=f'of the first part: {ROBOT}; '
-        'default: palida',
-    )  # fmt: skip
+        '--robot',
+        default='palida',
+        metavar='ROBOT',
+        help=f'of the first part: {ROBOT}; default: palida',
+    )
     study.add_argument(
-        '--friction-robot', default='rps_upv', metavar='ROBOT',
+        '--friction-robot',
+        default='rps_upv',
+        metavar='ROBOT',
         help='of the second part, with simulation.stribeck in its description; default: rps_upv',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--noise', type=positive, nargs='+', default=[1.0, 5.0], metavar='FACTOR',
+        '--noise',
+        type=positive,
+        nargs='+',
+        default=[1.0, 5.0],
+        metavar='FACTOR',
         help='in units of that of the description [1]; default: 1 5',
-    )  # fmt: skip
+    )
     study.add_argument(
         '--laws', choices=LAWS, nargs='+', default=list(LAWS), help='of friction; default: all'
     )
@@ -47,10 +55,12 @@ def add_study(studies: Any) -> None:
         '--periods', type=count, default=5, help='averaged in each run [1]; default: 5'
     )
     study.add_argument(
-        '--plant', choices=PLANTS, default='robot',
+        '--plant',
+        choices=PLANTS,
+        default='robot',
         help='robot: simulated under control; noise: the exact motion and its forces with noise '
         'on both, sooner done; default: robot',
-    )  # fmt: skip
+    )
     add_result(study)
     study.set_defaults(run=run)
 
@@ -61,9 +71,12 @@ def run(arguments: Any) -> int:
 
     path = result_file(arguments)
     common = {
-        'runs': arguments.runs, 'periods': arguments.periods, 'plant': arguments.plant,
-        'seed': arguments.seed, 'workers': arguments.workers,
-    }  # fmt: skip
+        'runs': arguments.runs,
+        'periods': arguments.periods,
+        'plant': arguments.plant,
+        'seed': arguments.seed,
+        'workers': arguments.workers,
+    }
     with progress('study') as update:
         update('reading the robots; the first run compiles')
         robots = load_model(arguments.robot), load_model(arguments.friction_robot)
@@ -71,28 +84,34 @@ def run(arguments: Any) -> int:
         limits = limits_study(robots[0], arguments.noise, **common, update=update)
         friction = friction_study(robots[1], arguments.laws, **common, update=update)
     content = {
-        'plant': arguments.plant, 'periods': arguments.periods, 'seed': arguments.seed,
+        'plant': arguments.plant,
+        'periods': arguments.periods,
+        'seed': arguments.seed,
         'limits': {'robot': arguments.robot, 'levels': limits},
         'friction': {'robot': arguments.friction_robot, **friction},
-    }  # fmt: skip
+    }
     return deliver(content, arguments, path, _print)
 
 
 def _print(content: Mapping[str, Any]) -> None:
     rows = [
         (
-            f'{level["noise"]:g}', name, f'{100 * level[name]["physical"]:.0f}',
-            *_errors(level[name]), f'{level[name]["active"]:.1f}',
+            f'{level["noise"]:g}',
+            name,
+            f'{100 * level[name]["physical"]:.0f}',
+            *_errors(level[name]),
+            f'{level[name]["active"]:.1f}',
         )
         for level in content['limits']['levels']
         for name in ('gauss_markov', 'feasible')
-    ]  # fmt: skip
+    ]
     errors = ('error [%]', 'against measured [%]')
     print_table(
-        ('noise', 'estimator', 'physical [%]', *errors, 'limits reached'), rows,
+        ('noise', 'estimator', 'physical [%]', *errors, 'limits reached'),
+        rows,
         f'{content["limits"]["robot"]}: relative absolute error on another motion: of the '
         'exact motion against noise-free forces, and against measured ones',
-    )  # fmt: skip
+    )
     for level in content['limits']['levels']:
         ratio, measured, cost = (
             level[key] for key in ('error_ratio', 'error_measured_ratio', 'cpu_time')
@@ -108,16 +127,19 @@ def _print(content: Mapping[str, Any]) -> None:
     keys = ('error_lower', 'error_measured_lower')
     rows = [
         (
-            name, f'{100 * friction[name]["physical"]:.0f}', *_errors(friction[name]),
+            name,
+            f'{100 * friction[name]["physical"]:.0f}',
+            *_errors(friction[name]),
             ', '.join(f'{100 * friction[name][key]:.1f}' for key in keys),
         )
         for name in names
-    ]  # fmt: skip
+    ]
     sys.stdout.write('\n')
     print_table(
-        ('friction', 'physical [%]', *errors, 'lower than feasible [%]'), rows,
+        ('friction', 'physical [%]', *errors, 'lower than feasible [%]'),
+        rows,
         f'{friction["robot"]} with Stribeck friction, {friction["runs"]} runs',
-    )  # fmt: skip
+    )
 
 
 def _errors(found: dict[str, float]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pkm_bringup.argument_types import count, whole
 from pkm_bringup.arguments import add_json
-from pkm_bringup.console import json_text, print_json, print_note
+from pkm_bringup.views.console import json_text, print_json, print_note
 
 NOT_NAMED = ('run', 'verb', 'study', 'json', 'output', 'workers')  # no effect on the result
 
@@ -20,17 +20,17 @@ def add_runs(
     """Add the options --runs, --seed and --workers."""
     at_least = f', at least {least}' if least > 1 else ''
     study.add_argument(
-        '--runs', type=_runs(least), default=default,
+        '--runs',
+        type=_runs(least),
+        default=default,
         help=f'{text}{at_least} [1]; default: {default}',
-    )  # fmt: skip
+    )
     add_seed(study, 'of the first run')
 
 
 def add_seed(study: argparse.ArgumentParser, text: str) -> None:
     """Add the options --seed and --workers."""
-    study.add_argument(
-        '--seed', type=whole, default=0, help=f'{text}, at least 0 [1]; default: 0'
-    )
+    study.add_argument('--seed', type=whole, default=0, help=f'{text}, at least 0 [1]; default: 0')
     study.add_argument(
         '--workers', type=count, help='processes [1]; default: one a core; no effect on the result'
     )
@@ -39,10 +39,11 @@ def add_seed(study: argparse.ArgumentParser, text: str) -> None:
 def add_result(study: argparse.ArgumentParser) -> None:
     """Add the options --output and --json."""
     study.add_argument(
-        '--output', metavar='FILE',
+        '--output',
+        metavar='FILE',
         help='file to write (.json), SI units, with the options and versions that made it; must '
         'not exist',
-    )  # fmt: skip
+    )
     add_json(study)
 
 

@@ -8,14 +8,9 @@ from typing import Any
 
 from pkm_bringup.argument_types import count, fraction, positive
 from pkm_bringup.arguments import add_robot
-from pkm_bringup.console import print_table, progress
 from pkm_bringup.inputs import load_model
-from pkm_bringup.verbs.study_options import (
-    add_result,
-    add_runs,
-    deliver,
-    result_file,
-)
+from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
+from pkm_bringup.views.console import print_table, progress
 
 PLANTS = ('noise', 'robot')
 EFFECTS = ('all', 'modelled')
@@ -34,26 +29,33 @@ def add_study(studies: Any) -> None:
     add_robot(study, 'palida')
     add_runs(study, 10, 'robots (seeds)')
     study.add_argument(
-        '--periods', type=count, default=40,
+        '--periods',
+        type=count,
+        default=40,
         help='of each recording, at least 2, whose spread is the noise [1]; default: 40',
-    )  # fmt: skip
+    )
     study.add_argument(
         '--mass', type=positive, default=2.0, help='of both payloads [kg]; default: 2'
     )
     study.add_argument(
-        '--spread', type=fraction, default=0.2,
+        '--spread',
+        type=fraction,
+        default=0.2,
         help='largest error of the described force constants [1]; default: 0.2',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--plant', choices=PLANTS, default='noise',
+        '--plant',
+        choices=PLANTS,
+        default='noise',
         help='noise: the exact motion and its forces with noise on both; robot: simulated under '
         'control; default: noise',
-    )  # fmt: skip
+    )
     study.add_argument(
-        '--effects', choices=EFFECTS,
+        '--effects',
+        choices=EFFECTS,
         help='with --plant robot: all that the description declares, or without Stribeck '
         'friction and cogging; default: modelled',
-    )  # fmt: skip
+    )
     add_result(study)
     study.set_defaults(run=run)
 

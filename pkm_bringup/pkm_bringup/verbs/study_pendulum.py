@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pkm_bringup.argument_types import positive
-from pkm_bringup.console import print_table, progress
 from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
+from pkm_bringup.views.console import print_table, progress
 
 
 def add_study(studies: Any) -> None:
@@ -24,9 +24,11 @@ def add_study(studies: Any) -> None:
         'and with a known force that pushes the cart, which shows the scale.',
     )
     study.add_argument(
-        '--noise', type=positive, default=0.01,
+        '--noise',
+        type=positive,
+        default=0.01,
         help='largest error of each state and force over its value [1]; default: 0.01',
-    )  # fmt: skip
+    )
     study.add_argument(
         '--duration', type=positive, default=20.0, help='of each motion [s]; default: 20'
     )
@@ -45,31 +47,44 @@ def run(arguments: Any) -> int:
         model = load_model('cart_pendulum')
         update('motions and filters')
         content = compare(
-            model, arguments.noise, arguments.duration, seed=arguments.seed, runs=arguments.runs,
-            workers=arguments.workers, update=update,
-        )  # fmt: skip
+            model,
+            arguments.noise,
+            arguments.duration,
+            seed=arguments.seed,
+            runs=arguments.runs,
+            workers=arguments.workers,
+            update=update,
+        )
     return deliver(content | {'seed': arguments.seed}, arguments, path, _print)
 
 
 def _print(content: Mapping[str, Any]) -> None:
     header = (
-        'noise', 'scale of the masses', 'estimator',
+        'noise',
+        'scale of the masses',
+        'estimator',
         *(f'{name} [%]' for name in content['parameters']),
-        'm1/M [%]', 'm2/M [%]', 'CPU time [s]',
-    )  # fmt: skip
+        'm1/M [%]',
+        'm2/M [%]',
+        'CPU time [s]',
+    )
     rows = [
         (
-            f'{100 * case["noise"]:g} %', case['scale'], case['estimator'],
+            f'{100 * case["noise"]:g} %',
+            case['scale'],
+            case['estimator'],
             *(100 * error for error in case['errors']),
-            *(100 * error for error in case['ratio_errors']), case['time'],
+            *(100 * error for error in case['ratio_errors']),
+            case['time'],
         )
         for case in content['cases']
-    ]  # fmt: skip
+    ]
     print_table(
-        header, rows,
+        header,
+        rows,
         f'errors (root mean square of {content["runs"]} runs where there is noise) after one pass '
         f'through {content["samples"]} samples',
-    )  # fmt: skip
+    )
     noisy = {(c['scale'], c['estimator']): c['largest'] for c in content['cases'] if c['noise']}
     sys.stdout.write('\n')
     sources = {

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pkm_bringup.argument_types import positive
-from pkm_bringup.console import print_table, progress
 from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs.study_options import add_result, add_runs, deliver, result_file
+from pkm_bringup.views.console import print_table, progress
 
 
 def add_study(studies: Any) -> None:
@@ -16,9 +16,11 @@ def add_study(studies: Any) -> None:
     text = 'masses of the UF-PKM by the UKF from forces, without and with noise'
     study = studies.add_parser('uf_pkm', help=text, description=f'{text} [O chapter 4].')
     study.add_argument(
-        '--noise', type=positive, default=0.01,
+        '--noise',
+        type=positive,
+        default=0.01,
         help='largest error of forces and motion over their value [1]; default: 0.01',
-    )  # fmt: skip
+    )
     add_runs(study, 10, 'of the noise')
     add_result(study)
     study.set_defaults(run=run)
@@ -36,10 +38,14 @@ def run(arguments: Any) -> int:
         for noise in (0.0, arguments.noise):
             found.append(
                 study_masses(
-                    model, noise, arguments.seed, arguments.runs, workers=arguments.workers,
+                    model,
+                    noise,
+                    arguments.seed,
+                    arguments.runs,
+                    workers=arguments.workers,
                     update=update,
                 )
-            )  # fmt: skip
+            )
     content = {'robot': 'uf_pkm', 'seed': arguments.seed, 'cases': found}
     return deliver(content, arguments, path, _print)
 
@@ -47,15 +53,28 @@ def run(arguments: Any) -> int:
 def _print(content: Mapping[str, Any]) -> None:
     rows = [
         (
-            f'{100 * case["noise"]:g} %', case['runs'], name, case['true'][name],
-            case['values'][name], case['standard_deviation'][name], 100 * case['errors'][name],
-            100 * case['worst'][name], case['time'],
+            f'{100 * case["noise"]:g} %',
+            case['runs'],
+            name,
+            case['true'][name],
+            case['values'][name],
+            case['standard_deviation'][name],
+            100 * case['errors'][name],
+            100 * case['worst'][name],
+            case['time'],
         )
         for case in content['cases']
         for name in case['true']
-    ]  # fmt: skip
+    ]
     header = (
-        'noise', 'runs', 'mass', 'true [kg]', 'mean found [kg]', 'reported deviation [kg]',
-        'error, rms [%]', 'worst [%]', 'CPU time [s]',
-    )  # fmt: skip
+        'noise',
+        'runs',
+        'mass',
+        'true [kg]',
+        'mean found [kg]',
+        'reported deviation [kg]',
+        'error, rms [%]',
+        'worst [%]',
+        'CPU time [s]',
+    )
     print_table(header, rows)

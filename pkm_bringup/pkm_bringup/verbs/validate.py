@@ -7,8 +7,8 @@ from typing import Any
 
 from pkm_bringup.argument_types import share
 from pkm_bringup.arguments import DATA, add_json, add_robot, add_signals
-from pkm_bringup.console import print_json, print_table, progress
 from pkm_bringup.inputs import data_options, load_data, load_model, parse_options
+from pkm_bringup.views.console import print_json, print_table, progress
 
 
 def add_parser(subparsers: Any) -> None:
@@ -21,14 +21,19 @@ def add_parser(subparsers: Any) -> None:
         '--model', required=True, metavar='MODEL', help='model file of `pkm identify`, SI units'
     )
     parser.add_argument(
-        '--level', type=share, default=0.95,
+        '--level',
+        type=share,
+        default=0.95,
         help='nominal share of the forces within the predicted bounds [1]; default: 0.95',
-    )  # fmt: skip
+    )
     parser.add_argument(
-        '--rollout', nargs='?', const='0.1,0.5,2', metavar='HORIZONS',
+        '--rollout',
+        nargs='?',
+        const='0.1,0.5,2',
+        metavar='HORIZONS',
         help='also integrate the model open-loop under the recorded forces, and compare after '
         'these times with commas [s]; default: 0.1,0.5,2',
-    )  # fmt: skip
+    )
     add_signals(parser)
     add_json(parser)
     parser.set_defaults(run=run)
@@ -110,8 +115,10 @@ def _percent(values: list[float] | None) -> list[float] | None:
 def _coverage(coverage: dict[str, Any]) -> list[str]:
     lines = []
     level = f'{100 * coverage["level"]:g} % nominal'
-    for key, what in (('measured_overall', f'measured forces (noise: {coverage["noise_from"]})'),
-                      ('truth_overall', 'noise-free forces (parameters and motion)')):  # fmt: skip
+    for key, what in (
+        ('measured_overall', f'measured forces (noise: {coverage["noise_from"]})'),
+        ('truth_overall', 'noise-free forces (parameters and motion)'),
+    ):
         if coverage[key] is not None:
             lines.append(f'{100 * coverage[key]:.3g} % within the bounds ({level}): {what}')
     if coverage['guaranteed_overall'] is not None:
@@ -152,9 +159,7 @@ def verdict(summary: dict[str, Any]) -> str:
     unbiased = summary['is_unbiased']
     if unbiased is None:
         return 'bias: unknown, the data do not show their noise (one period only)'
-    biased = [
-        name for name, fine in zip(summary['joints'], unbiased, strict=True) if not fine
-    ]
+    biased = [name for name, fine in zip(summary['joints'], unbiased, strict=True) if not fine]
     if not biased:
         return 'unbiased: the noise of the averaged forces explains the model error of every axis'
     axes = ', '.join(biased)

@@ -17,7 +17,7 @@ from pkm_control.control_types import ControlFault
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
 from pkm_description.errors import PkmError, TrajectoryError
-from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.nodes.trajectory_messages import from_message
 from pkm_dynamics.trajectories import Execution
 from pkm_msgs.action import FollowPlatformTrajectory

@@ -40,7 +40,7 @@ from pkm_description.nodes.parameters import declare_parameters
 from pkm_description.nodes.running import FatalError, run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.actuation import require_drives
-from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import PointToPoint
 from pkm_msgs.srv import SetModel
 
@@ -162,9 +162,7 @@ class TrajectoryControllerNode(LifecycleNode):
         description = pkm_description.load(values['robot'])
         model = ClosedChainModel(description)
         require_drives(model, 'trajectory control')
-        gains = servo_gains(
-            model, values['bandwidth'], values['damping'], values['gain_scale']
-        )
+        gains = servo_gains(model, values['bandwidth'], values['damping'], values['gain_scale'])
         nominal = values['feedforward'] == 'nominal'
         feedforward = nominal_feedforward(model) if nominal else no_feedforward()
         options = controller_options(values)

@@ -60,9 +60,7 @@ def build_export(
         )
     forms = FORMATS[format]
     if form is not None and form not in forms:
-        raise ExportError(
-            f"{format} has no form '{form}'; its forms are {', '.join(forms)}"
-        )
+        raise ExportError(f"{format} has no form '{form}'; its forms are {', '.join(forms)}")
     exported = _BUILDERS[format](description, form or forms[0])
     if strict:
         refuse_losses(description.name, format, exported.losses)
@@ -75,6 +73,12 @@ def export(description: Description, format: str, form: str | None = None) -> st
 
 
 __all__ = [
-    'FORMATS', 'Exported', 'build_export', 'build_mjcf', 'build_sdf', 'build_urdf', 'export',
+    'FORMATS',
+    'Exported',
+    'build_export',
+    'build_mjcf',
+    'build_sdf',
+    'build_urdf',
+    'export',
     'export_mjcf',
-]  # fmt: skip
+]

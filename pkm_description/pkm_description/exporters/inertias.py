@@ -12,9 +12,7 @@ Array = NDArray[np.float64]
 
 def compose(first: Pose, second: Pose) -> Pose:
     """Return the pose `second`, given in the frame `first`, where `first` is given."""
-    return Pose(
-        first.position + first.rotation @ second.position, first.rotation @ second.rotation
-    )
+    return Pose(first.position + first.rotation @ second.position, first.rotation @ second.rotation)
 
 
 def seen_from(frame: Pose, inertial: Inertial) -> Inertial:

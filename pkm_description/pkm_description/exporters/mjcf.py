@@ -121,9 +121,7 @@ class _Writer:
         assembly = Assembly(description)
         position, rotation = assembly.body_poses(assembly.home())
         self.poses = {description.base_link: Pose()}
-        for name, place, turn in zip(
-            assembly.tree.body_names, position, rotation, strict=True
-        ):
+        for name, place, turn in zip(assembly.tree.body_names, position, rotation, strict=True):
             self.poses[name] = Pose(place, turn)
         self.closures = [
             MjcfClosure(
@@ -265,4 +263,3 @@ class _Writer:
             if np.isfinite(effort):
                 attributes['forcerange'] = numbers([-effort, effort])
             etree.SubElement(actuators, 'motor', attributes)
-

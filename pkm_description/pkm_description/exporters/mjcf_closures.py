@@ -42,9 +42,7 @@ class MjcfClosure:
         Integration step [s]; the closure's time constant is two of them.
     """
 
-    def __init__(
-        self, constraint: Constraint, parent: Pose, child: Pose, timestep: float
-    ) -> None:
+    def __init__(self, constraint: Constraint, parent: Pose, child: Pose, timestep: float) -> None:
         self.constraint = constraint
         self.solref = numbers([2.0 * timestep, 1.0])
         axis = parent.rotation @ constraint.parent_axis

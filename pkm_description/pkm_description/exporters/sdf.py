@@ -87,9 +87,7 @@ class _Names:
     def __init__(self, structure: SdfStructure, base: str) -> None:
         taken = {'world'}
         self.losses: list[str] = []
-        self.links = {
-            link.name: self._new(link.name, 'link', taken) for link in structure.links
-        }
+        self.links = {link.name: self._new(link.name, 'link', taken) for link in structure.links}
         self.joints = {
             joint.name: self._new(joint.name, 'joint', taken) for joint in structure.joints
         }
@@ -107,9 +105,7 @@ class _Names:
         return new
 
 
-def _add_link(
-    model: etree._Element, link: SdfLink, names: _Names, shapes: list[Shape]
-) -> None:
+def _add_link(model: etree._Element, link: SdfLink, names: _Names, shapes: list[Shape]) -> None:
     element = etree.SubElement(model, 'link', name=names.links[link.name])
     _add_pose(element, link.pose)
     if link.inertial is not None:
@@ -118,9 +114,13 @@ def _add_link(
         _text(inertial, 'mass', number(link.inertial.mass))
         inertia = etree.SubElement(inertial, 'inertia')
         for key, (row, column) in {
-            'ixx': (0, 0), 'ixy': (0, 1), 'ixz': (0, 2), 'iyy': (1, 1), 'iyz': (1, 2),
+            'ixx': (0, 0),
+            'ixy': (0, 1),
+            'ixz': (0, 2),
+            'iyy': (1, 1),
+            'iyz': (1, 2),
             'izz': (2, 2),
-        }.items():  # fmt: skip
+        }.items():
             _text(inertia, key, number(link.inertial.inertia[row, column]))
     for index, shape in enumerate(shapes):
         _add_shape(element, shape, f'{shape.kind}_{index + 1}')

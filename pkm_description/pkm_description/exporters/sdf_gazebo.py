@@ -58,17 +58,18 @@ def add_model_plugins(
         _text(plugin, 'parent_link', parent)
         _text(plugin, 'child_model', '__model__')
         _text(plugin, 'child_link', child)
-        for topic, verb in (('detach_topic', 'detach'), ('attach_topic', 'attach'),
-                            ('output_topic', 'state')):  # fmt: skip
+        for topic, verb in (
+            ('detach_topic', 'detach'),
+            ('attach_topic', 'attach'),
+            ('output_topic', 'state'),
+        ):
             _text(plugin, topic, f'/model/{name}/closure/{weld}/{verb}')
     for joint in driven:
         plugin = _plugin(
             model, 'gz-sim-apply-joint-force-system', 'gz::sim::systems::ApplyJointForce'
         )
         _text(plugin, 'joint_name', joint)
-    _plugin(
-        model, 'gz-sim-joint-state-publisher-system', 'gz::sim::systems::JointStatePublisher'
-    )
+    _plugin(model, 'gz-sim-joint-state-publisher-system', 'gz::sim::systems::JointStatePublisher')
 
 
 def _plugin(parent: etree._Element, filename: str, name: str) -> etree._Element:

@@ -9,21 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pkm_description.assembly import Assembly
-from pkm_description.description import (
-    Constraint,
-    Description,
-    Inertial,
-    Joint,
-    Pose,
-    frozen,
-)
+from pkm_description.description import Constraint, Description, Inertial, Joint, Pose, frozen
 from pkm_description.exporters.friction import asymmetry_losses, cut_loss, symmetric
-from pkm_description.exporters.inertias import (
-    Array,
-    compose,
-    scaled,
-    seen_from,
-)
+from pkm_description.exporters.inertias import Array, compose, scaled, seen_from
 from pkm_description.exporters.stand_ins import StandIns
 from pkm_description.kinematic_tree import tree_order
 
@@ -31,9 +19,13 @@ from pkm_description.kinematic_tree import tree_order
 STAND_IN_MASS = 1e-8
 STAND_IN_INERTIA = 1e-10
 SDF_TYPES = {
-    'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'revolute', 'prismatic': 'prismatic',
-    'spherical': 'ball', 'universal': 'universal',
-}  # fmt: skip
+    'fixed': 'fixed',
+    'revolute': 'revolute',
+    'continuous': 'revolute',
+    'prismatic': 'prismatic',
+    'spherical': 'ball',
+    'universal': 'universal',
+}
 
 
 @dataclass(frozen=True)
@@ -159,22 +151,30 @@ def _add_rotors_on_the_base(
             rotors[name] = 0.0
 
 
-def _tree_joint(
-    joint: Joint, home: Mapping[str, float], rotors: Mapping[str, float]
-) -> SdfJoint:
+def _tree_joint(joint: Joint, home: Mapping[str, float], rotors: Mapping[str, float]) -> SdfJoint:
     kind = SDF_TYPES[joint.type]
     if not joint.is_scalar:
         return SdfJoint(joint.name, kind, joint.parent, joint.child)
     limit, zero = joint.limit, float(home[joint.name])
     coulomb, viscous = symmetric(joint.friction)
     axis = SdfAxis(
-        joint.axis, limit.lower - zero, limit.upper - zero, limit.velocity, limit.effort,
-        coulomb, viscous,
-    )  # fmt: skip
+        joint.axis,
+        limit.lower - zero,
+        limit.upper - zero,
+        limit.velocity,
+        limit.effort,
+        coulomb,
+        viscous,
+    )
     return SdfJoint(
-        joint.name, kind, joint.parent, joint.child, axes=(axis,), home=zero,
+        joint.name,
+        kind,
+        joint.parent,
+        joint.child,
+        axes=(axis,),
+        home=zero,
         rotor_inertia=rotors.get(joint.name) or None,
-    )  # fmt: skip
+    )
 
 
 def _closing_joint(constraint: Constraint, poses: Mapping[str, Pose], child: str) -> SdfJoint:
@@ -190,8 +190,10 @@ def _closing_joint(constraint: Constraint, poses: Mapping[str, Pose], child: str
     upstream = frame.rotation.T @ ends[0][0].rotation @ first  # the parent's axis at home
     sliding = second if swapped else upstream
     directions = {
-        'revolute': (second,), 'universal': (upstream, second), 'prismatic': (sliding,),
-    }.get(constraint.type, ())  # fmt: skip
+        'revolute': (second,),
+        'universal': (upstream, second),
+        'prismatic': (sliding,),
+    }.get(constraint.type, ())
     coulomb, viscous = symmetric(constraint.friction)
     if constraint.type == 'universal':
         coulomb = 0.0  # it acts against the magnitude of the rate, not axis by axis

@@ -79,8 +79,15 @@ def _shape(
         raise ValueError(
             f"unknown geometry '{item.tag}'; geometries are box, cylinder, sphere, mesh"
         )
-    return Shape(link, kind, str(item.tag), _pose(element.find('origin')), size, file,
-                 _material(element.find('material'), colours))  # fmt: skip
+    return Shape(
+        link,
+        kind,
+        str(item.tag),
+        _pose(element.find('origin')),
+        size,
+        file,
+        _material(element.find('material'), colours),
+    )
 
 
 def _material(
@@ -99,9 +106,7 @@ def _pose(element: etree._Element | None) -> Pose:
     if element is None:
         return Pose()
     position = _numbers(element.get('xyz', '0 0 0'), 3)
-    return Pose(
-        np.array(position), rotation_from_rpy(_numbers(element.get('rpy', '0 0 0'), 3))
-    )
+    return Pose(np.array(position), rotation_from_rpy(_numbers(element.get('rpy', '0 0 0'), 3)))
 
 
 def _numbers(text: str | None, count: int) -> tuple[float, ...]:

@@ -38,9 +38,7 @@ class StandIns:
         What differs from the description, one sentence for each link.
     """
 
-    def __init__(
-        self, description: Description, mass: float, inertia: float, welded: bool
-    ) -> None:
+    def __init__(self, description: Description, mass: float, inertia: float, welded: bool) -> None:
         self.description = description
         self.stand_in = Inertial(mass, frozen(np.zeros(3)), frozen(inertia * np.eye(3)))
         self.inertials: dict[str, Inertial | None] = {
@@ -68,9 +66,11 @@ class StandIns:
             self._take(donor, place, point) for donor, place in self._beside(name, joint)
         )
         inertia = self.stand_in.inertia[0, 0]
-        added = f'{inertia:g} kg m^2' if made_up else (
-            f'{self.stand_in.mass:g} kg and {inertia:g} kg m^2'
-        )  # fmt: skip
+        added = (
+            f'{inertia:g} kg m^2'
+            if made_up
+            else (f'{self.stand_in.mass:g} kg and {inertia:g} kg m^2')
+        )
         self.losses.append(f"link '{name}' has no mass: {added} are added to it")
 
     def _taken_whole(self, name: str) -> bool:

@@ -11,14 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pkm_description.kinematic_tree import (
-    BASE,
-    FIXED,
-    FLOATING,
-    POINT_ROW,
-    PRISMATIC,
-    REVOLUTE,
-)
+from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, POINT_ROW, PRISMATIC, REVOLUTE
 from pkm_dynamics.codegen.expression import Number, Objects, cosine, sine
 from pkm_dynamics.mechanism import Mechanism
 

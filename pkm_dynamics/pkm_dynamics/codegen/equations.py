@@ -10,17 +10,9 @@ import numpy as np
 
 from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, PRISMATIC
 from pkm_dynamics.codegen.chain import Accelerations, Chain, Velocities, cross
-from pkm_dynamics.codegen.expression import (
-    Number,
-    Objects,
-    absolute,
-    choose,
-    larger,
-    root,
-    smaller,
-)
+from pkm_dynamics.codegen.expression import Number, Objects, absolute, choose, larger, root, smaller
 from pkm_dynamics.mechanism import Mechanism
-from pkm_dynamics.parameter_table import (
+from pkm_dynamics.parameters.parameter_table import (
     COULOMB,
     COULOMB_NEGATIVE,
     COULOMB_POSITIVE,
@@ -92,8 +84,10 @@ def eliminate(a: Objects, right: Objects) -> tuple[Objects, Number]:
     for k in range(n):
         for i in range(k + 1, n):
             order = (absolute(rows[k][k]), absolute(rows[i][k]))
-            pairs = [(choose(order, y, x), choose(order, x, y))
-                     for x, y in zip(rows[k][k:], rows[i][k:], strict=True)]  # fmt: skip
+            pairs = [
+                (choose(order, y, x), choose(order, x, y))
+                for x, y in zip(rows[k][k:], rows[i][k:], strict=True)
+            ]
             rows[k][k:] = [x for x, _ in pairs]
             rows[i][k:] = [y for _, y in pairs]
             determinant = determinant * choose(order, -1.0, 1.0)
@@ -139,9 +133,7 @@ class Inline:
             out[coordinates] = [-x for x in matrix @ moving]
         return out
 
-    def accelerate(
-        self, rates: Objects, rates_dot: Objects, velocities: Velocities
-    ) -> Objects:
+    def accelerate(self, rates: Objects, rates_dot: Objects, velocities: Velocities) -> Objects:
         """Derivatives (n_v,) of all rates from the independent ones in `rates_dot`."""
         out = rates_dot.copy()
         start = self.chain.accelerations(rates, rates_dot, velocities)
@@ -231,9 +223,7 @@ def friction_factor(kind: int, rate: Number, v0: float) -> Number:
     return sign
 
 
-def cut_friction(
-    chain: Chain, velocities: Velocities, term: int
-) -> tuple[int, Objects, Objects]:
+def cut_friction(chain: Chain, velocities: Velocities, term: int) -> tuple[int, Objects, Objects]:
     """Force and moment (3,) at a cut joint's point, per unit parameter, that it needs.
 
     They act from the parent on the child: the actuators have to supply them.
@@ -305,8 +295,8 @@ def tree_forces(
             out[first] = out[first] + chain.axis[body] @ load
         if above != BASE:
             forces[above] = forces[above] + forces[body]
-            moments[above] = moments[above] + moments[body] + cross(
-                chain.offset[body], forces[body]
+            moments[above] = (
+                moments[above] + moments[body] + cross(chain.offset[body], forces[body])
             )
     return out
 
@@ -343,11 +333,13 @@ def inertial_columns(a: Objects, w: Objects, dw: Objects, jacobian: Objects) -> 
     """
     n_a = jacobian.shape[1]
     out = np.empty((n_a, 10), dtype=object)
-    turn = matrix_of([
-        [-(w[1] * w[1] + w[2] * w[2]), w[0] * w[1] - dw[2], w[0] * w[2] + dw[1]],
-        [w[0] * w[1] + dw[2], -(w[0] * w[0] + w[2] * w[2]), w[1] * w[2] - dw[0]],
-        [w[0] * w[2] - dw[1], w[1] * w[2] + dw[0], -(w[0] * w[0] + w[1] * w[1])],
-    ])  # fmt: skip
+    turn = matrix_of(
+        [
+            [-(w[1] * w[1] + w[2] * w[2]), w[0] * w[1] - dw[2], w[0] * w[2] + dw[1]],
+            [w[0] * w[1] + dw[2], -(w[0] * w[0] + w[2] * w[2]), w[1] * w[2] - dw[0]],
+            [w[0] * w[2] - dw[1], w[1] * w[2] + dw[0], -(w[0] * w[0] + w[1] * w[1])],
+        ]
+    )
     for j in range(n_a):
         v, o = jacobian[:3, j], jacobian[3:, j]
         out[j, 0] = v @ a

@@ -28,13 +28,21 @@ _WIDTH_ATTRIBUTES = ('min-legal-vector-width', 'prefer-vector-width')
 # error below one unit in the last place: the coefficients of fdlibm (Sun, 1993).
 _HALF_PI = (1.5707963267341256e00, 6.077100506303966e-11, 2.0222662487959506e-21)
 _SINE = (
-    -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
-    2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10,
-)  # fmt: skip
+    -1.66666666666666324348e-01,
+    8.33333333332248946124e-03,
+    -1.98412698298579493134e-04,
+    2.75573137070700676789e-06,
+    -2.50507602534068634195e-08,
+    1.58969099521155010221e-10,
+)
 _COSINE = (
-    4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
-    -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
-)  # fmt: skip
+    4.16666666666666019037e-02,
+    -1.38888888888741095749e-03,
+    2.48015872894767294178e-05,
+    -2.75573143513906633035e-07,
+    2.08757232129817482790e-09,
+    -1.13596475577881948265e-11,
+)
 
 
 class _Emitter:
@@ -90,9 +98,7 @@ class _Emitter:
     def intrinsic(self, name: str, *values: ir.Value) -> ir.Value:
         """Call an LLVM intrinsic on vectors."""
         function = self.module.globals.get(f'{name}.v{LANES}f64') or ir.Function(
-            self.module,
-            ir.FunctionType(_VECTOR, [_VECTOR] * len(values)),
-            f'{name}.v{LANES}f64',
+            self.module, ir.FunctionType(_VECTOR, [_VECTOR] * len(values)), f'{name}.v{LANES}f64'
         )
         return self.builder.call(function, values)
 

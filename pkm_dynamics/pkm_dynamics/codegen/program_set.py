@@ -15,9 +15,7 @@ from pkm_dynamics.mechanism import Mechanism
 # thread of it compiles would leave LLVM locked in the child for ever: it waits for the thread.
 _COMPILING = threading.Lock()
 os.register_at_fork(
-    before=_COMPILING.acquire,
-    after_in_parent=_COMPILING.release,
-    after_in_child=_COMPILING.release,
+    before=_COMPILING.acquire, after_in_parent=_COMPILING.release, after_in_child=_COMPILING.release
 )
 
 

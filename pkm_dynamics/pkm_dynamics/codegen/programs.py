@@ -47,7 +47,7 @@ from pkm_dynamics.codegen.chain import Accelerations, Chain, Velocities
 from pkm_dynamics.codegen.expression import Graph, Number, Objects, absolute, choose, larger
 from pkm_dynamics.layout import LARGEST_STEP, STEP_TOLERANCE
 from pkm_dynamics.mechanism import Mechanism
-from pkm_dynamics.parameter_table import ON_COORDINATE
+from pkm_dynamics.parameters.parameter_table import ON_COORDINATE
 
 
 class _Symbols:
@@ -162,9 +162,11 @@ def _platform(
     body = chain.m.platform_body
     gravity = np.array([float(g) for g in chain.m.gravity], dtype=object)
     return (
-        velocities.linear[body], velocities.angular[body],
-        accelerations.linear[body] + gravity, accelerations.angular[body],
-    )  # fmt: skip
+        velocities.linear[body],
+        velocities.angular[body],
+        accelerations.linear[body] + gravity,
+        accelerations.angular[body],
+    )
 
 
 def kinematics(m: Mechanism) -> tuple[Graph, list[Number]]:
@@ -190,9 +192,7 @@ def dynamics(m: Mechanism) -> tuple[Graph, list[Number]]:
 class _Motion:
     """Motion of a mechanism whose components are solved inside the generated code."""
 
-    def __init__(
-        self, s: _Symbols, chain: Chain, given: int, by_actuators: bool = False
-    ) -> None:
+    def __init__(self, s: _Symbols, chain: Chain, given: int, by_actuators: bool = False) -> None:
         m = s.m
         self.chain = chain
         self.solved = solved = equations.Inline(chain)
@@ -282,9 +282,7 @@ def columns(m: Mechanism) -> tuple[Graph, list[Number]]:
     return s.graph, out
 
 
-def _power(
-    chain: Chain, row: int, force: Objects, moment: Objects, unit: Velocities
-) -> Number:
+def _power(chain: Chain, row: int, force: Objects, moment: Objects, unit: Velocities) -> Number:
     """Power of a cut joint's force and moment in the motion of one actuator's unit rate."""
     total: Number = force @ chain.sliding(row, unit)
     for body, sign in ((int(chain.m.row_child[row]), 1.0), (int(chain.m.row_parent[row]), -1.0)):

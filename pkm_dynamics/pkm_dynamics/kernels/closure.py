@@ -269,9 +269,7 @@ def search(
             p[:] = home_p
             r[:, :] = home_r
         largest = LARGEST_STEP if attempt == 0 else 0.2 * LARGEST_STEP
-        result = newton(
-            m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest
-        )
+        result = newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest)
         if result == CONVERGED:
             break
     return result
@@ -312,9 +310,21 @@ def check_configurations(m, code, joints, p, r, determinants):
 
 @compiled
 def solve_positions(
-    m, code, mode, p_target, r_target, q_target, guess, guess_p, guess_r, per_sample, from_home,
-    home_joints, home_p, home_r,
-):  # fmt: skip
+    m,
+    code,
+    mode,
+    p_target,
+    r_target,
+    q_target,
+    guess,
+    guess_p,
+    guess_r,
+    per_sample,
+    from_home,
+    home_joints,
+    home_p,
+    home_r,
+):
     """Close every sample of a batch, one after another.
 
     `guess` (N, n_j), `guess_p` (N, 3), `guess_r` (N, 3, 3) start each sample where
@@ -346,9 +356,7 @@ def solve_positions(
                 m, code, w, mode, pt, rt, qt, joints[k], p[k], r[k], home_joints, home_p, home_r
             )
         else:
-            status[k] = newton(
-                m, code, w, mode, pt, rt, qt, joints[k], p[k], r[k], LARGEST_STEP
-            )
+            status[k] = newton(m, code, w, mode, pt, rt, qt, joints[k], p[k], r[k], LARGEST_STEP)
         if status[k] == CONVERGED:
             last = k
         residual[k] = w.gap[0]
@@ -440,9 +448,20 @@ def close_poses(m, code, mode, p, r, guess, per_sample, home_joints, home_p, hom
                 pose_p[:] = p[near] if near >= 0 else home_p
                 pose_r[:, :] = r[near] if near >= 0 else home_r
                 status[k] = search(
-                    m, code, w, mode, p[k], r[k], none_q, joints[k], pose_p, pose_r,
-                    home_joints, home_p, home_r,
-                )  # fmt: skip
+                    m,
+                    code,
+                    w,
+                    mode,
+                    p[k],
+                    r[k],
+                    none_q,
+                    joints[k],
+                    pose_p,
+                    pose_r,
+                    home_joints,
+                    home_p,
+                    home_r,
+                )
                 residual[k] = w.gap[0]
         for k in range(first, first + count):
             if status[k] == CONVERGED:

@@ -19,8 +19,10 @@ from pkm_description import kinematic_tree
 
 _FOLDER = Path(__file__).parent
 _SOURCES = (
-    *sorted(_FOLDER.glob('*.py')), _FOLDER.parent / 'layout.py', Path(kinematic_tree.__file__),
-)  # fmt: skip
+    *sorted(_FOLDER.glob('*.py')),
+    _FOLDER.parent / 'layout.py',
+    Path(kinematic_tree.__file__),
+)
 
 
 def _nothing() -> None:
@@ -58,7 +60,7 @@ def drop_stale_caches(cache: Path, sources: Sequence[Path] = _SOURCES) -> bool:
 _cache = cache_folder()
 if _cache is None:
     warnings.warn(
-        f'neither {_FOLDER} nor the user\'s cache folder can be written: every process compiles '
+        f"neither {_FOLDER} nor the user's cache folder can be written: every process compiles "
         'the loops anew, for about a minute; NUMBA_CACHE_DIR may name a folder for them',
         stacklevel=2,
     )

@@ -64,9 +64,20 @@ def inverse_dynamics(m, code, mode, joints, p, r, rates, rates_dot, parameters):
     w = make_work(m)
     for first in range(0, n, LANES):
         block_forces(
-            m, code, w, mode, first, block_of(first, n), joints, p, r, rates, rates_dot,
-            parameters, out,
-        )  # fmt: skip
+            m,
+            code,
+            w,
+            mode,
+            first,
+            block_of(first, n),
+            joints,
+            p,
+            r,
+            rates,
+            rates_dot,
+            parameters,
+            out,
+        )
     return out
 
 
@@ -128,4 +139,3 @@ def place_column(w, row, first, count, out, column):
     for lane in range(count):
         for a in range(out.shape[1]):
             out[first + lane, a, column] = w.outputs[row + a, lane]
-

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pkm_dynamics.kernels.closure import (
-    BY_PLATFORM,
-    SINGULAR,
-    dependent_solution,
-    linearise,
-)
+from pkm_dynamics.kernels.closure import BY_PLATFORM, SINGULAR, dependent_solution, linearise
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.kernels.generated import evaluate
 from pkm_dynamics.kernels.vectors import solve

@@ -184,9 +184,7 @@ class SimulatedRobot(Node):
         if command is None:
             if not self._braked:
                 self._braked = True
-                self.get_logger().warning(
-                    f'no valid command for {self._timeout:g} s: brakes on'
-                )
+                self.get_logger().warning(f'no valid command for {self._timeout:g} s: brakes on')
             if self._failure is None:
                 self._plant.hold()
                 self._publish()

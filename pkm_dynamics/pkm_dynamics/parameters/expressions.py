@@ -18,9 +18,13 @@ Floats = NDArray[np.float64]
 
 
 def recognise(
-    model: ClosedChainModel, shared: bool, coefficients: Floats, space: ParameterSpace,
-    kept: list[int], folded: list[int],
-) -> list[dict[str, str]]:  # fmt: skip
+    model: ClosedChainModel,
+    shared: bool,
+    coefficients: Floats,
+    space: ParameterSpace,
+    kept: list[int],
+    folded: list[int],
+) -> list[dict[str, str]]:
     """Set coefficients (r, k) to the geometry's numbers that they are; say which.
 
     Changes `coefficients` in place by less than 1e-9 of their size.

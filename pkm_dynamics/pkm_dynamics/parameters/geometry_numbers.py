@@ -65,9 +65,7 @@ class GeometryNumbers:
         self._powers = np.array([number.power for number in self._numbers])
         self._near: dict[frozenset[str], NDArray[np.int64]] = {}
 
-    def recognise(
-        self, coefficient: float, power: int, links: Iterable[str]
-    ) -> Recognised | None:
+    def recognise(self, coefficient: float, power: int, links: Iterable[str]) -> Recognised | None:
         """Find a number that agrees to 1e-9 of its size; None where there is none.
 
         Integers and simple fractions where the coefficient has no unit; then numbers of
@@ -123,9 +121,7 @@ class GeometryNumbers:
         if len(close):
             i, j = close[0].tolist()
             return Recognised(sign * float(ratios[i, j]), f'{names[i]} / {names[j]}')
-        inverse = np.flatnonzero(
-            (powers == -power) & (np.abs(values * size - 1.0) <= TOLERANCE)
-        )
+        inverse = np.flatnonzero((powers == -power) & (np.abs(values * size - 1.0) <= TOLERANCE))
         if len(inverse):
             i = int(inverse[0])
             return Recognised(sign / float(values[i]), f'1 / {names[i]}')
@@ -189,8 +185,9 @@ def _directions(description: Description) -> Iterable[tuple[str, tuple[str, str]
             yield joint.name, (joint.parent, joint.child), joint.origin.rotation
     for item in description.constraints:
         for pose, axis in (
-            (item.parent_origin, item.parent_axis), (item.child_origin, item.child_axis)
-        ):  # fmt: skip
+            (item.parent_origin, item.parent_axis),
+            (item.child_origin, item.child_axis),
+        ):
             yield item.name, (item.parent, item.child), pose.rotation @ axis
 
 

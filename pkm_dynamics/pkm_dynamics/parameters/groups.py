@@ -221,9 +221,10 @@ def _join(
     order = ('kg', 'kg m')
     ranked = sorted(
         relation,
-        key=lambda term: order.index(unit) if (unit := model.parameter_units[term[1]]) in order
-        else len(order),
-    )  # fmt: skip
+        key=lambda term: (
+            order.index(unit) if (unit := model.parameter_units[term[1]]) in order else len(order)
+        ),
+    )
     first, *others = ranked
     for factor, i in others:
         a, b = (np.flatnonzero(keep & (expand[k] != 0)) for k in (first[1], i))

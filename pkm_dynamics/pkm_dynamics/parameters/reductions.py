@@ -55,8 +55,7 @@ def find_reduction(description: Description, level: bool | str) -> Reduction:
         return levels['geometry']
     if level not in levels:
         raise EstimationError(
-            f"robot '{description.name}' has no reduced model '{level}'; it has "
-            f'{", ".join(levels)}'
+            f"robot '{description.name}' has no reduced model '{level}'; it has {', '.join(levels)}"
         )
     return levels[level]
 

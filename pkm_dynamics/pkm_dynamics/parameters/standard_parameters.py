@@ -11,8 +11,8 @@ from pkm_description import EstimationError
 from pkm_dynamics.parameters.transfers import FIELDS
 
 if TYPE_CHECKING:
-    from pkm_dynamics.base_parameters import BaseParameters
     from pkm_dynamics.model import ClosedChainModel
+    from pkm_dynamics.parameters.base_parameters import BaseParameters
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def nearest_standard_parameters(
 
     Distances are weighted by `parameter_scales`; parameters of one design stay equal,
     declared zeros stay zero. The bodies need not be physical: for that see
-    `pkm_identification.feasibility.physical_parameters`.
+    `pkm_identification.physical.nearest.physical_parameters`.
     """
     model = base.model
     beta = np.asarray(values, dtype=float)
@@ -89,7 +89,8 @@ def nearest_standard_parameters(
     change = np.linalg.lstsq(combinations * scale, beta - combinations @ free, rcond=None)[0]
     free = free + scale * change
     # A second step takes out the rounding of the first.
-    free = free + scale * np.linalg.lstsq(
-        combinations * scale, beta - combinations @ free, rcond=None
-    )[0]  # fmt: skip
+    free = (
+        free
+        + scale * np.linalg.lstsq(combinations * scale, beta - combinations @ free, rcond=None)[0]
+    )
     return np.asarray(space.expand @ free)

@@ -30,11 +30,18 @@ def parameters_of_distribution(distribution: Floats) -> Floats:
     s = distribution
     return np.array(
         [
-            s[3, 3], s[0, 3], s[1, 3], s[2, 3],
-            s[1, 1] + s[2, 2], -s[0, 1], -s[0, 2],
-            s[0, 0] + s[2, 2], -s[1, 2], s[0, 0] + s[1, 1],
+            s[3, 3],
+            s[0, 3],
+            s[1, 3],
+            s[2, 3],
+            s[1, 1] + s[2, 2],
+            -s[0, 1],
+            -s[0, 2],
+            s[0, 0] + s[2, 2],
+            -s[1, 2],
+            s[0, 0] + s[1, 1],
         ]
-    )  # fmt: skip
+    )
 
 
 def transfers(description: Description, parameter_names: list[str]) -> Floats:
@@ -44,9 +51,10 @@ def transfers(description: Description, parameter_names: list[str]) -> Floats:
     keep nothing. Independent rows, of unit length.
     """
     links = [link.name for link in description.links]
-    column = {f'{link}.{field}': i for i, (link, field) in enumerate(
-        (link, field) for link in links for field in FIELDS
-    )}  # fmt: skip
+    column = {
+        f'{link}.{field}': i
+        for i, (link, field) in enumerate((link, field) for link in links for field in FIELDS)
+    }
     rows = []
     for parent, child, at_parent, at_child in _shared_distributions(description):
         row = np.zeros((len(links), 10))
@@ -57,9 +65,10 @@ def transfers(description: Description, parameter_names: list[str]) -> Floats:
     known = {name: i for i, name in enumerate(parameter_names)}
     ground = _ground(description)
     massless = [
-        i for name, i in column.items()
+        i
+        for name, i in column.items()
         if name not in known and name.rpartition('.')[0] not in ground
-    ]  # fmt: skip
+    ]
     moves = _left_null_space(moves[:, massless]) @ moves
     result = np.zeros((len(moves), len(parameter_names)))
     for name, i in column.items():

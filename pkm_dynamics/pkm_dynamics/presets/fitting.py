@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import ConvergenceError, FeasibilityError, KinematicsError
-from pkm_dynamics.feasibility import FeasibilityReport, check_feasibility
-from pkm_dynamics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.trajectories import Execution, Trajectory
 
 FORCE_MARGIN = 0.25  # of each limit, left to feedback, noise and model errors
@@ -96,8 +96,7 @@ def _fits(model: Any, build: Build, size: float, rate: float) -> bool:
     try:
         trajectory = build(size)
         return (
-            _keeps_strokes(model, trajectory)
-            and check_from_home(model, trajectory, rate).feasible
+            _keeps_strokes(model, trajectory) and check_from_home(model, trajectory, rate).feasible
         )
     except (ConvergenceError, KinematicsError):
         return False

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import FeasibilityError
-from pkm_dynamics.integration import integrate_motion
+from pkm_dynamics.equations.integration import integrate_motion
 from pkm_dynamics.presets.fitting import feasible_size
 from pkm_dynamics.trajectories import SampledTrajectory
 

@@ -168,8 +168,14 @@ def _stroke(speed: float, duration: float) -> tuple[Array, Array]:
     between are at constant velocity.
     """
     blend = max(BLEND * duration, min(PEAK * speed / BLEND_ACCELERATION, 0.9 * duration))
-    knots = np.array([0.5 * blend, 0.5 * blend + duration, 0.5 * blend + 3 * duration,
-                      0.5 * blend + 4 * duration])  # fmt: skip
+    knots = np.array(
+        [
+            0.5 * blend,
+            0.5 * blend + duration,
+            0.5 * blend + 3 * duration,
+            0.5 * blend + 4 * duration,
+        ]
+    )
     steps = speed * np.array([1.0, -2.0, 2.0, -1.0])
     offsets = blend * np.concatenate(
         [np.linspace(-1.0, 1.0, 41), 1.0 + 0.05 * 1.4 ** np.arange(1, 14)]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.kinematics.rotations import rpy_motion
 from pkm_dynamics.motion import PlatformMotion
-from pkm_dynamics.rotations import rpy_motion
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.rotations import rotation_to_rpy, rpy_to_rotation
+from pkm_dynamics.kinematics.rotations import rotation_to_rpy, rpy_to_rotation
 from pkm_dynamics.trajectories.base import Array, Trajectory, finite_array, finite_number
 
 if TYPE_CHECKING:

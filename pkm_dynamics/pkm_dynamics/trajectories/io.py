@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.new_file import write_new_text
+from pkm_dynamics.atomic_write import write_new_text
 from pkm_dynamics.trajectories.base import Trajectory
 from pkm_dynamics.trajectories.circle import CircleTrajectory
 from pkm_dynamics.trajectories.csv_samples import read_csv

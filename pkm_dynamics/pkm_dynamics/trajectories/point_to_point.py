@@ -9,12 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_dynamics.trajectories.base import (
-    Array,
-    Trajectory,
-    finite_array,
-    increasing_times,
-)
+from pkm_dynamics.trajectories.base import Array, Trajectory, finite_array, increasing_times
 
 
 class PointToPoint(Trajectory):

@@ -10,12 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline, make_interp_spline
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.trajectories.base import (
-    Array,
-    Trajectory,
-    finite_array,
-    increasing_times,
-)
+from pkm_dynamics.trajectories.base import Array, Trajectory, finite_array, increasing_times
 
 
 class SampledTrajectory(Trajectory):

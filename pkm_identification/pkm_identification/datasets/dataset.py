@@ -419,9 +419,7 @@ class Dataset:
                         f'{len(rows)} of {len(self)} samples, first at sample {rows[0]} '
                         f'(t = {self.time[rows[0]]:.6f} s)'
                     )
-                found.append(
-                    located('not_finite', rows, self.time, LEFT_OUT, signal, joint)
-                )
+                found.append(located('not_finite', rows, self.time, LEFT_OUT, signal, joint))
             object.__setattr__(self, name, _frozen(held(values, bad), name, source))
             which = 'position_valid' if name == 'positions' else 'effort_valid'
             before = getattr(self, which)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pkm_description.errors import DatasetError
-from pkm_identification.datasets.bag_dataset import load_bag
+from pkm_identification.datasets.bags.bag_dataset import load_bag
 from pkm_identification.datasets.dataset import Dataset
 from pkm_identification.datasets.long_dataset import LongDataset
 from pkm_identification.datasets.table_files import load_csv, load_npz
@@ -140,6 +140,7 @@ def _with_constants(
     if isinstance(dataset, LongDataset):
         return dataset.with_force_constants(together, deviations)
     return replace(
-        dataset, force_constants=together,
+        dataset,
+        force_constants=together,
         force_constant_deviations={**dataset.force_constant_deviations, **deviations},
-    )  # fmt: skip
+    )

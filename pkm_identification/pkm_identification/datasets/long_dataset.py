@@ -93,17 +93,29 @@ class LongDataset:
     def from_memory(cls, dataset: Dataset) -> LongDataset:
         """Read a dataset in memory by blocks, too, so that its processing needs little more."""
         block = Block(
-            dataset.time, dataset.positions, dataset.efforts, dataset.currents,
-            dataset.position_valid, dataset.effort_valid,
-        )  # fmt: skip
+            dataset.time,
+            dataset.positions,
+            dataset.efforts,
+            dataset.currents,
+            dataset.position_valid,
+            dataset.effort_valid,
+        )
         fields = {
             name: getattr(dataset, name)
             for name in (
-                'effort_delay', 'force_constants', 'force_constant_deviations', 'payload',
-                'period', 'urdf', 'sidecar', 'provenance', 'effort_limits',
-                'effort_scale_deviation', 'defects',
+                'effort_delay',
+                'force_constants',
+                'force_constant_deviations',
+                'payload',
+                'period',
+                'urdf',
+                'sidecar',
+                'provenance',
+                'effort_limits',
+                'effort_scale_deviation',
+                'defects',
             )
-        }  # fmt: skip
+        }
         long = cls.of(ArraySource(block), dataset.joint_names, **fields)
         return replace(long, quality=dataset.quality)
 
@@ -193,9 +205,7 @@ class LongDataset:
             )
             number += count
 
-    def _valid(
-        self, known: Flags | None, bad: Numbers, first: int, count: int
-    ) -> Flags | None:
+    def _valid(self, known: Flags | None, bad: Numbers, first: int, count: int) -> Flags | None:
         """Which samples first ... first + count (count, n) may be used; None: all."""
         axes = len(self.columns)
         low, high = np.searchsorted(bad, [first * axes, (first + count) * axes])
@@ -355,9 +365,7 @@ class LongDataset:
 
         changed = ordered._changed(converted)
         ends = np.sort(ordered.scan.effort_range * constants, axis=0)
-        return replace(
-            changed, scan=replace(changed.scan, effort_range=ends), constants=constants
-        )
+        return replace(changed, scan=replace(changed.scan, effort_range=ends), constants=constants)
 
     def stroke_warnings(self, model: ClosedChainModel) -> list[str]:
         """Name the joints whose positions leave the stroke by more than 1 % of it."""

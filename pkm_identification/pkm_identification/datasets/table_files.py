@@ -29,9 +29,15 @@ NPZ_REQUIRED = ('time', 'joint_names', 'positions')
 NPZ_TRUTH = ('truth_time', 'truth_positions', 'truth_velocities', 'truth_forces')
 NPZ_STREAMED = (*NpzSource.MEMBERS, *NPZ_TRUTH)
 NPZ_OPTIONAL = (
-    'efforts', 'currents', 'period', 'effort_delay', 'force_constants',
-    'force_constant_deviations', 'payload', *NPZ_TRUTH,
-)  # fmt: skip
+    'efforts',
+    'currents',
+    'period',
+    'effort_delay',
+    'force_constants',
+    'force_constant_deviations',
+    'payload',
+    *NPZ_TRUTH,
+)
 
 
 def load_csv(path: Path) -> Dataset | LongDataset:
@@ -158,8 +164,14 @@ def load_npz(path: Path) -> Dataset | LongDataset:
             content = {name: archive[name] for name in there if name not in streamed}
         source = NpzSource(path) if streamed else None
     except (
-        ValueError, TypeError, OSError, zipfile.BadZipFile, zlib.error, EOFError, KeyError
-    ) as error:  # fmt: skip
+        ValueError,
+        TypeError,
+        OSError,
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        KeyError,
+    ) as error:
         raise DatasetError(f"'{path}' cannot be read as an NPZ file: {error}") from error
     missing = [name for name in NPZ_REQUIRED if name not in there]
     if missing:

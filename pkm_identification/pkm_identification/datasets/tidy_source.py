@@ -69,7 +69,6 @@ class TidySource:
             self.defects.extend(order.defects)
         return _rows(block, order.rows)
 
-
     def _marked(self, block: Block) -> Block:
         after = marked(block)
         if after is block or self._was_read:

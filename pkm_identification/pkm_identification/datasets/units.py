@@ -91,9 +91,7 @@ def constants_of(
     for i, (name, nominal) in enumerate(zip(names, described, strict=True)):
         own = float(recorded.get(name, np.nan))
         if check and np.isfinite(own) and np.isfinite(nominal):
-            allowed = max(
-                UNIT_TOLERANCE * abs(nominal), DEVIATIONS * deviations.get(name, 0.0)
-            )
+            allowed = max(UNIT_TOLERANCE * abs(nominal), DEVIATIONS * deviations.get(name, 0.0))
             if abs(own - nominal) > allowed:
                 raise DatasetError(
                     f"{source}: force constant of '{name}' is {own:g} in {places[0]} "

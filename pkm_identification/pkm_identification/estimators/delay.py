@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.problem import Problem, build_problem
-from pkm_identification.estimators.solve import inverse_root, whitened_rows
 from pkm_identification.quality.examine import examined
+from pkm_identification.regression.problem import Problem, build_problem
+from pkm_identification.regression.weighted_least_squares import inverse_root, whitened_rows
 from pkm_identification.signals import SignalOptions, process
 
 if TYPE_CHECKING:

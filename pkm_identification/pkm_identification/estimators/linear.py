@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pkm_identification.estimators.problem import Problem
-from pkm_identification.estimators.solve import (
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.weighted_least_squares import (
     Array,
     Estimate,
     inverse_root,
@@ -74,9 +74,11 @@ def noise_of_rows(problem: Problem, whiten: bool = True) -> tuple[Array, ...]:
     noise = [
         run.covariance
         if run.covariance is not None
-        else np.diag(FIRST_GUESS * np.maximum(run.force_size, 1e-12)) ** 2 if several else identity
+        else np.diag(FIRST_GUESS * np.maximum(run.force_size, 1e-12)) ** 2
+        if several
+        else identity
         for run in problem.runs
-    ]  # fmt: skip
+    ]
     for _ in range(1 + PASSES if whiten else 1):
         weights = [inverse_root(each) if whiten else identity for each in noise]
         estimate = weighted_least_squares(problem.without_prior(), weights, noise)

@@ -8,19 +8,19 @@ from dataclasses import fields
 from typing import Any
 
 from pkm_description.errors import EstimationError
-from pkm_identification.estimators.ellipsoid import ellipsoid
-from pkm_identification.estimators.feasible import feasible
-from pkm_identification.estimators.instruments import iv
-from pkm_identification.estimators.kalman import ekf, ukf
+from pkm_identification.estimators.filters.kalman import ekf, ukf
+from pkm_identification.estimators.filters.recursive import recursive
+from pkm_identification.estimators.instrumental_variables import iv
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
-from pkm_identification.estimators.maximum_likelihood import maximum_likelihood
-from pkm_identification.estimators.nonlinear_friction import nonlinear_friction
-from pkm_identification.estimators.output_error import output_error
-from pkm_identification.estimators.recursive import recursive
+from pkm_identification.estimators.maximum_likelihood.maximum_likelihood import maximum_likelihood
+from pkm_identification.estimators.output_error.output_error import output_error
+from pkm_identification.estimators.physical.feasible import feasible
+from pkm_identification.estimators.physical.nonlinear_friction import nonlinear_friction
 from pkm_identification.estimators.robust import irls
-from pkm_identification.estimators.solve import Estimate
+from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
 from pkm_identification.estimators.staged import staged
 from pkm_identification.estimators.total_least_squares import tls
+from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.signals import SignalOptions
 
 Estimator = Callable[..., Estimate]
@@ -43,9 +43,16 @@ ESTIMATORS: Mapping[str, Estimator] = {
     'output_error': output_error,
 }
 COMMON_OPTIONS = (
-    'shared', 'reduced', 'estimate', 'fixed', 'prior', 'left_out', 'payloads', 'drive_gains',
+    'shared',
+    'reduced',
+    'estimate',
+    'fixed',
+    'prior',
+    'left_out',
+    'payloads',
+    'drive_gains',
     'force_constants',
-)  # fmt: skip
+)
 SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))
 
 

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.problem import Problem
-from pkm_identification.estimators.run import Run
-from pkm_identification.estimators.solve import (
+from pkm_identification.quality.report import LEFT_OUT
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.run import Run
+from pkm_identification.regression.weighted_least_squares import (
     Array,
     Estimate,
     inverse_root,
     weighted_least_squares,
 )
-from pkm_identification.quality.report import LEFT_OUT
 
 MAD_TO_SIGMA = 1.4826
 CONVERGED = 1e-3  # of a standard deviation
@@ -68,9 +68,7 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
         rounds += 1
         if 1 < rounds <= SETTLED:
             limits = [each.limits(values, tuning) for each in samples]
-        limited = [
-            each.limited(values, limit) for each, limit in zip(samples, limits, strict=True)
-        ]
+        limited = [each.limited(values, limit) for each, limit in zip(samples, limits, strict=True)]
         estimate = weighted_least_squares(
             _with_forces(problem, [forces for forces, _ in limited]),
             roots,
@@ -185,9 +183,7 @@ def _scale(residual: Array, valid: NDArray[np.bool_]) -> Array:
     return np.maximum(MAD_TO_SIGMA * median, 1e-12)
 
 
-def _limited(
-    residual: Array, valid: NDArray[np.bool_], limits: _Limits
-) -> tuple[Array, Array]:
+def _limited(residual: Array, valid: NDArray[np.bool_], limits: _Limits) -> tuple[Array, Array]:
     """Winsorise; return limited residuals and their covariance for one sample.
 
     Covariance E[psi psi^T] / (E[psi'] E[psi']^T): what one sample adds to the estimate.

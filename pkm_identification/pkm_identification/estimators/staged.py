@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.estimators.kalman import filtered_rows, ukf
+from pkm_identification.estimators.filters.kalman import filtered_rows, ukf
 from pkm_identification.estimators.linear import noise_of_rows, wls
-from pkm_identification.estimators.problem import Problem
-from pkm_identification.estimators.solve import Array, Estimate, rows_for
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.weighted_least_squares import Array, Estimate, rows_for
 
 STAGES = ('1-A', '1-B', '2-A', '2-B', '3')
 INNER = {'wls': wls, 'ukf': ukf}
@@ -139,7 +139,7 @@ def _turns(
         if np.linalg.cond(scaled) > 1e12:
             raise EstimationError(
                 f'the data of stage {name} do not determine its parameters; give other '
-                f"{'friction_data' if name[-1] == 'A' else 'inertia_data'}, or fix some"
+                f'{"friction_data" if name[-1] == "A" else "inertia_data"}, or fix some'
             )
         inverse = np.linalg.inv(scaled) / np.outer(scale, scale)
         cross = square[np.ix_(mine, others)]

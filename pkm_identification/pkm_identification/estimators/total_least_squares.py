@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.estimators.directions import determined_directions
+from pkm_identification.covariance.determined_directions import determined_directions
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
-from pkm_identification.estimators.motion_model import MotionModel, real_rows
-from pkm_identification.estimators.motion_noise import MotionNoise
-from pkm_identification.estimators.problem import Problem
-from pkm_identification.estimators.run import Run
-from pkm_identification.estimators.run_likelihood import noise_of
-from pkm_identification.estimators.solve import Estimate
+from pkm_identification.estimators.maximum_likelihood.motion_model import MotionModel, real_rows
+from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise
+from pkm_identification.estimators.maximum_likelihood.run_likelihood import noise_of
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.run import Run
+from pkm_identification.regression.weighted_least_squares import Estimate
 
 Array = NDArray[np.float64]
 

@@ -11,13 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.trajectories import FourierTrajectory
-from pkm_identification.excitation.constraints import DesignLimits
-from pkm_identification.excitation.criteria import normalised_weights
-from pkm_identification.excitation.excitation_design import ExcitationDesign
-from pkm_identification.excitation.finished import finished_design
-from pkm_identification.excitation.information import prior_information, whitening_of
-from pkm_identification.excitation.monitor import Cancel, Progress
-from pkm_identification.excitation.options import (
+from pkm_identification.excitation.design_options import (
     MOST_HARMONICS,
     MOST_SAMPLES,
     initial_trajectory,
@@ -25,19 +19,25 @@ from pkm_identification.excitation.options import (
     require_times,
     require_types,
 )
-from pkm_identification.excitation.periods import (
+from pkm_identification.excitation.design_periods import (
     free_period,
     highest_frequency_period,
     suggested_period,
 )
-from pkm_identification.excitation.preflight import (
+from pkm_identification.excitation.excitation_design import ExcitationDesign
+from pkm_identification.excitation.finished import finished_design
+from pkm_identification.excitation.information import prior_information, whitening_of
+from pkm_identification.excitation.request_check import (
     informative_motion,
     require_possible,
     require_samples,
 )
-from pkm_identification.excitation.problem import DesignProblem, DesignTask
-from pkm_identification.excitation.search import solve_design_problem
-from pkm_identification.result import IdentificationResult
+from pkm_identification.excitation.search.constraints import DesignLimits
+from pkm_identification.excitation.search.criteria import normalised_weights
+from pkm_identification.excitation.search.design_problem import DesignProblem, DesignTask
+from pkm_identification.excitation.search.monitor import Cancel, Progress
+from pkm_identification.excitation.search.search import solve_design_problem
+from pkm_identification.result.result import IdentificationResult
 
 __all__ = ['build_design_problem', 'design_excitation', 'suggested_period']
 

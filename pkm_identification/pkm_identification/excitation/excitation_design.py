@@ -12,12 +12,15 @@ import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.new_file import write_new_text
+from pkm_dynamics.atomic_write import write_new_text
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_dynamics.trajectories.base import finite_array, finite_number
 from pkm_dynamics.trajectories.io import MAX_FILE_SIZE
-from pkm_identification.excitation.criteria import normalised_weights, standard_deviations
-from pkm_identification.excitation.directions import ParameterDirection, parameter_directions
+from pkm_identification.excitation.informative_directions import (
+    ParameterDirection,
+    parameter_directions,
+)
+from pkm_identification.excitation.search.criteria import normalised_weights, standard_deviations
 
 Array = NDArray[np.float64]
 FORMAT, VERSION = 'pkm_excitation_design', 2
@@ -183,8 +186,7 @@ class ExcitationDesign:
         if model is not None:
             if trajectory.robot not in ('', model.description.name):
                 raise TrajectoryError(
-                    f"the design is for robot '{trajectory.robot}', not "
-                    f"'{model.description.name}'"
+                    f"the design is for robot '{trajectory.robot}', not '{model.description.name}'"
                 )
             trajectory.ordered(model.actuated_joints)
         figures, margins = (_table(content, name) for name in ('figures', 'margins'))

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from pkm_description.errors import FeasibilityError
-from pkm_dynamics.feasibility import check_feasibility
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
-from pkm_identification.excitation.criteria import figures, standard_deviations
 from pkm_identification.excitation.excitation_design import RAMP_TIME, ExcitationDesign
-from pkm_identification.excitation.problem import DesignProblem
-from pkm_identification.excitation.search import DesignSolution
-from pkm_identification.excitation.starts import SHRINKING
+from pkm_identification.excitation.search.criteria import figures, standard_deviations
+from pkm_identification.excitation.search.design_problem import DesignProblem
+from pkm_identification.excitation.search.search import DesignSolution
+from pkm_identification.excitation.search.starts import SHRINKING
 
 Array = NDArray[np.float64]
 LONGEST_RAMP = 16.0  # [s], or a period where that is longer
@@ -43,7 +43,8 @@ def finished_design(
     samples = sample_count(trajectory, sampling_rate)
     return ExcitationDesign(
         trajectory,
-        next(iter(problem.task.weights)) if len(problem.task.weights) == 1
+        next(iter(problem.task.weights))
+        if len(problem.task.weights) == 1
         else dict(problem.task.weights),
         design_figures(problem, W, samples, sampling_rate),
         {name: margin.to_dict() for name, margin in report.margins.items()},
@@ -59,7 +60,7 @@ def finished_design(
         model,
         own,
         problem.task.prior,
-    )  # fmt: skip
+    )
 
 
 def with_ramps(

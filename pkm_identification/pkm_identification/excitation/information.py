@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories.base import finite_array
+from pkm_identification.excitation.design_options import require_robot
 from pkm_identification.excitation.excitation_design import ExcitationDesign
-from pkm_identification.excitation.options import require_robot
-from pkm_identification.result import IdentificationResult
+from pkm_identification.result.result import IdentificationResult
 
 Array = NDArray[np.float64]
 SYMMETRIC = 1e-8

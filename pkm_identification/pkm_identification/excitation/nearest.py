@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pkm_dynamics.clearances import BodyDistances
-from pkm_dynamics.conditioning import has_singularities
-from pkm_identification.excitation.periods import longest_period
-from pkm_identification.excitation.problem import DesignTask
+from pkm_dynamics.analysis.clearances import BodyDistances
+from pkm_dynamics.analysis.conditioning import has_singularities
+from pkm_identification.excitation.design_periods import longest_period
+from pkm_identification.excitation.search.design_problem import DesignTask
 
 FRACTIONS = 'force_margin', 'velocity_margin', 'stroke_margin', 'force_uncertainty'
 FACTORS = 'acceleration', 'aperture', 'condition_factor', 'period'
@@ -74,10 +74,7 @@ def nearest_requests(task: DesignTask, names: Sequence[str], possible: Possible)
 
 
 def widest(
-    task: DesignTask,
-    names: Sequence[str],
-    possible: Possible,
-    periods: Sequence[float] = PERIODS,
+    task: DesignTask, names: Sequence[str], possible: Possible, periods: Sequence[float] = PERIODS
 ) -> dict[str, float] | None:
     """Return shares with which a task becomes possible; None where there are none.
 

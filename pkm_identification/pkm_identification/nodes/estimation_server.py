@@ -22,17 +22,17 @@ from pkm_description.nodes.parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.nodes.background import Background
-from pkm_identification.nodes.comparison_request import compare_request, fill_comparison
-from pkm_identification.nodes.estimation_requests import (
+from pkm_identification.nodes.goal_progress import Canceled, GoalProgress
+from pkm_identification.nodes.result_messages import to_message
+from pkm_identification.requests.comparison import compare_request, fill_comparison
+from pkm_identification.requests.estimation import (
     Refused,
     applicable_model,
     identify_request,
     validate_request,
     validation_report,
 )
-from pkm_identification.nodes.goal_progress import Canceled, GoalProgress
-from pkm_identification.nodes.result_messages import to_message
-from pkm_identification.result import IdentificationResult
+from pkm_identification.result.result import IdentificationResult
 from pkm_msgs.action import Compare, IdentifyWithProgress
 from pkm_msgs.srv import ApplyModel, Identify, SetModel, Validate
 

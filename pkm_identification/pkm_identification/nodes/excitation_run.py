@@ -36,8 +36,12 @@ POLL = 0.05  # [s] between looks at cancel requests and the state of the robot
 SETTLE = 0.2  # [s] for the last messages after the motion
 METADATA = 'pkm/metadata'
 FOLLOW = FollowPlatformTrajectory.Result
-REJECTIONS = {'INFEASIBLE': 'INFEASIBLE', 'BAD_TRAJECTORY': 'BAD_TRAJECTORY',
-              'NOT_ACTIVE': 'CONTROLLER_NOT_ACTIVE', 'WRONG_ROBOT': 'NO_DESCRIPTION'}  # fmt: skip
+REJECTIONS = {
+    'INFEASIBLE': 'INFEASIBLE',
+    'BAD_TRAJECTORY': 'BAD_TRAJECTORY',
+    'NOT_ACTIVE': 'CONTROLLER_NOT_ACTIVE',
+    'WRONG_ROBOT': 'NO_DESCRIPTION',
+}
 
 
 class RunEnded(Exception):
@@ -149,9 +153,8 @@ class ExcitationRun:
 
         def begin() -> None:
             self._metadata = recording_metadata(
-                server.model, trajectory, request.periods, request.ramp_time,
-                payload=server.payload,
-            )  # fmt: skip
+                server.model, trajectory, request.periods, request.ramp_time, payload=server.payload
+            )
             texts = {
                 'robot_description': description.urdf,
                 'robot_description_yaml': description.yaml_text,
@@ -294,8 +297,16 @@ class ExcitationRun:
 def quality_message(quality: RecordingQuality) -> QualityMessage:
     """Return the message of a quality."""
     message = QualityMessage()
-    for name in ('duration', 'periods', 'samples', 'rate', 'gaps', 'longest_gap',
-                 'saturated_fraction', 'usable'):  # fmt: skip
+    for name in (
+        'duration',
+        'periods',
+        'samples',
+        'rate',
+        'gaps',
+        'longest_gap',
+        'saturated_fraction',
+        'usable',
+    ):
         setattr(message, name, getattr(quality, name))
     message.tracking_rms = quality.tracking_rms.tolist()
     message.tracking_max = quality.tracking_max.tolist()

@@ -17,17 +17,21 @@ from pkm_description.errors import PkmError
 from pkm_description.nodes.parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.estimators.recursive_estimator import RecursiveEstimator
-from pkm_identification.online import OnlineIdentification
-from pkm_identification.result_file import load_result
+from pkm_identification.estimators.filters.online import OnlineIdentification
+from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
+from pkm_identification.result.file import load_result
 from pkm_msgs.msg import DynamicParameters, MotorCurrents
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
     NodeParameter('prior', '', 'model file to start from; empty: the nominal values'),
     NodeParameter(
-        'initial_deviation', 1.0,
-        'standard deviation of the start over the nominal values, without a prior', '1', 1e-6, 1e6,
+        'initial_deviation',
+        1.0,
+        'standard deviation of the start over the nominal values, without a prior',
+        '1',
+        1e-6,
+        1e6,
     ),
     NodeParameter('rate', 1000.0, 'of the joint states', 'Hz', 1.0, 1e5),
     NodeParameter('cutoff', 20.0, 'of the low pass of forces and regressor', 'Hz', 1e-3, 1e4),
@@ -40,7 +44,7 @@ PARAMETERS = (
     NodeParameter(
         'least_speed', 0.01, 'slower motion of all actuators is left out', 'm/s, rad/s', 0.0, 1e3
     ),
-)  # fmt: skip
+)
 MEASURED = QoSProfile(depth=2000, reliability=ReliabilityPolicy.RELIABLE)
 DIAGNOSTICS_PERIOD = 1.0
 
@@ -68,9 +72,12 @@ class OnlineEstimator(Node):
             huber=values['huber'] or None,
         )
         self._online = OnlineIdentification(
-            self._estimator, values['rate'], values['cutoff'], values['update_rate'],
+            self._estimator,
+            values['rate'],
+            values['cutoff'],
+            values['update_rate'],
             values['least_speed'],
-        )  # fmt: skip
+        )
         self._joints = list(self._model.actuated_joints)
         self._constants = np.asarray(self._model.force_constants)
         if prior is not None and prior.force_constants is not None:

@@ -20,7 +20,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 import pkm_msgs.msg
 from pkm_description.errors import DatasetError
 from pkm_description.nodes.running import quick_executor
-from pkm_identification.datasets.bag_writer import BagWriter
+from pkm_identification.datasets.bags.bag_writer import BagWriter
 
 DEPTH = 20000
 DRAIN_PERIOD = 0.02
@@ -88,8 +88,11 @@ class Recorder:
 
     def _taker(self, index: int) -> Callable[[bytes], None]:
         arrivals, latest, queue, writing = (
-            self._arrivals, self._latest, self._queue, self._writing,
-        )  # fmt: skip
+            self._arrivals,
+            self._latest,
+            self._queue,
+            self._writing,
+        )
 
         def take(data: bytes) -> None:
             arrivals[index] = time.monotonic()

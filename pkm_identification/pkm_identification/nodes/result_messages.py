@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pkm_identification.result import IdentificationResult
+from pkm_identification.result.result import IdentificationResult
 from pkm_msgs.msg import DynamicParameters
 
 

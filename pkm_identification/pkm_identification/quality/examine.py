@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 from pkm_description.errors import DatasetError
 from pkm_identification.quality.frozen import MOVING, find_saturated, find_stuck
 from pkm_identification.quality.prediction import Extrapolation
-from pkm_identification.quality.report import (
-    LEFT_OUT,
-    Defect,
-    Quality,
-    located,
-    merged,
-)
+from pkm_identification.quality.report import LEFT_OUT, Defect, Quality, located, merged
 from pkm_identification.quality.resolution import resolution
 from pkm_identification.quality.spikes import (
     NOISY,
@@ -113,9 +107,14 @@ def examined(dataset: Dataset) -> Dataset:
         ]
     scales = scales_of(dataset)
     part = examine_part(
-        dataset.time, dataset.positions, efforts, dataset.position_valid, dataset.effort_valid,
-        dataset.joint_names, scales,
-    )  # fmt: skip
+        dataset.time,
+        dataset.positions,
+        efforts,
+        dataset.position_valid,
+        dataset.effort_valid,
+        dataset.joint_names,
+        scales,
+    )
     defects = [*dataset.defects, *clock, *part.defects]
     names = dataset.joint_names
     quality = report(len(dataset), dataset.interval, defects, names, scales, [part.noise])
@@ -209,9 +208,14 @@ def examine_part(
         )
         extremes = None if scales.extremes is None else scales.extremes[k]
         saturated = find_saturated(
-            values, valid & ~stuck, scales.limits if signal == 'effort' else None, step,
-            positions, moving, extremes,
-        )  # fmt: skip
+            values,
+            valid & ~stuck,
+            scales.limits if signal == 'effort' else None,
+            step,
+            positions,
+            moving,
+            extremes,
+        )
         stuck &= ~saturated
         spikes &= ~(stuck | saturated)
         many = spikes.mean(axis=0) > MOST_OUTLIERS
@@ -224,11 +228,15 @@ def examine_part(
                     figures['noise'] = float(typical[column])
                 defects.append(
                     located(
-                        kind, rows, time[core],
+                        kind,
+                        rows,
+                        time[core],
                         'kept: too many to be mistakes' if kept else LEFT_OUT,
-                        signal, names[int(column)], **figures,
+                        signal,
+                        names[int(column)],
+                        **figures,
                     )
-                )  # fmt: skip
+                )
         spikes[:, many] = False
         flags.append((valid & ~(spikes | stuck | saturated))[core])
         noises.append(typical)
@@ -254,11 +262,15 @@ def report(
         for column in np.flatnonzero((step > 0) & (rounding >= COARSE * noise)):
             coarse.append(
                 Defect(
-                    'quantisation', samples, 1.0,
-                    'kept: counts as noise of step / sqrt(12)', signal, names[int(column)],
+                    'quantisation',
+                    samples,
+                    1.0,
+                    'kept: counts as noise of step / sqrt(12)',
+                    signal,
+                    names[int(column)],
                     figures={'step': float(step[column])},
                 )
-            )  # fmt: skip
+            )
     return Quality(samples, interval, merged([*defects, *coarse], samples), steps, levels)
 
 
@@ -275,9 +287,8 @@ def refuse_ruins(quality: Quality, names: Sequence[str], source: str) -> None:
             bad: list[Any] = [
                 defect
                 for defect in quality.defects
-                if defect.joint == name and defect.signal == signal
-                and defect.treatment == LEFT_OUT
-            ]  # fmt: skip
+                if defect.joint == name and defect.signal == signal and defect.treatment == LEFT_OUT
+            ]
             if sum(defect.share for defect in bad) > MOST_BAD:
                 worst = max(bad, key=lambda defect: defect.share)
                 raise DatasetError(f'{source}: most samples are bad: {worst.line()}')

@@ -51,15 +51,14 @@ def examined_long(dataset: LongDataset) -> LongDataset:
         defects += [*clock_defects(clock, scan.interval), *part.defects]
         noises.append(part.noise)
         for rows, valid, known in (
-            (bad[0], part.position_valid, window[3]), (bad[1], part.effort_valid, window[4]),
-        ):  # fmt: skip
+            (bad[0], part.position_valid, window[3]),
+            (bad[1], part.effort_valid, window[4]),
+        ):
             fresh = ~valid if known is None else ~valid & known[core]
             rows.append(np.flatnonzero(fresh) + number * axes)
         number, last = number + len(time), float(time[-1])
     quality = report(scan.count, scan.interval, defects, dataset.joint_names, scales, noises)
-    refuse_ruins(
-        quality, dataset.joint_names, str(dataset.provenance.get('source', 'dataset'))
-    )
+    refuse_ruins(quality, dataset.joint_names, str(dataset.provenance.get('source', 'dataset')))
     return replace(
         dataset,
         bad_positions=np.concatenate(bad[0]),
@@ -73,9 +72,7 @@ Window = tuple[Array, Array, Array, Flags | None, Flags | None]
 
 def _examined(window: Window, core: slice, names: tuple[str, ...], scales: Scales) -> Part:
     time, positions, efforts, position_valid, effort_valid = window
-    return examine_part(
-        time, positions, efforts, position_valid, effort_valid, names, scales, core
-    )
+    return examine_part(time, positions, efforts, position_valid, effort_valid, names, scales, core)
 
 
 def _windows(dataset: LongDataset) -> Iterator[tuple[Window, slice]]:
@@ -85,8 +82,12 @@ def _windows(dataset: LongDataset) -> Iterator[tuple[Window, slice]]:
     for item in dataset.blocks():
         assert item.efforts is not None
         after: Window = (
-            item.time, item.positions, item.efforts, item.position_valid, item.effort_valid,
-        )  # fmt: skip
+            item.time,
+            item.positions,
+            item.efforts,
+            item.position_valid,
+            item.effort_valid,
+        )
         if block is not None:
             yield _surrounded(before, block, after)
             before = block
@@ -95,9 +96,7 @@ def _windows(dataset: LongDataset) -> Iterator[tuple[Window, slice]]:
         yield _surrounded(before, block, None)
 
 
-def _surrounded(
-    before: Window | None, block: Window, after: Window | None
-) -> tuple[Window, slice]:
+def _surrounded(before: Window | None, block: Window, after: Window | None) -> tuple[Window, slice]:
     parts = [block]
     lead = 0
     if before is not None:

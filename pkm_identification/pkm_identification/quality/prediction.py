@@ -67,7 +67,6 @@ class Extrapolation:
             off[own] = (values[own] - predicted) / deviation
         return before, after
 
-
     def off_between(self, values: Array) -> tuple[Array, float]:
         """As `off`, from the polynomial through the samples on both sides; NaN at the ends.
 

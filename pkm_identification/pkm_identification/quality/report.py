@@ -12,9 +12,16 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 KINDS = (
-    'jitter', 'gap', 'duplicate_stamp', 'out_of_order', 'not_finite', 'outlier', 'stuck',
-    'saturation', 'quantisation',
-)  # fmt: skip
+    'jitter',
+    'gap',
+    'duplicate_stamp',
+    'out_of_order',
+    'not_finite',
+    'outlier',
+    'stuck',
+    'saturation',
+    'quantisation',
+)
 WORDS = {
     'jitter': 'jitter of the stamps',
     'gap': 'lost samples',

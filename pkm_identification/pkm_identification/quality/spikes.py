@@ -55,9 +55,7 @@ SMOOTH = tuple(Neighbours(*each, 1e-4) for each in ((16, 2), (8, 2), (8, 3), (6,
 NOISY = tuple(Neighbours(*each, 1e-2, True) for each in ((24, 1), (12, 1), (6, 1), (8, 2), (6, 3)))
 
 
-def best_neighbours(
-    time: Array, values: Array, candidates: tuple[Neighbours, ...]
-) -> Neighbours:
+def best_neighbours(time: Array, values: Array, candidates: tuple[Neighbours, ...]) -> Neighbours:
     """Return the neighbours that predict best: many for noise, few or bent for fast motion."""
     errors = []
     moving = values[:, np.ptp(values, axis=0) > 0]

@@ -92,10 +92,13 @@ def in_order(time: Array, values: list[Array], source: str) -> Order:
     if len(different):
         found.append(
             located(
-                'duplicate_stamp', different, ordered,
-                'different samples of one stamp: all left out', 'sample',
+                'duplicate_stamp',
+                different,
+                ordered,
+                'different samples of one stamp: all left out',
+                'sample',
             )
-        )  # fmt: skip
+        )
     return Order(rows[kept], tuple(found))
 
 
@@ -163,10 +166,14 @@ def clock_defects(time: Array, interval: float) -> list[Defect]:
         rows = np.flatnonzero(np.abs(off) > JITTER) + 1
         found.append(
             located(
-                'jitter', rows, time, 'the samples are used at their own stamps',
-                standard_deviation_s=deviation * interval, largest_s=largest * interval,
+                'jitter',
+                rows,
+                time,
+                'the samples are used at their own stamps',
+                standard_deviation_s=deviation * interval,
+                largest_s=largest * interval,
             )
-        )  # fmt: skip
+        )
     near = np.minimum(np.append(steps[1:], np.inf), np.insert(steps[:-1], 0, np.inf))
     # a late stamp alone is followed by a short step
     after = np.flatnonzero((whole > 1.5) & (steps + np.where(np.isinf(near), 1.0, near) > 2.5))
@@ -176,9 +183,13 @@ def clock_defects(time: Array, interval: float) -> list[Defect]:
         count = int(lost.sum())
         found.append(
             Defect(
-                'gap', count, count / (count + len(time)), 'not interpolated: weight zero',
-                where=gaps, stretches=len(after),
+                'gap',
+                count,
+                count / (count + len(time)),
+                'not interpolated: weight zero',
+                where=gaps,
+                stretches=len(after),
                 figures={'longest_s': float(steps[after].max() * interval)},
             )
-        )  # fmt: skip
+        )
     return found

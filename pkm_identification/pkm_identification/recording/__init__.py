@@ -5,11 +5,7 @@ from pkm_identification.recording.metadata import (
     finished_metadata,
     recording_metadata,
 )
-from pkm_identification.recording.preflight import (
-    PreflightReport,
-    SystemFacts,
-    run_preflight,
-)
+from pkm_identification.recording.preflight import PreflightReport, SystemFacts, run_preflight
 from pkm_identification.recording.verification import RecordingQuality, verify_recording
 
 __all__ = [

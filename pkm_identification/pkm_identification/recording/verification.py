@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets import load
-from pkm_identification.datasets.bag_dataset import CURRENTS, POSITIONS, RUN, STATE
-from pkm_identification.datasets.bag_reader import RawBag, matching, read_bag
+from pkm_identification.datasets.bags.bag_dataset import CURRENTS, POSITIONS, RUN, STATE
+from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
 
 Array = NDArray[np.float64]
 

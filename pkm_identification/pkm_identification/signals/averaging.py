@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.quality.stamps import nominal_interval
-from pkm_identification.signals.gridding import (
-    bridged_period,
-    fold_samples,
-    periodic_slopes,
-)
+from pkm_identification.signals.gridding import bridged_period, fold_samples, periodic_slopes
 from pkm_identification.signals.long_gridding import periodic_blocks
 from pkm_identification.signals.noise import Noise, noise_from_moments, noise_from_spread
 from pkm_identification.signals.periods import (
@@ -252,9 +248,7 @@ def average_long(dataset: LongDataset, period: float, skip: int | None) -> Avera
             )
             for k, part in enumerate(parts)
         )
-    return Averaged(
-        folded[0], folded[1], position_noise, force_noise, periods, skip, chosen.start
-    )
+    return Averaged(folded[0], folded[1], position_noise, force_noise, periods, skip, chosen.start)
 
 
 def _average_incomplete(chosen: PeriodPass) -> Averaged:
@@ -287,9 +281,7 @@ def _average_incomplete(chosen: PeriodPass) -> Averaged:
             )
             for k in range(2)
         ]
-    return Averaged(
-        folded[0], folded[1], noises[0], noises[1], periods, chosen.skip, chosen.start
-    )
+    return Averaged(folded[0], folded[1], noises[0], noises[1], periods, chosen.skip, chosen.start)
 
 
 def _filled(block: Array) -> Array:
@@ -316,9 +308,7 @@ def _slopes(dataset: LongDataset, period: float) -> Array:
     if periods < 1:
         return np.zeros((1, count, values.shape[1]))
     start = float(head.time[0])
-    samples, _ = fold_samples(
-        head.time, values, np.hstack(flags), start, period, (count, periods)
-    )
+    samples, _ = fold_samples(head.time, values, np.hstack(flags), start, period, (count, periods))
     return periodic_slopes(np.median(samples, axis=0), period)
 
 

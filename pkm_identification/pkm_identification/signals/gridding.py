@@ -88,7 +88,11 @@ def periodic_slopes(mean: Array, period: float) -> Array:
 
 
 def fold_samples(
-    time: Array, values: Array, valid: Flags | None, start: float, period: float,
+    time: Array,
+    values: Array,
+    valid: Flags | None,
+    start: float,
+    period: float,
     size: tuple[int, int],
 ) -> tuple[Array, Flags]:
     """Fold irregular samples of a periodic signal.

@@ -74,9 +74,7 @@ def _fits(powers: Array, weight: Array, samples: Array) -> Array:
     return np.asarray(np.moveaxis(np.asarray(solved, dtype=float), 1, 0))
 
 
-def local_motion(
-    dataset: Dataset, at: Array, half_width: float
-) -> tuple[Array, Array, Array]:
+def local_motion(dataset: Dataset, at: Array, half_width: float) -> tuple[Array, Array, Array]:
     """Positions, velocities and accelerations (M, n_a) at instants `at` (M,) [s].
 
     Where bad samples or a gap leave too few, the window is widened (rows do not rest on long
@@ -84,9 +82,7 @@ def local_motion(
     """
     first, last = float(dataset.time[0]), float(dataset.time[-1])
     at = np.clip(at, first, last)
-    found = local_cubic(
-        dataset.time, dataset.positions, at, half_width, dataset.position_valid
-    )
+    found = local_cubic(dataset.time, dataset.positions, at, half_width, dataset.position_valid)
     for _ in range(WIDER):
         lacking = np.flatnonzero(np.isnan(found[0]).any(axis=1))
         if not len(lacking):

@@ -110,9 +110,7 @@ def _windows(dataset: LongDataset) -> Iterator[tuple[Samples, float | None]]:
         yield _with_margins(before, block, None), None
 
 
-def _with_margins(
-    before: Samples | None, block: Samples, after: Samples | None
-) -> Samples:
+def _with_margins(before: Samples | None, block: Samples, after: Samples | None) -> Samples:
     parts = [block]
     if before is not None:
         parts.insert(0, _cut(before, slice(-MARGIN, None)))

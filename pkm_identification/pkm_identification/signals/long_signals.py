@@ -103,8 +103,10 @@ class LongSignals:
             signals = self.grid.signals(values[:, :axes], values[:, axes:], self.delay)
             cut = slice(samples.start - low, samples.stop - low)
             q, qd, qdd, forces = (each[cut] for each in signals)
-            time = self.dataset.scan.first + self.delay + self.grid.interval * coarse * np.arange(
-                samples.start, samples.stop
+            time = (
+                self.dataset.scan.first
+                + self.delay
+                + self.grid.interval * coarse * np.arange(samples.start, samples.stop)
             )
             yield Signals(time, q, qd, qdd, forces, self.band), samples, inside
 
@@ -170,7 +172,10 @@ def filtered_long(
     grid = filtering.grid(cutoff, interval, count, gaps, dataset.effort_delay)
     quality = {} if dataset.quality is None else {'quality': dataset.quality.to_dict()}
     return LongSignals(
-        dataset, grid, is_even, count,
+        dataset,
+        grid,
+        is_even,
+        count,
         {
             **grid.diagnostics(interpolated=not is_even),
             'bridged_share': bridged,
@@ -178,7 +183,7 @@ def filtered_long(
             'warnings': list(warnings),
             **quality,
         },
-    )  # fmt: skip
+    )
 
 
 def _gaps(

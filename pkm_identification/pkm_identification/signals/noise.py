@@ -100,8 +100,7 @@ def noise_from_moments(
         As for `noise_from_spread`.
     """
     is_white = (np.diag(covariance) <= negligible).all() or (
-        _is_white(outer, covariance, periods)
-        and not _drifting(outer[0], covariance, periods).any()
+        _is_white(outer, covariance, periods) and not _drifting(outer[0], covariance, periods).any()
     )
     if is_white and use_total:
         spectrum = np.broadcast_to(covariance, outer.shape)

@@ -79,9 +79,7 @@ def _drift(shifts: Array) -> tuple[float, float]:
     step = max(1, len(shifts) // MOST)
     few, numbers = shifts[::step], number[::step]
     first, second = np.triu_indices(len(few), 1)
-    drift = float(
-        np.median((few[second] - few[first]) / (numbers[second] - numbers[first]))
-    )
+    drift = float(np.median((few[second] - few[first]) / (numbers[second] - numbers[first])))
     rest = shifts - drift * number
     off = np.abs(rest - np.median(rest))
     settled = off <= FAR * MAD_TO_SIGMA * float(np.median(off))

@@ -11,11 +11,7 @@ from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
 from pkm_identification.quality.stamps import nominal_interval
-from pkm_identification.signals.gridding import (
-    bridged_period,
-    fold_samples,
-    is_even,
-)
+from pkm_identification.signals.gridding import bridged_period, fold_samples, is_even
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -223,9 +219,7 @@ def _evened(time: Array, values: Array, valid: Flags | None, interval: float) ->
     return np.column_stack(columns)
 
 
-def find_period(
-    time: Array, positions: Array, valid: Flags | None = None
-) -> float | None:
+def find_period(time: Array, positions: Array, valid: Flags | None = None) -> float | None:
     """Find the period of a measured motion [s], or None where it has none.
 
     At least two periods show as a minimum of the mean square difference between the

@@ -77,9 +77,9 @@ def _of_harmonics(signals: Signals, band: HarmonicBand) -> Array:
     if signals.position_noise is not None:
         noise = signals.position_noise.by_harmonic(band.harmonics) / signals.averaged
     else:
-        noise = np.broadcast_to(_above_all_motion(signals), (len(harmonics), *2 * (
-            signals.positions.shape[1],
-        )))  # fmt: skip
+        noise = np.broadcast_to(
+            _above_all_motion(signals), (len(harmonics), *2 * (signals.positions.shape[1],))
+        )
     measured = signals.measured_harmonics
     counted = np.ones(len(harmonics)) if measured is None else np.where(measured, 1.0, 0.0)
     counted[0] = 0.5  # the mean is one coefficient, a harmonic two
@@ -88,11 +88,7 @@ def _of_harmonics(signals: Signals, band: HarmonicBand) -> Array:
     moments = [np.einsum('k,kab->ab', weight * frequency**power, noise) for power in (0, 2, 4)]
     zero = np.zeros_like(moments[0])
     return np.block(
-        [
-            [moments[0], zero, -moments[1]],
-            [zero, moments[1], zero],
-            [-moments[1], zero, moments[2]],
-        ]
+        [[moments[0], zero, -moments[1]], [zero, moments[1], zero], [-moments[1], zero, moments[2]]]
     )
 
 

@@ -95,8 +95,11 @@ class SignalOptions:
                     f"delay must be a number of seconds or '{ESTIMATE}', got {self.delay!r}"
                 )
         for name, kind in (
-            ('period', Real), ('cutoff', Real), ('harmonics', Integral), ('skip_periods', Integral)
-        ):  # fmt: skip
+            ('period', Real),
+            ('cutoff', Real),
+            ('harmonics', Integral),
+            ('skip_periods', Integral),
+        ):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
                 what = 'whole number' if kind is Integral else 'number'
@@ -182,9 +185,13 @@ def _periodic(
     position_variance = _averaged_variance(position_mean, position_noise)
     significant = fourier.significant_harmonics(position_mean, position_variance)
     harmonics = options.harmonics or _useful_harmonics(
-        position_mean, force_mean, period, significant, position_variance,
+        position_mean,
+        force_mean,
+        period,
+        significant,
+        position_variance,
         _averaged_variance(force_mean, force_noise),
-    )  # fmt: skip
+    )
     weights = None
     seen, force_seen = averaged.positions.seen, averaged.forces.seen
     if seen is not None:
@@ -315,9 +322,7 @@ def _filtered(dataset: Dataset, options: SignalOptions) -> Signals:
     if options.method == 'local_cubic':
         half_width = max(HALF_WIDTH / cutoff, LEAST_INTERVALS * interval)
         derived = qdd
-        q, qd, qdd = local_motion(
-            dataset, time[:: grid.coarse] + dataset.effort_delay, half_width
-        )
+        q, qd, qdd = local_motion(dataset, time[:: grid.coarse] + dataset.effort_delay, half_width)
         warnings = _flattening_warnings(qdd, derived, interval)
         gains = cubic_gains(half_width, interval)
         how |= {

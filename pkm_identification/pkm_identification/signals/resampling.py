@@ -60,9 +60,7 @@ def resampled(
         time, values = time[keep:], values[keep:]
 
 
-def _samples(
-    dataset: LongDataset, last: bool = False
-) -> Iterator[tuple[Array, Array]]:
+def _samples(dataset: LongDataset, last: bool = False) -> Iterator[tuple[Array, Array]]:
     """Yield stamps and [positions, efforts]; at the end, where asked for, nothing once more."""
     for block in dataset.blocks():
         assert block.efforts is not None

@@ -1,0 +1,202 @@
+"""Tables of what `pkm bench` measured."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pkm_bringup.views.console import print_table
+
+
+def print_benchmark(result: dict[str, Any]) -> None:
+    """Print what `pkm bench` measured."""
+    out, machine = sys.stdout.write, result['machine']
+    versions = ', '.join(f'{name} {text}' for name, text in machine['versions'].items())
+    out(
+        f'{machine["processor"]}, {machine["cores"]} cores, load {machine["load"]:.1f} before and '
+        f'{machine["load_after"]:.1f} after, Linux {machine["kernel"]}, Python '
+        f'{machine["python"]}, {versions}\nrobot {result["robot"]}\n'
+    )
+    if 'step' in result:
+        step = result['step']
+        out(f'\none controller step with feedforward, offline, {step["steps"]} steps [us]\n')
+        _spreads({'wall time': step['wall'], 'CPU time': step['cpu']})
+    if 'model' in result:
+        _print_model(result['model'])
+    if 'library' in result:
+        _print_library(result['library'])
+    if 'loop' in result:
+        _print_loop(result['loop'])
+    if 'filters' in result:
+        _print_filters(result['filters'])
+    if 'design' in result:
+        _print_design(result['design'])
+    if 'identify' in result:
+        _print_identification(result['identify'])
+    if 'lockstep' in result:
+        lockstep = result['lockstep']
+        out(
+            f'\nlockstep through ROS: {lockstep["steps_per_second"]:.0f} steps a second '
+            f'({lockstep["steps"]} steps in {lockstep["duration"]:.1f} s)\n'
+        )
+
+
+def _print_model(model: dict[str, Any]) -> None:
+    sys.stdout.write(f'\nmodel, CPU time [us], batches of {model["samples"]} samples\n')
+    keys = ('batch', 'batch_with_joint_states', 'single', 'single_with_joint_states')
+    header = ('', 'a sample', 'a sample, joints known', 'single call', 'single, joints known')
+    rows = [
+        (name.replace('_', ' '), *(model[name][key] for key in keys))
+        for name in ('inverse_dynamics', 'regressor')
+    ]
+    print_table(header, rows)
+    rows = [
+        (
+            name,
+            time,
+            *(model['ratios'][f'{what} / {name}'] for what in ('batch', 'single')),
+            model['agreement'].get(name),
+        )
+        for name, time in model['peers'].items()
+    ]
+    sys.stdout.write('\n')
+    print_table(
+        (
+            'other engines',
+            'a sample [us]',
+            'ours a sample / it',
+            'ours single / it',
+            'difference of the forces',
+        ),
+        rows,
+    )
+    sys.stdout.write(f'\nimport of pkm_dynamics, fresh process: {model["import"]:.2f} s\n')
+
+
+def _print_identification(kinds: dict[str, Any]) -> None:
+    parameters = kinds['filter']['short']['parameters']
+    sys.stdout.write(f"\nidentify('wls'), {parameters} parameters, NPZ at 1 kHz\n")
+    rows = [
+        (
+            'periodic' if kind == 'fourier' else 'not periodic',
+            *(run[key] for run in (both['short'], both['long']) for key in ('duration', 'wall')),
+            *(run['memory'] / 1e6 for run in (both['short'], both['long'])),
+            both['time_ratio'],
+            both['memory_ratio'],
+        )
+        for kind, both in ((kind, kinds[kind]) for kind in ('filter', 'fourier'))
+    ]
+    header = (
+        'motion',
+        'data [s]',
+        'time [s]',
+        'data [s]',
+        'time [s]',
+        'peak [MB]',
+        'peak [MB]',
+        'CPU time ratio',
+        'memory ratio',
+    )
+    print_table(header, rows)
+    ours, peer = kinds['filter']['short'], kinds['filter']['peer']
+    sys.stdout.write(
+        f'all in memory with NumPy and SciPy, {peer["duration"]:g} s not periodic: '
+        f'{peer["wall"]:.1f} s, {peer["memory"] / 1e6:.0f} MB; '
+        f'{peer["cpu"] / ours["cpu"]:.1f} times our CPU time, '
+        f'{peer["memory"] / ours["memory"]:.1f} times our memory\n'
+    )
+    likelihood = kinds['maximum_likelihood']
+    slope = likelihood['derivative']
+    sys.stdout.write(
+        f"\nidentify('maximum_likelihood'), {likelihood['periods']} periods, "
+        f'{likelihood["duration"]:g} s: {likelihood["wall"]:.1f} s, CPU time '
+        f'{likelihood["cpu"]:.1f} s, {likelihood["memory"] / 1e6:.0f} MB\n'
+        f'its derivative with {slope["unknowns"]} unknowns of the motion: {slope["ours"]:.2f} s; '
+        f'forward differences would take {slope["differences"]:.0f} s, '
+        f'{slope["differences"] / slope["ours"]:.0f} times as long\n'
+    )
+
+
+def _print_filters(filters: dict[str, Any]) -> None:
+    rates = ', '.join(f'{name} {rate:.0f}' for name, rate in filters['updates_per_second'].items())
+    sys.stdout.write(
+        f'\nKalman filters, {filters["parameters"]} parameters, regressor known, updates a second '
+        f'of CPU time: {rates}\nrecursive estimator, one sample with its regressor, CPU time [us]\n'
+    )
+    _spreads(filters['recursive'])
+    ratios = filters['ratios']
+    sys.stdout.write(
+        f'textbook: the covariance is updated, not its root; CPU times over ours: unscented '
+        f'filter {ratios["ukf"]:.1f}, recursion {ratios["recursive"]:.1f}; estimates differ by '
+        f'{filters["agreement"]:.1e} standard deviations\n'
+    )
+
+
+def _print_design(design: dict[str, Any]) -> None:
+    search, same = design['search'], design['same_start']
+    sys.stdout.write(
+        f'\nd-optimal excitation, {design["unknowns"]} unknowns, {design["parameters"]} '
+        f'parameters, one second at 1 kHz: -ln det F\n'
+        f'search of {search["duration"]:.1f} s, {search["starts"]} starts: '
+        f'{search["criterion"]:.2f} (period {search["period"]:.3f} s)\n'
+        f'{_reference(design)}random feasible motions: best {design["random"]["best"]:.2f}, median '
+        f'{design["random"]["median"]:.2f}\n'
+        f'from one start, CPU time: ours {same["ours"]["criterion"]:.2f} in '
+        f'{same["ours"]["cpu_time"]:.2f} s; SLSQP with finite differences '
+        f'{same["slsqp"]["criterion"]:.2f} in {same["slsqp"]["cpu_time"]:.2f} s: '
+        f'{"" if same["slsqp_reaches_ours"] else "not there after "}{same["ratio"]:.0f} times as '
+        f'long\n'
+    )
+
+
+def _reference(design: dict[str, Any]) -> str:
+    if 'reference' not in design:
+        return ''
+    reference = design['reference']
+    return (
+        f'reference search of {reference["duration"]:.0f} s, {reference["starts"]} starts: '
+        f'{reference["criterion"]:.2f} (period {reference["period"]:.3f} s); the first is '
+        f'{design["above_reference"]:.2%} of its magnitude above it\n'
+    )
+
+
+def _print_library(robots: dict[str, dict[str, Any]]) -> None:
+    sys.stdout.write('\nlibrary robots, CPU time [us], random motions\n')
+    header = ('robot', 'actuators', 'parameters', 'inverse dynamics', 'regressor', 'single call')
+    rows = [
+        (
+            name,
+            robot['actuators'],
+            robot['parameters'],
+            robot['inverse_dynamics']['batch'],
+            robot['regressor']['batch'],
+            robot['inverse_dynamics']['single'],
+        )
+        for name, robot in robots.items()
+    ]
+    print_table(header, rows)
+
+
+def _print_loop(loop: dict[str, Any]) -> None:
+    sys.stdout.write(
+        f'\n1 kHz loop on ROS 2, controller and robot in processes of their own, '
+        f'{loop["duration"]:.1f} s\n'
+        f'rate {loop["rate"]:.1f} Hz, {loop["commands"]} commands; missed deadlines: controller '
+        f'{loop["missed_deadlines"]}, robot {loop["missed_deadlines_robot"]}; cycles without a '
+        f'new state {loop["repeated_commands"]}\n[us]\n'
+    )
+    _spreads(
+        {
+            'interval of the commands': loop['command_interval'],
+            'joint state to command': loop['state_to_command'],
+            'controller step, wall time': loop['step_time'],
+            'start after the deadline': loop['lateness'],
+        }
+    )
+
+
+def _spreads(rows: dict[str, dict[str, float]]) -> None:
+    keys = ('p50', 'p99', 'max')
+    print_table(
+        ('', *keys), [(name, *(row.get(key) for key in keys)) for name, row in rows.items()]
+    )

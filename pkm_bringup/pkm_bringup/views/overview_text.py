@@ -1,0 +1,237 @@
+"""The text of `pkm describe`: a head, then one table a section."""
+
+from __future__ import annotations
+
+import math
+import sys
+import textwrap
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from pkm_bringup.views.console import print_table
+
+WIDTH = 100
+
+
+def print_overview(content: dict[str, Any], every: bool = False) -> None:
+    """Print the overview; links of one design stand in one line unless `every`."""
+    _print_head(content)
+    _print_links(content, every)
+    _print_joints(content)
+    _print_constraints(content)
+    _print_base(content.get('base_parameters', {}), 'shown_sources' in content)
+    _print_list('sources', [f'{k}: {v}' for k, v in _pairs(content.get('shown_sources'))])
+    _print_list('warnings', content['warnings'])
+
+
+def _print_head(content: dict[str, Any]) -> None:
+    home = content['home']
+    scalar = [joint for joint in content['joints'] if joint['role'] in ('drive', 'free', 'passive')]
+    passive = sum(joint['role'] == 'passive' for joint in scalar)
+    free = f'{len(content["free_joints"])} free, ' if content['free_joints'] else ''
+    loops, redundant = len(content['constraints']), content['redundant_rows']
+    closing = f'{loops} closing constraint{"s" if loops > 1 else ""}, '
+    closing += f'{content["closing_rows"]} rows'
+    closing += f', {redundant} of them redundant' if redundant else ', none redundant'
+    all_moves = content['moving_mass'] >= content['total_mass'] * (1.0 - 1e-12)
+    moving = 'all' if all_moves else f'{content["moving_mass"]:.5g} kg'
+    gap = f', closure gap {home["closure_gap"]:.1e} m' if loops else ''
+    lines = [
+        ('mobility', f'{content["mobility"]}: {_counted(content)}'),
+        (
+            'tree',
+            f'{len(content["links"])} links, {len(content["joints"])} joints '
+            f'({len(content["drives"])} with a drive, {free}{passive} passive)',
+        ),
+        ('loops', closing if loops else 'none'),
+        ('mass', f'{content["total_mass"]:.5g} kg, {moving} of it moves'),
+        ('gravity', f'({_triple(content["gravity"])}) m/s^2'),
+        (
+            'home',
+            f'platform at ({_triple(home["position"])}) m, rpy ({_triple(home["rpy"])}) rad; '
+            f'{"declared" if home["declared"] else "found by the loader"}{gap}',
+        ),
+        *_workspace_lines(content['workspace']),
+        *_parameter_lines(content),
+    ]
+    sys.stdout.write(f'{content["name"]}: {content["title"] or "no title"}\n{content["path"]}\n\n')
+    for label, text in lines:
+        sys.stdout.write(f'{label:<12}{text}\n')
+
+
+def _counted(content: dict[str, Any]) -> str:
+    drives, free = len(content['drives']), content['free_joints']
+    text = f'{drives} drive{"" if drives == 1 else "s"}'
+    return text + (f' and {len(free)} free ({", ".join(free)})' if free else '')
+
+
+def _workspace_lines(workspace: dict[str, Any]) -> list[tuple[str, str]]:
+    if not workspace:
+        return []
+    lower = workspace.get('position_lower', [-math.inf] * 3)
+    upper = workspace.get('position_upper', [math.inf] * 3)
+    parts = [
+        f'{axis} {low:.4g} to {high:.4g} m'
+        for axis, low, high in zip('xyz', lower, upper, strict=True)
+    ]
+    tilt = f', tilt up to {workspace["tilt"]:.4g} rad' if 'tilt' in workspace else ''
+    return [('workspace', ', '.join(parts) + tilt)]
+
+
+def _parameter_lines(content: dict[str, Any]) -> list[tuple[str, str]]:
+    lines = [('parameters', f'{content["standard_parameters"]} standard')]
+    for rank in content.get('ranks', []):
+        what = [
+            'designs shared' if rank['shared'] else '',
+            'zero parameters left out' if rank['reduced'] else '',
+        ]
+        how = ' and '.join(part for part in what if part) or 'each body on its own'
+        lines.append(
+            (
+                '',
+                f'{rank["rank"]} base ({rank["rigid_body"]} of rigid bodies, '
+                f'{rank["friction_and_rotor"]} of friction and rotors), {how}',
+            )
+        )
+    return lines
+
+
+def _print_links(content: dict[str, Any], every: bool) -> None:
+    groups = [] if every else content['same_design']
+    first_of = {name: group[0] for group in groups for name in group}
+    size_of = {group[0]: len(group) for group in groups}
+    rows = []
+    for link in content['links']:
+        if first_of.get(link['name'], link['name']) != link['name']:
+            continue
+        count = size_of.get(link['name'], 1)
+        inertia = link['inertia']
+        rows.append(
+            (
+                link['name'] + (f' (1 of {count} equal)' if count > 1 else ''),
+                link['mass'],
+                '-' if link['com'] is None else _triple(link['com']),
+                '-' if inertia is None else _triple(np.diagonal(inertia)),
+                '-' if inertia is None else _products(inertia),
+                '-'
+                if link['mass'] == 0.0 and link['name'] == content['base_link']
+                else link['physical'],
+            )
+        )
+    sys.stdout.write('\n')
+    print_table(
+        ('body', 'mass', 'centre of mass', 'Ixx, Iyy, Izz about it', 'Ixy, Ixz, Iyz', 'physical'),
+        rows,
+        title='BODIES (kg, m, kg m^2)',
+    )
+
+
+def _print_joints(content: dict[str, Any]) -> None:
+    columns: dict[str, Callable[[dict[str, Any]], Any]] = {
+        'joint': itemgetter('name'),
+        **{key: itemgetter(key) for key in ('role', 'type', 'parent', 'child')},
+        'home': lambda joint: _short(joint['home']),
+        'range': lambda joint: _range(joint['lower'], joint['upper']),
+        'speed': lambda joint: _finite(joint['velocity']),
+        'effort': lambda joint: _finite(joint['effort']),
+        'Coulomb': _coulomb,
+        'viscous': itemgetter('viscous'),
+        'rotor': itemgetter('rotor_inertia'),
+        'N/A': lambda joint: _finite(joint['force_constant']),
+    }
+    units = 'm, rad, s, N, N m; Coulomb: -/+ where they differ; N/A: force constant'
+    if all(joint['rotor_inertia'] is None for joint in content['joints']):
+        del columns['rotor']
+    else:
+        units += '; rotor: kg, kg m^2 at the joint'
+    sys.stdout.write('\n')
+    print_table(
+        list(columns),
+        [[value(joint) for value in columns.values()] for joint in content['joints']],
+        title=f'JOINTS ({units})',
+    )
+
+
+def _print_constraints(content: dict[str, Any]) -> None:
+    if not content['constraints']:
+        return
+    sys.stdout.write('\n')
+    print_table(
+        ('constraint', 'type', 'parent', 'child', 'rows', 'redundant', 'Coulomb', 'viscous'),
+        [
+            (
+                *(item[key] for key in ('name', 'type', 'parent', 'child', 'rows', 'redundant')),
+                _coulomb(item),
+                item['viscous'],
+            )
+            for item in content['constraints']
+        ],
+        title='LOOP CLOSURES',
+    )
+
+
+def _print_base(base: dict[str, Any], sources: bool) -> None:
+    if 'parameters' not in base:
+        return
+    sys.stdout.write('\n')
+    header = ('name', 'nominal', 'unit', 'expression')
+    print_table(
+        header,
+        [[item[key] for key in header] for item in base['parameters']],
+        title='BASE PARAMETERS',
+    )
+    origins = [
+        f'{label} in {item["name"]}: {text}'
+        for item in base['parameters']
+        for label, text in item['sources'].items()
+    ]
+    _print_list('coefficients of the base parameters', origins if sources else [])
+    _print_list('notes on the base parameters', base['notes'])
+
+
+def _print_list(title: str, items: list[str]) -> None:
+    if not items:
+        return
+    sys.stdout.write(f'\n{title.upper()}\n')
+    for item in items:
+        sys.stdout.write(textwrap.fill(item, WIDTH, initial_indent='- ', subsequent_indent='  '))
+        sys.stdout.write('\n')
+
+
+def _pairs(sources: Any) -> list[tuple[str, Any]]:
+    if not sources:
+        return []
+    return list(sources.items()) if isinstance(sources, dict) else [('all', sources)]
+
+
+def _triple(values: Any) -> str:
+    return ', '.join(_short(value) or '-' for value in values)
+
+
+def _products(inertia: Any) -> str:
+    products = [inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+    largest = float(np.max(np.abs(inertia)))
+    return '0' if np.max(np.abs(products)) <= 1e-12 * largest else _triple(products)
+
+
+def _short(value: float | None) -> str:
+    return '' if value is None else f'{0.0 if abs(value) < 1e-12 else value:.4g}'
+
+
+def _coulomb(item: dict[str, Any]) -> Any:
+    if item['friction_model'] == 'asymmetric':
+        return f'{item["coulomb_negative"]:.6g}/{item["coulomb"]:.6g}'
+    return item['coulomb']
+
+
+def _range(lower: float, upper: float) -> str:
+    if math.isinf(lower) and math.isinf(upper):
+        return '-'
+    return f'{lower:.4g} to {upper:.4g}'
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value

@@ -1,0 +1,113 @@
+"""A picture of a workspace: what can be reached, and what stops the robot elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pkm_dynamics.analysis.reachability import CRITERIA
+from pkm_dynamics.analysis.workspace import largest_box, region, workspace, workspace_slice
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from pkm_dynamics import ClosedChainModel
+
+POINTS = 61  # a side of a slice
+MARGIN = 0.5  # of the declared box around it on each side
+# Okabe and Ito's palette, told apart by the colour-blind; reachable first.
+COLOURS = ('#e8f3ec', '#000000', '#e69f00', '#56b4e9', '#cc79a7', '#d55e00', '#bbbbbb')
+DOTS = ('#2a7f4f', *COLOURS[1:])
+LABELS = ('reachable', *CRITERIA)
+
+
+def workspace_figure(model: ClosedChainModel, samples: int) -> Figure:
+    """Slices across z and y through home, or the positions that random strokes lead to."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.5, 5.2), layout='constrained')
+    axes = figure.subplots(1, 2)
+    name = model.description.name
+    if model.platform_determines_joints:
+        used, colours = _slices(model, axes), COLOURS
+        figure.suptitle(f'{name}: positions with the rotation of home')
+    else:
+        used, colours = _positions(model, axes, samples), DOTS
+        figure.suptitle(f'{name}: platform at {samples} random positions of the actuators')
+    handles = [_patch(k, colours) for k in sorted(used)]
+    figure.legend(handles=handles, loc='outside lower center', ncols=len(handles), frameon=False)
+    return figure
+
+
+def _slices(model: ClosedChainModel, axes: Any) -> set[int]:
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    lower, upper = region(model, 'platform')
+    wide = MARGIN * (upper - lower)
+    box = largest_box(model)
+    colours, used = ListedColormap(COLOURS), set()
+    for ax, across in zip(axes, 'zy', strict=True):
+        cut = workspace_slice(model, across, points=POINTS, lower=lower - wide, upper=upper + wide)
+        used |= set(cut.verdict.ravel().tolist())
+        ax.pcolormesh(
+            cut.columns,
+            cut.rows,
+            cut.verdict,
+            cmap=colours,
+            shading='nearest',
+            norm=BoundaryNorm(np.arange(len(COLOURS) + 1) - 0.5, len(COLOURS)),
+        )
+        first, second = ('xyz'.index(axis) for axis in cut.axes)
+        _rectangle(ax, lower, upper, first, second, '--', 'declared box')
+        if np.all(np.isfinite(box[0])):
+            _rectangle(ax, *box, first, second, '-', 'largest box found')
+        ax.plot(model.home_position[first], model.home_position[second], 'k+', markersize=9)
+        ax.set_title(f'{cut.fixed} = {cut.height:.4g} m', fontsize=10)
+        _label(ax, cut.axes)
+    axes[0].legend(loc='upper right', fontsize=8, framealpha=0.9)
+    return used
+
+
+def _positions(model: ClosedChainModel, axes: Any, samples: int) -> set[int]:
+    found = workspace(model, samples, coordinates='actuators').samples
+    names = found.first_failure
+    codes = np.array([LABELS.index(name) if name else 0 for name in names])
+    used = set()
+    for ax, (first, second) in zip(axes, ((0, 1), (0, 2)), strict=True):
+        for code in sorted(set(codes.tolist()) - {LABELS.index('assembly')}, reverse=True):
+            here = found.position[codes == code]
+            ax.plot(here[:, first], here[:, second], '.', color=DOTS[code], markersize=3)
+            used.add(code)
+        ax.plot(model.home_position[first], model.home_position[second], 'k+', markersize=9)
+        _label(ax, ('xyz'[first], 'xyz'[second]))
+    return used
+
+
+def _rectangle(
+    ax: Axes, lower: Any, upper: Any, first: int, second: int, style: str, label: str
+) -> None:
+    x, y = (lower[first], upper[first]), (lower[second], upper[second])
+    ax.plot(
+        [x[0], x[1], x[1], x[0], x[0]],
+        [y[0], y[0], y[1], y[1], y[0]],
+        'k' + style,
+        linewidth=1.2,
+        label=label,
+    )
+
+
+def _label(ax: Axes, names: tuple[str, ...]) -> None:
+    ax.set_xlabel(f'{names[0]} [m]')
+    ax.set_ylabel(f'{names[1]} [m]')
+    ax.set_aspect('equal', adjustable='datalim')
+
+
+def _patch(code: int, colours: tuple[str, ...]) -> Any:
+    from matplotlib.patches import Patch
+
+    label = LABELS[code] if code == 0 else f'stopped by {LABELS[code]}'
+    if LABELS[code] == 'workspace':
+        label = 'outside the declared workspace'
+    return Patch(facecolor=colours[code], edgecolor='#555555', linewidth=0.5, label=label)

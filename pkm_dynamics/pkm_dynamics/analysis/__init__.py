@@ -1,0 +1,1 @@
+"""What a mechanism can do: workspace, singularities, clearances, contributions of its parts."""

@@ -1,0 +1,241 @@
+"""How far a mechanism is from its singularities, for any closed chain.
+
+Closed motions are the rates v of all coordinates with A v = 0, A the Jacobian of the
+closing rows; regular mechanisms have as many of them as actuators. With lengths divided
+by L, an orthonormal basis of what the actuators and the platform do in these motions,
+
+    [G_q; G_x],  G_q (n_a, n_a) actuator rates, G_x (6, n_a) platform twist,
+
+has G_q' G_q + G_x' G_x = 1, so every singular value lies between 0 and 1 and none ever
+grows without bound. Three things can go wrong, each with its own measure:
+
+- `parallel` (type 2, of the actuation): the smallest singular value of G_q. At 0 the
+  platform moves while all actuators are locked, and actuator forces grow without bound.
+- `serial` (type 1): the smallest singular value of G_x. At 0 actuators move while the
+  platform stands still: the end of a leg's reach, a boundary of the workspace.
+- `constraint`: the smallest singular value of A that is not zero at home, as a fraction
+  of that at home. At 0 the loops allow a further motion, which no actuator controls.
+  `passive` is the same for joints that turn with neither actuators nor platform.
+
+(Gosselin and Angeles 1990 name the first two; Zlatanov et al. the others.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description.errors import KinematicsError
+from pkm_description.kinematic_tree import POINT_ROW
+from pkm_dynamics.kinematics.tree_geometry import TreeGeometry
+
+if TYPE_CHECKING:
+    from pkm_dynamics.model import ClosedChainModel
+    from pkm_dynamics.motion import PlatformMotion
+
+Floats = NDArray[np.float64]
+
+OUTPUTS = ('pose', 'position')
+MEASURES = ('parallel', 'serial', 'constraint', 'passive')
+
+
+@dataclass(frozen=True)
+class Singularities:
+    """Measures of N configurations; 0 at the singularity, dimensionless.
+
+    Attributes
+    ----------
+    parallel, serial, constraint, passive : (N,)
+        See the module. Where `constraint` or `passive` vanishes, the others mean nothing.
+    parallel_condition, serial_condition : (N,)
+        Condition numbers of G_q and G_x, infinite at the singularity.
+    length : float
+        L [m], by which lengths were divided.
+    slowest_actuator : (N,)
+        Smallest norm of the actuators' rates at a platform speed of 1 m/s (a rotation
+        counts with L) [1 for prismatic, rad/m for turning actuators]; 0 where parallel.
+    slowest_platform : (N,)
+        Smallest speed of the platform (a rotation counts with L) at actuator rates of
+        norm 1 [m/s per m/s or rad/s]; 0 where serial.
+    """
+
+    parallel: Floats
+    serial: Floats
+    constraint: Floats
+    passive: Floats
+    parallel_condition: Floats
+    serial_condition: Floats
+    length: float
+    slowest_actuator: Floats
+    slowest_platform: Floats
+
+    @property
+    def smallest(self) -> Floats:
+        """The smallest measure (N,)."""
+        return np.min([getattr(self, name) for name in MEASURES], axis=0)
+
+
+def characteristic_length(model: ClosedChainModel) -> float:
+    """Length [m] at which the platform's translation and rotation weigh the same at home.
+
+    In the actuators' rates that they need where the platform has six degrees of freedom
+    (as in `conditioning`), else in what the actuators' rates make of them. Where the
+    platform does only one of them, the size of the mechanism.
+    """
+    if model.platform_determines_joints:
+        inverse = model.jacobian(model.home_position[None], model.home_rotation[None])[0]
+        return float(np.linalg.norm(inverse[:, 3:]) / np.linalg.norm(inverse[:, :3]))
+    jacobian = model.platform_jacobian(np.asarray(model.home_actuators)[None])[0]
+    linear, angular = float(np.linalg.norm(jacobian[:3])), float(np.linalg.norm(jacobian[3:]))
+    if min(linear, angular * model.length_scale) < 1e-9 * max(linear, model.length_scale):
+        return float(model.length_scale)
+    return linear / angular
+
+
+def singularities(
+    model: ClosedChainModel,
+    motion: PlatformMotion,
+    length: float | None = None,
+    output: str = 'pose',
+) -> Singularities:
+    """Measures along a motion.
+
+    Parameters
+    ----------
+    length : float, optional
+        L [m]; the characteristic length of the home pose when absent.
+    output : str
+        `pose`, or `position` where the platform's rotation is not what the robot is for.
+
+    Raises
+    ------
+    KinematicsError
+        Where the output is unknown, or the mechanism has more actuators than it has
+        components (a redundant arm has no serial Jacobian of full rank).
+    """
+    joints = model.joint_states(motion).positions
+    return singularities_of_joints(model, joints, motion.position, motion.rotation, length, output)
+
+
+def singularities_of_joints(
+    model: ClosedChainModel,
+    joints: ArrayLike,
+    position: ArrayLike,
+    rotation: ArrayLike,
+    length: float | None = None,
+    output: str = 'pose',
+) -> Singularities:
+    """Measures of closed configurations: joints (N, n_j), platform (N, 3), (N, 3, 3)."""
+    if output not in OUTPUTS:
+        raise KinematicsError(f"unknown output '{output}'; outputs are {', '.join(OUTPUTS)}")
+    if length is not None and not length > 0.0:
+        raise KinematicsError(f'length must be positive [m], not {length:g}')
+    scale = characteristic_length(model) if length is None else float(length)
+    rows = slice(0, 3 if output == 'position' else 6)
+    if model.n_a > 6:
+        raise KinematicsError(
+            f"robot '{model.description.name}' has {model.n_a} actuators: more than its platform "
+            'has degrees of freedom'
+        )
+    home = _spectra(
+        model,
+        model.home_joints[None],
+        model.home_position[None],
+        model.home_rotation[None],
+        scale,
+        rows,
+    )
+    here = _spectra(
+        model,
+        np.asarray(joints, dtype=float),
+        np.asarray(position),
+        np.asarray(rotation),
+        scale,
+        rows,
+    )
+    inputs, outputs = here.inputs, here.outputs
+    low, high = np.maximum(inputs[:, -1], 1e-300), np.maximum(outputs[:, -1], 1e-300)
+    prismatic = [model.description.joint(n).type == 'prismatic' for n in model.actuated_joints]
+    # Actuator rates were divided by L where they are lengths.
+    unit = 1.0 if all(prismatic) else scale
+    return Singularities(
+        parallel=inputs[:, -1],
+        serial=outputs[:, -1],
+        constraint=here.closure / home.closure if home.closure[0] > 0.0 else here.closure,
+        passive=here.shown / home.shown,
+        parallel_condition=inputs[:, 0] / low,
+        serial_condition=outputs[:, 0] / high,
+        length=scale,
+        slowest_actuator=inputs[:, -1] / np.sqrt(np.maximum(1 - inputs[:, -1] ** 2, 1e-300)) / unit,
+        slowest_platform=outputs[:, -1]
+        / np.sqrt(np.maximum(1 - outputs[:, -1] ** 2, 1e-300))
+        * unit,
+    )
+
+
+@dataclass(frozen=True)
+class _Spectra:
+    inputs: Floats  # (N, n_a) singular values of G_q
+    outputs: Floats  # (N, min(n_a, rows)) of G_x
+    closure: Floats  # (N,) smallest of A that counts; 1 for open chains
+    shown: Floats  # (N,) smallest of [actuators; platform] over closed motions of unit size
+
+
+def _spectra(
+    model: ClosedChainModel, joints: Floats, p: Floats, r: Floats, length: float, rows: slice
+) -> _Spectra:
+    layout = model.tree_layout
+    tree = layout.tree
+    geometry = TreeGeometry.build(layout, joints, p, r)
+    unit = _coordinate_units(model, length)
+    motions, closure = _closed_motions(geometry, unit, length, model.n_a)
+    body = tree.platform_body
+    twist = np.einsum(
+        'nki,nkm->nim', geometry.screws * layout.moved[body][:, None], unit[:, None] * motions
+    )
+    place = geometry.position[:, body]
+    turn = twist[:, 3:]
+    twist[:, :3] += np.cross(turn, place[:, :, None], axis=1)
+    twist[:, :3] /= length
+    seen = np.concatenate([motions[:, _actuated(model)], twist[:, rows]], axis=1)
+    u, s, _ = np.linalg.svd(seen, full_matrices=False)
+    return _Spectra(
+        np.linalg.svd(u[:, : model.n_a], compute_uv=False),
+        np.linalg.svd(u[:, model.n_a :], compute_uv=False),
+        closure,
+        s[:, -1],
+    )
+
+
+def _coordinate_units(model: ClosedChainModel, length: float) -> Floats:
+    """What a scaled rate of 1 is (n_v,): L for lengths, 1 for angles."""
+    tree = model.tree_layout.tree
+    unit = np.ones(tree.n_v)
+    for name in model.joint_names:
+        if model.description.joint(name).type == 'prismatic':
+            unit[tree.coordinate_of(name)] = length
+    if tree.floating_body >= 0:
+        first = int(tree.coordinate[tree.floating_body])
+        unit[first : first + 3] = length
+    return unit
+
+
+def _actuated(model: ClosedChainModel) -> NDArray[np.int64]:
+    tree = model.tree_layout.tree
+    return np.array([tree.coordinate_of(name) for name in model.actuated_joints])
+
+
+def _closed_motions(
+    geometry: TreeGeometry, unit: Floats, length: float, count: int
+) -> tuple[Floats, Floats]:
+    """Orthonormal closed motions (N, n_v, count), scaled, and the singular value before them."""
+    n, n_r, n_v = geometry.row_jacobian.shape
+    if n_r == 0:
+        return np.repeat(np.eye(n_v)[None], n, axis=0), np.ones(n)
+    point = geometry.layout.tree.row_kind == POINT_ROW
+    scaled = geometry.row_jacobian * unit / np.where(point, length, 1.0)[:, None]
+    _, s, vt = np.linalg.svd(scaled, full_matrices=True)
+    return vt[:, n_v - count :].transpose(0, 2, 1), s[:, n_v - count - 1]

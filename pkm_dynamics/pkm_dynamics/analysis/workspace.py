@@ -1,0 +1,324 @@
+"""The workspace of a robot: its volume, its largest box, maps of slices through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from pkm_description.errors import KinematicsError
+from pkm_dynamics.analysis.reachability import (
+    CRITERIA,
+    SINGULARITY_LIMIT,
+    Reachability,
+    reachable,
+    reachable_actuators,
+)
+
+if TYPE_CHECKING:
+    from pkm_dynamics.model import ClosedChainModel
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+COORDINATES = ('platform', 'actuators')
+_BLOCK = 4096  # samples judged at once
+_REACH = 0.6  # of the mechanism's size: half the side of a region that nobody declared
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Random samples of a region and which of them the robot can reach.
+
+    Attributes
+    ----------
+    coordinates : str
+        `platform`: positions in a box with rotations about home; `actuators`: positions
+        within the strokes, where the platform has fewer than six degrees of freedom.
+    lower, upper : (k,)
+        The region that was sampled: x, y, z [m] or the actuators [m, rad].
+    tilt : float
+        Largest angle [rad] between sampled rotations and home's.
+    share, share_deviation : float
+        Reachable samples among all, and its standard deviation.
+    volume, volume_deviation : float
+        `platform`: of the reachable positions [m^3], counted with the sampled rotations;
+        nan in actuator coordinates.
+    reached_lower, reached_upper : (3,) [m]
+        Box around the platform positions of the reachable samples.
+    samples : Reachability
+        Verdicts; `samples.counts` tells how many fail by which criterion.
+    seed : int
+    """
+
+    coordinates: str
+    lower: Floats
+    upper: Floats
+    tilt: float
+    share: float
+    share_deviation: float
+    volume: float
+    volume_deviation: float
+    reached_lower: Floats
+    reached_upper: Floats
+    samples: Reachability
+    seed: int
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Verdicts on a grid of positions in a plane, all with one rotation.
+
+    Attributes
+    ----------
+    axes : tuple of str
+        Axes that span the plane: columns and rows of `verdict`.
+    fixed, height : str, float
+        Axis across the plane and where it is cut [m].
+    columns, rows : (n,), (m,) [m]
+    verdict : (m, n)
+        0 where reachable, else 1 + the index in `CRITERIA` of what fails first.
+    """
+
+    axes: tuple[str, str]
+    fixed: str
+    height: float
+    columns: Floats
+    rows: Floats
+    verdict: NDArray[np.int64]
+
+
+def workspace(
+    model: ClosedChainModel,
+    count: int = 2000,
+    seed: int = 0,
+    tilt: float | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    coordinates: str | None = None,
+    singularity_limit: float = SINGULARITY_LIMIT,
+) -> Workspace:
+    """Estimate the reachable share of a region by random sampling.
+
+    Parameters
+    ----------
+    count, seed : int
+    tilt : float, optional
+        Rotations are sampled up to this angle [rad] from home's; what the YAML declares
+        when absent, else 0. Platform coordinates only.
+    lower, upper : (3,) or (n_a,), optional
+        Region; what the YAML declares when absent, else around home (platform) or the
+        strokes (actuators).
+    coordinates : str, optional
+        `platform` or `actuators`; the platform's where it has six degrees of freedom.
+
+    Raises
+    ------
+    KinematicsError
+        Where the coordinates are unknown, or the region is empty or has no finite ends.
+    """
+    chosen = coordinates or ('platform' if model.platform_determines_joints else 'actuators')
+    if chosen not in COORDINATES:
+        raise KinematicsError(f"unknown coordinates '{chosen}'; they are {', '.join(COORDINATES)}")
+    low, high = region(model, chosen, lower, upper)
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(low, high, (int(count), len(low)))
+    angle = 0.0
+    if chosen == 'platform':
+        declared = (model.description.sidecar.get('workspace') or {}).get('tilt', 0.0)
+        angle = float(declared if tilt is None else tilt)
+        rotation = random_rotations(model, len(points), angle, rng)
+        parts = [
+            reachable(model, points[k : k + _BLOCK], rotation[k : k + _BLOCK], singularity_limit)
+            for k in range(0, len(points), _BLOCK)
+        ]
+    else:
+        parts = [
+            reachable_actuators(model, points[k : k + _BLOCK], singularity_limit)
+            for k in range(0, len(points), _BLOCK)
+        ]
+    samples = _joined(parts)
+    share = float(np.mean(samples.reachable)) if len(points) else 0.0
+    deviation = float(np.sqrt(share * (1.0 - share) / max(len(points), 1)))
+    size = float(np.prod(high - low)) if chosen == 'platform' else float('nan')
+    reached = samples.position[samples.reachable]
+    empty = np.full((1, 3), np.nan)
+    return Workspace(
+        chosen,
+        low,
+        high,
+        angle,
+        share,
+        deviation,
+        share * size,
+        deviation * size,
+        np.min(reached if len(reached) else empty, axis=0),
+        np.max(reached if len(reached) else empty, axis=0),
+        samples,
+        seed,
+    )
+
+
+def region(
+    model: ClosedChainModel,
+    coordinates: str,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+) -> tuple[Floats, Floats]:
+    """Ends of the region to look at: given ones, declared ones, a box about home."""
+    declared = model.description.sidecar.get('workspace') or {}
+    if coordinates == 'platform':
+        reach = _REACH * model.length_scale
+        ends = [
+            np.array(declared.get(key, [np.nan] * 3), dtype=float)
+            for key in ('position_lower', 'position_upper')
+        ]
+        ends[0] = np.where(np.isfinite(ends[0]), ends[0], model.home_position - reach)
+        ends[1] = np.where(np.isfinite(ends[1]), ends[1], model.home_position + reach)
+        names = ['x', 'y', 'z']
+    else:
+        ends = [np.array(model.lower), np.array(model.upper)]
+        names = model.actuated_joints
+    for k, given in enumerate((lower, upper)):
+        if given is not None:
+            ends[k] = np.array(given, dtype=float)
+            if ends[k].shape != (len(names),):
+                raise KinematicsError(
+                    f'the region needs {len(names)} numbers ({", ".join(names)}), got the shape '
+                    f'{ends[k].shape}'
+                )
+    for name, low, high in zip(names, *ends, strict=True):
+        if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+            raise KinematicsError(
+                f"the region of '{name}' from {low:g} to {high:g} is empty or has no finite ends"
+            )
+    return ends[0], ends[1]
+
+
+def random_rotations(
+    model: ClosedChainModel, count: int, tilt: float, rng: np.random.Generator
+) -> Floats:
+    """Rotations (count, 3, 3) up to `tilt` [rad] from home's, evenly over their vectors' ball."""
+    direction = rng.normal(size=(count, 3))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    angle = tilt * rng.uniform(0.0, 1.0, (count, 1)) ** (1.0 / 3.0)
+    return np.asarray(Rotation.from_rotvec(angle * direction).as_matrix() @ model.home_rotation)
+
+
+def workspace_slice(
+    model: ClosedChainModel,
+    axis: str = 'z',
+    height: float | None = None,
+    points: int = 41,
+    rotation: ArrayLike | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    singularity_limit: float = SINGULARITY_LIMIT,
+) -> Slice:
+    """Judge a grid of positions across `axis` at `height` [m], by default through home.
+
+    Where the platform has fewer than six degrees of freedom, the nearest pose that it can
+    take counts if its position is right: its rotation is then what the mechanism makes it.
+    """
+    if axis not in ('x', 'y', 'z'):
+        raise KinematicsError(f"unknown axis '{axis}'; axes are x, y, z")
+    low, high = region(model, 'platform', lower, upper)
+    across = 'xyz'.index(axis)
+    first, second = (k for k in range(3) if k != across)
+    cut = float(model.home_position[across] if height is None else height)
+    columns = np.linspace(low[first], high[first], points)
+    rows = np.linspace(low[second], high[second], points)
+    grid = np.empty((points, points, 3))
+    grid[..., first], grid[..., second], grid[..., across] = columns[None], rows[:, None], cut
+    verdicts = _verdicts(model, grid.reshape(-1, 3), rotation, singularity_limit)
+    return Slice(
+        ('xyz'[first], 'xyz'[second]), axis, cut, columns, rows, verdicts.reshape(points, points)
+    )
+
+
+def largest_box(
+    model: ClosedChainModel,
+    points: int = 15,
+    rotation: ArrayLike | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    singularity_limit: float = SINGULARITY_LIMIT,
+) -> tuple[Floats, Floats]:
+    """Ends (3,), (3,) [m] of a large box about home, all of whose grid points are reachable.
+
+    The box grows from home on a grid of `points` a side, one layer at a time on the side
+    that adds most volume, until every side meets a point that cannot be reached: a local
+    maximum, and exact only to the grid. Empty (nan) where the point next to home fails.
+    """
+    low, high = region(model, 'platform', lower, upper)
+    ticks = [np.linspace(a, b, points if b > a else 1) for a, b in zip(low, high, strict=True)]
+    grid = np.stack(np.meshgrid(*ticks, indexing='ij'), axis=-1)
+    flat = _verdicts(model, grid.reshape(-1, 3), rotation, singularity_limit)
+    good = (flat == 0).reshape(grid.shape[:3])
+    start = [int(np.argmin(np.abs(t - h))) for t, h in zip(ticks, model.home_position, strict=True)]
+    if not good[tuple(start)]:
+        return np.full(3, np.nan), np.full(3, np.nan)
+    begin, end = np.array(start), np.array(start)
+    while True:
+        best: tuple[int, int] | None = None
+        gain = 0
+        for side in range(3):
+            for step in (-1, 1):
+                layer = begin[side] - 1 if step < 0 else end[side] + 1
+                if not 0 <= layer < len(ticks[side]):
+                    continue
+                index = [slice(b, e + 1) for b, e in zip(begin, end, strict=True)]
+                index[side] = slice(layer, layer + 1)
+                cells = good[tuple(index)]
+                if np.all(cells) and cells.size > gain:
+                    best, gain = (side, step), int(cells.size)
+        if best is None:
+            break
+        if best[1] < 0:
+            begin[best[0]] -= 1
+        else:
+            end[best[0]] += 1
+    return (
+        np.array([t[k] for t, k in zip(ticks, begin, strict=True)]),
+        np.array([t[k] for t, k in zip(ticks, end, strict=True)]),
+    )
+
+
+def _verdicts(
+    model: ClosedChainModel, points: Floats, rotation: ArrayLike | None, limit: float
+) -> NDArray[np.int64]:
+    """0 where reachable, else 1 + the index of the first criterion that fails."""
+    turn = model.home_rotation if rotation is None else np.asarray(rotation, dtype=float)
+    turns = np.repeat(turn[None], len(points), axis=0)
+    nearest = None if model.platform_determines_joints else 'position'
+    parts = []
+    for k in range(0, len(points), _BLOCK):
+        block = points[k : k + _BLOCK]
+        found = reachable(model, block, turns[k : k + _BLOCK], limit, nearest)
+        names = found.first_failure
+        if nearest:
+            away = np.abs(found.position - block).max(axis=1)
+            names = np.where(away < 1e-6, names, 'assembly')
+        parts.append(np.array([CRITERIA.index(name) + 1 if name else 0 for name in names]))
+    return np.concatenate(parts).astype(np.int64)
+
+
+def _joined(parts: list[Reachability]) -> Reachability:
+    def together(name: str) -> dict:
+        return {
+            key: np.concatenate([getattr(part, name)[key] for part in parts]) for key in CRITERIA
+        }
+
+    return Reachability(
+        np.concatenate([part.reachable for part in parts]),
+        together('failed'),
+        together('margins'),
+        together('offenders'),
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ('joints', 'position', 'rotation')
+        ),
+    )

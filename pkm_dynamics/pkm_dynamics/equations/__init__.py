@@ -1,0 +1,1 @@
+"""Equations of motion: energy, wrenches, forward dynamics, integration in time."""

@@ -1,0 +1,141 @@
+"""Energy, linear in the standard parameters and free of accelerations [O 2.56, 2.57].
+
+Kinetic and potential energy of the bodies and rotors are E = e(q, qd) p. Between two
+samples it changes by the work of the actuators (and of a wrench on the platform) less
+the heat of friction:
+
+    e(k+1) p - e(k) p + (integral of d(q, qd) dt) p = integral of Q . qd dt
+
+where d p = sum over the joints of friction force times rate. One row an interval, in the
+unknown p; [O 2.56] is the same without friction and with Q . delta q for the work. At
+each sample, Q . qd = dE/dt + d p holds exactly.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description.errors import TrajectoryError
+from pkm_dynamics.equations.body_regressors import (
+    local,
+    momentum_regressor,
+    potential_regressor,
+    spread,
+)
+from pkm_dynamics.equations.forward_dynamics import checked_forces, with_joint_rates
+from pkm_dynamics.equations.quadrature import checked_times, interval_integrals
+from pkm_dynamics.kinematics.body_motion import BodyMotion
+from pkm_dynamics.parameters.parameter_terms import ParameterTerms
+
+if TYPE_CHECKING:
+    from pkm_dynamics.model import ClosedChainModel
+    from pkm_dynamics.motion import PlatformMotion
+
+Floats = NDArray[np.float64]
+
+
+def energy_regressor(model: ClosedChainModel, motion: PlatformMotion) -> Floats:
+    """Kinetic and potential energy (N, n_p) per standard parameter [J].
+
+    energy_regressor @ parameters is the energy, zero for a body at rest in the base's
+    origin; friction has no energy. Accelerations do not matter.
+    """
+    kinetic, potential = energy_parts(model, motion)
+    return kinetic + potential
+
+
+def energy_parts(model: ClosedChainModel, motion: PlatformMotion) -> tuple[Floats, Floats]:
+    """Kinetic and potential energy (N, n_p) each per standard parameter [J]."""
+    bodies = model.body_motion(with_joint_rates(model, motion))
+    return body_energy_parts(model, bodies, ParameterTerms.of(model))
+
+
+def dissipation_regressor(model: ClosedChainModel, motion: PlatformMotion) -> Floats:
+    """Power that friction turns into heat (N, n_p) per standard parameter [W]; never negative."""
+    bodies = model.body_motion(with_joint_rates(model, motion))
+    return body_dissipation(model, bodies, ParameterTerms.of(model))
+
+
+def energy_balance(
+    model: ClosedChainModel, motion: PlatformMotion, time: ArrayLike, rule: str = 'spline'
+) -> Floats:
+    """Regressor (N - 1, n_p) of the energy balance between samples [J].
+
+    energy_balance @ parameters equals `actuator_work` of the same samples.
+
+    Parameters
+    ----------
+    model : ClosedChainModel
+    motion : PlatformMotion
+        N consecutive samples; its accelerations do not matter.
+    time : (N,) [s]
+    rule : str
+        How the heat of friction is integrated, see `interval_integrals`.
+    """
+    bodies = model.body_motion(with_joint_rates(model, motion))
+    terms = ParameterTerms.of(model)
+    kinetic, potential = body_energy_parts(model, bodies, terms)
+    heat = body_dissipation(model, bodies, terms)
+    columns = terms.friction_columns
+    rows = np.diff(kinetic + potential, axis=0)
+    rows[:, columns] += interval_integrals(_times(time, len(motion)), heat[:, columns], rule)
+    return rows
+
+
+def actuator_work(
+    model: ClosedChainModel,
+    motion: PlatformMotion,
+    time: ArrayLike,
+    forces: ArrayLike,
+    rule: str = 'spline',
+) -> Floats:
+    """Work (N - 1,) of the actuators between samples [J].
+
+    Parameters
+    ----------
+    model : ClosedChainModel
+    motion : PlatformMotion
+    time : (N,) [s]
+    forces : (N, n_a) [N, N m]
+        Of the actuators; add `wrench_forces` where a wrench acts on the platform.
+    rule : str
+        'spline' and 'trapezoid' integrate the power Q . qd; 'stroke' is the mean force
+        times the stroke, which needs positions only [O 2.56].
+    """
+    given = checked_forces(model, forces, len(motion))
+    states = model.actuator_states(with_joint_rates(model, motion))
+    times = _times(time, len(motion))
+    if rule == 'stroke':
+        mean = 0.5 * (given[1:] + given[:-1])
+        return np.asarray(np.sum(mean * np.diff(states.positions, axis=0), axis=1))
+    return interval_integrals(times, np.sum(given * states.velocities, axis=1), rule)
+
+
+def body_energy_parts(
+    model: ClosedChainModel, motion: BodyMotion, terms: ParameterTerms
+) -> tuple[Floats, Floats]:
+    """`energy_parts`, where the bodies' motion is at hand."""
+    twist = local(motion, terms.bodies, motion.twist)
+    blocks = 0.5 * (twist[..., None, :] @ momentum_regressor(twist))[..., 0, :]
+    kinetic = spread(terms, blocks, model.n_p)
+    kinetic[:, terms.rotor_columns] = 0.5 * motion.rates[:, terms.rotor_coordinates] ** 2
+    height = potential_regressor(motion, terms, np.asarray(model.description.gravity))
+    return kinetic, spread(terms, height, model.n_p)
+
+
+def body_dissipation(model: ClosedChainModel, motion: BodyMotion, terms: ParameterTerms) -> Floats:
+    """`dissipation_regressor`, where the bodies' motion is at hand."""
+    out = np.zeros((len(motion), model.n_p))
+    forces = terms.friction_forces(motion)
+    out[:, terms.friction_columns] = np.einsum('nfv,nv->nf', forces, motion.rates)
+    return out
+
+
+def _times(time: ArrayLike, count: int) -> Floats:
+    times = checked_times(time)
+    if len(times) != count:
+        raise TrajectoryError(f'time has {len(times)} samples, the motion {count}')
+    return times

@@ -1,0 +1,286 @@
+"""Equations of motion in all coordinates of the spanning tree, for integration in time.
+
+With the closing rows A v = 0, a basis Z of their null space and the tree's inertia H,
+
+    dv = Z a - A^+ dA v,   (Z^T H Z) a = Z^T (forces - velocity products - gravity - friction)
+
+so that no actuator has to be a good coordinate: a mechanism may fall through positions
+where its drives are singular. Positions and velocities that have drifted off the loops
+are projected back by the smallest change of the coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
+from pkm_dynamics.equations.body_regressors import inertia_matrices, local, local_columns
+from pkm_dynamics.equations.forward_dynamics import body_mass_matrix, solve_mass
+from pkm_dynamics.equations.wrench import PlatformWrench
+from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
+from pkm_dynamics.kinematics.tree_geometry import TreeGeometry, cross
+from pkm_dynamics.motion import JointStates, PlatformMotion
+from pkm_dynamics.parameters.parameter_table import checked_parameters
+from pkm_dynamics.parameters.parameter_terms import ParameterTerms
+
+if TYPE_CHECKING:
+    from pkm_dynamics.model import ClosedChainModel
+
+Floats = NDArray[np.float64]
+Forces = Callable[[float, Floats, Floats], ArrayLike] | ArrayLike | None
+Wrenches = Callable[[float, PlatformMotion], PlatformWrench] | PlatformWrench | None
+
+LEAST_SINGULAR = 1e-9  # of the closing rows, by the largest: below, the loops are singular
+_CLOSED = 1e-13
+
+
+class Coordinates(NamedTuple):
+    """Joints (n_j,), platform position (3,) and quaternion (4,), rates (n_v,), work, heat."""
+
+    joints: Floats
+    position: Floats
+    quaternion: Floats
+    rates: Floats
+    work: float
+    heat: float
+
+
+class EquationsOfMotion:
+    """Rates of a state vector that holds `Coordinates`.
+
+    Parameters
+    ----------
+    model : ClosedChainModel
+    forces, wrench, parameters
+        See `integrate_motion`.
+    """
+
+    def __init__(
+        self,
+        model: ClosedChainModel,
+        forces: Forces,
+        wrench: Wrenches,
+        parameters: ArrayLike | None,
+    ) -> None:
+        self.model = model
+        self.values = checked_parameters(parameters, model.nominal_parameters)
+        self.terms = ParameterTerms.of(model)
+        self.wrench = wrench
+        self.count = 0
+        self._inertia = inertia_matrices(self.values[self.terms.columns])
+        self._layout = model.tree_layout
+        tree = self._layout.tree
+        self._actuated = np.array([tree.coordinate_of(n) for n in model.actuated_joints])
+        self._scalar = np.array([tree.joint_names.index(n) for n in model.actuated_joints])
+        self._rank = tree.n_v - model.n_a
+        forces = np.zeros(model.n_a) if forces is None else forces
+        self._given: Any = forces if callable(forces) else self._checked(forces)
+
+    def start(self, q: ArrayLike | None, qd: ArrayLike | None) -> Floats:
+        """State vector of actuator positions and velocities (n_a,); home, standstill if None."""
+        model = self.model
+        parts = []
+        for name, values, default in (
+            ('q', q, model.home_actuators),
+            ('qd', qd, np.zeros(model.n_a)),
+        ):
+            array = np.asarray(default if values is None else values, dtype=float)
+            if array.shape != (model.n_a,):
+                raise TrajectoryError(
+                    f'{name} must have the shape ({model.n_a},) for the joints '
+                    f'{", ".join(model.actuated_joints)}, got {array.shape}'
+                )
+            parts.append(array[None])
+        motion = model.motion_from_actuators(parts[0], parts[1], np.zeros((1, model.n_a)))
+        states = model.joint_states(motion)
+        tree = self._layout.tree
+        rates = np.zeros(tree.n_v)
+        rates[self._layout.scalar] = states.velocities[0]
+        if tree.floating_body >= 0:
+            first = int(tree.coordinate[tree.floating_body])
+            rates[first : first + 6] = motion.twist[0]
+        quaternion = Rotation.from_matrix(motion.rotation[0]).as_quat()
+        vector = self.packed(
+            Coordinates(states.positions[0], motion.position[0], quaternion, rates, 0.0, 0.0)
+        )
+        return self.projected(vector)
+
+    def unpacked(self, vector: Floats) -> Coordinates:
+        """Parts of a state vector."""
+        n_j = len(self._layout.scalar)
+        return Coordinates(
+            vector[:n_j],
+            vector[n_j : n_j + 3],
+            vector[n_j + 3 : n_j + 7],
+            vector[n_j + 7 : -2],
+            float(vector[-2]),
+            float(vector[-1]),
+        )
+
+    def packed(self, state: Coordinates) -> Floats:
+        """State vector of its parts."""
+        return np.concatenate([*state[:4], [state.work, state.heat]])
+
+    def __call__(self, t: float, vector: Floats) -> Floats:
+        """Rates of a state vector."""
+        self.count += 1
+        state = self.unpacked(vector)
+        _, rates_dot, power, heat = self.accelerations(t, state)
+        spin = np.zeros(4)
+        tree = self._layout.tree
+        linear = np.zeros(3)
+        if tree.floating_body >= 0:
+            first = int(tree.coordinate[tree.floating_body])
+            linear, omega = state.rates[first : first + 3], state.rates[first + 3 : first + 6]
+            x, w = state.quaternion[:3], state.quaternion[3]
+            spin[:3], spin[3] = 0.5 * (w * omega + cross(omega, x)), -0.5 * (omega @ x)
+        return np.concatenate(
+            [state.rates[self._layout.scalar], linear, spin, rates_dot, [power, heat]]
+        )
+
+    def accelerations(
+        self, t: float, state: Coordinates
+    ) -> tuple[BodyMotion, Floats, float, float]:
+        """Bodies' velocities, accelerations (n_v,), power of the forces [W] and heat [W]."""
+        geometry = self._geometry(state)
+        basis, inverse = self._split(geometry.row_jacobian[0])
+        bodies = self._bodies(geometry, state, basis[None])
+        change = geometry.row_jacobian_rate(bodies.spatial_twist, bodies.screw_rates)
+        bias = -inverse @ (change[0] @ state.rates)
+        moving = bodies.accelerated(bias[None])
+        q, qd = state.joints[self._scalar], state.rates[self._actuated]
+        given = self.forces(t, q, qd)
+        friction = self.values[self.terms.friction_columns] @ self.terms.friction_forces(bodies)[0]
+        load = basis[self._actuated].T @ given - basis.T @ friction - self._load(moving)
+        power = float(given @ qd)
+        wrench = self.wrench
+        if callable(wrench):
+            wrench = wrench(t, bodies.platform_motion())
+        if wrench is not None:
+            platform = self._layout.tree.platform_body
+            pushed = wrench.at_origin(bodies.rotation[:, platform])[0]
+            load = load + bodies.jacobian[0, platform].T @ pushed
+            power += float(bodies.twist[0, platform] @ pushed)
+        mass = body_mass_matrix(bodies, self.terms, self.values, self._inertia)
+        independent = solve_mass(mass, load[None])[0]
+        rates_dot = bias + basis @ independent
+        return bodies, rates_dot, power, float(friction @ state.rates)
+
+    def gap(self, vector: Floats) -> float:
+        """Largest gap of the loops, in position and in velocity [m, 1; m/s, 1/s]."""
+        state = self.unpacked(vector)
+        geometry = self._geometry(state)
+        speed = geometry.row_jacobian[0] @ state.rates
+        opened = np.abs(geometry.residual()).max(initial=0.0)
+        return float(max(opened, np.abs(speed).max(initial=0.0)))
+
+    def projected(self, vector: Floats) -> Floats:
+        """State vector whose loops are closed, in position and velocity."""
+        state = self.unpacked(vector)
+        for _ in range(20):
+            geometry = self._geometry(state)
+            _, inverse = self._split(geometry.row_jacobian[0])
+            residual = geometry.residual()[0]
+            if np.abs(residual).max(initial=0.0) < _CLOSED * (1.0 + self.model.length_scale):
+                break
+            state = self._moved(state, -inverse @ residual)
+        rates = state.rates - inverse @ (geometry.row_jacobian[0] @ state.rates)
+        return self.packed(state._replace(rates=rates))
+
+    def forces(self, t: float, q: Floats, qd: Floats) -> Floats:
+        """Actuator forces (n_a,) at a time and state."""
+        if callable(self._given):
+            return self._checked(self._given(t, q.copy(), qd.copy()))
+        return np.asarray(self._given)
+
+    def _geometry(self, state: Coordinates) -> TreeGeometry:
+        turn = Rotation.from_quat(state.quaternion).as_matrix()
+        return TreeGeometry.build(
+            self._layout, state.joints[None], state.position[None], turn[None]
+        )
+
+    def _split(self, jacobian: Floats) -> tuple[Floats, Floats]:
+        """Null space (n_v, n_a) and pseudo-inverse (n_v, n_r) of the closing rows."""
+        rank = self._rank
+        if rank == 0:
+            return np.eye(jacobian.shape[1]), np.zeros(jacobian.shape[::-1])
+        if not np.all(np.isfinite(jacobian)):
+            raise KinematicsError('the state is not finite')
+        left, singular, right = np.linalg.svd(jacobian)
+        if singular[rank - 1] < LEAST_SINGULAR * singular[0]:
+            raise KinematicsError(
+                'the loops are singular: the mechanism has more freedom there than drives and '
+                'free joints'
+            )
+        inverse = (right[:rank].T / singular[:rank]) @ left[:, :rank].T
+        return np.asarray(right[rank:].T), np.asarray(inverse)
+
+    def _bodies(self, geometry: TreeGeometry, state: Coordinates, basis: Floats) -> BodyMotion:
+        """Motion of the bodies at zero accelerations."""
+        tree = self._layout.tree
+        rates = state.rates[None]
+        twist = np.zeros((1, 6))
+        if tree.floating_body >= 0:
+            first = int(tree.coordinate[tree.floating_body])
+            twist = rates[:, first : first + 6]
+        floating = PlatformMotion(
+            state.position[None],
+            Rotation.from_quat(state.quaternion).as_matrix()[None],
+            twist,
+            np.zeros((1, 6)),
+        )
+        velocities = rates[:, self._layout.scalar]
+        states = JointStates(state.joints[None], velocities, np.zeros_like(velocities))
+        return build_body_motion(
+            self._layout, self._actuated, floating, states, transfer=basis, geometry=geometry
+        )
+
+    def _load(self, motion: BodyMotion) -> Floats:
+        """Forces (n_a,) along the basis that bodies and rotors need for a motion."""
+        terms, values = self.terms, self.values
+        acceleration = motion.acceleration.copy()
+        acceleration[..., :3] -= self.model.description.gravity
+        # In body axes, with A = [a - omega x v; alpha]: wrench = M A + V x* (M V).
+        twist = local(motion, terms.bodies, motion.twist)
+        spatial = local(motion, terms.bodies, acceleration)
+        v, omega = twist[..., :3], twist[..., 3:]
+        spatial[..., :3] -= cross(omega, v)
+        momentum = (self._inertia @ twist[..., None])[..., 0]
+        wrench = (self._inertia @ spatial[..., None])[..., 0]
+        wrench[..., :3] += cross(omega, momentum[..., :3])
+        wrench[..., 3:] += cross(v, momentum[..., :3]) + cross(omega, momentum[..., 3:])
+        jacobian = local_columns(motion, terms.bodies, motion.jacobian)
+        load = np.einsum('nkia,nki->a', jacobian, wrench)
+        rotors = terms.rotor_coordinates
+        inertia = values[terms.rotor_columns] * motion.rates_dot[0, rotors]
+        return np.asarray(load + motion.transfer[0, rotors].T @ inertia)
+
+    def _moved(self, state: Coordinates, change: Floats) -> Coordinates:
+        """Apply a small change (n_v,) of the coordinates."""
+        tree = self._layout.tree
+        moved = state._replace(joints=state.joints + change[self._layout.scalar])
+        if tree.floating_body >= 0:
+            first = int(tree.coordinate[tree.floating_body])
+            turn = Rotation.from_rotvec(change[first + 3 : first + 6])
+            quaternion = (turn * Rotation.from_quat(state.quaternion)).as_quat()
+            moved = moved._replace(
+                position=state.position + change[first : first + 3], quaternion=quaternion
+            )
+        return moved
+
+    def _checked(self, forces: ArrayLike) -> Floats:
+        values = np.array(forces, dtype=float)
+        if values.shape != (self.model.n_a,):
+            raise TrajectoryError(
+                f'forces must have the shape ({self.model.n_a},) for the joints '
+                f'{", ".join(self.model.actuated_joints)}, got {values.shape}'
+            )
+        if not np.all(np.isfinite(values)):
+            bad = self.model.actuated_joints[int(np.argmin(np.isfinite(values)))]
+            raise SimulationError(f"the force of joint '{bad}' is not finite")
+        return values

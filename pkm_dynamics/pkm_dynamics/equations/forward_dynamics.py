@@ -1,0 +1,233 @@
+"""Forward dynamics in the actuators' coordinates.
+
+    M(q) qdd = Q + J^T w - c(q, qd)
+
+with M = sum of J_b^T M_b J_b over the bodies, rotors added, c the actuator forces at
+zero actuator acceleration (velocity products, gravity, friction) and w a wrench on the
+platform. The loops need no multipliers: J_b already moves along them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
+from pkm_dynamics.equations.body_regressors import inertia_matrices, local_columns, skew
+from pkm_dynamics.equations.wrench import PlatformWrench, body_wrench_forces
+from pkm_dynamics.kinematics.body_motion import BodyMotion
+from pkm_dynamics.motion import PlatformMotion
+from pkm_dynamics.parameters.parameter_table import checked_parameters
+from pkm_dynamics.parameters.parameter_terms import ParameterTerms
+
+if TYPE_CHECKING:
+    from pkm_dynamics.model import ClosedChainModel
+
+Floats = NDArray[np.float64]
+
+_TWIST_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Accelerations:
+    """What a state and its forces lead to.
+
+    Attributes
+    ----------
+    actuators : (N, n_a) [m/s^2, rad/s^2]
+    platform : (N, 6) [dv; domega] [m/s^2, rad/s^2]
+    motion : PlatformMotion
+        The state with its accelerations, of all joints too.
+    """
+
+    actuators: Floats
+    platform: Floats
+    motion: PlatformMotion
+
+
+def forward_dynamics(
+    model: ClosedChainModel,
+    state: PlatformMotion,
+    forces: ArrayLike,
+    parameters: ArrayLike | None = None,
+    wrench: PlatformWrench | None = None,
+) -> Accelerations:
+    """Accelerations of a state under actuator forces.
+
+    Parameters
+    ----------
+    model : ClosedChainModel
+    state : PlatformMotion
+        Positions and velocities (N samples), see `actuator_state`; its accelerations do
+        not matter.
+    forces : (N, n_a) or (n_a,) [N, N m]
+        Of the actuators, positive along positive velocity.
+    parameters : (n_p,), optional
+        Standard parameters; the description's when absent.
+    wrench : PlatformWrench, optional
+        Acts on the platform.
+
+    Raises
+    ------
+    TrajectoryError
+        A shape is wrong.
+    SimulationError
+        The mass matrix of a sample is not positive definite.
+    """
+    values = checked_parameters(parameters, model.nominal_parameters)
+    given = checked_forces(model, forces, len(state))
+    terms = ParameterTerms.of(model)
+    bodies = model.body_motion(with_joint_rates(model, state))
+    still = bodies.accelerated(bodies.rates_dot_of(np.zeros((len(bodies), model.n_a))))
+    load = given - model.inverse_dynamics(still.platform_motion(), values)
+    if wrench is not None:
+        load = load + body_wrench_forces(bodies, wrench)
+    inertia = inertia_matrices(values[terms.columns])
+    qdd = solve_mass(body_mass_matrix(bodies, terms, values, inertia), load)
+    moving = bodies.accelerated(still.rates_dot + np.einsum('nva,na->nv', bodies.transfer, qdd))
+    motion = moving.platform_motion()
+    return Accelerations(qdd, motion.acceleration, motion)
+
+
+def mass_matrix(
+    model: ClosedChainModel, state: PlatformMotion, parameters: ArrayLike | None = None
+) -> Floats:
+    """Inertia that the actuators feel (N, n_a, n_a) [kg, kg m, kg m^2], symmetric.
+
+    Positive definite where the parameters are physical. Velocities do not matter.
+    """
+    values = checked_parameters(parameters, model.nominal_parameters)
+    bodies, terms = model.body_motion(with_joint_rates(model, state)), ParameterTerms.of(model)
+    return body_mass_matrix(bodies, terms, values, inertia_matrices(values[terms.columns]))
+
+
+def body_mass_matrix(
+    motion: BodyMotion, terms: ParameterTerms, parameters: Floats, inertia: Floats
+) -> Floats:
+    """`mass_matrix`, where the bodies' motion and inertias (k, 6, 6) are at hand."""
+    jacobian = local_columns(motion, terms.bodies, motion.jacobian)
+    momentum = inertia @ jacobian
+    n, k, _, n_a = jacobian.shape
+    left = jacobian.reshape(n, 6 * k, n_a)
+    matrix = np.swapaxes(left, 1, 2) @ momentum.reshape(n, 6 * k, n_a)
+    felt = motion.transfer[:, terms.rotor_coordinates]
+    matrix += np.swapaxes(felt, 1, 2) @ (parameters[terms.rotor_columns][:, None] * felt)
+    return np.asarray(0.5 * (matrix + np.swapaxes(matrix, 1, 2)))
+
+
+def coriolis_matrix(
+    model: ClosedChainModel, state: PlatformMotion, parameters: ArrayLike | None = None
+) -> Floats:
+    """Matrix C (N, n_a, n_a) of the velocity products C qd, such that dM/dt - 2 C is skew.
+
+    C = sum of J^T (I dJ + N J) over the bodies, with the spatial inertia I about the
+    base's origin and N = (V x* I - I V x + B) / 2, where B X = X x* (I V).
+    """
+    values = checked_parameters(parameters, model.nominal_parameters)
+    terms = ParameterTerms.of(model)
+    bodies = model.body_motion(with_joint_rates(model, state))
+    chosen = terms.bodies
+    inertia = _spatial_inertia(bodies, terms, values)
+    jacobian = bodies.geometry.jacobians(bodies.transfer)[:, chosen]
+    twist = bodies.spatial_twist[:, chosen]
+    momentum = (inertia @ twist[..., None])[..., 0]
+    motion_cross = _blocks(skew(twist[..., 3:]), skew(twist[..., :3]), None, skew(twist[..., 3:]))
+    force_cross = -np.swapaxes(motion_cross, -1, -2)
+    linear = -skew(momentum[..., :3])
+    bar = _blocks(None, linear, linear, -skew(momentum[..., 3:]))
+    products = 0.5 * (force_cross @ inertia - inertia @ motion_cross + bar)
+    right = inertia @ bodies.jacobian_rate()[:, chosen] + products @ jacobian
+    return np.asarray((np.swapaxes(jacobian, -1, -2) @ right).sum(axis=1))
+
+
+def _spatial_inertia(motion: BodyMotion, terms: ParameterTerms, parameters: Floats) -> Floats:
+    """Inertias (N, k, 6, 6) of the bodies in base axes about the base's origin."""
+    turn = np.swapaxes(motion.rotation[:, terms.bodies], -1, -2)
+    arm = skew(motion.position[:, terms.bodies])
+    to_local = _blocks(turn, -turn @ arm, None, turn)
+    local_inertia = inertia_matrices(parameters[terms.columns])
+    return np.asarray(np.swapaxes(to_local, -1, -2) @ local_inertia @ to_local)
+
+
+def _blocks(a: Floats | None, b: Floats, c: Floats | None, d: Floats) -> Floats:
+    """Matrices (..., 6, 6) of four blocks (..., 3, 3); None is zero."""
+    zero = np.zeros_like(b)
+    upper = np.concatenate([zero if a is None else a, b], axis=-1)
+    lower = np.concatenate([zero if c is None else c, d], axis=-1)
+    return np.concatenate([upper, lower], axis=-2)
+
+
+def solve_mass(matrix: Floats, load: Floats) -> Floats:
+    """Accelerations (N, n_a) of mass matrices (N, n_a, n_a) under loads (N, n_a)."""
+    try:
+        lower = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError as error:
+        least = np.linalg.eigvalsh(matrix)[:, 0]
+        raise SimulationError(
+            f'the mass matrix of sample {int(np.argmin(least))} is not positive definite (least '
+            f'eigenvalue {least.min():.3g}): the parameters are not physical, or an actuator '
+            'moves no mass'
+        ) from error
+    half = np.linalg.solve(lower, load[:, :, None])
+    return np.asarray(np.linalg.solve(np.swapaxes(lower, 1, 2), half)[:, :, 0])
+
+
+def actuator_state(
+    model: ClosedChainModel, q: ArrayLike, qd: ArrayLike, initial: PlatformMotion | None = None
+) -> PlatformMotion:
+    """State of actuator positions and velocities (N, n_a) at zero actuator acceleration."""
+    return model.motion_from_actuators(q, qd, np.zeros(np.shape(q)), initial)
+
+
+def with_joint_rates(model: ClosedChainModel, state: PlatformMotion) -> PlatformMotion:
+    """Return the state with all joint positions and velocities, whatever its accelerations."""
+    if state.joint_positions is not None and state.joint_velocities is not None:
+        joints, rates = state.joint_positions, state.joint_velocities
+    else:
+        bare = PlatformMotion(
+            state.position,
+            state.rotation,
+            state.twist,
+            np.zeros((len(state), 6)),
+            state.joint_positions,
+        )
+        if not model.platform_determines_joints:
+            return _restricted_state(model, bare)
+        joints, rates, _ = model.joint_states(bare)
+    return PlatformMotion(
+        state.position,
+        state.rotation,
+        state.twist,
+        np.zeros((len(state), 6)),
+        joints,
+        rates,
+        np.zeros_like(joints),
+    )
+
+
+def _restricted_state(model: ClosedChainModel, state: PlatformMotion) -> PlatformMotion:
+    q = model.inverse_kinematics(state.position, state.rotation)
+    jacobian = model.platform_jacobian(q)
+    rates = np.einsum('nai,ni->na', np.linalg.pinv(jacobian), state.twist)
+    missed = np.abs(np.einsum('nia,na->ni', jacobian, rates) - state.twist).max(axis=1, initial=0)
+    if missed.max(initial=0.0) > _TWIST_TOLERANCE * (1.0 + np.abs(state.twist).max(initial=0.0)):
+        worst = int(np.argmax(missed))
+        raise KinematicsError(
+            f'sample {worst}: the mechanism cannot follow that platform twist (it misses it by '
+            f'{missed[worst]:.2e}); give actuator coordinates with actuator_state'
+        )
+    return actuator_state(model, q, rates)
+
+
+def checked_forces(model: ClosedChainModel, forces: ArrayLike, count: int) -> Floats:
+    """Actuator forces (N, n_a) of forces (N, n_a) or (n_a,)."""
+    given = np.array(forces, dtype=np.float64)
+    if given.shape not in ((model.n_a,), (count, model.n_a)) or not np.all(np.isfinite(given)):
+        raise TrajectoryError(
+            f'forces must be finite and of the shape ({model.n_a},) or ({count}, {model.n_a}) for '
+            f'the joints {", ".join(model.actuated_joints)}, got {given.shape}'
+        )
+    return np.array(np.broadcast_to(given, (count, model.n_a)))

@@ -1,0 +1,112 @@
+"""A wrench on the platform: what the actuators feel of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description.errors import TrajectoryError
+from pkm_dynamics.kinematics.body_motion import BodyMotion
+from pkm_dynamics.kinematics.tree_geometry import cross
+
+if TYPE_CHECKING:
+    from pkm_dynamics.model import ClosedChainModel
+    from pkm_dynamics.motion import PlatformMotion
+
+Floats = NDArray[np.float64]
+
+AXES = ('base', 'platform')
+
+
+@dataclass(frozen=True)
+class PlatformWrench:
+    """A force and a moment that the surroundings exert ON the platform.
+
+    Parameters
+    ----------
+    force : (3,) or (N, 3) [N]
+        Acts at `point`.
+    moment : (3,) or (N, 3) [N m]
+    point : (3,) or (N, 3) [m]
+        In the platform's frame; its origin by default.
+    axes : str
+        Axes in which force and moment are given: 'base' or 'platform'.
+
+    Raises
+    ------
+    TrajectoryError
+        A shape is wrong, a number is not finite, or the axes are unknown.
+    """
+
+    force: ArrayLike = (0.0, 0.0, 0.0)
+    moment: ArrayLike = (0.0, 0.0, 0.0)
+    point: ArrayLike = (0.0, 0.0, 0.0)
+    axes: str = 'base'
+
+    def __post_init__(self) -> None:
+        if self.axes not in AXES:
+            raise TrajectoryError(f"axes: 'base' or 'platform' is needed, got {self.axes!r}")
+        for name in ('force', 'moment', 'point'):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            if array.ndim not in (1, 2) or array.shape[-1] != 3 or not np.all(np.isfinite(array)):
+                raise TrajectoryError(
+                    f'{name} of a wrench must be finite numbers of the shape (3,) or (N, 3), got '
+                    f'the shape {array.shape}'
+                )
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    def at_origin(self, rotation: Floats) -> Floats:
+        """Force and moment (N, 6) in base axes about the platform's origin.
+
+        `rotation` (N, 3, 3) is the platform's.
+        """
+        n = len(rotation)
+        for name in ('force', 'moment', 'point'):
+            shape = np.shape(getattr(self, name))
+            if len(shape) == 2 and shape[0] != n:
+                raise TrajectoryError(
+                    f'{name} of the wrench has {shape[0]} samples where the motion has {n}'
+                )
+        force, moment, point = (
+            np.broadcast_to(np.asarray(getattr(self, name)), (n, 3))
+            for name in ('force', 'moment', 'point')
+        )
+        if self.axes == 'platform':
+            force, moment = _turned(rotation, force), _turned(rotation, moment)
+        return np.concatenate([force, moment + cross(_turned(rotation, point), force)], axis=1)
+
+
+def wrench_forces(
+    model: ClosedChainModel, motion: PlatformMotion, wrench: PlatformWrench
+) -> Floats:
+    """Actuator forces (N, n_a) that a wrench on the platform is equivalent to: J^T w [N, N m].
+
+    Positive along positive velocity: the equations of motion are M qdd + ... = Q + J^T w,
+    so that to hold against the wrench the actuators have to supply its opposite.
+    """
+    return body_wrench_forces(model.body_motion(motion), wrench)
+
+
+def inverse_dynamics_under(
+    model: ClosedChainModel,
+    motion: PlatformMotion,
+    wrench: PlatformWrench,
+    parameters: ArrayLike | None = None,
+) -> Floats:
+    """Actuator forces (N, n_a) of a motion while a wrench acts on the platform [N, N m]."""
+    return model.inverse_dynamics(motion, parameters) - wrench_forces(model, motion, wrench)
+
+
+def body_wrench_forces(motion: BodyMotion, wrench: PlatformWrench) -> Floats:
+    """J^T w (N, n_a), where the bodies' motion is at hand."""
+    platform = motion.geometry.layout.tree.platform_body
+    load = wrench.at_origin(motion.rotation[:, platform])
+    return np.asarray(np.einsum('nia,ni->na', motion.jacobian[:, platform], load))
+
+
+def _turned(rotation: Floats, vector: Floats) -> Floats:
+    return np.asarray(np.einsum('nij,nj->ni', rotation, vector))

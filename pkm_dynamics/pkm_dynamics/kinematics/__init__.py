@@ -1,0 +1,1 @@
+"""Kinematics of the spanning tree and of closed configurations."""

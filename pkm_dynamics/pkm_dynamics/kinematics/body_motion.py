@@ -1,0 +1,231 @@
+"""Motion of every body, and its Jacobian from the actuators' rates.
+
+Batched NumPy on top of the model's joint states; it shares no code with the compiled
+kernels and serves as a check of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_dynamics.kinematics.tree_geometry import TreeGeometry, TreeLayout, cross, solve_rows
+from pkm_dynamics.motion import JointStates, PlatformMotion
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class BodyMotion:
+    """Motion of the n_b bodies other than the base, in base axes.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Links, in the order of the axis n_b.
+    position : (N, n_b, 3) [m]
+        Origins of the link frames.
+    rotation : (N, n_b, 3, 3)
+    twist : (N, n_b, 6) [v; omega] [m/s, rad/s]
+        v of the link frame's origin.
+    acceleration : (N, n_b, 6) [dv; domega] [m/s^2, rad/s^2]
+        dv is the classical acceleration of the origin, without gravity.
+    jacobian : (N, n_b, 6, n_a)
+        Twists from the actuators' rates.
+    joint_jacobian : (N, n_j, n_a)
+        Rates of all scalar joints from those of the actuators.
+    joints : (N, n_j) [m, rad]
+        Positions of all scalar joints.
+    geometry : TreeGeometry
+        Screws and closing rows, about the base's origin.
+    actuated : (n_a,)
+        Velocity coordinates of the actuators.
+    rates, rates_dot : (N, n_v)
+        Of all velocity coordinates: scalar joints and a floating platform's [v; omega].
+    transfer : (N, n_v, n_a)
+        Rates of all velocity coordinates from those of the actuators.
+    spatial_twist : (N, n_b, 6)
+        Twists about the base's origin.
+    screw_rates : (N, n_v, 6)
+        Time derivatives of the screws.
+    """
+
+    names: tuple[str, ...]
+    position: Floats
+    rotation: Floats
+    twist: Floats
+    acceleration: Floats
+    jacobian: Floats
+    joint_jacobian: Floats
+    joints: Floats
+    geometry: TreeGeometry
+    actuated: Integers
+    rates: Floats
+    rates_dot: Floats
+    transfer: Floats
+    spatial_twist: Floats
+    screw_rates: Floats
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.position)
+
+    @property
+    def actuator_rates(self) -> Floats:
+        """Velocities (N, n_a) of the actuated joints [m/s, rad/s]."""
+        return self.rates[:, self.actuated]
+
+    def rates_dot_of(self, actuator_accelerations: Floats) -> Floats:
+        """Accelerations (N, n_v) of all coordinates from those of the actuators (N, n_a)."""
+        geometry = self.geometry
+        change = geometry.row_jacobian_rate(self.spatial_twist, self.screw_rates)
+        bias = -change @ self.rates[:, :, None]
+        solution = solve_rows(
+            geometry.row_jacobian, self.actuated, bias, actuator_accelerations[:, :, None]
+        )
+        return np.asarray(solution[:, :, 0])
+
+    def accelerated(self, rates_dot: Floats) -> BodyMotion:
+        """Return the same state with other accelerations (N, n_v) of all coordinates."""
+        acceleration = body_accelerations(
+            self.geometry, self.rates, rates_dot, self.spatial_twist, self.screw_rates
+        )
+        return replace(self, rates_dot=rates_dot, acceleration=acceleration)
+
+    def platform_motion(self) -> PlatformMotion:
+        """Return the motion of the platform, with all joint states."""
+        layout = self.geometry.layout
+        platform = layout.tree.platform_body
+        return PlatformMotion(
+            self.position[:, platform],
+            self.rotation[:, platform],
+            self.twist[:, platform],
+            self.acceleration[:, platform],
+            self.joints,
+            self.rates[:, layout.scalar],
+            self.rates_dot[:, layout.scalar],
+        )
+
+    def jacobian_rate(self) -> Floats:
+        """Time derivative of `jacobian` for twists about the base's origin (N, n_b, 6, n_a).
+
+        It depends on positions and velocities only: with A T = 0 on the closing rows,
+        A dT = -dA T, and the actuators' own rows of T do not change.
+        """
+        geometry = self.geometry
+        change = geometry.row_jacobian_rate(self.spatial_twist, self.screw_rates)
+        zero = np.zeros((len(self), len(self.actuated), len(self.actuated)))
+        transfer_rate = solve_rows(
+            geometry.row_jacobian, self.actuated, -change @ self.transfer, zero
+        )
+        columns = self.screw_rates[..., None] * self.transfer[:, :, None]
+        n, n_v, _, n_a = columns.shape
+        turned = geometry.layout.moved @ columns.reshape(n, n_v, 6 * n_a)
+        return np.asarray(turned.reshape(n, -1, 6, n_a) + geometry.jacobians(transfer_rate))
+
+
+def build_body_motion(
+    layout: TreeLayout,
+    actuated: Integers,
+    motion: PlatformMotion,
+    states: JointStates,
+    transfer: Floats | None = None,
+    geometry: TreeGeometry | None = None,
+) -> BodyMotion:
+    """Motion of the bodies from the platform's and all joints' motion.
+
+    Parameters
+    ----------
+    layout : TreeLayout
+        Of the mechanism's spanning tree.
+    actuated : (n_a,)
+        Velocity coordinates of the actuators.
+    motion : PlatformMotion
+    states : JointStates
+        Of all scalar joints (N, n_j); the loops are closed.
+    transfer : (N, n_v, k), optional
+        Other independent rates than the actuators'; all Jacobians are then from those.
+    geometry : TreeGeometry, optional
+        Of these positions, where it is at hand.
+
+    Raises
+    ------
+    KinematicsError
+        The actuators do not determine the mechanism at one of the samples.
+    """
+    tree = layout.tree
+    if geometry is None:
+        geometry = TreeGeometry.build(layout, states.positions, motion.position, motion.rotation)
+    rates, rates_dot = np.zeros((len(motion), tree.n_v)), np.zeros((len(motion), tree.n_v))
+    rates[:, layout.scalar], rates_dot[:, layout.scalar] = states.velocities, states.accelerations
+    if tree.floating_body >= 0:
+        first = int(tree.coordinate[tree.floating_body])
+        rates[:, first : first + 6] = motion.twist
+        rates_dot[:, first : first + 6] = motion.acceleration
+    if transfer is None:
+        transfer = actuator_transfer(geometry, actuated)
+    spatial = geometry.twists(rates)
+    screw_rates = geometry.screw_rates(spatial)
+    acceleration = body_accelerations(geometry, rates, rates_dot, spatial, screw_rates)
+    return BodyMotion(
+        names=tree.body_names,
+        position=geometry.position,
+        rotation=geometry.rotation,
+        twist=shifted(spatial, geometry.position),
+        acceleration=acceleration,
+        jacobian=shifted_columns(geometry.jacobians(transfer), geometry.position),
+        joint_jacobian=transfer[:, layout.scalar],
+        joints=states.positions,
+        geometry=geometry,
+        actuated=actuated,
+        rates=rates,
+        rates_dot=rates_dot,
+        transfer=transfer,
+        spatial_twist=spatial,
+        screw_rates=screw_rates,
+    )
+
+
+def actuator_transfer(geometry: TreeGeometry, actuated: Integers) -> Floats:
+    """Rates of all velocity coordinates (N, n_v, n_a) from those of the actuators."""
+    n, n_r, _ = geometry.row_jacobian.shape
+    n_a = len(actuated)
+    unit = np.broadcast_to(np.eye(n_a), (n, n_a, n_a))
+    return solve_rows(geometry.row_jacobian, actuated, np.zeros((n, n_r, n_a)), unit)
+
+
+def body_accelerations(
+    geometry: TreeGeometry,
+    rates: Floats,
+    rates_dot: Floats,
+    spatial: Floats,
+    screw_rates: Floats | None = None,
+) -> Floats:
+    """[dv; domega] (N, n_b, 6) of the bodies' origins, classical, without gravity.
+
+    `rates`, `rates_dot` (N, n_v) of all coordinates; `spatial` (N, n_b, 6) are the twists
+    that belong to the rates, about the base's origin; `screw_rates` (N, n_v, 6) theirs.
+    """
+    if screw_rates is None:
+        screw_rates = geometry.screw_rates(spatial)
+    terms = geometry.screws * rates_dot[:, :, None] + screw_rates * rates[:, :, None]
+    spatial_dot = geometry.layout.moved @ terms
+    speed = shifted(spatial, geometry.position)[..., :3]
+    acceleration = shifted(spatial_dot, geometry.position)
+    acceleration[..., :3] += cross(spatial[..., 3:], speed)
+    return np.asarray(acceleration)
+
+
+def shifted(twist: Floats, point: Floats) -> Floats:
+    """Twists (..., 6) about a point further by `point` (..., 3): v + omega x point."""
+    linear = twist[..., :3] + cross(twist[..., 3:], point)
+    return np.concatenate([linear, twist[..., 3:]], axis=-1)
+
+
+def shifted_columns(jacobian: Floats, point: Floats) -> Floats:
+    """`shifted` for every column of Jacobians (..., 6, k)."""
+    columns = shifted(np.swapaxes(jacobian, -1, -2), point[..., None, :])
+    return np.asarray(np.swapaxes(columns, -1, -2))

@@ -1,0 +1,61 @@
+"""Where a floating platform stands when all joints are given."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from pkm_dynamics.kinematics.tree_geometry import TreeGeometry, TreeLayout
+
+Floats = NDArray[np.float64]
+
+_ITERATIONS = 30
+_LARGEST_TURN = 0.5  # [rad] of one iteration
+_CLOSED = 1e-6
+# Rotations from which a platform that is not found near the first one is searched for.
+_TURNS = Rotation.create_group('O').as_matrix()
+
+
+def place_platform(
+    layout: TreeLayout, joints: Floats, position: Floats, rotation: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Poses (N, 3) [m], (N, 3, 3) that close the loops best at joint positions (N, n_j).
+
+    Gauss-Newton on the closing rows over the platform alone, from `position` (3,) and
+    `rotation` (3, 3), then from other rotations where the loops stay open. Third comes
+    by how much they are open (N,) [m, 1].
+    """
+    n = len(joints)
+    p, r, gap = np.empty((n, 3)), np.empty((n, 3, 3)), np.full(n, np.inf)
+    for turn in _TURNS:
+        index = np.flatnonzero(gap > _CLOSED)
+        if len(index) == 0:
+            break
+        found = _place(layout, joints[index], position, turn @ rotation)
+        better = found[2] < gap[index]
+        for mine, new in zip((p, r, gap), found, strict=True):
+            mine[index[better]] = new[better]
+    return p, r, gap
+
+
+def _place(
+    layout: TreeLayout, joints: Floats, position: Floats, rotation: Floats
+) -> tuple[Floats, Floats, Floats]:
+    first = int(layout.tree.coordinate[layout.tree.floating_body])
+    p = np.repeat(np.asarray(position)[None], len(joints), axis=0)
+    r = np.repeat(np.asarray(rotation)[None], len(joints), axis=0)
+    gap = np.zeros(len(joints))
+    for _ in range(_ITERATIONS):
+        geometry = TreeGeometry.build(layout, joints, p, r)
+        rows = geometry.row_jacobian[:, :, first : first + 6]
+        residual = geometry.residual()
+        gap = np.abs(residual).max(axis=1, initial=0.0)
+        step = -np.einsum('nij,nj->ni', np.linalg.pinv(rows), residual)
+        if np.abs(step).max(initial=0.0) < 1e-12:
+            break
+        angle = np.linalg.norm(step[:, 3:], axis=1, keepdims=True)
+        step *= np.minimum(1.0, _LARGEST_TURN / np.maximum(angle, 1e-300))
+        p = p + step[:, :3]
+        r = Rotation.from_rotvec(step[:, 3:]).as_matrix() @ r
+    return p, r, gap

@@ -1,0 +1,193 @@
+"""Whether a motion keeps every limit of the robot, and by how much.
+
+The motion is sampled densely, a Fourier series the denser the faster its highest
+harmonic is, and each extremum between two samples is taken from the parabola through its
+neighbours, so the figures hold for the continuous motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description.errors import KinematicsError, TrajectoryError
+from pkm_dynamics.limits.limits import LimitOptions, Limits
+from pkm_dynamics.limits.margins import FeasibilityReport, Margin
+from pkm_dynamics.trajectories import Execution
+from pkm_dynamics.trajectories.base import finite_number
+
+__all__ = ['FeasibilityReport', 'Margin', 'check_feasibility']
+
+Array = NDArray[np.float64]
+BLOCK = 4096
+RATE = 1000.0  # [Hz]
+SAMPLES_PER_OSCILLATION = 80.0  # of the highest harmonic of a Fourier series
+
+
+def check_feasibility(
+    model: Any,
+    motion: Any,
+    *,
+    parameters: Array | None = None,
+    force_margin: float = 0.0,
+    velocity_margin: float = 0.0,
+    stroke_margin: float = 0.0,
+    condition_limit: float | None = 1e3,
+    acceleration: ArrayLike | None = None,
+    aperture: float | None = None,
+    clearance: float | None = 0.0,
+    force_uncertainty: ArrayLike = 0.0,
+    rate: float | None = None,
+    time: Array | None = None,
+) -> FeasibilityReport:
+    """Check a motion against every limit that the robot's description gives.
+
+    Parameters
+    ----------
+    model : ClosedChainModel
+        The robot.
+    motion : PlatformMotion, Trajectory or Execution
+        Samples of a motion (then `time`, or evenly spaced by 1 / `rate`), or anything
+        with `.duration` [s] and `.motion(t, model)`, which is sampled at `rate`.
+    parameters : (n_p,), optional
+        Parameters for the actuator forces; the nominal ones by default.
+    force_margin, velocity_margin, stroke_margin, condition_limit, acceleration, aperture, \
+clearance, force_uncertainty
+        What stays free of the limits, and further limits; see `limits.LimitOptions`.
+    rate : float, optional
+        Sampling rate [Hz]; by default 1 kHz, or what a fast Fourier series needs.
+    time : (N,), optional
+        Times of the samples of a PlatformMotion [s].
+
+    Returns
+    -------
+    FeasibilityReport
+        Margins by constraint.
+
+    Raises
+    ------
+    TrajectoryError
+        When the motion is empty or not finite, or an option makes no sense.
+    """
+    options = LimitOptions(
+        force_margin,
+        velocity_margin,
+        stroke_margin,
+        condition_limit,
+        acceleration,
+        aperture,
+        clearance,
+        force_uncertainty,
+    )
+    rate = _rate(motion) if rate is None else finite_number('rate', rate, positive=True)
+    limits = Limits(model, options)
+    worst: dict[str, Margin] = {}
+    broken: dict[tuple[str, str, float], Margin] = {}
+    samples, duration = 0, 0.0
+    for instants, evaluate in _blocks(motion, model, rate, time):
+        samples, duration = samples + len(instants), max(duration, float(instants[-1]))
+        for margin in _block_margins(limits, motion, instants, evaluate, parameters):
+            _keep_worse(worst, margin.constraint, margin)
+            if margin.margin < 0.0:
+                _keep_worse(broken, (margin.constraint, margin.name, margin.limit), margin)
+    ordered = sorted(broken.values(), key=lambda margin: margin.relative)
+    return FeasibilityReport(worst, samples, duration, tuple(ordered))
+
+
+def _keep_worse(found: dict[Any, Margin], key: Any, margin: Margin) -> None:
+    if key not in found or margin.relative < found[key].relative:
+        found[key] = margin
+
+
+def _block_margins(
+    limits: Limits,
+    motion: Any,
+    instants: Array,
+    evaluate: Callable[[int], Any],
+    parameters: Array | None,
+) -> list[Margin]:
+    """Return the margins of one block; up to the first sample that does not assemble."""
+    count = len(instants)
+    found: list[Margin] = []
+    while count > 0:
+        try:
+            block = evaluate(count)
+            pose = limits.pose_margins(block, instants[:count])
+            return found + pose + limits.margins(block, instants[:count], parameters)
+        except KinematicsError as error:
+            if not found:
+                found = [_not_closed(error, instants)]
+                found += _commanded_stroke(limits, motion, instants)
+            failed = np.asarray(getattr(error, 'samples', ()), dtype=int)
+            count = min(int(failed[0]), count - 1) if failed.size else 0
+    return found
+
+
+def _blocks(
+    motion: Any, model: Any, rate: float, time: Array | None
+) -> Iterator[tuple[Array, Callable[[int], Any]]]:
+    """Yield times, and a function that evaluates the motion at the first so many of them.
+
+    Blocks overlap by two samples.
+    """
+    if hasattr(motion, 'position') and hasattr(motion, 'twist'):
+        count = len(motion.position)
+        instants = np.arange(count) / rate if time is None else np.asarray(time, dtype=float)
+        if count == 0 or instants.shape != (count,):
+            raise TrajectoryError(
+                f'a motion of {count} samples needs as many times, got {instants.shape}'
+            )
+        for part in _parts(count):
+            yield instants[part], lambda n, part=part: motion[part][:n]  # type: ignore[misc]
+        return
+    motion, skipped = _one_period(motion)
+    duration = float(motion.duration)
+    if not (np.isfinite(duration) and duration > 0.0):
+        raise TrajectoryError(f'a trajectory lasts a finite positive time, not {duration} s')
+    count = int(np.ceil(duration * rate)) + 1
+    instants = np.linspace(0.0, duration, count)
+    if getattr(motion, 'period', None) == duration:  # beyond the seam, to see a peak there
+        instants = np.append(instants, duration * count / (count - 1))
+    for part in _parts(len(instants)):
+        chosen = instants[part]
+        shown = np.where(chosen < skipped[0], chosen, chosen + skipped[1])
+        shown = np.minimum(shown, duration + skipped[1])
+        yield shown, lambda n, chosen=chosen: motion.motion(chosen[:n], model)  # type: ignore[misc]
+
+
+def _rate(motion: Any) -> float:
+    """Return a rate [Hz] that shows every oscillation of a Fourier series."""
+    trajectory = getattr(motion, 'trajectory', motion)
+    period, harmonics = getattr(trajectory, 'period', None), getattr(trajectory, 'harmonics', 0)
+    return max(RATE, SAMPLES_PER_OSCILLATION * harmonics / period) if period else RATE
+
+
+def _one_period(motion: Any) -> tuple[Any, tuple[float, float]]:
+    """Return an execution of one period only, and (from when, how much) was left out."""
+    if not isinstance(motion, Execution) or motion.periods == 1:
+        return motion, (np.inf, 0.0)
+    once = Execution(motion.trajectory, 1, motion.ramp_time, motion.start, motion.approach_speed)
+    return once, (once.run_end, motion.duration - once.duration)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    for start in range(0, max(count - 2, 1), BLOCK):
+        yield slice(start, min(start + BLOCK + 2, count))
+
+
+def _not_closed(error: KinematicsError, time: Array) -> Margin:
+    failed = np.asarray(getattr(error, 'samples', ()), dtype=int)
+    first = float(time[failed[0]]) if failed.size and failed[0] < len(time) else float(time[0])
+    return Margin('kinematics', -np.inf, np.nan, 0.0, 'platform', first, '')
+
+
+def _commanded_stroke(limits: Limits, motion: Any, time: Array) -> list[Margin]:
+    """Return the stroke margins of actuator coordinates that do not assemble."""
+    trajectory = getattr(motion, 'trajectory', motion)
+    if getattr(trajectory, 'coordinates', '') != 'actuators':
+        return []
+    order = [trajectory.coordinate_names.index(name) for name in limits.model.actuated_joints]
+    return limits.stroke_margins(motion.evaluate(time)[0][:, order], time)

@@ -1,0 +1,134 @@
+"""The standard parameters of a mechanism and where they act."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description import DescriptionError, Friction, TrajectoryError
+from pkm_description.assembly import Assembly
+
+Floats = NDArray[np.float64]
+
+COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE = 0, 1, 2, 3
+ON_COORDINATE, ON_ROTATION, ON_AXIS_ROTATION, ON_AXIS_SLIDE = 0, 1, 2, 3
+INERTIAL_NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
+_INERTIAL_UNITS = ('kg', *3 * ('kg m',), *6 * ('kg m^2',))
+
+
+class ParameterTable(NamedTuple):
+    """Names, units, nominal values (n_p,) and kinds of the standard parameters."""
+
+    names: list[str]
+    units: list[str]
+    nominal: Floats
+    kinds: list[str]
+
+
+class Terms(NamedTuple):
+    """Where the parameters act: bodies, coordinates and friction (target, where, kind, index)."""
+
+    inertial_body: list[int]
+    rotor_coordinate: list[int]
+    rotor_parameter: list[int]
+    friction: list[tuple[int, int, int, int]]
+
+
+def parameter_table(assembly: Assembly) -> tuple[ParameterTable, Terms]:
+    """Standard parameters in the order of the contract: inertial, friction, rotor."""
+    description, tree = assembly.description, assembly.tree
+    table = ParameterTable([], [], np.array([]), [])
+    nominal: list[float] = []
+    terms = Terms([], [], [], [])
+
+    def add(name: str, unit: str, value: float, kind: str) -> int:
+        table.names.append(name)
+        table.units.append(unit)
+        table.kinds.append(kind)
+        nominal.append(value)
+        return len(nominal) - 1
+
+    for body, link_name in enumerate(tree.body_names):
+        inertial = description.link(link_name).inertial
+        if inertial is None or not _moves(assembly, body):
+            continue
+        terms.inertial_body.append(body)
+        values = inertial.standard_parameters()
+        for name, unit, value in zip(INERTIAL_NAMES, _INERTIAL_UNITS, values, strict=True):
+            add(f'{link_name}.{name}', unit, float(value), 'rigid_body')
+    for joint_name in tree.joint_names:
+        joint = description.joint(joint_name)
+        if joint.friction is not None:
+            target = tree.coordinate_of(joint_name)
+            linear = joint.type == 'prismatic'
+            _add_friction(add, terms, joint_name, joint.friction, target, ON_COORDINATE, linear)
+    for index, constraint in enumerate(description.constraints):
+        if constraint.friction is not None:
+            where = {'revolute': ON_AXIS_ROTATION, 'prismatic': ON_AXIS_SLIDE}.get(
+                constraint.type, ON_ROTATION
+            )
+            if constraint.type == 'fixed':
+                raise DescriptionError(f"fixed constraint '{constraint.name}' cannot have friction")
+            if where == ON_ROTATION and constraint.friction.model == 'asymmetric':
+                raise DescriptionError(
+                    f"{constraint.type} constraint '{constraint.name}' cannot have asymmetric "
+                    'friction: its rotation has no single direction'
+                )
+            row = int(np.flatnonzero(tree.row_constraint == index)[0])
+            linear = where == ON_AXIS_SLIDE
+            _add_friction(add, terms, constraint.name, constraint.friction, row, where, linear)
+    for actuator in description.actuators:
+        if actuator.rotor_inertia is not None:
+            linear = description.joint(actuator.joint).type == 'prismatic'
+            index = add(
+                f'{actuator.joint}.rotor',
+                'kg' if linear else 'kg m^2',
+                actuator.rotor_inertia,
+                'rotor',
+            )
+            terms.rotor_coordinate.append(tree.coordinate_of(actuator.joint))
+            terms.rotor_parameter.append(index)
+    return table._replace(nominal=np.array(nominal)), terms
+
+
+def checked_parameters(parameters: ArrayLike | None, nominal: Floats) -> Floats:
+    """Standard parameters (n_p,) as a new array, the nominal ones when absent."""
+    values = np.array(nominal if parameters is None else parameters, dtype=np.float64)
+    if values.shape != nominal.shape or not np.all(np.isfinite(values)):
+        raise TrajectoryError(
+            f'parameters must be {len(nominal)} finite numbers in the order of parameter_names, '
+            f'got the shape {values.shape}'
+        )
+    return values
+
+
+def _moves(assembly: Assembly, body: int) -> bool:
+    return bool(np.any(assembly.tree.ancestors[body]))
+
+
+def _add_friction(
+    add: object, terms: Terms, name: str, friction: Friction, target: int, where: int, linear: bool
+) -> None:
+    force, damping = ('N', 'N s/m') if linear else ('N m', 'N m s/rad')
+    wanted = {
+        'coulomb_viscous': ((COULOMB, 'coulomb'), (VISCOUS, 'viscous')),
+        'coulomb': ((COULOMB, 'coulomb'),),
+        'viscous': ((VISCOUS, 'viscous'),),
+        'asymmetric': (
+            (COULOMB_POSITIVE, 'coulomb_positive'),
+            (COULOMB_NEGATIVE, 'coulomb_negative'),
+            (VISCOUS, 'viscous'),
+        ),
+    }[friction.model]
+    values = {
+        COULOMB: friction.coulomb,
+        VISCOUS: friction.viscous,
+        COULOMB_POSITIVE: friction.coulomb,
+        COULOMB_NEGATIVE: friction.coulomb_negative,
+    }
+    for kind, label in wanted:
+        unit = damping if kind == VISCOUS else force
+        index = add(f'{name}.{label}', unit, values[kind], 'friction')  # type: ignore[operator]
+        terms.friction.append((target, where, kind, index))

@@ -1,0 +1,1 @@
+"""Covariance of an estimate: noise, residuals, constraints, what the data leave open."""

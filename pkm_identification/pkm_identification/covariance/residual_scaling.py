@@ -1,0 +1,357 @@
+"""Covariances that tell the truth: compared with the residuals, and with fixed parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.run import Run
+from pkm_identification.regression.weighted_least_squares import (
+    Estimate,
+    inverse_root,
+    residual_covariance,
+    rows_for,
+    sandwich,
+)
+from pkm_identification.signals.bands import HarmonicBand
+
+Array = NDArray[np.float64]
+
+SIGNIFICANCE = 4.0
+LAGS = 20
+REACH = 8  # rows to either side that the spectrum of the residuals is smoothed over
+
+
+def with_noise(problem: Problem, estimate: Estimate) -> Estimate:
+    """Give an estimate the noise of the rows, where it does not name it."""
+    if estimate.noise is not None:
+        return estimate
+    noise = tuple(
+        residual_covariance(problem, run, estimate.values)
+        if run.covariance is None
+        else run.covariance
+        for run in problem.runs
+    )
+    return replace(estimate, noise=noise)
+
+
+def honest_covariance(problem: Problem, estimate: Estimate) -> tuple[Array, dict[str, Any]]:
+    """Compare the residuals with their expected noise; widen where they are larger.
+
+    Returns
+    -------
+    covariance, diagnostics
+        (f, f) of the free parameters.
+    """
+    estimate = with_noise(problem, estimate)
+    assert estimate.noise is not None
+    freedom = _freedom(problem, estimate)
+    change = sensitivity(problem, estimate) if problem.selection.covariance.any() else None
+    fits = [
+        _fit(problem, estimate, number, freedom * run.count * run.axes / problem.equations, change)
+        for number, run in enumerate(problem.runs)
+    ]
+    sizes = np.array([run.count for run in problem.runs], dtype=float)
+    share = sizes / sizes.sum()
+    significant = [fit['significant'] for fit in fits]
+    covariance, rests_on = estimate.covariance, 'noise'
+    spectral = estimate.weights is not None and estimate.bread is not None
+    if estimate.covariance_rests_on:
+        rests_on = estimate.covariance_rests_on
+    else:
+        if any(significant):
+            rests_on = 'noise scaled to the residuals'
+            if spectral and any(run.is_periodic for run in problem.runs):
+                rests_on = 'residuals by frequency'
+        if spectral and (any(significant) or any(fit['correlated'] > 1 for fit in fits)):
+            assert estimate.weights is not None and estimate.bread is not None
+            groups = alike_runs(problem, significant)
+            alike = {number for group in groups for number in group}
+            covariance = sandwich(
+                problem,
+                estimate.weights,
+                estimate.bread,
+                [
+                    _widened(run, estimate.values, noise, fit, number in alike)
+                    for number, (run, noise, fit) in enumerate(
+                        zip(problem.runs, estimate.noise, fits, strict=True)
+                    )
+                ],
+                estimate.undetermined,
+                _shared_meat(problem, estimate, groups, fits),
+            )
+        else:
+            factors = [
+                fit['correlated'] * (fit['ratio'] if fit['significant'] else 1.0) for fit in fits
+            ]
+            covariance = covariance * float(np.dot(share, factors))
+    variance = np.diag(estimate.covariance)
+    known = np.isfinite(variance) & (variance > 0)
+    widened = np.diag(covariance)[known] / variance[known]
+    overall = {
+        'residual_variance_ratio': float(np.dot(share, [fit['ratio'] for fit in fits])),
+        'residual_variance_ratio_per_axis': share @ np.array([fit['per_axis'] for fit in fits]),
+        'residual_correlation_time': float(np.dot(share, [fit['correlated'] for fit in fits])),
+        'covariance_scale': float(np.median(widened)) if known.any() else 1.0,
+        'covariance_rests_on': rests_on,
+        'noise_from': ' and '.join(sorted({_noise_source(run) for run in problem.runs})),
+    }
+    if len(problem.runs) > 1:
+        overall['runs'] = [
+            {
+                'rows': run.count,
+                'residual_variance_ratio': fit['ratio'],
+                'residual_variance_ratio_per_axis': fit['per_axis'],
+                'residual_correlation_time': fit['correlated'],
+                'noise_from': _noise_source(run),
+            }
+            for run, fit in zip(problem.runs, fits, strict=True)
+        ]
+    return covariance, overall
+
+
+def full_covariance(problem: Problem, estimate: Estimate, covariance: Array) -> Array:
+    """Covariance (r, r) of all base parameters, with the uncertainty of the fixed ones.
+
+    With S = d p_free / d p_fixed and F the covariance of the fixed parameters:
+    [[C + S F S^T, S F], [F S^T, F]].
+    """
+    selection = problem.selection
+    free, fixed = selection.free, selection.fixed
+    if not fixed.size:
+        return covariance
+    full = np.zeros((selection.size, selection.size))
+    spread = selection.covariance
+    open_ends = ~np.isfinite(np.diag(covariance))
+    change = sensitivity(problem, estimate)
+    change[open_ends] = 0.0  # undetermined parameters stay at their nominal values
+    cross = change @ spread
+    full[np.ix_(free, free)] = covariance + cross @ change.T
+    full[np.ix_(free, fixed)] = cross
+    full[np.ix_(fixed, free)] = cross.T
+    full[np.ix_(fixed, fixed)] = spread
+    return full
+
+
+def sensitivity(problem: Problem, estimate: Estimate) -> Array:
+    """Change (f, g) of the free parameters with the fixed ones.
+
+    -(Psi^T W Psi + B^T B)^-1 (Psi^T W Psi_fixed + B^T B_fixed) with the weights W of the
+    estimate, else with the inverse noise.
+    """
+    if estimate.sensitivity is not None:
+        return np.array(estimate.sensitivity, dtype=float)
+    weights, bread = estimate.weights, estimate.bread
+    if weights is None:
+        noise = estimate.noise or noise_of_rows(problem)
+        weights = tuple(inverse_root(each) for each in noise)
+        bread = None
+    prior = problem.prior_rows
+    mixed = prior.T @ problem.prior_fixed
+    square = prior.T @ prior
+    for run, weight in zip(problem.runs, weights, strict=True):
+        rows = rows_for(run, weight)
+        own = (weight @ rows.regressor).reshape(-1, problem.size)
+        held = (weight @ rows.fixed).reshape(len(own), -1)
+        mixed = mixed + own.T @ held
+        square = square + own.T @ own
+    if bread is None:
+        scale = np.sqrt(np.maximum(np.diag(square), 1e-300))
+        inverse = np.linalg.pinv(square / np.outer(scale, scale), rcond=1e-14, hermitian=True)
+        bread = inverse / np.outer(scale, scale)
+    return -bread @ mixed
+
+
+def _noise_source(run: Run) -> str:
+    return 'residuals' if run.covariance is None else 'spread over periods'
+
+
+def _freedom(problem: Problem, estimate: Estimate) -> float:
+    """Equations less what the estimate takes of them; the prior's share is not taken."""
+    taken = float(problem.size)
+    if estimate.bread is not None and len(problem.prior_target):
+        taken -= float(np.trace(problem.prior_rows @ estimate.bread @ problem.prior_rows.T))
+    return max(problem.equations - max(taken, 0.0), 1.0)
+
+
+def _expected(problem: Problem, estimate: Estimate, number: int, freedom: float) -> float:
+    """Mean of r^T noise^-1 r over the noise, for the residuals r of one run.
+
+    With weights W and H = (Psi^T W Psi + B^T B)^-1 they are eta - Psi H (Psi^T W eta + ...):
+    n - 2 tr(H Psi^T W Psi) + tr(C Psi^T noise^-1 Psi) with C the covariance of the estimate.
+    Where W is not the inverse of the noise, as in least squares, noisy rows make residuals in
+    quiet ones. Other estimates are taken for efficient ones: `freedom`.
+    """
+    if estimate.weights is None or estimate.bread is None:
+        return max(freedom, 1.0)
+    assert estimate.noise is not None
+    run, noise, weight = problem.runs[number], estimate.noise[number], estimate.weights[number]
+    rows = rows_for(run, noise, weight)
+    weighted = (weight @ rows.regressor).reshape(-1, problem.size)
+    whitened = (inverse_root(noise) @ rows.regressor).reshape(-1, problem.size)
+    spread = np.where(np.isfinite(estimate.covariance), estimate.covariance, 0.0)
+    taken = 2 * np.sum((weighted @ estimate.bread) * weighted)
+    left = run.count * run.axes - taken + np.sum((whitened @ spread) * whitened)
+    return max(float(left), 1.0)
+
+
+def _by_fixed(problem: Problem, noise: Array, number: int, change: Array) -> float:
+    """Mean of r^T noise^-1 r over what is not known of the fixed parameters.
+
+    One more of them leaves the residuals -(Psi_fixed + Psi S), S the `change` of the others.
+    """
+    rows = rows_for(problem.runs[number], noise)
+    left = inverse_root(noise) @ (rows.fixed + rows.regressor @ change)
+    flat = left.reshape(-1, left.shape[-1])
+    return float(np.sum((flat @ problem.selection.covariance) * flat))
+
+
+def _fit(
+    problem: Problem, estimate: Estimate, number: int, share: float, change: Array | None
+) -> dict[str, Any]:
+    """Figures of the residuals of one run against its noise; `share` of the freedom.
+
+    Residuals are no larger than expected as long as the uncertain fixed parameters, which
+    have their own part in the covariance, may have made them so.
+    """
+    assert estimate.noise is not None
+    run, noise = problem.runs[number], estimate.noise[number]
+    freedom = _expected(problem, estimate, number, share)
+    rows = rows_for(run, noise)
+    residuals = rows.residuals(estimate.values)
+    root = inverse_root(noise)
+    ratio = float(np.sum((root @ residuals[..., None]) ** 2) / freedom)
+    expected = np.diagonal(noise, axis1=-2, axis2=-1)
+    correlated = 1.0
+    if not run.is_periodic:
+        whole = np.broadcast_to(root, (1, *root.shape[-2:])) if root.ndim == 2 else root
+        pieces = [piece.residuals(estimate.values) for piece in run.sample]
+        correlated = correlation_time([(whole @ piece[..., None])[..., 0] for piece in pieces])
+    expected_ratio = 1 + SIGNIFICANCE * np.sqrt(2 / max(share, 1.0))
+    if change is not None:  # of a few numbers: may be some times its mean
+        by_fixed = _by_fixed(problem, noise, number, change) / freedom
+        expected_ratio += (1 + SIGNIFICANCE * np.sqrt(2)) * by_fixed
+    return {
+        'ratio': ratio,
+        'significant': ratio > expected_ratio,
+        'per_axis': np.sum(residuals**2 / expected, axis=0) / run.count,
+        'correlated': correlated,
+        'freedom': freedom,
+    }
+
+
+def alike_runs(problem: Problem, significant: Sequence[bool]) -> list[list[int]]:
+    """Numbers of the periodic runs whose rows are the same harmonics of one period.
+
+    Where the model lacks something in one of them, it lacks the same in all that have the
+    same motion: their residuals are correlated, row by row.
+    """
+    groups: dict[tuple[float, int], list[int]] = {}
+    for number, run in enumerate(problem.runs):
+        band = run.signals.band
+        if isinstance(band, HarmonicBand):
+            groups.setdefault((float(band.period), int(band.harmonics)), []).append(number)
+    return [
+        group
+        for group in groups.values()
+        if len(group) > 1 and any(significant[number] for number in group)
+    ]
+
+
+def _shared_meat(
+    problem: Problem, estimate: Estimate, groups: list[list[int]], fits: list[dict[str, Any]]
+) -> Array | None:
+    """What the correlation of residuals between runs adds to the gradient's covariance (f, f)."""
+    if not groups:
+        return None
+    assert estimate.weights is not None
+    meat = np.zeros((problem.size, problem.size))
+    for group in groups:
+        parts = []
+        for number in group:
+            run, weight = problem.runs[number], estimate.weights[number]
+            design = np.swapaxes(weight, -1, -2) @ weight @ run.regressor
+            assert estimate.noise is not None
+            white, root = _white_residuals(
+                run.residuals(estimate.values), estimate.noise[number], fits[number]['freedom']
+            )
+            parts.append((white, np.swapaxes(root, -1, -2) @ design))
+        for (first, left), (second, right) in combinations(parts, 2):
+            spectrum = residual_spectrum(first, second)
+            product = np.einsum('kaf,kab,kbg->fg', left, spectrum, right, optimize=True)
+            meat += product + product.T
+    return meat
+
+
+def _white_residuals(residuals: Array, noise: Array, freedom: float) -> tuple[Array, Array]:
+    """Residuals (m, n_a) over a root of the noise, larger by what the fit has taken; the root."""
+    root = np.asarray(np.linalg.cholesky(noise), dtype=float)
+    white = np.linalg.solve(root, residuals[..., None])[..., 0]
+    return white * np.sqrt(residuals.size / freedom), root
+
+
+def noise_by_frequency(residuals: Array, noise: Array, freedom: float) -> Array:
+    """Covariance (m, n_a, n_a) that explains the residuals of a fit, frequency by frequency.
+
+    Parameters
+    ----------
+    residuals
+        Rows (m, n_a) of a periodic run.
+    noise
+        Expected covariance (m, n_a, n_a): residuals are smoothed relative to it.
+    freedom
+        Of the residuals, at most m n_a.
+    """
+    white, root = _white_residuals(residuals, noise, freedom)
+    return np.asarray(root @ residual_spectrum(white) @ np.swapaxes(root, -1, -2))
+
+
+def _widened(
+    run: Run, values: Array, noise: Array, fit: dict[str, Any], is_alike: bool = False
+) -> Array:
+    """Noise that explains the residuals of one run, or of it among runs that are alike."""
+    if run.is_periodic and (fit['significant'] or is_alike):
+        return noise_by_frequency(run.residuals(values), noise, fit['freedom'])
+    return noise * (fit['correlated'] * (fit['ratio'] if fit['significant'] else 1.0))
+
+
+def residual_spectrum(residuals: Array, others: Array | None = None) -> Array:
+    """Covariance (m, n_a, n_a) of residual rows, smoothed over neighbouring harmonics.
+
+    Of residuals relative to their noise, which may itself rise steeply with the frequency.
+    With the residuals of `others`, where they are given: of another run's.
+    """
+    outer = np.einsum('ka,kb->kab', residuals, residuals if others is None else others)
+    total = np.concatenate([np.zeros((1, *outer.shape[1:])), np.cumsum(outer, axis=0)])
+    rows = np.arange(len(outer))
+    low, high = np.maximum(rows - REACH, 0), np.minimum(rows + REACH + 1, len(outer))
+    return (total[high] - total[low]) / (high - low)[:, None, None]
+
+
+def correlation_time(pieces: list[Array]) -> float:
+    """Rows that carry the information of one: 1 + 2 sum of the autocorrelation, at least 1.
+
+    Parameters
+    ----------
+    pieces
+        Whitened residuals of stretches of consecutive rows.
+    """
+    mean = np.concatenate(pieces).mean(axis=0)
+    centred = [piece - mean for piece in pieces]
+    power = sum(float(np.sum(piece**2)) for piece in centred)
+    size = sum(piece.size for piece in centred)
+    total = 1.0
+    for lag in range(1, min(LAGS, max(len(piece) for piece in centred) - 1) + 1):
+        product = sum(float(np.sum(piece[lag:] * piece[:-lag])) for piece in centred)
+        correlation = product / max(power, 1e-300)
+        if correlation <= 2 / np.sqrt(size):
+            break
+        total += 2 * correlation
+    return total

@@ -1,0 +1,1 @@
+"""rosbag2 bags: messages, topics and the samples in them."""

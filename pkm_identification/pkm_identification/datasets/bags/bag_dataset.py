@@ -1,0 +1,382 @@
+"""A dataset from the topics of a bag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from pkm_description.errors import DatasetError
+from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
+from pkm_identification.datasets.bags.paired_source import PairedSource, StreamTruth
+from pkm_identification.datasets.bags.pairing import Pairing, pair_by_stamp
+from pkm_identification.datasets.bags.topic_columns import TopicColumns
+from pkm_identification.datasets.dataset import Dataset, recorded_payload
+from pkm_identification.datasets.long_dataset import LONG, LongDataset
+from pkm_identification.datasets.long_truth import LongTruth
+from pkm_identification.quality.report import Defect, merged
+from pkm_identification.quality.stamps import in_order
+
+POSITIONS = 'joint_states'
+CURRENTS = 'motor_currents'
+TRUTH = 'ground_truth'
+STATE = 'trajectory_controller/state'
+URDF = 'robot_description'
+SIDECAR = 'robot_description_yaml'
+METADATA = 'pkm/metadata'
+TOPICS = (POSITIONS, CURRENTS, TRUTH, STATE, URDF, SIDECAR, METADATA)
+NUMBERS = {
+    POSITIONS: ('position', 'effort'),
+    CURRENTS: ('current',),
+    TRUTH: ('position', 'velocity', 'effort'),
+    STATE: ('phase',),
+}
+RUN = 4  # pkm_msgs/ControllerState.RUN
+NANOSECONDS = 1e-9
+AT_ONCE = 2**18  # samples
+TRUE_SIGNALS = {
+    'truth_positions': 'position',
+    'truth_velocities': 'velocity',
+    'truth_forces': 'effort',
+}
+
+Stamps = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """One measured topic: stamps (N,) [ns], joint names, columns (N, n)."""
+
+    stamps: Stamps
+    names: list[str]
+    columns: dict[str, NDArray[np.float64]]
+    defects: tuple[Defect, ...] = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def rows(self, selection: NDArray[Any]) -> _Stream:
+        selection = _one_piece(selection)
+        columns = {name: values[selection] for name, values in self.columns.items()}
+        return replace(self, stamps=self.stamps[selection], columns=columns)
+
+
+def _one_piece(selection: NDArray[Any]) -> Any:
+    """Return flags (N,) of consecutive rows as a slice, which needs no copies."""
+    if selection.dtype != np.bool_ or not selection.any():
+        return selection
+    first, stop = int(selection.argmax()), len(selection) - int(selection[::-1].argmax())
+    return slice(first, stop) if selection[first:stop].all() else selection
+
+
+def load_bag(
+    path: Path,
+    *,
+    allow_incomplete: bool = False,
+    only_run: bool = True,
+    topic: str | None = None,
+    topics: Mapping[str, str] | None = None,
+    joints: Sequence[str] = (),
+) -> Dataset | LongDataset:
+    """Read a recording, of this project or any with a `sensor_msgs/JointState`.
+
+    Parameters
+    ----------
+    path
+        rosbag2 folder or file.
+    allow_incomplete
+        Use a cut-off file up to its last whole chunk.
+    only_run
+        Where the controller's state was recorded, keep only the whole periods at full
+        speed (phase RUN).
+    topic
+        Name of the topic with the positions, where several match or it is called otherwise:
+        short for topics={'joint_states': topic}.
+    topics
+        Names of the topics in the bag by their role (`joint_states`, `motor_currents`,
+        ...). One that begins with / is taken literally, others in any namespace.
+    joints
+        Names in the bag that are wanted, where messages of one topic name different joints.
+
+    Raises
+    ------
+    DatasetError
+        Missing topics, unreadable or inconsistent data.
+    """
+    if topic is not None:
+        if POSITIONS in (topics or {}):
+            raise DatasetError(f"topic= and topics={{'{POSITIONS}': ...}} say the same: give one")
+        topics = {**(topics or {}), POSITIONS: topic}
+    roles = {role: role for role in TOPICS} | dict(topics or {})
+    unknown = sorted(set(topics or {}) - set(TOPICS))
+    if unknown:
+        raise DatasetError(f"unknown topic role '{unknown[0]}'; roles are {', '.join(TOPICS)}")
+    bag = read_bag(
+        path,
+        [name.strip('/') for name in roles.values()],
+        allow_incomplete=allow_incomplete,
+        numbers={roles[role].strip('/'): fields for role, fields in NUMBERS.items()},
+    )
+    found = {role: _topic(bag, name, role) for role, name in roles.items()}
+    for role, name in (topics or {}).items():
+        _require(bag, found[role], name)
+    metadata = _metadata(bag, found[METADATA])
+    positions = _positions(bag, found, joints)
+    efforts = _efforts(bag, found, positions, joints)
+    period = _period(metadata, path)
+    state = found[STATE]
+    note: dict[str, Any] = {}
+    if only_run and state is not None:
+        selection, note = _running(bag, state, positions.stamps, period)
+        positions = positions.rows(selection)
+    pairs = pair_by_stamp(positions.stamps, efforts.stamps, f"'{path}': efforts to positions")
+    note |= {
+        'left_out_samples': len(positions.stamps) - len(pairs.first),
+        'stamp_jitter': pairs.jitter,
+    }
+    defects = merged([*positions.defects, *efforts.defects], len(positions.stamps))
+    note |= positions.notes
+    return _assemble(path, bag, found, metadata, period, positions, efforts, pairs, note, defects)
+
+
+def _assemble(
+    path: Path,
+    bag: RawBag,
+    found: Mapping[str, str | None],
+    metadata: Mapping[str, Any],
+    period: float | None,
+    positions: _Stream,
+    efforts: _Stream,
+    pairs: Pairing,
+    note: Mapping[str, Any],
+    defects: tuple[Defect, ...],
+) -> Dataset | LongDataset:
+    kind = 'currents' if 'current' in efforts.columns else 'efforts'
+    names = [name for name in efforts.names if name in positions.names]
+    if not names:
+        raise DatasetError(
+            f"'{path}': positions are of {', '.join(positions.names)}, efforts of "
+            f'{", ".join(efforts.names)}; no joint has both'
+        )
+    which = next(iter(efforts.columns.values()))
+    columns = np.array([efforts.names.index(name) for name in names])
+    own = np.array([positions.names.index(name) for name in names])
+    others: dict[str, tuple[Any, Any, bool]] = {kind: (which, columns, False)}
+    delay = pairs.delay
+    both = positions.columns.get('effort')
+    if kind == 'currents' and both is not None and not _is_nan(both, own):
+        others['efforts'], delay = (both, own, True), 0.0
+    source = PairedSource(pairs, positions.stamps, (positions.columns['position'], own), others)
+    is_long = len(source) * len(names) * (1 + len(others)) > LONG
+    origin, last = (int(positions.stamps[pairs.first[row]]) for row in (0, -1))
+    fields: dict[str, Any] = {
+        'effort_delay': delay,
+        'defects': defects,
+        'force_constants': _force_constants(metadata, path),
+        'period': period,
+        'payload': recorded_payload(metadata.get('payload'), str(path)),
+        'urdf': bag.text(found[URDF]),
+        'sidecar': bag.text(found[SIDECAR]),
+        'provenance': {
+            'source': str(path),
+            'format': 'bag',
+            'complete': bag.complete,
+            'start_stamp': origin,
+            **note,
+            'metadata': dict(metadata),
+        },
+    }
+    truth = _truth(bag, found[TRUTH], origin, last, names)
+    if is_long:
+        long = LongDataset.of(source, names, **fields)
+        return replace(long, truth=None if truth is None else truth.with_columns(long.columns))
+    whole = [block._asdict() for block in source.blocks()]
+    samples: dict[str, Any] = {
+        name: np.concatenate([part[name] for part in whole])
+        for name in ('time', 'positions', *others)
+    }
+    exact = None if truth is None else truth.in_memory
+    return Dataset(joint_names=tuple(names), truth=exact, **samples, **fields)
+
+
+def _is_nan(values: NDArray[np.float64], columns: NDArray[np.int64]) -> bool:
+    """Whether these columns (N, n) hold no number at all."""
+    parts = range(0, len(values), AT_ONCE)
+    return all(np.isnan(values[k : k + AT_ONCE][:, columns]).all() for k in parts)
+
+
+def _topic(bag: RawBag, name: str, role: str) -> str | None:
+    there = list(bag.topics)
+    literal = [topic for topic in there if topic == name]
+    found = literal if name.startswith('/') else matching(there, name.strip('/'))
+    if len(found) > 1:
+        raise DatasetError(
+            f"'{bag.path}': topics {', '.join(sorted(found))} all match '{name}'; name one "
+            f"with load(path, topics={{'{role}': ...}})"
+        )
+    return found[0] if found and len(bag.topics[found[0]]) else None
+
+
+def _require(bag: RawBag, topic: str | None, role: str) -> str:
+    if topic is None:
+        there = ', '.join(sorted(bag.counts)) or 'none'
+        other = {
+            POSITIONS: '; topic= (--topic) names the JointState messages',
+            CURRENTS: f'; without efforts in its {POSITIONS}, take currents of other messages over '
+            'into a .csv or .npz file',
+        }
+        raise DatasetError(
+            f"'{bag.path}' has no messages on topic '{role}'; needed are {POSITIONS} and "
+            f'{CURRENTS} (or efforts in {POSITIONS}), the bag holds {there}{other.get(role, "")}'
+        )
+    return topic
+
+
+def _stream(
+    bag: RawBag, topic: str, fields: tuple[str, ...], joints: Sequence[str] = ()
+) -> _Stream:
+    """Read a measured topic in the order of its stamps; those that occur twice are merged."""
+    table = bag.table(topic)
+    if not isinstance(table, TopicColumns):
+        raise DatasetError(
+            f"'{bag.path}': topic '{topic}' is of type {bag.topics[topic].message_type}, which has "
+            f'not all of header, name, {", ".join(fields)}'
+        )
+    table = table.of_joints(joints)
+    stamps, notes = table.stamps(), dict(table.notes)
+    if not stamps.any():
+        stamps = table.written()
+        notes['stamps'] = f"of writing: the messages on '{topic}' carry none"
+    names, columns = table.by_joint(fields)
+    order = (
+        in_order(
+            stamps.astype(float) * NANOSECONDS,
+            list(columns.values()),
+            f"'{bag.path}', topic '{topic}'",
+        )
+        if not _increases(stamps)
+        else None
+    )
+    stream = _Stream(stamps, names, columns, notes=notes)
+    return stream if order is None else replace(stream.rows(order.rows), defects=order.defects)
+
+
+def _increases(stamps: Stamps) -> bool:
+    parts = (stamps[k : k + AT_ONCE + 1] for k in range(0, len(stamps), AT_ONCE))
+    return all((np.diff(part) > 0).all() for part in parts)
+
+
+def _positions(bag: RawBag, found: Mapping[str, str | None], joints: Sequence[str]) -> _Stream:
+    topic = _require(bag, found[POSITIONS], POSITIONS)
+    stream = _stream(bag, topic, ('position', 'effort'), joints)
+    if 'position' not in stream.columns:
+        raise DatasetError(f"'{bag.path}': messages on '{topic}' hold no positions")
+    return stream
+
+
+def _efforts(
+    bag: RawBag, found: Mapping[str, str | None], positions: _Stream, joints: Sequence[str]
+) -> _Stream:
+    if found[CURRENTS] is None and 'effort' in positions.columns:
+        return _Stream(positions.stamps, positions.names, {'effort': positions.columns['effort']})
+    topic = _require(bag, found[CURRENTS], CURRENTS)
+    return _stream(bag, topic, ('current',), joints)
+
+
+def _truth(
+    bag: RawBag, topic: str | None, origin: int, last: int, names: list[str]
+) -> LongTruth | None:
+    if topic is None:
+        return None
+    stream = _stream(bag, topic, ('position', 'velocity', 'effort'))
+    missing = [name for name in names if name not in stream.names]
+    lacking = [n for n in ('position', 'velocity', 'effort') if n not in stream.columns]
+    if missing or lacking:
+        raise DatasetError(f"'{bag.path}': '{topic}' lacks {', '.join(missing + lacking)}")
+    margin = _interval(stream.stamps)
+    inside = (stream.stamps >= origin - margin) & (stream.stamps <= last + margin)
+    stream = stream.rows(inside)
+    signals = {signal: stream.columns[field] for signal, field in TRUE_SIGNALS.items()}
+    columns = np.array([stream.names.index(name) for name in names])
+    return LongTruth(StreamTruth(stream.stamps, origin, signals), columns)
+
+
+def _interval(stamps: Stamps) -> int:
+    """Median interval of the first stamps [ns]; 0 of one alone."""
+    return int(np.median(np.diff(stamps[:AT_ONCE]))) if len(stamps) > 1 else 0
+
+
+def _running(
+    bag: RawBag, topic: str, stamps: Stamps, period: float | None
+) -> tuple[NDArray[np.bool_], dict[str, Any]]:
+    """Select the samples of whole periods at full speed."""
+    table = bag.table(topic)
+    state_stamps = table.stamps()
+    running = table.numbers('phase') == RUN
+    if not running.any():
+        raise DatasetError(
+            f"'{bag.path}': '{topic}' never reports full speed (phase RUN); load it with "
+            'only_run=False to use all samples'
+        )
+    first, last = int(state_stamps[running].min()), int(state_stamps[running].max())
+    interval = _interval(stamps)
+    if period is None:
+        return (stamps >= first) & (stamps <= last), {'periods': 0}
+    length = int(round(period * 1e9))
+    # Whole periods from the first sample at full speed: where in the path a period
+    # begins does not matter, and none is lost to a sample that falls beside an end. Where
+    # a period is no whole number of intervals, its last one is closed by the sample after.
+    periods = int((last - first + 2 * interval) // length)
+    if periods < 1:
+        raise DatasetError(
+            f"'{bag.path}' holds no whole period at full speed: {(last - first) * NANOSECONDS:.3f} "
+            f's recorded, the period is {period:g} s'
+        )
+    end = first + int(np.ceil(periods * length / interval - 0.05)) * interval
+    selection = (stamps >= first - interval // 4) & (stamps < end - interval // 4)
+    return selection, {'periods': periods}
+
+
+def _metadata(bag: RawBag, topic: str | None) -> dict[str, Any]:
+    text = bag.text(topic)
+    try:
+        content = yaml.safe_load(text) if text else {}
+    except yaml.YAMLError as error:
+        raise DatasetError(f"'{bag.path}': '{topic}' is not YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise DatasetError(f"'{bag.path}': '{topic}' must be a YAML mapping")
+    return content
+
+
+def _period(metadata: Mapping[str, Any], path: Path) -> float | None:
+    trajectory = metadata.get('trajectory')
+    value = metadata.get('period')
+    if value is None and isinstance(trajectory, Mapping):
+        value = trajectory.get('period')
+        if value is None and trajectory.get('radius') and trajectory.get('speed'):
+            radius, speed = (
+                _number(trajectory[name], f'{name} of the trajectory in the metadata', path)
+                for name in ('radius', 'speed')
+            )
+            value = 2 * np.pi * radius / abs(speed)
+    return _number(value, 'period of the metadata', path) if value else None
+
+
+def _force_constants(metadata: Mapping[str, Any], path: Path) -> dict[str, float]:
+    constants = metadata.get('force_constants', {})
+    if not isinstance(constants, Mapping):
+        raise DatasetError(f"'{path}': force_constants of the metadata must map joints to numbers")
+    return {
+        str(name): _number(value, f"force constant of '{name}' in the metadata", path)
+        for name, value in constants.items()
+    }
+
+
+def _number(value: Any, what: str, path: Path) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise DatasetError(f"'{path}': {what} must be a number, got {value!r}") from None

@@ -1,0 +1,1 @@
+"""Recursive estimation: least squares sample by sample and Kalman filters."""

@@ -1,0 +1,298 @@
+"""Extended and unscented Kalman filter of the dynamic parameters [O 2.3.2]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pkm_description.errors import EstimationError
+from pkm_identification.estimators.filters.energy_rows import energy_rows
+from pkm_identification.estimators.filters.initial_state import opened, parameter_size, undetermined
+from pkm_identification.estimators.filters.nonlinear_filters import (
+    Extended,
+    FilterOptions,
+    Measurement,
+    Unscented,
+    run_filter,
+)
+from pkm_identification.estimators.filters.parameter_filter import Linearisation, ParameterFilter
+from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.weighted_least_squares import Array, Estimate, inverse_root
+
+MEASUREMENTS = ('force', 'energy')
+PROCESSES = ('none', 'robbins_monro')
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Rows y = A p + noise, one an update.
+
+    regressor (N, m, f), measured (N, m), noise (N, m, m), fixed (N, m, g).
+    """
+
+    regressor: Array
+    measured: Array
+    noise: Array
+    fixed: Array
+    correlated: float = 1.0
+
+    def predicted(self, points: Array, k: int) -> Array:
+        """Forces or work (s, m) of row k for parameters (s, f)."""
+        return points @ self.regressor[k].T
+
+    def slope(self, values: Array, k: int) -> Array:
+        """Derivative of `predicted`."""
+        return self.regressor[k]
+
+
+def ekf(
+    problem: Problem,
+    measurement: str = 'force',
+    process: str | float = 'none',
+    walk_gain: float = 1e-3,
+    order: str = 'original',
+    passes: int = 1,
+    initial_deviation: float = 10.0,
+    seed: int = 0,
+    history: int = 200,
+) -> Estimate:
+    """Extended Kalman filter; options as in `ukf`, without those of the sigma points."""
+    return _filtered(
+        problem,
+        lambda data: Extended(data.predicted, data.slope),
+        measurement,
+        process,
+        initial_deviation,
+        walk_gain=walk_gain,
+        order=order,
+        passes=passes,
+        seed=seed,
+        history=history,
+    )
+
+
+def ukf(
+    problem: Problem,
+    measurement: str = 'force',
+    alpha: float = 1e-3,
+    beta: float = 2.0,
+    kappa: float | None = None,
+    process: str | float = 'none',
+    walk_gain: float = 1e-3,
+    order: str = 'original',
+    passes: int = 1,
+    initial_deviation: float = 10.0,
+    seed: int = 0,
+    history: int = 200,
+) -> Estimate:
+    """Unscented Kalman filter of the parameters, from forces or from energy.
+
+    The dynamics are linear in the parameters, so that both filters are the Kalman filter
+    and, without a walk and prior, weighted least squares; `nonlinear_filters` has both for
+    parameters that enter otherwise.
+
+    Parameters
+    ----------
+    problem
+        Any; the start is at the nominal values, the prior is the first measurement.
+    measurement
+        `force`: the rows of the other estimators, one an update; `energy`: the work of
+        the actuators between two samples [O 2.56], which needs no accelerations.
+    alpha, beta, kappa
+        Of the sigma points, see `Unscented`; `kappa=None` is 3 - n.
+    process
+        `none`: constant parameters; `robbins_monro`: walk from the filter's own steps
+        [O 2.75]; a number: standard deviation of a step over the size of the parameter.
+    walk_gain
+        Of Robbins and Monro's method, 0 to 1.
+    order
+        Of the data: `original`, `random` or `spread`.
+    passes
+        Through the data, each from the last estimate and the first uncertainty.
+    initial_deviation
+        Standard deviation of the start over the size of a parameter: of its nominal
+        value, or of what alone would make all forces, whichever is larger.
+    seed
+        Of the random order.
+    history
+        Estimates kept in `diagnostics['history']`.
+
+    Returns
+    -------
+    Estimate
+        The covariance is that of the error for constant parameters, also with a walk.
+    """
+    return _filtered(
+        problem,
+        lambda data: Unscented(data.predicted, alpha, beta, kappa),
+        measurement,
+        process,
+        initial_deviation,
+        walk_gain=walk_gain,
+        order=order,
+        passes=passes,
+        seed=seed,
+        history=history,
+    )
+
+
+def filtered_rows(
+    regressor: Array,
+    forces: Array,
+    noise: Array,
+    start: Array,
+    prior: tuple[Array, Array],
+    initial_deviation: float = 10.0,
+) -> Array:
+    """Parameters (f,) from rows by one pass of the unscented filter.
+
+    Parameters
+    ----------
+    regressor, forces, noise
+        (N, m, f), (N, m), (N, m, m).
+    start
+        (f,).
+    prior
+        Rows (k, f) and target (k,) with unit noise.
+    initial_deviation
+        As of `ukf`.
+    """
+    deviation = initial_deviation * parameter_size(start, regressor, forces)
+    found = run_filter(
+        Unscented(lambda points, k: points @ regressor[k].T),
+        forces,
+        start,
+        deviation,
+        noise,
+        before=lambda state: _take_rows(state, *prior),
+    )
+    return found.values
+
+
+def _filtered(
+    problem: Problem,
+    linearise: Callable[[_Data], Measurement],
+    measurement: str,
+    process: str | float,
+    initial_deviation: float,
+    **options: float | int | str,
+) -> Estimate:
+    """Run a filter over the rows of the problem and judge what it found."""
+    if measurement not in MEASUREMENTS:
+        raise EstimationError(
+            f"unknown measurement '{measurement}'; valid are {', '.join(MEASUREMENTS)}"
+        )
+    if initial_deviation <= 0:
+        raise EstimationError(f'initial_deviation must be positive, got {initial_deviation:g}')
+    noise = noise_of_rows(problem) if measurement == 'force' else None
+    data = _energy(problem) if noise is None else _forces(problem, noise)
+    size = parameter_size(problem.nominal, data.regressor, data.measured)
+    start = initial_deviation * size
+    walk = _walk(process, size)
+    walks = walk is None or bool(walk.any())
+    run = FilterOptions(walk=walk, **options)  # type: ignore[arg-type]
+    prior = problem.prior_rows, problem.prior_target, problem.prior_fixed if walks else None
+    found = run_filter(
+        linearise(data),
+        data.measured,
+        problem.nominal,
+        start,
+        data.noise,
+        run,
+        before=lambda state: _take_rows(state, *prior),
+        fixed=data.fixed if walks else None,
+    )
+    lost = undetermined(found.covariance, start)
+    covariance = found.covariance * data.correlated
+    bread = opened(covariance, lost, 0.0)
+    linear = noise is not None and not walks
+    sensitivity = None if linear else _sensitivity(problem, data, bread)
+    if walks:
+        sensitivity = found.change
+    return Estimate(
+        values=found.values,
+        covariance=opened(covariance, lost),
+        undetermined=lost,
+        condition_number=_condition(found.covariance),
+        noise=noise,
+        weights=tuple(inverse_root(each) for each in noise) if linear and noise else None,
+        bread=bread if linear else None,
+        sensitivity=sensitivity,
+        covariance_rests_on='' if noise is not None else 'residuals of the energy',
+        diagnostics={
+            'measurement': measurement,
+            'updates': len(data.measured) * found.passes,
+            'passes': found.passes,
+            'innovation': found.innovation,
+            'walk': np.sqrt(found.walk),
+            'history': {'updates': found.steps, 'values': found.history},
+        },
+    )
+
+
+def _forces(problem: Problem, noise: tuple[Array, ...]) -> _Data:
+    """Rows of all runs, each run with its noise."""
+    runs = problem.runs
+    covariance = [
+        np.broadcast_to(each, (run.count, problem.axes, problem.axes))
+        for run, each in zip(runs, noise, strict=True)
+    ]
+    return _Data(
+        problem.regressor,
+        problem.forces,
+        np.concatenate(covariance),
+        np.concatenate([run.rows.fixed for run in runs]),
+    )
+
+
+def _energy(problem: Problem) -> _Data:
+    rows = energy_rows(problem)
+    return _Data(
+        rows.regressor[:, None],
+        rows.work[:, None],
+        rows.variance[:, None, None],
+        rows.fixed[:, None],
+        rows.correlated,
+    )
+
+
+def _walk(process: str | float, size: Array) -> Array | None:
+    """Standard deviation of a step; None for Robbins and Monro's method."""
+    if process == 'none':
+        return np.zeros(len(size))
+    if process == 'robbins_monro':
+        return None
+    if isinstance(process, str) or not np.isfinite(process) or process < 0:
+        raise EstimationError(
+            f"process is {', '.join(PROCESSES)} or a number that is not negative, got '{process}'"
+        )
+    return float(process) * size
+
+
+def _take_rows(
+    state: ParameterFilter, rows: Array, target: Array, fixed: Array | None = None
+) -> None:
+    """Let a prior, rows (k, f) with unit noise, be the first measurement."""
+    if len(rows):
+        slope = rows @ state.root
+        at = Linearisation(rows @ state.values, slope, slope[:, :0])
+        state.update(target, at, np.eye(len(rows)), fixed)
+
+
+def _condition(covariance: Array) -> float:
+    """Condition number of the weighted, column-scaled regressor behind a covariance."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    information = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
+    size = np.sqrt(np.maximum(np.diag(information), 1e-300))
+    return float(np.sqrt(np.linalg.cond(information / np.outer(size, size))))
+
+
+def _sensitivity(problem: Problem, data: _Data, bread: Array) -> Array:
+    """Change (f, g) of the estimate with the fixed parameters."""
+    weighted = np.swapaxes(data.regressor, 1, 2) @ np.linalg.inv(data.noise)
+    mixed = np.einsum('nfm,nmg->fg', weighted, data.fixed)
+    mixed = mixed + problem.prior_rows.T @ problem.prior_fixed * data.correlated
+    return -bread / data.correlated @ mixed

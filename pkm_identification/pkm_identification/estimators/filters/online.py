@@ -1,0 +1,236 @@
+"""Identification while the robot moves: causal filtering in front of a recursive estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.signal import butter, sosfilt, sosfilt_zi
+
+from pkm_description.errors import EstimationError
+from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
+
+Array = NDArray[np.float64]
+
+ORDER = 4
+SETTLING = 2.0  # periods of the cutoff until the filters have forgotten their start
+JITTER = 0.5  # of the interval: beyond it there is a gap
+MOTION_BAND = 2.0  # cutoff of the motion over that of the rows
+HIGHEST = 0.24  # cutoff of the motion over the rate
+LONG_REST = 0.5  # periods of the cutoff at rest after which the filter of the rows starts anew
+
+
+class CausalFilter:
+    """Low pass of positions and forces, and derivatives of the filtered positions.
+
+    Both sides go through one Butterworth filter, so that they keep their phase; velocity and
+    acceleration are central differences, one interval late, as the forces then are.
+
+    Parameters
+    ----------
+    rate
+        Of the samples [Hz].
+    cutoff
+        [Hz], well above what the motion contains.
+    """
+
+    def __init__(self, rate: float, cutoff: float) -> None:
+        if not 0 < cutoff < rate / 4:
+            raise EstimationError(
+                f'cutoff {cutoff:g} Hz must lie between 0 and a quarter of the rate ({rate:g} Hz)'
+            )
+        self.interval = 1.0 / rate
+        self._sections = butter(ORDER, cutoff, fs=rate, output='sos')
+        self._rest = sosfilt_zi(self._sections)
+        self._settling = int(np.ceil(SETTLING * rate / cutoff)) + 2
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all samples."""
+        self._state: Array | None = None
+        self._past: list[Array] = []
+        self._count = 0
+
+    def add(self, positions: Array, forces: Array) -> tuple[Array, Array, Array, Array] | None:
+        """Take in a sample (n_a,) of both.
+
+        Returns
+        -------
+        tuple or None
+            Position, velocity, acceleration and force (n_a,) one interval ago, all filtered;
+            None until the filter has settled.
+        """
+        sample = np.concatenate([positions, forces])[None]
+        if self._state is None:
+            self._state = self._rest[:, :, None] * sample
+        filtered, self._state = sosfilt(self._sections, sample, axis=0, zi=self._state)
+        self._past = [*self._past[-2:], filtered[0]]
+        self._count += 1
+        if self._count < self._settling:
+            return None
+        size = len(positions)
+        before, here, after = (each[:size] for each in self._past)
+        velocity = (after - before) / (2 * self.interval)
+        acceleration = (after - 2 * here + before) / self.interval**2
+        return here, velocity, acceleration, self._past[1][size:]
+
+
+class RowFilter:
+    """Low pass of regressor and forces together.
+
+    Friction that jumps with the velocity makes forces that jump; behind a filter they do so no
+    longer, so that the regressor has to go through it, too.
+
+    Parameters
+    ----------
+    rate, cutoff
+        Of the samples and of the filter [Hz].
+    """
+
+    def __init__(self, rate: float, cutoff: float) -> None:
+        self._sections = butter(ORDER, cutoff, fs=rate, output='sos')
+        self._rest = sosfilt_zi(self._sections)
+        self._settling = int(np.ceil(SETTLING * rate / cutoff))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all samples."""
+        self._state: Array | None = None
+        self._count = 0
+
+    def add(self, regressor: Array, forces: Array) -> tuple[Array, Array] | None:
+        """Take in samples (k, n_a, r) and (k, n_a) of both.
+
+        Returns
+        -------
+        tuple or None
+            The last of them (n_a, r) and (n_a,), filtered; None until the filter has settled.
+        """
+        together = np.concatenate([regressor, forces[..., None]], axis=2)
+        flat = together.reshape(len(together), -1)
+        if self._state is None:
+            self._state = self._rest[:, :, None] * flat[:1]
+        filtered, self._state = sosfilt(self._sections, flat, axis=0, zi=self._state)
+        self._count += len(flat)
+        if self._count < self._settling:
+            return None
+        last = filtered[-1].reshape(together.shape[1:])
+        return last[:, :-1], last[:, -1]
+
+
+class OnlineIdentification:
+    """Stamped positions and forces in, estimates out.
+
+    Positions and forces may be stamped apart: forces are interpolated to the positions.
+
+    Parameters
+    ----------
+    estimator
+        Takes the filtered samples.
+    rate, cutoff
+        Of the samples and of the filter of the rows [Hz]; the motion keeps twice that band.
+    update_rate
+        Of the samples that the estimator gets [Hz]; about twice the cutoff holds all that
+        the filter lets through.
+    least_speed
+        Of the fastest actuator [m/s, rad/s]; slower samples are left out, for friction at
+        rest is anything.
+    """
+
+    def __init__(
+        self,
+        estimator: RecursiveEstimator,
+        rate: float = 1000.0,
+        cutoff: float = 20.0,
+        update_rate: float = 40.0,
+        least_speed: float = 0.01,
+    ) -> None:
+        self.estimator = estimator
+        self.filter = CausalFilter(rate, max(cutoff, min(MOTION_BAND * cutoff, HIGHEST * rate)))
+        self._rows = RowFilter(rate, cutoff)
+        self._block: list[tuple[Array, ...]] = []
+        self._resting = 0
+        self._long_rest = LONG_REST * rate / cutoff
+        self.least_speed = least_speed
+        self.gaps = 0
+        self._every = max(round(rate / update_rate), 1)
+        self._waiting: list[tuple[float, Array]] = []
+        self._forces: list[tuple[float, Array]] = []
+        self._last: float | None = None
+
+    def add_positions(self, time: float, positions: ArrayLike) -> bool:
+        """Take in positions (n_a,); returns whether the estimates changed."""
+        self._waiting.append((time, np.array(positions, dtype=float)))
+        return self._proceed()
+
+    def add_forces(self, time: float, forces: ArrayLike) -> bool:
+        """Take in forces (n_a,); returns whether the estimates changed."""
+        if self._forces and time <= self._forces[-1][0]:
+            self._restart()
+        self._forces.append((time, np.array(forces, dtype=float)))
+        return self._proceed()
+
+    def _proceed(self) -> bool:
+        changed = False
+        for time, positions, forces in self._paired():
+            interval = self.filter.interval
+            late = self._last is not None and abs(time - self._last - interval)
+            if late and late > JITTER * interval:
+                self.gaps += 1
+                self._reset()
+            self._last = time
+            found = self.filter.add(positions, forces)
+            if found is None:
+                continue
+            self._resting = self._resting + 1 if np.abs(found[1]).max() < self.least_speed else 0
+            if self._resting > self._long_rest:
+                self._block.clear()
+                self._rows.reset()
+                continue
+            self._block.append(found)
+            if len(self._block) >= self._every:
+                changed |= self._update()
+        return changed
+
+    def _update(self) -> bool:
+        """Take a block of samples into the filter of the rows, its last into the estimate."""
+        q, qd, qdd, forces = (np.array(each) for each in zip(*self._block, strict=True))
+        self._block.clear()
+        estimator = self.estimator
+        motion = estimator.model.motion_from_actuators(q, qd, qdd)
+        found = self._rows.add(*estimator.rows_of(motion, forces))
+        if found is None or self._resting:
+            return False
+        rows, force = found
+        estimator.update_rows(rows[None], force[None])
+        return True
+
+    def _reset(self) -> None:
+        self.filter.reset()
+        self._rows.reset()
+        self._block.clear()
+        self._resting = 0
+
+    def _paired(self) -> Iterator[tuple[float, Array, Array]]:
+        """Positions that lie between two forces, with the forces at their time."""
+        while self._waiting and self._forces and self._forces[-1][0] >= self._waiting[0][0]:
+            time, positions = self._waiting.pop(0)
+            while len(self._forces) > 1 and self._forces[1][0] <= time:
+                self._forces.pop(0)
+            begin, first = self._forces[0]
+            if begin > time:
+                continue
+            if len(self._forces) == 1:
+                yield time, positions, first
+                continue
+            end, second = self._forces[1]
+            share = (time - begin) / (end - begin)
+            yield time, positions, first + share * (second - first)
+
+    def _restart(self) -> None:
+        """Time went back: a robot that was started again."""
+        self._waiting.clear()
+        self._forces.clear()
+        self._last = None
+        self._reset()

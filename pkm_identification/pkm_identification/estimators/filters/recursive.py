@@ -1,0 +1,145 @@
+"""Estimator `recursive`: least squares sample by sample, with forgetting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pkm_description.errors import EstimationError
+from pkm_identification.covariance.residual_scaling import correlation_time
+from pkm_identification.estimators.filters.initial_state import opened, size_over_runs, undetermined
+from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
+from pkm_identification.estimators.linear import gauss_markov
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.run import Rows, Run
+from pkm_identification.regression.weighted_least_squares import (
+    Array,
+    Estimate,
+    inverse_root,
+    residual_covariance,
+)
+
+KEPT = 20_000  # rows whose residuals show how they follow each other
+
+
+def recursive(
+    problem: Problem,
+    forgetting: float = 1.0,
+    huber: float | None = None,
+    initial_deviation: float = 10.0,
+    history: int = 200,
+) -> Estimate:
+    """Recursive least squares through the samples in their order, run after run.
+
+    Periodic data are taken as one averaged period in time, others as filtered. With
+    `forgetting=1` the estimate is that of the whole data at once. The noise is that of the
+    residuals of a Gauss-Markov fit; online (`RecursiveEstimator`) it is given.
+
+    Parameters
+    ----------
+    problem
+        Any length of data.
+    forgetting
+        Factor that older samples weigh less by, each sample.
+    huber
+        Innovations beyond so many standard deviations count less; None: all count alike.
+    initial_deviation
+        Standard deviation of the start, as of `ukf`.
+    history
+        Estimates kept in `diagnostics['history']`.
+    """
+    if initial_deviation <= 0 or history < 1:
+        raise EstimationError('initial_deviation and history must be positive')
+    first = gauss_markov(problem)
+    start, spread, change = _start(problem, initial_deviation)
+    is_held = bool(problem.selection.covariance.any())
+    state: RecursiveLeastSquares | None = None
+    total = sum(_count(run) for run in problem.runs)
+    every = max(total // history, 1)
+    steps: list[int] = []
+    values: list[Array] = []
+    deviations: list[Array] = []
+    pieces: list[Array] = []
+    noises: list[Array] = []
+    outliers = 0
+    for run in problem.runs:
+        noise = _noise(problem, run, first.values)
+        noises.append(noise)
+        whitening = inverse_root(noise)
+        if state is None:
+            state = RecursiveLeastSquares(start, spread, noise, forgetting, huber, change)
+        state.noise = noise
+        for rows in _blocks(run):
+            for regressor, forces, fixed in zip(
+                rows.regressor, rows.forces, rows.fixed, strict=True
+            ):
+                state.update(regressor, forces, fixed if is_held else None)
+                if state.updates % every == 0 or state.updates == total:
+                    steps.append(state.updates)
+                    values.append(state.values)
+                    deviations.append(np.sqrt(np.diag(state.covariance())))
+            whitened = rows.residuals(first.values) @ whitening.T
+            outliers += 0 if huber is None else int(np.sum(np.abs(whitened) > huber))
+            if sum(len(piece) for piece in pieces) < KEPT:
+                pieces.append(whitened)
+    if state is None or not np.isfinite(state.values).all():
+        raise EstimationError('the recursion diverged')
+    lost = undetermined(state.covariance(), np.sqrt(np.diag(spread)))
+    if len(problem.prior_target):
+        lost = np.intersect1d(lost, first.undetermined)
+    correlated = correlation_time(pieces)
+    return Estimate(
+        values=state.values,
+        covariance=opened(state.covariance() * correlated, lost),
+        undetermined=lost,
+        condition_number=first.condition_number,
+        sensitivity=state.change,
+        covariance_rests_on='residuals in time',
+        diagnostics={
+            'updates': state.updates,
+            'memory': float('inf') if forgetting == 1 else 1 / (1 - forgetting),
+            'noise': [np.sqrt(np.diag(each)) for each in noises],
+            'limited': outliers,
+            'history': {'updates': steps, 'values': values, 'standard_deviation': deviations},
+        },
+    )
+
+
+def _start(problem: Problem, initial_deviation: float) -> tuple[Array, Array, Array]:
+    """Nominal values and a wide covariance, with the prior taken in.
+
+    Third, the change (f, g) of the start with the fixed parameters, which comes by the prior.
+    """
+    size = initial_deviation * size_over_runs(problem)
+    prior = problem.prior_rows
+    if not len(prior):
+        unmoved = np.zeros((problem.size, len(problem.selection.fixed)))
+        return problem.nominal, np.diag(size**2), unmoved
+    stacked = np.concatenate([np.diag(1 / size), prior])
+    right = np.concatenate([problem.nominal / size, problem.prior_target])
+    inverse = np.linalg.inv(np.linalg.qr(stacked * size, mode='r')) * size[:, None]
+    covariance = inverse @ inverse.T
+    change = -covariance @ (prior.T @ problem.prior_fixed)
+    return covariance @ (stacked.T @ right), covariance, change
+
+
+def _blocks(run: Run) -> Iterator[Rows]:
+    """Rows in time order."""
+    if run.is_periodic:
+        yield run.in_time()
+    else:
+        yield from run.blocks()
+
+
+def _count(run: Run) -> int:
+    return len(run.signals) if run.is_periodic else run.count
+
+
+def _noise(problem: Problem, run: Run, values: Array) -> Array:
+    """Covariance (n_a, n_a) of the rows in time, from the residuals of an estimate."""
+    if not run.is_periodic:
+        return residual_covariance(problem, run, values)
+    residuals = run.in_time().residuals(values)
+    floor = (1e-9 * np.maximum(run.force_size, 1e-12)) ** 2
+    return residuals.T @ residuals / len(residuals) + np.diag(np.maximum(floor, 1e-300))

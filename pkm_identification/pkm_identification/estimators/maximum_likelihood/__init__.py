@@ -1,0 +1,1 @@
+"""Maximum likelihood with noise of motion and forces."""

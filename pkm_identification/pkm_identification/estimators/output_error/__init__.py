@@ -1,0 +1,1 @@
+"""Output error: the simulated robot under the same servo gives the forces."""

@@ -1,0 +1,229 @@
+"""Gauss-Newton steps of `output_error`, and the covariance of what they find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError, SimulationError
+from pkm_dynamics.simulation.steady_state import SteadyState
+from pkm_identification.covariance.residual_scaling import SIGNIFICANCE, noise_by_frequency
+from pkm_identification.estimators.filters.initial_state import opened
+from pkm_identification.estimators.output_error.simulated_run import SimulatedRun
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
+
+Array = NDArray[np.float64]
+
+SIMULATION_TOLERANCE = 1e-9
+TRACKING = 3.0  # of the position noise: simulated positions further away are not the robot's
+LAG_SHARE, MOTION_SHARE = 0.05, 1e-4  # of the servo's lag and of the motion: not worth a warning
+SHORTEST_STEP = 1e-3
+EXACT = 1e-4  # of a value: smaller standard deviations count as this
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """The rows of one run around the present values.
+
+    Attributes
+    ----------
+    residuals
+        (m, n_a).
+    instruments
+        What the estimate makes the weighted residuals orthogonal to (m, n_a, r).
+    jacobian
+        Change of the simulated rows with the parameters (m, n_a, r).
+    noise
+        (m, n_a, n_a).
+    """
+
+    residuals: Array
+    instruments: Array
+    jacobian: Array
+    noise: Array
+
+
+class OutputErrorFit:
+    """Gauss-Newton on the simulated forces of all runs.
+
+    Parameters
+    ----------
+    problem
+        Of periodic runs.
+    runs
+        Their simulations.
+    values
+        Start (f,).
+    lost
+        Parameters that the data do not determine: they stay where they start.
+    exact
+        Take the Jacobian of the closed loop, not that of a motion that stays where it is.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        runs: list[SimulatedRun],
+        values: Array,
+        lost: NDArray[np.int64],
+        exact: bool,
+    ) -> None:
+        self.problem, self.runs, self.values, self.exact = problem, runs, values, exact
+        self.lost = lost
+        self.states: list[SteadyState | None] = [None] * len(runs)
+        self._settle(values)
+
+    def step(self) -> float:
+        """Move the values; return the step in standard deviations."""
+        problem = self.problem
+        design = [problem.prior_rows]
+        target = [problem.prior_target - problem.prior_rows @ self.values]
+        for each in (self._linear(k, self.exact) for k in range(len(self.runs))):
+            root = inverse_root(each.noise)
+            free = each.instruments[..., problem.free]
+            design.append((root @ free).reshape(-1, problem.size))
+            target.append((root @ each.residuals[..., None]).ravel())
+        rows, right = np.concatenate(design), np.concatenate(target)
+        scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+        step = np.linalg.lstsq(rows / scale, right, rcond=1e-10)[0] / scale
+        inverse = np.linalg.pinv(rows / scale, rcond=1e-10)
+        deviation = np.sqrt(np.sum(inverse**2, axis=1)) / scale
+        least = np.maximum(EXACT * np.abs(self.values), 1e-300)
+        size = float(np.max(np.abs(step) / np.maximum(deviation, least)))
+        share = 1.0
+        while True:
+            try:
+                self._settle(self.values + share * step)
+                break
+            except SimulationError as error:
+                share *= 0.5
+                if share < SHORTEST_STEP:
+                    raise EstimationError(f'output_error: {error}') from error
+        self.values = self.values + share * step
+        return size
+
+    def _settle(self, values: Array) -> None:
+        """Simulate all runs and move their clocks."""
+        everything = self.problem.expand(values)
+        states = []
+        for run, state in zip(self.runs, self.states, strict=True):
+            try:
+                states.append(run.simulate(everything, state, SIMULATION_TOLERANCE))
+            except SimulationError:
+                if state is None:
+                    raise
+                states.append(run.simulate(everything, None, SIMULATION_TOLERANCE))
+        self.states = list(states)
+        for _ in range(2):  # the second time from nearby
+            self.runs = [run.aligned(state) for run, state in zip(self.runs, states, strict=True)]
+
+    def _linear(self, number: int, answers: bool) -> _Linear:
+        """Rows of a run; `answers`: the Jacobian is that of the closed loop."""
+        run, state = self.runs[number], self.states[number]
+        assert state is not None
+        regressor = run.regressor(state)
+        regressor[..., self.problem.free[self.lost]] = 0.0  # stay at their nominal values
+        rows = run.rows(regressor)
+        jacobian = run.rows(state.force_change(regressor)) if answers else rows
+        residuals = run.forces - run.rows(state.forces)
+        noise = run.noise()
+        if noise is None:
+            share = self.problem.size * len(residuals) / self._rows
+            spread = residuals.T @ residuals / max(len(residuals) - share, 1.0)
+            floor = 1e-9 * np.maximum(np.sqrt(np.mean(run.forces**2, axis=0)), 1e-12)
+            noise = np.array([spread + np.diag(floor**2)] * len(residuals))
+        return _Linear(residuals, jacobian if self.exact else rows, jacobian, noise)
+
+    @property
+    def _rows(self) -> int:
+        return sum(run.forces.size for run in self.runs)
+
+    def result(self, condition: float, steps: list[float]) -> Estimate:
+        """Return the estimate with its covariance.
+
+        The estimate makes Z^T W r + B^T (b - B p) zero, with the instruments Z, weights W and
+        the prior's B and b: with A = Z^T W J + B^T B its covariance is
+        A^-1 (Z^T W (noise) W Z + B^T B) A^-T.
+        """
+        problem = self.problem
+        free, fixed = problem.free, problem.selection.fixed
+        linear = [self._linear(k, answers=True) for k in range(len(self.runs))]
+        prior = problem.prior_rows
+        slope, meat = prior.T @ prior, prior.T @ prior
+        mixed = prior.T @ problem.prior_fixed
+        ratios, widened = [], False
+        freedom = max(self._rows - problem.size, 1)
+        for each in linear:
+            weighted = np.linalg.solve(each.noise, each.instruments[..., free])
+            flat = weighted.reshape(-1, problem.size)
+            slope = slope + flat.T @ each.jacobian[..., free].reshape(-1, problem.size)
+            mixed = mixed + flat.T @ each.jacobian[..., fixed].reshape(len(flat), -1)
+            misfit = np.linalg.solve(each.noise, each.residuals[..., None])[..., 0]
+            ratio = float(np.mean(misfit * each.residuals) * self._rows / freedom)
+            noise = each.noise
+            if ratio > 1 + SIGNIFICANCE * np.sqrt(2 / freedom):
+                share = freedom * each.residuals.size / self._rows
+                noise, widened = noise_by_frequency(each.residuals, noise, share), True
+            meat = meat + flat.T @ (noise @ weighted).reshape(-1, problem.size)
+            ratios.append(ratio)
+        scale = np.sqrt(np.maximum(np.abs(np.diag(slope)), 1e-300))
+        inverse = np.linalg.pinv(slope / np.outer(scale, scale), rcond=1e-12)
+        inverse = inverse / np.outer(scale, scale)
+        covariance = inverse @ meat @ inverse.T
+        return Estimate(
+            values=self.values,
+            covariance=opened((covariance + covariance.T) / 2, self.lost),
+            undetermined=self.lost,
+            condition_number=condition,
+            sensitivity=-inverse @ mixed,
+            covariance_rests_on=(
+                'closed-loop residuals by frequency' if widened else 'noise of the forces'
+            ),
+            diagnostics={
+                'iterations': len(steps),
+                'steps': steps,
+                'closed_loop_residual_ratio': ratios,
+                'reference_shift': [run.shift for run in self.runs],
+                'tracking_difference': [self._away(k) for k in range(len(self.runs))],
+                'simulation_iterations': [
+                    state.iterations for state in self.states if state is not None
+                ],
+                'warnings': self._warnings(),
+            },
+        )
+
+    def _away(self, number: int) -> Array:
+        """Root mean square (n_a,) of measured minus simulated positions."""
+        state = self.states[number]
+        assert state is not None
+        off = self.runs[number].positions - state.positions
+        return np.sqrt(np.mean(off**2, axis=0))
+
+    def _warnings(self) -> list[str]:
+        found = []
+        joints = self.problem.model.actuated_joints
+        limit = np.asarray(self.problem.model.force_limit, dtype=float)
+        for k, (run, state) in enumerate(zip(self.runs, self.states, strict=True)):
+            assert state is not None
+            noise = run.signals.position_noise
+            if noise is not None:
+                expected = np.sqrt(np.diag(noise.covariance) / noise.periods)
+                lag = (run.reference - state.positions).std(axis=0)
+                least = LAG_SHARE * lag + MOTION_SHARE * run.reference.std(axis=0)
+                away = self._away(k) / np.maximum(TRACKING * expected, least)
+                if away.max() > 1:
+                    found.append(
+                        f'run {k}: {joints[int(away.argmax())]} does not follow as the simulated '
+                        f'robot does ({self._away(k).max():.2g} m or rad apart): check gains, '
+                        'delay, feedforward and reference'
+                    )
+            over = np.abs(state.forces).max(axis=0) > limit
+            if over.any():
+                found.append(
+                    f'run {k}: the simulated force of {joints[int(np.argmax(over))]} exceeds its '
+                    'limit: saturation is not simulated'
+                )
+        return found

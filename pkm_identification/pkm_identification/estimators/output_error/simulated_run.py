@@ -1,0 +1,234 @@
+"""One run repeated by a simulated robot under the servo that made it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError
+from pkm_dynamics.simulation.servo_loop import ServoLoop
+from pkm_dynamics.simulation.steady_state import SteadyState, steady_state
+from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.regression.run import Run
+from pkm_identification.signals import Signals
+from pkm_identification.signals.bands import BLOCK, HarmonicBand
+
+Array = NDArray[np.float64]
+
+HARMONIC_SAMPLES = 4  # of the simulation, over the harmonics of the rows
+NEGLIGIBLE = 1e-9  # noise below this share of the forces is rounding
+PERIOD_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class SimulatedRun:
+    """A periodic run, and the reference and servo of the robot that made it.
+
+    Attributes
+    ----------
+    run
+        Measured.
+    servo
+        Its controller.
+    reference, feedforward
+        Desired positions [m, rad] and feedforward forces [N, N m] (N, n_a) over a period,
+        on the clock of the reference.
+    positions
+        Measured positions (N, n_a) on the clock of the reference, as far as it is known.
+    forces
+        Measured rows (m, n_a) on that clock.
+    shift
+        What was added to the stamps of the data for it [s].
+    """
+
+    run: Run
+    servo: ServoLoop
+    reference: Array
+    feedforward: Array
+    positions: Array
+    forces: Array
+    shift: float
+
+    @property
+    def signals(self) -> Signals:
+        """Measured signals."""
+        return self.run.periodic_signals
+
+    @property
+    def band(self) -> HarmonicBand:
+        """Turns a period into the rows of the run."""
+        return self.run.harmonic_band
+
+    def rows(self, samples: Array) -> Array:
+        """Rows (m, ...) of simulated samples (N, ...), of the size of the measured rows."""
+        return self.band.rows(samples) * np.sqrt(len(self.signals) / len(samples))
+
+    def simulate(self, values: Array, start: SteadyState | None, tolerance: float) -> SteadyState:
+        """Return the steady state of the robot with base parameters (r,)."""
+        return steady_state(
+            self.run.model,
+            self.run.base.columns @ values,
+            self.reference,
+            self.feedforward,
+            self.servo,
+            self.band.period,
+            start,
+            tolerance,
+        )
+
+    def regressor(self, state: SteadyState) -> Array:
+        """Base regressor (N, n_a, r) along a simulated motion."""
+        q, qd, qdd = state.positions, state.velocities, state.accelerations
+        blocks = [slice(i, i + BLOCK) for i in range(0, len(q), BLOCK)]
+        model = self.run.model
+        return np.concatenate(
+            [
+                self.run.base.regressor(model.motion_from_actuators(q[k], qd[k], qdd[k]))
+                for k in blocks
+            ]
+        )
+
+    def aligned(self, state: SteadyState) -> SimulatedRun:
+        """Return the run with its clock moved to where the positions fit the simulated ones."""
+        weight = 1 / np.maximum(state.positions.var(axis=0), 1e-300)
+        late = state.positions - self.positions
+        change = -np.sum(weight * late * state.velocities) / np.sum(weight * state.velocities**2)
+        return self.with_shift(self.shift + float(change))
+
+    def with_shift(self, shift: float) -> SimulatedRun:
+        """Return the run with `shift` [s] added to the stamps of the data."""
+        signals, count = self.signals, len(self.reference)
+        period = self.band.period
+        return replace(
+            self,
+            positions=_resampled(_later(signals.positions, shift, period), count),
+            forces=self.band.rows(_later(signals.forces, shift, period)),
+            shift=(shift + 0.5 * period) % period - 0.5 * period,
+        )
+
+    def noise(self) -> Array | None:
+        """Covariance (m, n_a, n_a) of the force rows, with what the servo makes of noise."""
+        noise = self.signals.force_noise
+        if noise is None:
+            return None
+        floor = (NEGLIGIBLE * np.maximum(self.signals.forces.std(axis=0), 1e-12)) ** 2
+        by_harmonic = noise.by_harmonic(self.band.harmonics) + np.diag(np.maximum(floor, 1e-300))
+        return np.asarray((by_harmonic / self.signals.averaged)[self.band.indices])
+
+
+def simulated_run(
+    run: Run,
+    trajectory: Trajectory,
+    feedforward: Array | None,
+    servo: ServoLoop,
+    rate: float | None,
+) -> SimulatedRun:
+    """Prepare the simulation of a run.
+
+    Parameters
+    ----------
+    run
+        Periodic.
+    trajectory
+        That the robot was to follow.
+    feedforward
+        Standard parameters (n_p,) of the feedforward; None: there was none.
+    servo
+        The controller.
+    rate
+        Samples of the simulation a second [Hz]; None: those of the recording, and at least
+        four a harmonic.
+
+    Raises
+    ------
+    EstimationError
+        The run is not periodic, or has another period than the trajectory.
+    """
+    model = run.model
+    if not run.is_periodic:
+        raise EstimationError(
+            'output_error simulates the periodic motion under the servo: it needs data with a '
+            'period'
+        )
+    signals = run.periodic_signals
+    period = run.harmonic_band.period
+    if trajectory.period is None or not _divides(trajectory.period, period):
+        raise EstimationError(
+            f'the data have a period of {period:g} s, the reference motion one of '
+            f'{"none" if trajectory.period is None else format(trajectory.period, "g")} s: give '
+            'the reference that was run'
+        )
+    least = HARMONIC_SAMPLES * (run.harmonic_band.harmonics + 2)
+    count = max(len(signals) if rate is None else round(rate * period), least)
+    motion = trajectory.ordered(model.actuated_joints).motion(
+        period / count * np.arange(count), model
+    )
+    reference = np.asarray(model.actuator_states(motion).positions)
+    forces = np.zeros_like(reference)
+    if feedforward is not None:
+        forces = np.asarray(model.inverse_dynamics(motion, feedforward))
+    found = SimulatedRun(run, servo, reference, forces, reference, reference, 0.0)
+    return found.with_shift(
+        _first_shift(signals.positions, _resampled(reference, len(signals)), period)
+    )
+
+
+def _divides(period: float, whole: float) -> bool:
+    count = max(round(whole / period), 1)
+    return abs(count * period - whole) <= PERIOD_TOLERANCE * whole
+
+
+def _first_shift(measured: Array, reference: Array, period: float) -> float:
+    """Shift [s] of the data at which they are most like the reference."""
+    spectra = [np.fft.rfft(each - each.mean(axis=0), axis=0) for each in (measured, reference)]
+    size = np.maximum(reference.var(axis=0), 1e-300)
+    likeness = np.fft.irfft(spectra[1] * spectra[0].conj() / size, len(measured), axis=0)
+    return float(np.argmax(likeness.sum(axis=1))) * period / len(measured)
+
+
+def _later(values: Array, shift: float, period: float) -> Array:
+    """Periodic samples (n, ...) with `shift` [s] added to their stamps, on the same grid."""
+    spectrum = np.fft.rfft(values, axis=0)
+    turn = np.exp(-2j * np.pi / period * shift * np.arange(len(spectrum)))
+    return np.fft.irfft(spectrum * turn[:, None], len(values), axis=0)
+
+
+def _resampled(values: Array, count: int) -> Array:
+    """Periodic samples (n, ...) on `count` samples of the same period."""
+    spectrum = np.fft.rfft(values, axis=0)[: count // 2 + 1]
+    return np.fft.irfft(spectrum, count, axis=0) * (count / len(values))
+
+
+def reference_of(run: Run, given: Any) -> Trajectory:
+    """Return the reference motion of a run.
+
+    Parameters
+    ----------
+    run
+        With what its recording says of itself.
+    given
+        `Trajectory`, path of a trajectory or design file, `shipped`, or None: of the recording.
+
+    Raises
+    ------
+    EstimationError
+        There is none.
+    """
+    from pkm_identification.excitation.shipped import load_excitation, load_motion
+
+    if isinstance(given, Trajectory):
+        return given
+    if given == 'shipped':
+        return load_excitation(run.model.description.name)
+    if given is not None:
+        return load_motion(given)
+    recorded = getattr(run.signals, 'recording', {}).get('trajectory')
+    if not recorded:
+        raise EstimationError(
+            'the recording does not tell the reference motion that the controller followed; give '
+            'reference=, a trajectory, its file or that of a design, or shipped'
+        )
+    return Trajectory.from_dict(recorded)

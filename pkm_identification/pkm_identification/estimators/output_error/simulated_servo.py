@@ -1,0 +1,70 @@
+"""The servo that `output_error` simulates: its gains, its delay and its feedforward."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError, SimulationError
+from pkm_dynamics.equations.actuator_inertia import effective_inertia
+from pkm_dynamics.simulation.servo_loop import ServoLoop
+from pkm_identification.regression.run import Run
+
+Array = NDArray[np.float64]
+
+
+def build_servo(
+    model: Any,
+    proportional: Any,
+    derivative: Any,
+    tuning: tuple[float, float, float],
+    velocity_cutoff: float,
+    control_rate: float,
+    delay: float | None,
+) -> ServoLoop:
+    """Return the servo from its gains, or from bandwidth, damping and scale."""
+    axes = len(model.actuated_joints)
+    if (proportional is None) != (derivative is None):
+        raise EstimationError('give both gains, proportional and derivative, or none of them')
+    try:
+        if proportional is None:
+            bandwidth, damping, scale = tuning
+            if not all(np.isfinite(each) and each > 0 for each in tuning):
+                raise EstimationError('bandwidth, damping and gain_scale must be positive')
+            inertia, w = effective_inertia(model), 2 * np.pi * bandwidth
+            stiffness, viscosity = scale * inertia * w**2, scale * 2 * damping * inertia * w
+        else:
+            stiffness, viscosity = (
+                np.broadcast_to(np.asarray(each, dtype=float), (axes,))
+                for each in (proportional, derivative)
+            )
+        if not (np.isfinite(control_rate) and control_rate > 0):
+            raise EstimationError(f'control_rate must be positive, got {control_rate}')
+        interval = 1 / control_rate
+        wait = 0.5 * interval if delay is None else delay
+        return ServoLoop(stiffness, viscosity, velocity_cutoff, interval, wait)
+    except (SimulationError, ValueError) as error:
+        raise EstimationError(f'output_error: {error}') from error
+
+
+def servo_of_run(servo: ServoLoop, run: Run, delay: float | None) -> ServoLoop:
+    """Return the servo with the delay that the stamps of a run show."""
+    shown = float(run.signals.delay)
+    return replace(servo, delay=shown) if delay is None and shown > 0 else servo
+
+
+def feedforward_parameters(model: Any, given: Any) -> Array | None:
+    """Standard parameters (n_p,) of the feedforward; None where there was none."""
+    from pkm_identification.result.file import load_result
+    from pkm_identification.result.result import IdentificationResult
+
+    if given is None or given == 'none':
+        return None
+    if isinstance(given, str) and given == 'nominal':
+        return np.asarray(model.nominal_parameters)
+    result = given if isinstance(given, IdentificationResult) else load_result(given, model)
+    by_name = dict(zip(result.parameter_names, result.standard_parameters, strict=True))
+    return np.array([by_name[name] for name in model.parameter_names])

@@ -1,0 +1,1 @@
+"""Estimates within physical consistency, with nonlinear friction too."""

@@ -1,0 +1,1 @@
+"""Sets of parameters that bounded errors allow."""

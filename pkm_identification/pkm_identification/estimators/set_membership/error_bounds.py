@@ -1,0 +1,164 @@
+"""How large the error of a force may be: bounds of each axis, from what the user knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import make_interp_spline
+
+from pkm_description.errors import EstimationError
+from pkm_identification.estimators.linear import gauss_markov
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.run import Run
+from pkm_identification.regression.weighted_least_squares import residual_covariance
+from pkm_identification.signals import LongSignals
+from pkm_identification.signals.bands import BLOCK, FilterBand
+from pkm_identification.signals.filtering import TRIM
+from pkm_identification.signals.signals import Signals
+
+Array = NDArray[np.float64]
+BoundOption = float | Sequence[float] | Mapping[str, float]
+
+KINDS = ('noise', 'force', 'limit', 'range')
+PLACES = ('samples', 'rows')
+SPLINE = 5  # degree of the splines that put stamps onto a grid
+NODES = 41
+
+
+def force_bounds(
+    problem: Problem, bound: BoundOption, bound_of: str, bound_at: str, periods: str
+) -> tuple[list[Array], list[float]]:
+    """Bounds (n_a,) [N, N m] of the errors of the rows in time, one array a run, and gains.
+
+    Parameters
+    ----------
+    problem
+        Any.
+    bound
+        One for all axes, one an axis, or by joint.
+    bound_of
+        `force`: N, N m. `limit`: per cent of the largest force of the actuator. `range`:
+        per cent of half the range of the measured forces. `noise`: standard deviations
+        of the residuals of a Gauss-Markov fit.
+    bound_at : 'samples' or 'rows'
+        Where `force`, `limit` and `range` hold; those of samples grow by `bound_gain`.
+    periods : 'mean' or 'each'
+        What the bounds of periodic data are of.
+
+    Raises
+    ------
+    EstimationError
+        A kind or joint is unknown, or a bound is not positive.
+    """
+    if bound_of not in KINDS:
+        raise EstimationError(f"unknown bound_of '{bound_of}'; valid are {', '.join(KINDS)}")
+    joints = list(problem.model.actuated_joints)
+    if bound_at not in PLACES:
+        raise EstimationError(f"unknown bound_at '{bound_at}'; valid are {', '.join(PLACES)}")
+    factor = _per_axis(bound, joints)
+    values = gauss_markov(problem.without_prior()).values if bound_of == 'noise' else None
+    bounds, gains = [], []
+    for run in problem.runs:
+        gain = 1.0
+        if values is not None:
+            size = factor * _residual_size(problem, run, values, periods)
+        else:
+            gain = bound_gain(run.signals) if bound_at == 'samples' else 1.0
+            size = gain * factor * _unit(problem, run, bound_of)
+        bad = np.flatnonzero(~(np.isfinite(size) & (size > 0)))
+        if bad.size:
+            joint = joints[bad[0]]
+            raise EstimationError(
+                f"joint '{joint}': the bound ({bound_of}) comes out as {size[bad[0]]:g}; give a "
+                'positive one with bound_of=force'
+            )
+        bounds.append(size)
+        gains.append(gain)
+    return bounds, gains
+
+
+def _per_axis(bound: BoundOption, joints: list[str]) -> Array:
+    """Bound (n_a,) as it was given."""
+    if isinstance(bound, Mapping):
+        unknown = [name for name in bound if name not in joints]
+        missing = [name for name in joints if name not in bound]
+        if unknown or missing:
+            what = f"unknown joint '{unknown[0]}'" if unknown else f"no bound for '{missing[0]}'"
+            raise EstimationError(f'bound: {what}; the actuated joints are {", ".join(joints)}')
+        given = np.array([bound[name] for name in joints], dtype=float)
+    else:
+        given = np.atleast_1d(np.asarray(bound, dtype=float))
+    if given.shape not in ((1,), (len(joints),)) or not (np.isfinite(given) & (given > 0)).all():
+        raise EstimationError(
+            f'bound must be a positive number, one for each of {", ".join(joints)}, or by joint; '
+            f'got {bound!r}'
+        )
+    return np.broadcast_to(given, (len(joints),)).astype(float)
+
+
+def _unit(problem: Problem, run: Run, bound_of: str) -> Array:
+    if bound_of == 'force':
+        return np.ones(problem.axes)
+    if bound_of == 'limit':
+        return np.asarray(problem.model.force_limit, dtype=float) / 100
+    least, most = _force_range(run.signals)
+    return (most - least) / 200
+
+
+def _force_range(signals: Signals | LongSignals) -> tuple[Array, Array]:
+    """Least and largest measured force (n_a,)."""
+    if not isinstance(signals, LongSignals):
+        return signals.forces.min(axis=0), signals.forces.max(axis=0)
+    blocks = [
+        (forces.min(axis=0), forces.max(axis=0))
+        for _, forces in signals.row_blocks(lambda part, rows: part.forces[rows])
+    ]
+    low, high = zip(*blocks, strict=True)
+    return np.min(low, axis=0), np.max(high, axis=0)
+
+
+def _residual_size(problem: Problem, run: Run, values: Array, periods: str) -> Array:
+    """Standard deviation (n_a,) of the rows in time from a model with these values."""
+    if not run.is_periodic:
+        return np.sqrt(np.diag(residual_covariance(problem, run, values)))
+    power = np.mean(run.in_time().residuals(values) ** 2, axis=0)
+    noise = run.signals.force_noise
+    if periods == 'each' and noise is not None:
+        power = power + np.diag(noise.covariance) * (1 - 1 / noise.periods)
+    return np.sqrt(power)
+
+
+def bound_gain(signals: Signals | LongSignals) -> float:
+    """Return how much larger the error of a row may be than that of a sample.
+
+    A mean over periods has no larger error than its worst sample. A filter or an
+    interpolation adds samples with weights of both signs: the sum of their magnitudes.
+    """
+    gain = 1.0
+    if signals.diagnostics.get('interpolated'):
+        gain *= _interpolation_gain()
+    band = signals.band
+    if isinstance(band, FilterBand):
+        gain *= _filter_gain(band)
+    return gain
+
+
+def _filter_gain(band: FilterBand) -> float:
+    """Sum of the magnitudes of the filter's weights, with the odd continuation at the ends."""
+    half = min(BLOCK, 4 * band.margin)
+    impulse = np.zeros(2 * half + 1)
+    impulse[half] = 1.0
+    weights = np.abs(band.smooth(impulse[:, None])[:, 0])
+    distance = np.abs(np.arange(-half, half + 1)) * band.cutoff / band.rate
+    return float(weights.sum() + 2 * weights[distance > TRIM].sum())
+
+
+def _interpolation_gain() -> float:
+    """Largest sum of the magnitudes of the weights of a spline on a grid."""
+    nodes = np.arange(NODES, dtype=float)
+    cardinal = make_interp_spline(nodes, nodes == NODES // 2, k=SPLINE)
+    shift = np.linspace(0, 1, 21)[:, None]
+    inside = nodes[SPLINE : -SPLINE - 1]
+    return float(np.abs(cardinal(inside + shift)).sum(axis=1).max())

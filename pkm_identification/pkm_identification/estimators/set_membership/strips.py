@@ -1,0 +1,131 @@
+"""The samples of a problem as strips |y - d^T p| <= bound, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.run import Rows, Run
+from pkm_identification.signals import LongSignals
+from pkm_identification.signals.bands import FilterBand
+from pkm_identification.signals.signals import Signals
+
+Array = NDArray[np.float64]
+
+ROUNDING = 1e-6  # of a bound: errors of both signs that reach it would leave strips of no width
+
+
+@dataclass(frozen=True)
+class Strips:
+    """Some strips |middle - row p| <= width, sample by sample and axis by axis.
+
+    Attributes
+    ----------
+    rows, middles, widths
+        (k n_a, f), (k n_a,) and (k n_a,).
+    """
+
+    rows: Array
+    middles: Array
+    widths: Array
+
+
+@dataclass(frozen=True)
+class StripsOfRun:
+    """All strips of one run, in the order of time; each call of `blocks` reads anew.
+
+    Attributes
+    ----------
+    run
+        Periodic ones are taken at the samples of one period, others as their rows are.
+    bounds
+        Of each axis (n_a,) [N, N m]; taken 1e-6 larger, for rounding.
+    each_period
+        Take the strip that all periods share at a sample, not that of their mean: every
+        period has the same row there, so that the strips are parallel.
+    """
+
+    run: Run
+    bounds: Array
+    each_period: bool
+
+    def blocks(self) -> Iterator[Strips]:
+        """Yield strips, some thousand samples at once."""
+        if self.run.is_periodic:
+            yield self._in_time
+            return
+        for rows in self.run.blocks():
+            yield _strips(rows, rows.forces, self._widths(rows.forces))
+
+    @property
+    def _in_time(self) -> Strips:
+        kept: Strips | None = self.__dict__.get('_kept')
+        if kept is None:
+            rows = self.run.in_time()
+            middles = rows.forces
+            widths = self._widths(middles)
+            if self.each_period:
+                low, high = _extremes(self.run.signals)
+                middles = middles + 0.5 * (low + high) - self.run.signals.forces
+                widths = widths - 0.5 * (high - low)
+            seen = getattr(self.run.signals.band, 'weights', None)
+            if seen is not None:  # what no period measured bounds nothing
+                widths = np.where(seen > 0, widths, np.inf)
+            kept = self.__dict__['_kept'] = _strips(rows, middles, widths)
+        return kept
+
+    def _widths(self, forces: Array) -> Array:
+        return np.broadcast_to(self.bounds * (1 + ROUNDING), forces.shape)
+
+    def describe(self, number: int) -> dict[str, Any]:
+        """Say which sample and axis a strip is of, by its number in the run."""
+        row, axis = divmod(number, self.run.axes)
+        return {
+            'sample': row,
+            'time': _time_of(self.run.signals, row),
+            'joint': self.run.model.actuated_joints[axis],
+        }
+
+
+def strips_of(problem: Problem, bounds: list[Array], periods: str) -> list[StripsOfRun]:
+    """Return the strips of each run."""
+    each = periods == 'each'
+    return [
+        StripsOfRun(run, bound, each and run.is_periodic)
+        for run, bound in zip(problem.runs, bounds, strict=True)
+    ]
+
+
+def _strips(rows: Rows, middles: Array, widths: Array) -> Strips:
+    flat = rows.regressor.reshape(-1, rows.regressor.shape[-1])
+    return Strips(flat, middles.ravel(), np.ascontiguousarray(widths).ravel())
+
+
+def _extremes(signals: Any) -> tuple[Array, Array]:
+    """Least and largest force (n, n_a) at each sample of the period."""
+    low: Array | None = None
+    high: Array | None = None
+    for block in signals.folded_forces.blocks():
+        least, most = block.min(axis=0), block.max(axis=0)
+        low = least if low is None else np.minimum(low, least)
+        high = most if high is None else np.maximum(high, most)
+    assert low is not None and high is not None
+    return low, high
+
+
+def _time_of(signals: Signals | LongSignals, row: int) -> float:
+    """Stamp of a row [s]."""
+    band = signals.band
+    index = row
+    if isinstance(band, FilterBand):
+        rows = np.arange(band.trim, len(signals) - band.trim, band.step)
+        index = int(rows[row] if band.holes is None else rows[~band.in_hole(rows)][row])
+    if isinstance(signals, LongSignals):
+        step = signals.grid.interval * signals.grid.coarse
+        return float(signals.dataset.scan.first + signals.delay + step * index)
+    return float(signals.time[index])

@@ -1,0 +1,91 @@
+"""Options of a design, checked before anything is computed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pkm_description.errors import TrajectoryError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.trajectories import FourierTrajectory
+from pkm_dynamics.trajectories.base import finite_number
+from pkm_identification.excitation.excitation_design import ExcitationDesign
+from pkm_identification.excitation.search.constraints import DesignLimits
+
+MOST_HARMONICS = 100
+PERIODS = 1e-3, 3600.0  # [s]
+RATES = 1e-3, 1e6  # [Hz]
+MOST_SAMPLES = 20_000_000  # of the longest period, at the sampling rate
+
+
+def require_types(model: Any, limits: Any, initial: Any, progress: Any, cancel: Any) -> None:
+    """Refuse arguments of another type than `design_excitation` names."""
+    valid: Mapping[str, tuple[Any, bool, str]] = {
+        'model': (
+            model,
+            isinstance(model, ClosedChainModel),
+            'a ClosedChainModel: ClosedChainModel(pkm_description.load(robot))',
+        ),
+        'limits': (limits, isinstance(limits, DesignLimits | None), 'DesignLimits(...) or None'),
+        'initial': (
+            initial,
+            isinstance(initial, FourierTrajectory | ExcitationDesign | None),
+            'a FourierTrajectory, an ExcitationDesign or None',
+        ),
+        'progress': (progress, progress is None or callable(progress), 'callable or None'),
+        'cancel': (
+            cancel,
+            cancel is None or callable(cancel) or isinstance(cancel, threading.Event),
+            'callable, a threading.Event or None',
+        ),
+    }
+    for name, (value, good, wanted) in valid.items():
+        if not good:
+            raise TrajectoryError(f'{name} must be {wanted}, not {type(value).__name__}')
+
+
+def require_counts(**counts: tuple[Any, int, int | None]) -> None:
+    """Refuse what is no whole number between its least and largest value (None: none)."""
+    for name, (value, least, most) in counts.items():
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < least or (most is not None and value > most):
+            between = f'>= {least}' if most is None else f'between {least} and {most}'
+            raise TrajectoryError(f'{name} must be a whole number {between}, not {value!r}')
+
+
+def require_times(period: Any, sampling_rate: Any, measuring_time: Any) -> None:
+    """Refuse times [s] and rates [Hz] that are no sensible numbers."""
+    if period is not None:
+        finite_number('period', period, positive=True, within=PERIODS)
+    finite_number('sampling_rate', sampling_rate, positive=True, within=RATES)
+    if measuring_time is not None:
+        finite_number('measuring_time', measuring_time, positive=True)
+
+
+def initial_trajectory(
+    initial: FourierTrajectory | ExcitationDesign | None, model: Any
+) -> FourierTrajectory | None:
+    """Return the trajectory to start from, its coordinates in the order of the model.
+
+    Raises
+    ------
+    TrajectoryError
+        For a trajectory of another robot or of other coordinates.
+    """
+    found = initial.trajectory if isinstance(initial, ExcitationDesign) else initial
+    if found is None:
+        return None
+    require_robot(found.robot, model, 'initial')
+    ordered = found.ordered(model.actuated_joints)
+    assert isinstance(ordered, FourierTrajectory)
+    return ordered
+
+
+def require_robot(name: str, model: Any, what: str) -> None:
+    """Refuse what was made for a robot of another name; no name fits any robot."""
+    own = model.description.name
+    if name not in ('', own):
+        raise TrajectoryError(f"{what} is for robot '{name}', not for '{own}'")

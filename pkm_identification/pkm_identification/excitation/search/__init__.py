@@ -1,0 +1,1 @@
+"""The search for an excitation trajectory: unknowns, criterion, constraints, starts."""

@@ -1,0 +1,182 @@
+"""The limits of a robot as one table of sampled constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_description.errors import FeasibilityError, TrajectoryError
+from pkm_dynamics.analysis.clearances import BodyDistances
+from pkm_dynamics.analysis.conditioning import has_singularities
+from pkm_dynamics.limits.limits import LimitOptions, acceleration_limit, aperture_limits
+from pkm_dynamics.trajectories.base import finite_number
+from pkm_identification.excitation.search.samples import POSE_FIELDS, Samples
+
+Array = NDArray[np.float64]
+CLEARANCE_SIZE = 0.05  # [m]
+APERTURE_SIZE = 0.3  # [rad]
+
+
+@dataclass(frozen=True)
+class DesignLimits:
+    """How much of each limit a design leaves free, and limits that no description holds.
+
+    Attributes
+    ----------
+    force_margin : float
+        Fraction of the actuator force kept for feedback, noise and model error.
+    velocity_margin : float
+        Fraction of the velocity limits.
+    stroke_margin : float
+        Fraction of each range (strokes, passive joints, workspace), at either end, and of
+        tilt and aperture.
+    condition_factor : float
+        Largest condition number of the scaled actuator Jacobian, as a multiple of that
+        at home.
+    acceleration : float or (n_a,), optional
+        Largest accelerations of the actuators [m/s^2, rad/s^2].
+    aperture : float, optional
+        Largest angle [rad] by which spherical and universal closures bend from home, beside
+        `workspace.aperture` of the description, where it has one.
+    clearance : float
+        Least distance [m] between struts and between struts and platform, for robots whose
+        URDF has collision cylinders.
+    force_uncertainty : float or (n_p, n_p)
+        How wrong the nominal model's forces may be: a fraction, or the covariance of the
+        standard parameters, of which three standard deviations are kept.
+    frequency : float, optional
+        Highest frequency of the motion [Hz], below what the drives follow and the first
+        structural mode of the robot. A free period is at least `harmonics` / `frequency`.
+    """
+
+    force_margin: float = 0.25
+    velocity_margin: float = 0.05
+    stroke_margin: float = 0.04
+    condition_factor: float = 4.0
+    acceleration: ArrayLike | None = None
+    aperture: float | None = None
+    clearance: float = 0.005
+    force_uncertainty: ArrayLike = 0.0
+    frequency: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        self.options(1.0)
+        if self.frequency is not None:
+            finite_number('frequency', self.frequency, positive=True)
+        if not self.condition_factor > 1.0:
+            raise TrajectoryError(
+                f'condition_factor must be larger than 1, not {self.condition_factor}'
+            )
+
+    def options(self, home_condition: float) -> LimitOptions:
+        """Return the options of a feasibility check, given the condition number at home."""
+        return LimitOptions(
+            self.force_margin,
+            self.velocity_margin,
+            self.stroke_margin,
+            self._condition_limit(home_condition),
+            self.acceleration,
+            self.aperture,
+            self.clearance,
+            self.force_uncertainty,
+        )
+
+    def _condition_limit(self, home_condition: float) -> float:
+        if self.condition_factor == np.inf:
+            return np.inf
+        factor = finite_number('condition_factor', self.condition_factor, positive=True)
+        return factor * home_condition
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as written into files."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {
+            name: None if value is None else np.asarray(value, dtype=float).tolist()
+            for name, value in values.items()
+        }
+
+
+class ConstraintTable:
+    """All limits as columns sign * quantity / size - limit, feasible when not positive."""
+
+    def __init__(self, model: Any, options: LimitOptions, distances: BodyDistances) -> None:
+        joints = [model.description.joint(name) for name in model.joint_names]
+        names = list(model.joint_names)
+        lower = np.array([joint.limit.lower for joint in joints])
+        upper = np.array([joint.limit.upper for joint in joints])
+        speed = np.array([joint.limit.velocity for joint in joints])
+        actuated = [names.index(name) for name in model.actuated_joints]
+        lower[actuated], upper[actuated] = model.lower, model.upper
+        speed[actuated] = model.velocity_limit
+        size = np.where(np.isfinite(upper - lower), 0.5 * (upper - lower), 1.0)
+        self.parts: list[tuple[str, NDArray[np.intp], Array, Array]] = []
+        self._range('positions', lower, upper, size, options.stroke_margin)
+        self._both('velocities', speed * (1.0 - options.velocity_margin))
+        pushed = np.full(len(names), np.inf)
+        pushed[actuated] = acceleration_limit(model, options)
+        self._both('accelerations', pushed)
+        force = np.asarray(model.force_limit) * (1.0 - options.force_margin)
+        self._add('high', force, force, 1.0)
+        self._add('low', force, force, -1.0)
+        workspace = model.description.sidecar.get('workspace') or {}
+        top = np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float)
+        low = np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float)
+        self._range('platform', low, top, np.full(3, 0.1), options.stroke_margin)
+        if 'tilt' in workspace:
+            tilt = float(workspace['tilt']) * (1.0 - options.stroke_margin)
+            self._add('upright', -np.cos(np.array([tilt])), np.array([0.2]), -1.0)
+        worst = np.inf if options.condition_limit is None else options.condition_limit
+        if has_singularities(model) and np.isfinite(worst):
+            floor = np.array([1.0 / worst])
+            self._add('dexterity', -floor, 4.0 * floor, -1.0)
+        _, widest = aperture_limits(model, options)
+        self._add('aperture', widest, np.full(widest.shape, APERTURE_SIZE), 1.0)
+        if options.clearance is not None:
+            least = np.full(len(distances.pairs), -float(options.clearance))
+            self._add('clearance', least, np.full(least.shape, CLEARANCE_SIZE), -1.0)
+        self.count = sum(len(part[1]) for part in self.parts)
+        if self.count == 0:
+            raise FeasibilityError(
+                f"robot '{model.description.name}' gives no limit at all: a design needs "
+                'stroke, velocity or effort limits'
+            )
+        self.geometric = ~self._columns_of('velocities', 'accelerations', 'high', 'low')
+        self.of_pose = self._columns_of(*POSE_FIELDS)
+
+    @property
+    def fields(self) -> set[str]:
+        """Fields of `Samples` that a limit applies to."""
+        return {part[0] for part in self.parts}
+
+    def _columns_of(self, *names: str) -> NDArray[np.bool_]:
+        return np.concatenate([np.full(len(part[1]), part[0] in names) for part in self.parts])
+
+    def _range(self, field: str, lower: Array, upper: Array, size: Array, margin: float) -> None:
+        span = upper - lower
+        free = margin * np.where(np.isfinite(span), span, 0.0)
+        self._add(field, upper - free, size, 1.0)
+        self._add(field, -(lower + free), size, -1.0)
+
+    def _both(self, field: str, limit: Array) -> None:
+        self._add(field, limit, limit, 1.0)
+        self._add(field, limit, limit, -1.0)
+
+    def _add(self, field: str, limit: Array, size: Array, sign: float) -> None:
+        finite = np.flatnonzero(np.isfinite(limit))
+        if finite.size:
+            self.parts.append((field, finite, sign / size[finite], limit[finite] / size[finite]))
+
+    def values(self, samples: Samples) -> Array:
+        """Return (M, C) constraint values."""
+        columns = [getattr(samples, f)[:, i] * k - limit for f, i, k, limit in self.parts]
+        return np.concatenate(columns, axis=1)
+
+    def slopes(self, derivative: Samples) -> Array:
+        """Return (M, C) local derivatives."""
+        return np.concatenate(
+            [getattr(derivative, f)[:, i] * k for f, i, k, _ in self.parts], axis=1
+        )

@@ -1,0 +1,338 @@
+"""The design problem: criterion and limits as functions of Fourier coefficients and period."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import KinematicsError
+from pkm_dynamics.analysis.clearances import BodyDistances
+from pkm_dynamics.analysis.conditioning import has_singularities, reciprocal_condition
+from pkm_dynamics.limits.extrema import peaks
+from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
+from pkm_identification.excitation.excitation_design import information_factor
+from pkm_identification.excitation.search.constraints import ConstraintTable, DesignLimits
+from pkm_identification.excitation.search.criteria import POWERS, SMOOTHED, mixed
+from pkm_identification.excitation.search.samples import Evaluator, Samples
+from pkm_identification.excitation.search.sensitivities import local_derivatives
+from pkm_identification.excitation.search.sequential_convex import Linearisation
+from pkm_identification.excitation.search.unknowns import PERIOD_SCALE, FourierUnknowns
+
+Array = NDArray[np.float64]
+
+NEAR = 0.5  # constraints closer than this to their limits enter the linearised problem
+SAMPLES_PER_HARMONIC = 12
+FEWEST_SAMPLES = 48
+CHECKED_PER_OSCILLATION = 4000.0  # samples of the dense check, of the highest harmonic
+SMOOTHING = 5.0  # samples over which Coulomb friction changes sign
+RIDGE = 1e-10  # of the information that is typical of a parameter, in place of none
+
+
+@dataclass(frozen=True)
+class DesignTask:
+    """What is asked for.
+
+    Attributes
+    ----------
+    weights : mapping
+        {criterion: weight}.
+    harmonics : int
+    period : float
+        [s]; of the first guess where it is free.
+    period_range : (float, float) or None
+        Least and largest period [s]; None: fixed.
+    limits : DesignLimits
+    whitening : (n_a, n_a)
+        Multiplies the rows of each sample, W^T W the inverse noise covariance.
+    samples : float
+        Measured samples that the criterion is for, however long the period.
+    prior : (n, n) or None
+        Information that is there already.
+    """
+
+    weights: Mapping[str, float]
+    harmonics: int
+    period: float
+    period_range: tuple[float, float] | None
+    limits: DesignLimits
+    whitening: Array
+    samples: float
+    prior: Array | None = None
+
+
+class DesignProblem(FourierUnknowns):
+    """Criterion and limits of a Fourier trajectory of one robot.
+
+    Parameters
+    ----------
+    model, base
+        The robot and the base parameters to be identified.
+    task : DesignTask
+    """
+
+    def __init__(self, model: Any, base: Any, task: DesignTask) -> None:
+        super().__init__(model, task.harmonics, task.period, task.period_range)
+        self.model, self.base, self.task, self.limits = model, base, task, task.limits
+        self.options = task.limits.options(_home_condition(model))
+        self._distances = BodyDistances(model)
+        self._table = ConstraintTable(model, self.options, self._distances)
+        self.tightening: Array = np.zeros(self._table.count)  # or by sample (M, C)
+        self.ridge = np.zeros(base.rank)
+        self.power = POWERS[0]
+        self.prior_rows = None if task.prior is None else information_factor(task.prior)
+        self._last: tuple[bytes, Samples] | None = None
+        self._set_grid(max(SAMPLES_PER_HARMONIC * task.harmonics, FEWEST_SAMPLES))
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return self._evaluator_of(self._smoothed())
+
+    @property
+    def constraint_count(self) -> int:
+        """Number of limits, each of which holds at all samples."""
+        return self._table.count + 2 * self.free
+
+    def _set_grid(self, samples: int) -> None:
+        """Value and two derivatives of offset, sines and cosines by phase: (M, 3, 1 + 2h)."""
+        self.samples = samples
+        order = np.arange(1, self.harmonics + 1)
+        angle = np.outer(np.arange(samples) * 2.0 * np.pi / samples, order)
+        sine, cosine = np.sin(angle) / order, np.cos(angle) / order
+        zero, one = np.zeros((samples, 1)), np.ones((samples, 1))
+        rows = (
+            [one, sine, cosine],
+            [zero, order * cosine, -order * sine],
+            [zero, -(order**2) * sine, -(order**2) * cosine],
+        )
+        self.basis = np.stack([np.concatenate(row, axis=1) for row in rows], axis=1)
+
+    def _evaluator_of(self, model: Any) -> Evaluator:
+        return Evaluator(
+            model, self.base, self.coordinates, self.options, self._distances, self._table.fields
+        )
+
+    def unsmoothed(self) -> DesignProblem:
+        """Return the problem of the robot as described, on the same grid."""
+        return self.refined(1)
+
+    def refined(self, factor: int) -> DesignProblem:
+        """Return the problem of the robot as described on a finer grid, not tightened."""
+        fine = copy.copy(self)
+        fine._evaluator, fine._last = self._evaluator_of(self.model), None
+        fine._set_grid(self.samples * factor)
+        fine.tightening = np.zeros(self._table.count)
+        return fine
+
+    @property
+    def powers(self) -> tuple[float, ...]:
+        """Of the smoothing of the criterion, for one search after the other."""
+        smoothed = any(name in SMOOTHED for name in self.task.weights)
+        return POWERS if smoothed else POWERS[:1]
+
+    def with_power(self, power: float) -> DesignProblem:
+        """Return the problem with a criterion smoothed less by a larger power."""
+        sharp = copy.copy(self)
+        sharp.power = power
+        return sharp
+
+    def tightened(self, by: Array) -> DesignProblem:
+        """Return the problem with the limits at each sample (M, C) moved inwards."""
+        tight = copy.copy(self)
+        tight.tightening = by
+        return tight
+
+    def followed(self, z: Array, fine: DesignProblem, margin: float = 0.0) -> DesignProblem:
+        """Return the problem with limits tightened by what is seen between the samples at z.
+
+        `fine` is this problem on a finer grid. How much worse a constraint gets within half
+        a step of a sample is counted as the sample's, and so is what smoothing took away.
+        """
+        factor = fine.samples // self.samples
+        around = np.roll(fine.peaks(z), factor // 2, axis=0)
+        windows = around.reshape(self.samples, factor, -1)
+        highest = np.maximum(windows.max(axis=1), np.roll(windows[:, 0], -1, axis=0))
+        return self.tightened(highest - self._table.values(self.evaluate(z)) + margin)
+
+    def peaks(self, z: Array) -> Array:
+        """Return the sampled constraints (M, C), maxima raised to what lies between samples."""
+        values = self._values(self.evaluate(z))
+        return peaks(np.concatenate([values[-1:], values, values[:1]]))[1:-1]
+
+    def regularised(self, reference: Array) -> DesignProblem:
+        """Return the problem whose singular information is made up for by a little of each.
+
+        `reference` (n_z,) is a motion that shows what size of information is typical.
+        """
+        rows = self._rows(self.evaluate(reference))
+        lengths = np.linalg.norm(rows, axis=0)
+        typical = np.median(lengths[lengths > 0.0]) if np.any(lengths > 0.0) else 1.0
+        regular = copy.copy(self)
+        regular.ridge = np.sqrt(RIDGE) * np.maximum(lengths, 1e-3 * typical)
+        return regular
+
+    def states(self, z: Array) -> Array:
+        """Return (M, 3, n_c) states along one period."""
+        amplitudes, period = self.split(z)
+        w = 2.0 * np.pi / period
+        states = np.einsum('tob,ib->toi', self.basis, amplitudes)
+        states *= np.array([1.0, w, w * w])[:, None]
+        states[:, 0] += self.home
+        return states
+
+    # -- criterion and limits ------------------------------------------------------
+
+    def evaluate(self, z: Array) -> Samples:
+        """Return what the model says along the motion; raises KinematicsError.
+
+        The last answer is kept: an optimiser asks for the derivatives where it just asked
+        for the value.
+        """
+        key = z.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._evaluator.evaluate(self.states(z))
+        return self._last[1]
+
+    def value(self, z: Array) -> tuple[float, float]:
+        """Return the criterion and the worst constraint value over all samples."""
+        try:
+            samples = self.evaluate(z)
+        except KinematicsError:
+            return np.inf, np.inf
+        return self._criterion(samples)[0], float(self._worst(samples, z).max())
+
+    def constraints(self, z: Array) -> Array:
+        """Return the worst value of each constraint over the samples (C,)."""
+        try:
+            return self._worst(self.evaluate(z), z)
+        except KinematicsError:
+            return np.full(self.constraint_count, np.inf)
+
+    def geometric_excess(self, z: Array) -> float:
+        """Return the worst value of the limits that no longer period can help."""
+        worst = self.constraints(z)[: self._table.count]
+        return float(worst[self._table.geometric].max(initial=-np.inf))
+
+    def linearise(self, z: Array) -> Linearisation:
+        """Return criterion and near constraints at z with their derivatives."""
+        samples, states = self.evaluate(z), self.states(z)
+        value, slope = self._criterion(samples)
+        values = self._values(samples)
+        near = np.any(values[:, self._table.of_pose] > -NEAR, axis=1)
+        local = local_derivatives(self._evaluator, states, samples, slope, near)
+        rows, columns = np.nonzero(values > -NEAR)
+        w = 2.0 * np.pi / self.split(z)[1]
+        count = self.shape[0] * self.shape[1]
+        gradient = np.zeros(self.shape)
+        jacobian = np.zeros((len(rows), self.size))
+        by_amplitude = jacobian[:, :count].reshape(len(rows), *self.shape)
+        by_period, time_slopes = 0.0, np.zeros(len(rows))
+        for order, i, derivative in local:
+            basis = self.basis[:, order] * (self.scale[i] * w**order)
+            along = derivative.regressor
+            gradient[i] += along @ basis
+            slopes = self._table.slopes(derivative)[rows, columns]
+            by_amplitude[:, i] += slopes[:, None] * basis[rows]
+            if self.free and order:  # d/dlog w of (x, xd, xdd) is (0, xd, 2 xdd)
+                speed = -PERIOD_SCALE * order * states[:, order, i]
+                by_period += float(along @ speed)
+                time_slopes += slopes * speed[rows]
+        total = gradient.ravel()
+        jacobian[:, :count] = by_amplitude.reshape(len(rows), count)
+        constraints, labels = values[rows, columns], rows * values.shape[1] + columns
+        if self.free:
+            total = np.append(total, by_period)
+            jacobian[:, count] = time_slopes
+            bounds = np.zeros((2, self.size))
+            bounds[:, count] = 1.0, -1.0
+            constraints = np.concatenate([constraints, self._period_excess(z)])
+            jacobian = np.concatenate([jacobian, bounds])
+            labels = np.append(labels, values.size + np.arange(2))
+        return Linearisation(value, total, constraints, jacobian, labels)
+
+    def constraints_of(self, z: Array, labels: NDArray[np.intp]) -> Array:
+        """Return the values at z of the constraints (K,) that a linearisation holds."""
+        values = self._values(self.evaluate(z)).ravel()
+        return np.concatenate([values, self._period_excess(z)])[labels]
+
+    def _worst(self, samples: Samples, z: Array) -> Array:
+        return np.concatenate([self._values(samples).max(axis=0), self._period_excess(z)])
+
+    def _values(self, samples: Samples) -> Array:
+        """Values (M, C) of the sampled constraints."""
+        return np.asarray(self._table.values(samples) + self.tightening)
+
+    def _period_excess(self, z: Array) -> Array:
+        """Values of the bounds on the logarithm of a free period (2,), in units of the unknown."""
+        if self.task.period_range is None:
+            return np.zeros(0)
+        low, high = np.log(np.array(self.task.period_range) / self.task.period) / PERIOD_SCALE
+        return np.array([z[-1] - high, low - z[-1]])
+
+    def _rows(self, samples: Samples) -> Array:
+        """Whitened regressor (M n_a, n) for the number of samples that the criterion is for."""
+        size = np.sqrt(self.task.samples / self.samples)
+        W = np.einsum('ab,tbn->tan', size * self.task.whitening, samples.regressor)
+        return np.asarray(W.reshape(-1, W.shape[2]))
+
+    def information_rows(self, z: Array) -> Array:
+        """Return W (m, n) whose W^T W is the information along z and that of the prior."""
+        rows = self._rows(self.evaluate(z))
+        return rows if self.prior_rows is None else np.concatenate([rows, self.prior_rows])
+
+    def _criterion(self, samples: Samples) -> tuple[float, Array]:
+        """Value, and gradient with respect to the regressor (M, n_a, n)."""
+        rows = self._rows(samples)
+        parts = [rows]
+        if self.prior_rows is not None:
+            parts.append(self.prior_rows)
+        if np.any(self.ridge):
+            parts.append(np.diag(self.ridge))
+        value, slope = mixed(self.task.weights, np.concatenate(parts), self.power)
+        slope = slope[: len(rows)].reshape(samples.regressor.shape)
+        size = np.sqrt(self.task.samples / self.samples)
+        return value, np.einsum('ab,tan->tbn', size * self.task.whitening, slope)
+
+    def check(self, trajectory: Any, rate: float | None = None) -> FeasibilityReport:
+        """Return the dense feasibility report within the design limits.
+
+        At the rate that `check_feasibility` takes by default; slow motions at less.
+        """
+        period = getattr(trajectory, 'trajectory', trajectory).period
+        if rate is None and CHECKED_PER_OSCILLATION * self.harmonics < 1000.0 * period:
+            rate = CHECKED_PER_OSCILLATION * self.harmonics / period
+        return check_feasibility(
+            self.model, trajectory, rate=rate, **dataclasses.asdict(self.options)
+        )
+
+    def _smoothed(self) -> Any:
+        """Return the robot with Coulomb friction that changes sign slowly enough to be sampled.
+
+        The forces of the description's narrow transition jump from sample to sample,
+        which no derivative can see; figures and checks use the robot as described.
+        """
+        speed = self.scale[0] * 2.0 * np.pi * self.harmonics / self.task.period
+        width = SMOOTHING * speed / self.samples
+        if width <= self.model.description.transition_velocity:
+            return self.model
+        description = dataclasses.replace(self.model.description, transition_velocity=width)
+        return type(self.model)(description)
+
+
+def _home_condition(model: Any) -> float:
+    """Condition number of the scaled Jacobian at home; 1 where there is no singularity."""
+    if not has_singularities(model):
+        return 1.0
+    home = reciprocal_condition(
+        model,
+        np.asarray(model.home_position)[None],
+        np.asarray(model.home_rotation)[None],
+        np.asarray(model.home_actuators)[None],
+    )
+    return float(1.0 / home[0])

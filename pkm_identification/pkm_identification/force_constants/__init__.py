@@ -1,0 +1,1 @@
+"""Force constants of drives and payloads, estimated from motor currents."""

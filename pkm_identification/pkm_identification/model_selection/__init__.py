@@ -1,0 +1,1 @@
+"""Which parameters and which estimator a recording supports."""

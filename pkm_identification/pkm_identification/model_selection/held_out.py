@@ -1,0 +1,104 @@
+"""Prediction errors of many sets of base parameters on one recording, computed quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.regression.run import Run, concatenated
+from pkm_identification.regression.selection import build_selection
+from pkm_identification.signals import LongSignals, SignalOptions, process
+from pkm_identification.signals.bands import Band, FilterBand
+from pkm_identification.validation.figures import relative_absolute_error
+from pkm_identification.validation.reference import inside_of, noise_free_forces
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Regressor and forces of one recording.
+
+    Attributes
+    ----------
+    regressor
+        (n, n_a, r) of all base parameters; of long recordings that of some stretches.
+    forces
+        Measured (n, n_a) [N, N m], averaged or filtered.
+    truth
+        Noise-free forces (n, n_a) in the band, None where they are unknown.
+    band
+        That the noise-free forces are compared in.
+    """
+
+    regressor: Array
+    forces: Array
+    truth: Array | None
+    band: Band
+
+    def errors(self, values: Array) -> dict[str, float]:
+        """Relative absolute errors [M 33] of base parameters (r,), as `validate` gives them.
+
+        `measured` against the measured forces, `truth` against noise-free ones in the
+        band, where these are known.
+        """
+        predicted = self.regressor @ values
+        found = {'measured': relative_absolute_error(predicted, self.forces)[1]}
+        if self.truth is not None:
+            if not isinstance(self.band, FilterBand):
+                predicted = self.band.smooth(predicted)
+            found['truth'] = relative_absolute_error(predicted, self.truth)[1]
+        return found
+
+
+def build_held_out(
+    dataset: Dataset | LongDataset,
+    model: ClosedChainModel,
+    base: Any,
+    options: SignalOptions | None = None,
+) -> HeldOut:
+    """Prepare a recording for predictions.
+
+    Parameters
+    ----------
+    dataset
+        Any, as measured.
+    base
+        Base parameters of the model.
+    options
+        Of the signals.
+
+    Raises
+    ------
+    DatasetError, EstimationError
+        Unusable data or options.
+    """
+    data = dataset.for_model(model)
+    signals = process(data, options)
+    nominal = np.asarray(base.matrix @ model.nominal_parameters)
+    run = Run(signals, base, model, build_selection(base.names, nominal))
+    band = signals.band
+    if isinstance(signals, LongSignals):
+        rows = concatenated(list(run.sample))
+        return HeldOut(rows.regressor, rows.forces, None, band)
+    rows, inside = run.in_time(), inside_of(signals)
+    regressor = rows.regressor
+    if isinstance(band, FilterBand):
+        regressor = band.smooth(regressor)[inside]
+    truth = noise_free_forces(data, signals)
+    if truth is not None:
+        truth = band.smooth(truth)[inside]
+    return HeldOut(regressor, rows.forces[inside], truth, band)
+
+
+def mean_errors(recordings: Sequence[HeldOut], values: Array) -> Mapping[str, float]:
+    """Errors of several recordings, averaged; only figures that all of them have."""
+    found = [each.errors(values) for each in recordings]
+    shared = [key for key in ('measured', 'truth') if all(key in each for each in found)]
+    return {key: float(np.mean([each[key] for each in found])) for key in shared} if found else {}

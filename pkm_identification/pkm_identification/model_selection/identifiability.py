@@ -1,0 +1,206 @@
+"""Which parameters a recording identifies properly [M 5.3]; METHODS section 6.
+
+A base parameter is properly identified where its relative standard deviation is at most
+15 % and its value can belong to real bodies and friction. The latter is a matter of sign:
+a linear form of the standard parameters is non-negative (or non-positive) on the cone of
+physical ones, or it can have any value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.physical.bodies import PhysicalBodies, import_cvxpy, solve
+from pkm_identification.result.result import IdentificationResult
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+THRESHOLD = 15.0  # relative standard deviation [%] up to which a parameter is known [M 5.3]
+ROUNDING = 1e-6  # of a form's largest value on the cone
+
+
+@dataclass(frozen=True)
+class Identifiability:
+    """How well each base parameter is known.
+
+    Attributes
+    ----------
+    names
+        Base parameters (r,).
+    values, relative
+        Estimates (r,), and their relative standard deviations [%]; infinite for what the
+        data do not determine.
+    signs
+        (r,): 1 where no real robot has a negative value, -1 where none has a positive one,
+        else 0.
+    is_estimated
+        (r,), False for parameters that were held at a given value.
+    threshold
+        Largest relative standard deviation [%] of a properly identified parameter.
+    """
+
+    names: list[str]
+    values: Array
+    relative: Array
+    signs: NDArray[np.int64]
+    is_estimated: Flags
+    threshold: float
+
+    @property
+    def is_determined(self) -> Flags:
+        """Whether the data determine the parameter at all (r,)."""
+        return np.isfinite(self.relative) & self.is_estimated
+
+    @property
+    def is_possible(self) -> Flags:
+        """Whether a real robot can have the parameter's value (r,)."""
+        return self.signs * self.values >= 0
+
+    @property
+    def is_proper(self) -> Flags:
+        """Properly identified (r,): known within the threshold, and possible."""
+        return self.is_estimated & self.is_possible & (self.relative <= self.threshold)
+
+    @property
+    def count(self) -> int:
+        """Number of properly identified parameters."""
+        return int(np.count_nonzero(self.is_proper))
+
+    def verdict(self, index: int) -> str:
+        """Say in a word or two how well a parameter is known."""
+        if not self.is_estimated[index]:
+            return 'held'
+        if not self.is_determined[index]:
+            return 'undetermined'
+        if not self.is_possible[index]:
+            return 'impossible sign'
+        return 'proper' if self.is_proper[index] else 'uncertain'
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return name, value, relative standard deviation [%] and verdict of each parameter."""
+        return [
+            {
+                'name': name,
+                'value': float(self.values[i]),
+                'relative_standard_deviation': float(self.relative[i]),
+                'verdict': self.verdict(i),
+            }
+            for i, name in enumerate(self.names)
+        ]
+
+
+def identifiability(
+    result: IdentificationResult,
+    model: ClosedChainModel | None = None,
+    threshold: float = THRESHOLD,
+) -> Identifiability:
+    """Judge the parameters of a result.
+
+    Parameters
+    ----------
+    result
+        From `identify`.
+    model
+        Its mechanism; the result loads it itself where it is not given.
+    threshold
+        Largest relative standard deviation [%] of a properly identified parameter.
+
+    Raises
+    ------
+    EstimationError
+        The mechanism has other base parameters than the result.
+    ModelFileError
+        The result belongs to another robot.
+    """
+    mechanism = result.model if model is None else result.with_model(model).model
+    base = base_of(result, mechanism)
+    held = set(result.diagnostics.get('fixed', ()))
+    return Identifiability(
+        names=list(result.names),
+        values=np.asarray(result.values),
+        relative=result.relative_standard_deviation,
+        signs=possible_signs(base, mechanism),
+        is_estimated=np.array([name not in held for name in result.names], dtype=bool),
+        threshold=check_threshold(threshold),
+    )
+
+
+def check_threshold(threshold: float) -> float:
+    """Return a relative standard deviation [%] that is one, else raise `EstimationError`."""
+    if not isinstance(threshold, int | float) or not 0.0 < threshold < np.inf:
+        raise EstimationError(f'the threshold must be a positive percentage, got {threshold!r}')
+    return float(threshold)
+
+
+def base_of(result: IdentificationResult, model: ClosedChainModel) -> Any:
+    """Base parameters of a result.
+
+    Raises
+    ------
+    EstimationError
+        The mechanism has other ones.
+    """
+    options = result.provenance.get('options', {})
+    base = model.base_parameters(
+        shared=options.get('shared', True), reduced=options.get('reduced', True)
+    )
+    if list(base.names) != list(result.names):
+        raise EstimationError(
+            f"the base parameters of the result ({len(result.names)}) are not those of '"
+            f"{model.description.name}' with shared={options.get('shared', True)}, "
+            f'reduced={options.get("reduced", True)} ({len(base.names)})'
+        )
+    return base
+
+
+def possible_signs(base: Any, model: ClosedChainModel) -> NDArray[np.int64]:
+    """Signs (r,) that real bodies and friction allow: 1, -1, or 0 where both are possible.
+
+    Each base parameter is minimised and maximised over the physical standard parameters
+    whose pseudo-inertias (scaled) and coefficients sum up to one.
+    """
+    bodies = PhysicalBodies(model, base.space)
+    rows = np.asarray(base.matrix) @ base.space.expand * bodies.sizes
+    cp = import_cvxpy()
+    y = cp.Variable(len(bodies.names))
+    form = cp.Parameter(len(bodies.names))
+    total = sum(np.einsum('aak->k', bodies.scaled_basis(name)) @ y for name in bodies.blocks)
+    if len(bodies.coefficients):
+        total = total + cp.sum(y[bodies.coefficients])
+    limited = np.zeros(len(bodies.names), dtype=bool)  # by a body or as a coefficient
+    limited[bodies.coefficients] = True
+    for block in bodies.blocks.values():
+        limited |= np.any(block != 0.0, axis=0)
+    conditions = [total == 1, *bodies.constraints(cp, y, 0.0).values()]
+    if not limited.all():
+        conditions.append(y[~limited] == 0)
+    problem = cp.Problem(cp.Minimize(form @ y), conditions)
+    signs = np.zeros(len(rows), dtype=np.int64)
+    coefficients = set(bodies.coefficients.tolist())
+    for index, row in enumerate(rows):
+        used = set(np.flatnonzero(row).tolist())
+        if not limited[sorted(used)].all():
+            continue
+        if used <= coefficients:  # no body in it
+            values = row[sorted(used)]
+            signs[index] = 1 if (values > 0).all() else -1 if (values < 0).all() else 0
+            continue
+        ends = []
+        for direction in (1.0, -1.0):
+            form.value = direction * row / np.abs(row).max()
+            if not solve(cp, problem):
+                raise EstimationError(
+                    f"no range of '{base.names[index]}' found: solver says {problem.status}"
+                )
+            ends.append(direction * float(problem.value))
+        low, high = ends
+        rounding = ROUNDING * max(abs(low), abs(high))
+        signs[index] = 1 if low >= -rounding else -1 if high <= rounding else 0
+    return signs

@@ -1,0 +1,306 @@
+"""Estimators, or models of different size, on the same data: one row each.
+
+What one of them cannot do is its row's error; the others go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pkm_description.errors import EstimationError, PkmError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.reductions import find_reduction, reduced_models
+from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.estimators.registry import (
+    COMMON_OPTIONS,
+    SIGNAL_OPTIONS,
+    check_option_names,
+    estimator_options,
+    estimators,
+)
+from pkm_identification.identify import identify
+from pkm_identification.model_selection.identifiability import (
+    THRESHOLD,
+    Identifiability,
+    identifiability,
+)
+from pkm_identification.result.result import IdentificationResult
+from pkm_identification.validation.validate import Validation, validate
+
+Data = Dataset | LongDataset
+Progress = Callable[[str, float], None]
+
+Job = tuple[str, str, dict[str, Any], dict[str, Any]]  # name, estimator, options, further figures
+
+SINGULAR = 1e16  # a larger condition number is rounding
+TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit other motions
+ESTIMATING, ESTIMATED = 'estimating', 'analysing the residuals'  # phases of `identify`
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One estimator, or one model, on the data.
+
+    Attributes
+    ----------
+    name
+        Of the estimator or of the model.
+    options
+        That it was identified with.
+    result, identifiability
+        None where it failed.
+    validations
+        One a held-out recording; those that failed are missing.
+    own
+        Validation on the (first) recording that it was identified from.
+    seconds
+        Time of the estimate itself [s], without that for signals and regressor.
+    error
+        Why it failed; empty where it did not.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    result: IdentificationResult | None = None
+    identifiability: Identifiability | None = None
+    validations: tuple[Validation, ...] = ()
+    own: Validation | None = None
+    seconds: float = float('nan')
+    error: str = ''
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def row(self) -> dict[str, Any]:
+        """Return the figures as plain numbers; None where there are none.
+
+        Errors are relative absolute errors [M 33]: `error` on the data that were identified
+        from, `held_out` on others, `held_out_truth` against noise-free forces in the band;
+        `parameter_error` is eps_AV [M 34] against the parameters of a simulated robot.
+        """
+        row: dict[str, Any] = {'name': self.name, 'failure': self.error or None, **self.extra}
+        result, found = self.result, self.identifiability
+        if result is None or found is None:
+            return row
+        determined = found.is_determined
+        relative = found.relative[determined]
+        row |= {
+            'parameters': int(np.count_nonzero(found.is_estimated)),
+            'proper': found.count,
+            'undetermined': int(np.count_nonzero(found.is_estimated & ~determined)),
+            'largest_relative_standard_deviation': float(relative.max()) if relative.size else None,
+            'median_relative_standard_deviation': (
+                float(np.median(relative)) if relative.size else None
+            ),
+            'is_physical': result.is_physical,
+            'condition_number': _condition(result.diagnostics.get('condition_number')),
+            'seconds': self.seconds,
+            'error': None if self.own is None else self.own.against_measured.overall,
+            'held_out': _mean(v.against_measured.overall for v in self.validations),
+            'held_out_truth': _mean(
+                v.against_truth_in_band.overall if v.against_truth_in_band else None
+                for v in self.validations
+            ),
+            'coverage': _mean(
+                v.coverage.measured_overall if v.coverage else None for v in self.validations
+            ),
+        }
+        for validation in (*self.validations, self.own):
+            if validation is not None and validation.parameter_error is not None:
+                row['parameter_error'] = validation.parameter_error.average
+                row['median_parameter_error'] = validation.parameter_error.median
+                break
+        return row
+
+
+def compare_estimators(
+    dataset: Data | Sequence[Data],
+    model: ClosedChainModel,
+    names: Sequence[str] | None = None,
+    *,
+    validation: Data | Sequence[Data] = (),
+    threshold: float = THRESHOLD,
+    progress: Progress | None = None,
+    **options: Any,
+) -> list[Candidate]:
+    """Identify by several estimators from the same data.
+
+    Parameters
+    ----------
+    dataset, model
+        As for `identify`.
+    names
+        Estimators; all that there are by default.
+    validation
+        Recordings that are only predicted.
+    threshold
+        Largest relative standard deviation [%] of a properly identified parameter.
+    progress
+        Called with what is done and the fraction done; may raise to stop.
+    **options
+        Of `identify`, of the signals, and of the estimators: each takes those that it has.
+
+    Raises
+    ------
+    EstimationError
+        An estimator is unknown, or an option that none of them has.
+    """
+    chosen = list(estimators() if names is None else dict.fromkeys(names))
+    check_compared_options(chosen, options)
+    common = {*COMMON_OPTIONS, *SIGNAL_OPTIONS}
+    own = {name: set(estimator_options(name)) for name in chosen}
+    jobs: list[Job] = [
+        (name, name, {k: v for k, v in options.items() if k in common | own[name]}, {})
+        for name in chosen
+    ]
+    return _run(jobs, dataset, model, validation, threshold, progress)
+
+
+def check_compared_options(names: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Raise `EstimationError` where none of the estimators has an option of this name."""
+    valid = {*COMMON_OPTIONS, *SIGNAL_OPTIONS}.union(*(estimator_options(each) for each in names))
+    for option in options:
+        if option not in valid:
+            raise EstimationError(
+                f"no estimator of the comparison has an option '{option}'; valid are "
+                f'{", ".join(sorted(valid))}'
+            )
+
+
+def compare_models(
+    dataset: Data | Sequence[Data],
+    model: ClosedChainModel,
+    estimator: str = 'wls',
+    *,
+    levels: Sequence[str] | None = None,
+    validation: Data | Sequence[Data] = (),
+    threshold: float = THRESHOLD,
+    progress: Progress | None = None,
+    **options: Any,
+) -> list[Candidate]:
+    """Identify the reduced models of a robot from the same data [M Table 6].
+
+    Parameters
+    ----------
+    dataset, model, estimator, validation, threshold, progress, **options
+        As for `compare_estimators`.
+    levels
+        Names of reduced models of the description; by default all that it declares, else
+        `full` and `geometry`, and one with the parameters of each design shared. A name
+        with `+shared` behind it shares these.
+
+    Raises
+    ------
+    EstimationError
+        There is no such model, or no such option.
+    """
+    check_option_names(estimator, options)
+    declared = reduced_models(model.description)
+    if levels is None:
+        own = [name for name in declared if name not in ('full', 'geometry')]
+        chosen = own or ['full', 'geometry']
+        if model.description.same_design and not any(declared[name].shared for name in chosen):
+            chosen = [*chosen, 'geometry+shared']
+    else:
+        chosen = list(dict.fromkeys(levels))
+    jobs: list[Job] = []
+    for name in chosen:
+        level = name.removesuffix('+shared')
+        find_reduction(model.description, level)  # says which there are
+        asked = {**options, 'reduced': level, 'shared': name.endswith('+shared')}
+        base = model.base_parameters(shared=asked['shared'], reduced=level)
+        jobs.append((name, estimator, asked, {'rigid_body': int(base.is_rigid_body.sum())}))
+    return _run(jobs, dataset, model, validation, threshold, progress)
+
+
+def _run(
+    jobs: Sequence[Job],
+    dataset: Data | Sequence[Data],
+    model: ClosedChainModel,
+    validation: Data | Sequence[Data],
+    threshold: float,
+    progress: Progress | None,
+) -> list[Candidate]:
+    report = progress or (lambda phase, fraction: None)
+    found = []
+    for number, (name, estimator, options, extra) in enumerate(jobs):
+
+        def step(phase: str, fraction: float, name: str = name, number: int = number) -> None:
+            report(f'{name}: {phase}', (number + fraction) / len(jobs))
+
+        found.append(
+            _candidate(
+                name,
+                estimator,
+                options,
+                extra,
+                dataset,
+                model,
+                _several(validation),
+                threshold,
+                step,
+            )
+        )
+    report('done', 1.0)
+    return found
+
+
+def _several(dataset: Data | Sequence[Data]) -> list[Data]:
+    return [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
+
+
+def _candidate(
+    name: str,
+    estimator: str,
+    options: dict[str, Any],
+    extra: Mapping[str, Any],
+    dataset: Data | Sequence[Data],
+    model: ClosedChainModel,
+    validation: Sequence[Data],
+    threshold: float,
+    report: Progress,
+) -> Candidate:
+    moments: dict[str, float] = {}
+
+    def progress(phase: str, fraction: float) -> None:
+        moments[phase] = time.perf_counter()
+        report(phase, 0.8 * fraction)
+
+    signals = {key: value for key, value in options.items() if key in SIGNAL_OPTIONS}
+    elsewhere = {key: value for key, value in signals.items() if key in TRANSFERRED}
+    try:
+        result = identify(dataset, model, estimator, progress=progress, **options)
+        seconds = moments[ESTIMATED] - moments[ESTIMATING]
+        first = _several(dataset)[0]
+        own = None if first.payload is not None else validate(first, result, model, **signals)
+        judged = identifiability(result, model, threshold)
+    except (PkmError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError) as error:
+        return Candidate(name, options, error=_said(error), extra=extra)
+    report('validating', 0.9)
+    validations, failures = [], []
+    for each in validation:
+        try:
+            validations.append(validate(each, result, model, **elsewhere))
+        except PkmError as error:
+            failures.append(f'validation: {error}')
+    return Candidate(
+        name, options, result, judged, tuple(validations), own, seconds, '; '.join(failures), extra
+    )
+
+
+def _said(error: Exception) -> str:
+    text = ' '.join(str(error).split())
+    return text if isinstance(error, PkmError) else f'{type(error).__name__}: {text}'
+
+
+def _condition(value: float | None) -> float | None:
+    """Condition number, infinite where it is beyond what double precision tells."""
+    return value if value is None or value < SINGULAR else float('inf')
+
+
+def _mean(values: Any) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

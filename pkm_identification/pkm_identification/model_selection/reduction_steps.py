@@ -1,0 +1,233 @@
+"""The steps of a reduction: which parameter goes next, and what its loss does to the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from pkm_description.errors import EstimationError
+from pkm_identification.model_selection.held_out import HeldOut, mean_errors
+from pkm_identification.model_selection.identifiability import Identifiability
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.selection import build_selection
+from pkm_identification.regression.solution import Solution, solve_problem
+
+
+@dataclass(frozen=True)
+class ReductionStep:
+    """One estimate on the way.
+
+    Attributes
+    ----------
+    parameters
+        Number of parameters that were estimated.
+    proper
+        How many of them were properly identified.
+    dropped
+        Name of the parameter that was dropped after this estimate; empty after the last.
+    reason
+        `undetermined`, `uncertain` or `impossible sign`; empty after the last.
+    relative
+        Relative standard deviation [%] of that parameter (of the least certain one that is
+        left, after the last).
+    variance_ratio
+        Residual variance over that of the first estimate, per degree of freedom.
+    p_value
+        Chance of at least that much more variance if what was dropped makes no difference
+        (F-distribution, over all that was dropped so far).
+    error, held_out
+        Relative absolute errors [M 33] on the data identified from and on others:
+        `measured`, and `truth` where noise-free forces are known.
+    """
+
+    parameters: int
+    proper: int
+    dropped: str
+    reason: str
+    relative: float
+    variance_ratio: float
+    p_value: float
+    error: Mapping[str, float]
+    held_out: Mapping[str, float]
+
+
+class Rules(NamedTuple):
+    """What is dropped, and what an estimate is made by.
+
+    Attributes
+    ----------
+    estimator, own
+        Name and options of the estimator.
+    signs
+        That real robots allow (r,), see `identifiability.possible_signs`.
+    threshold, kept, held_at, significance
+        See `reduction.reduce_model`.
+    """
+
+    estimator: str
+    own: Mapping[str, Any]
+    signs: NDArray[np.int64]
+    threshold: float
+    kept: set[str]
+    held_at: str
+    significance: float | None
+
+
+class _Estimated(NamedTuple):
+    """An estimate of what is still in the model."""
+
+    problem: Problem
+    solution: Solution
+    found: Identifiability
+    residuals: tuple[float, int]
+
+
+def drop_parameters(
+    problem: Problem,
+    rules: Rules,
+    own_data: Sequence[HeldOut],
+    held_out: Sequence[HeldOut],
+    report: Any,
+) -> tuple[list[ReductionStep], list[str], Problem]:
+    """Drop parameters one at a time; return the steps, the names and the problem that is left."""
+    first = now = _estimated(problem, problem, rules)
+    steps: list[ReductionStep] = []
+    kept = set(rules.kept)
+    while True:
+        worst, smaller = _next(first.problem, now, rules, kept)
+        found, values = now.found, now.solution.values
+        index = _least_certain(found) if worst is None else worst
+        squares, freedom = now.residuals
+        steps.append(
+            ReductionStep(
+                parameters=now.problem.size,
+                proper=found.count,
+                dropped='' if worst is None else found.names[worst],
+                reason='' if worst is None else found.verdict(worst),
+                relative=float(found.relative[index]),
+                variance_ratio=(squares / freedom) / (first.residuals[0] / first.residuals[1]),
+                p_value=_p_value(first.residuals, now.residuals),
+                error=mean_errors(own_data, values),
+                held_out=mean_errors(held_out, values),
+            )
+        )
+        report(f'{now.problem.size} parameters', 0.2 + 0.7 * len(steps) / (problem.size + 1))
+        if smaller is None:
+            return steps, [step.dropped for step in steps[:-1]], now.problem
+        now = smaller
+
+
+def _next(
+    first: Problem, now: _Estimated, rules: Rules, kept: set[str]
+) -> tuple[int | None, _Estimated | None]:
+    """Parameter to drop, and the estimate without it; what is essential is kept from now on."""
+    while True:
+        worst = _worst(now.found, now.problem, kept)
+        if worst is None:
+            return None, None
+        name = now.found.names[worst]
+        smaller = _estimated(first, _without(now.problem, name, rules.held_at), rules)
+        essential = (
+            rules.significance is not None
+            and bool(now.found.is_determined[worst])
+            and _p_value(now.residuals, smaller.residuals) < rules.significance
+        )
+        if not essential:
+            return worst, smaller
+        kept.add(name)
+
+
+def _estimated(first: Problem, problem: Problem, rules: Rules) -> _Estimated:
+    solution = solve_problem(problem, rules.estimator, rules.own)
+    if solution.drive_friction is not None:
+        raise EstimationError(
+            f"estimator '{rules.estimator}' has parameters that the forces are not linear in: "
+            'reduce by another one, then give it the dropped ones as left_out'
+        )
+    deviation = np.sqrt(np.diag(solution.covariance))
+    with np.errstate(divide='ignore', invalid='ignore'):
+        relative = np.where(deviation > 0, 100 * deviation / np.abs(solution.values), 0.0)
+    found = Identifiability(
+        list(problem.base.names),
+        solution.values,
+        relative,
+        rules.signs,
+        is_free(problem),
+        rules.threshold,
+    )
+    return _Estimated(problem, solution, found, _residual_squares(first, problem, solution))
+
+
+def _worst(found: Identifiability, problem: Problem, kept: set[str]) -> int | None:
+    """Parameter to drop: of the undetermined that which shows least, else the least certain."""
+    candidates = [
+        int(i) for i in problem.free if not found.is_proper[i] and found.names[i] not in kept
+    ]
+    if not candidates or problem.size == 1:
+        return None
+    undetermined = [i for i in candidates if not found.is_determined[i]]
+    if undetermined:
+        power = np.zeros(len(found.names))
+        power[problem.free] = sum(
+            np.sum(run.compact.regressor**2, axis=(0, 1)) for run in problem.runs
+        )
+        size = np.maximum(np.abs(problem.all_nominal), 1e-12)
+        return min(undetermined, key=lambda i: (power[i] * size[i] ** 2, found.names[i]))
+    return max(candidates, key=lambda i: found.relative[i])
+
+
+def _least_certain(found: Identifiability) -> int:
+    return int(np.argmax(np.where(found.is_estimated, found.relative, -1.0)))
+
+
+def is_free(problem: Problem) -> NDArray[np.bool_]:
+    """Which base parameters (r,) are estimated."""
+    free = np.zeros(len(problem.base.names), dtype=bool)
+    free[problem.free] = True
+    return free
+
+
+def held_values(problem: Problem) -> dict[str, Any]:
+    """Value and standard deviation of what is held, by name."""
+    held = problem.selection
+    deviations = np.sqrt(np.diag(held.covariance))
+    return {
+        problem.base.names[i]: (float(held.values[k]), float(deviations[k]))
+        for k, i in enumerate(held.fixed)
+    }
+
+
+def _without(problem: Problem, name: str, held_at: str) -> Problem:
+    """Hold one more parameter; what was fixed stays so."""
+    names = list(problem.base.names)
+    value = 0.0 if held_at == 'zero' else float(problem.all_nominal[names.index(name)])
+    fixed = {**held_values(problem), name: value}
+    return problem.selected(build_selection(names, problem.all_nominal, None, fixed))
+
+
+def _residual_squares(first: Problem, problem: Problem, solution: Solution) -> tuple[float, int]:
+    """Sum of squares of the residuals in units of their noise, and degrees of freedom."""
+    total = 0.0
+    for run in problem.runs:
+        rows = run.rows if run.covariance is not None else run.compact
+        residuals = rows.residuals(solution.estimate.values)
+        if run.covariance is None:
+            total += float(np.sum((residuals / run.force_size) ** 2))
+        else:
+            root = np.linalg.cholesky(run.covariance)
+            total += float(np.sum(np.linalg.solve(root, residuals[..., None]) ** 2))
+    return total, max(first.equations - problem.size, 1)
+
+
+def _p_value(start: tuple[float, int], now: tuple[float, int]) -> float:
+    """F-test of what was dropped since the start."""
+    more = now[1] - start[1]
+    if not more:
+        return 1.0
+    ratio = (now[0] - start[0]) / more / max(start[0] / start[1], 1e-300)
+    return float(stats.f.sf(max(ratio, 0.0), more, start[1]))

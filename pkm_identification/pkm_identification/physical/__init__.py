@@ -1,0 +1,1 @@
+"""Physical consistency: parameters that real bodies can have."""

@@ -1,0 +1,140 @@
+"""Standard parameters that real bodies can have, nearest to an estimate.
+
+A body is physical where its pseudo-inertia [[tr(I)/2 1 - I, mc], [mc^T, m]] is positive
+definite: it implies m > 0, a positive definite inertia about the centre of mass and the
+triangle inequality. Friction and rotor coefficients must not be negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
+from pkm_dynamics.parameters.standard_parameters import body_indices
+from pkm_identification.physical.bodies import PhysicalBodies
+
+Array = NDArray[np.float64]
+
+DISTANCE_TOLERANCE = 1e-4  # squared distance, in standard deviations, that counts as none
+RESOLUTION = 1e-6  # relative accuracy of a parameter that is known without noise
+SMALLEST_SPREAD = 1e-12  # relative variance below which a direction counts as this well known
+ACTIVE = 1e-3
+
+
+@dataclass(frozen=True)
+class Feasible:
+    """The nearest physical set of standard parameters.
+
+    Attributes
+    ----------
+    standard_parameters
+        (n_p,) in the order of `model.parameter_names`; physical.
+    distance
+        Mahalanobis distance of its base parameters from the estimate.
+    p_value
+        Probability of at least that distance if the true robot is physical (chi-squared
+        with the number of parameters: an upper bound); small means a contradiction.
+    is_physical
+        Whether the estimate itself has a physical completion.
+    violations
+        Bodies and coefficients that keep the estimate from being physical.
+    """
+
+    standard_parameters: Array
+    distance: float
+    p_value: float
+    is_physical: bool
+    violations: tuple[str, ...]
+
+
+def smallest_eigenvalues(model: Any, standard_parameters: Array) -> dict[str, float]:
+    """Return the smallest eigenvalue of each body's pseudo-inertia, by link name."""
+    bodies = body_indices(model.parameter_names)
+    return {
+        name: float(np.linalg.eigvalsh(pseudo_inertia(standard_parameters[index]))[0])
+        for name, index in bodies.items()
+    }
+
+
+def nearest_feasible(values: Array, covariance: Array, base: Any, model: Any) -> Feasible:
+    """Find the physical standard parameters nearest to an estimate of the base parameters.
+
+    The squared Mahalanobis distance of the base parameters is minimised. Among equally
+    good bodies a small weight picks those nearest to the nominal ones; it moves the base
+    parameters by less than a hundredth of a standard deviation.
+
+    Parameters
+    ----------
+    values, covariance
+        Estimate (r,) and its covariance (r, r); infinite variances do not count.
+    base, model
+        Base parameters and mechanism.
+
+    Raises
+    ------
+    EstimationError
+        The solver is missing or finds no solution.
+    """
+    space = base.space
+    bodies = PhysicalBodies(model, space)
+    root, target = _whitening(values, covariance, base, model)
+    matrix = np.asarray(base.matrix) @ space.expand
+    x, duals = bodies.nearest(root @ matrix, target)
+    distance = float(np.sum((root @ matrix @ x - target) ** 2))
+    is_physical = distance <= DISTANCE_TOLERANCE
+    if is_physical:
+        known = np.isfinite(np.diag(covariance))
+        x = bodies.completed(x, matrix[known], np.asarray(values)[known])
+    violations = () if is_physical else _violations(bodies, duals, base, np.asarray(values))
+    return Feasible(
+        standard_parameters=space.expand @ x,
+        distance=float(np.sqrt(distance)),
+        p_value=float(chi2.sf(distance, len(values))),
+        is_physical=is_physical,
+        violations=violations,
+    )
+
+
+def _whitening(values: Array, covariance: Array, base: Any, model: Any) -> tuple[Array, Array]:
+    """Return R and R p with |R (p - p')| the Mahalanobis distance of determined parameters."""
+    known = np.isfinite(np.diag(covariance))
+    nominal = np.abs(np.asarray(base.matrix)) @ np.abs(model.nominal_parameters)
+    size = RESOLUTION * np.maximum(np.maximum(np.abs(values), nominal), RESOLUTION)
+    block = covariance[np.ix_(known, known)] + np.diag(size[known] ** 2)
+    deviation = np.sqrt(np.diag(block))
+    correlation = block / np.outer(deviation, deviation)
+    spread, axes = np.linalg.eigh(correlation)
+    root = (axes / np.sqrt(np.maximum(spread, SMALLEST_SPREAD))).T / deviation
+    full = np.zeros((int(known.sum()), len(values)))
+    full[:, known] = root
+    return full, full @ values
+
+
+def _violations(
+    bodies: PhysicalBodies, duals: Mapping[str, float], base: Any, values: Array
+) -> tuple[str, ...]:
+    """Name negative coefficients and the bodies whose pseudo-inertia is at its limit."""
+    found = list(negative_coefficients(bodies, base, values))
+    largest = max(duals.values(), default=0.0)
+    for body, dual in duals.items():
+        if dual > ACTIVE * max(1.0, largest):
+            found.append(f'{body}: pseudo-inertia is not positive definite')
+    return tuple(found)
+
+
+def negative_coefficients(bodies: PhysicalBodies, base: Any, values: Array) -> list[str]:
+    """Say which base parameters are a negative friction or rotor coefficient alone."""
+    found = []
+    coefficients = {bodies.names[i] for i in bodies.coefficients}
+    rows = np.asarray(base.matrix) @ base.space.expand
+    for name, value, row in zip(base.names, values, rows, strict=True):
+        alone = np.count_nonzero(row) == 1
+        if alone and value < 0 and bodies.names[int(np.argmax(np.abs(row)))] in coefficients:
+            found.append(f'{name} = {value:.4g} is negative')
+    return found

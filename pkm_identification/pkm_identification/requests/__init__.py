@@ -1,0 +1,1 @@
+"""What the services and the command line ask for, without ROS and without printing."""

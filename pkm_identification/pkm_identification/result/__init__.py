@@ -1,0 +1,1 @@
+"""Identified models: parameters, uncertainty, provenance, files."""

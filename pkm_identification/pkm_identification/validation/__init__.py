@@ -1,0 +1,1 @@
+"""Prediction of forces and motions that a model was not identified from."""

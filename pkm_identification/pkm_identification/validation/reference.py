@@ -1,0 +1,170 @@
+"""What predicted forces are compared with: noise-free forces, and the noise of measured ones."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import sosfreqz
+from scipy.special import beta
+
+from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets.long_truth import LongTruth
+from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
+from pkm_identification.result.result import IdentificationResult
+from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals.bands import BLOCK, FilterBand
+
+if TYPE_CHECKING:
+    from pkm_dynamics import ClosedChainModel
+
+Array = NDArray[np.float64]
+
+POINTS = 4096  # of the filter's gain
+
+
+def inside_of(signals: Signals) -> slice | NDArray[np.bool_]:
+    """Samples away from the ends of a filtered record and from gaps."""
+    return signals.usable
+
+
+def noise_free_forces(data: Dataset | LongDataset, signals: Signals) -> Array | None:
+    """Noise-free forces (n, n_a) at the samples of the signals, averaged as those."""
+    truth = data.truth
+    if truth is None or len(truth) < 2:
+        return None
+    if isinstance(truth, LongTruth):
+        return _averaged_truth(truth, signals)
+    if isinstance(signals.band, FilterBand):
+        return interpolated(signals.time, truth.time, truth.forces)
+    period, count = signals.diagnostics['period'], len(signals)
+    grid = signals.time[0] + period / count * np.arange(signals.averaged * count)
+    forces = interpolated(grid, truth.time, truth.forces)
+    return np.asarray(forces.reshape(signals.averaged, count, -1).mean(axis=0))
+
+
+def _averaged_truth(truth: LongTruth, signals: Signals) -> Array:
+    """Mean over the periods, of which some are read at once."""
+    period, count = signals.diagnostics['period'], len(signals)
+    within, reader = signals.time[0] + period / count * np.arange(count), truth.reader()
+    total = np.zeros_like(signals.forces)
+    for k in range(signals.averaged):
+        total += reader.at(within + k * period)
+    return np.asarray(total / signals.averaged)
+
+
+def predicted_forces(
+    signals: Signals, result: IdentificationResult, model: ClosedChainModel
+) -> tuple[Array, Array]:
+    """Forces (n, n_a) and their standard deviations at the samples, in blocks."""
+    result.with_model(model)
+    blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
+    parts = [result.predict(signals.motion(model, rows), True) for rows in blocks]
+    forces = np.concatenate([part[0] for part in parts])
+    deviation = np.concatenate([part[1] for part in parts])
+    if isinstance(signals.band, FilterBand):
+        forces = signals.band.smooth(forces)  # as the measured forces
+    return forces, deviation
+
+
+def interpolated(time: Array, known: Array, values: Array) -> Array:
+    """Values (n, n_a) at some times, linearly between samples."""
+    return np.column_stack([np.interp(time, known, column) for column in values.T])
+
+
+def own_noise(signals: Signals | LongSignals) -> Array | None:
+    """Noise covariance (n_a, n_a) of the averaged forces, from their spread over periods."""
+    if signals.force_noise is None:
+        return None
+    return np.asarray(signals.force_noise.covariance) / signals.averaged
+
+
+def noise_of_identification(
+    data: Dataset | LongDataset, signals: Signals | LongSignals, result: IdentificationResult
+) -> Array | None:
+    """Noise covariance (n_a, n_a) of the forces, from that which the identification measured.
+
+    The noise of one sample, taken for white, averaged or filtered as these forces. Where
+    the identification had no spread over periods but filtered data, its residuals tell; they
+    hold what its model lacks, too. None where neither is there.
+    """
+    deviation = _first(result.diagnostics.get('force_noise'))
+    correlation = _first(result.diagnostics.get('force_noise_correlation'), depth=2)
+    if deviation is None:
+        return _from_residuals(data, signals, result)
+    covariance = np.outer(deviation, deviation)
+    if correlation is not None and correlation.shape == covariance.shape:
+        covariance = covariance * correlation
+    else:
+        covariance = np.diag(deviation**2)
+    if not isinstance(signals.band, FilterBand):
+        return np.asarray(covariance / signals.averaged)
+    return np.asarray(covariance * noise_gain(signals.band, 1.0 / data.interval))
+
+
+def _from_residuals(
+    data: Dataset | LongDataset, signals: Signals | LongSignals, result: IdentificationResult
+) -> Array | None:
+    """Noise covariance (n_a, n_a) from the residuals of an identification of filtered data."""
+    made = result.diagnostics.get('signals', {})
+    made = made[0] if isinstance(made, list) else made
+    cutoff = made.get('cutoff')
+    if not cutoff:
+        return None
+    density = result.residual_rms**2 / (float(cutoff) * passed_power())
+    band = signals.band
+    if isinstance(band, FilterBand):
+        return np.diag(density * band.cutoff * passed_power())
+    return np.diag(density / (2 * data.interval * signals.averaged))
+
+
+def passed_power() -> float:
+    """Integral over x of (1 + x^8)^-2, x = frequency / cutoff.
+
+    The power that a Butterworth filter of order 4, to and fro, passes of noise with a density
+    of one.
+    """
+    return float(beta(1 / 8, 15 / 8) / 8)
+
+
+def motion_variance(
+    signals: Signals | LongSignals, result: IdentificationResult, model: Any
+) -> Array:
+    """Variance (n_a,) of predicted forces that noise of the measured motion makes.
+
+    Through the accelerations and the inertia that the actuators see, as for the rows of an
+    estimate; zero where the noise of the positions is unknown.
+    """
+    axes = len(model.actuated_joints)
+    if not isinstance(signals, Signals) or signals.position_noise is None:
+        return np.zeros(axes)
+    base = SimpleNamespace(regressor=lambda motion: model.regressor(motion) @ result.columns)
+    inertia = apparent_inertia(signals, base, model, np.asarray(result.values))
+    both, forces = row_covariance(signals, inertia), row_covariance(signals, None)
+    if both is None or forces is None:
+        return np.zeros(axes)
+    return np.asarray(np.einsum('kaa->a', both - forces) / len(signals))
+
+
+def noise_gain(band: FilterBand, rate: float) -> float:
+    """Variance of white noise of one sample at `rate` [Hz] that a zero-phase filter passes."""
+    frequency = (np.arange(POINTS) + 0.5) / POINTS * (band.rate / 2)
+    _, gain = sosfreqz(band.sections, worN=2 * np.pi * frequency / band.rate)
+    return float(np.mean(np.abs(gain) ** 4) * band.rate / rate)
+
+
+def _first(values: Any, depth: int = 1) -> Array | None:
+    """Array of plain numbers, or the first of several such, None where there is none."""
+    if values is None:
+        return None
+    candidates = [values, *values] if isinstance(values, list | tuple) else [values]
+    for candidate in candidates:
+        try:
+            array = np.asarray(candidate, dtype=float)
+        except (TypeError, ValueError):
+            continue
+        if array.ndim == depth and np.isfinite(array).all():
+            return array
+    return None

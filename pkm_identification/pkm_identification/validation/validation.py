@@ -1,0 +1,105 @@
+"""Result of a validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_identification.result.file import plain
+from pkm_identification.validation.figures import Comparison, Coverage, NoiseTest, ParameterError
+from pkm_identification.validation.rollout import Rollout
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Result of `validate`.
+
+    Attributes
+    ----------
+    joint_names
+        Actuated joints.
+    time
+        Stamps (n,) [s] of the forces, one period where the data are periodic.
+    measured, predicted, standard_deviation
+        Forces (n, n_a) [N, N m]; measured ones are averaged over the periods, or filtered;
+        the standard deviation of the prediction is that of the parameters.
+    against_measured
+        Errors against the averaged (or filtered) measured forces.
+    against_truth
+        Errors against noise-free forces, averaged alike; None without ground truth. They
+        include the forces that a servo makes of position noise, which no averaged motion
+        shows.
+    against_truth_in_band
+        The same after both were limited to the frequencies in which the motion is known.
+    noise_covariance
+        Of the reference forces `measured` (n_a, n_a), None where it cannot be told.
+    is_unbiased
+        Whether, per actuator, the model error is explained by that noise: its variance is
+        at most its expectation plus four standard deviations [A V]. None without noise.
+    diagnostics
+        How the signals were made.
+    noise_test
+        Variance of the model error against that of the noise; None without noise.
+    coverage
+        Share of the forces within their predicted bounds; None of long recordings.
+    parameter_error
+        Estimates against the true parameters, where they are known.
+    rollout
+        Open-loop motion under the recorded forces, where it was asked for.
+    """
+
+    joint_names: list[str]
+    time: Array
+    measured: Array
+    predicted: Array
+    standard_deviation: Array
+    against_measured: Comparison
+    against_truth: Comparison | None
+    against_truth_in_band: Comparison | None
+    noise_covariance: Array | None
+    is_unbiased: NDArray[np.bool_] | None
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    noise_test: NoiseTest | None = None
+    coverage: Coverage | None = None
+    parameter_error: ParameterError | None = None
+    rollout: Rollout | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain numbers."""
+
+        def figures(comparison: Comparison | None) -> dict[str, Any] | None:
+            if comparison is None:
+                return None
+            return {
+                'relative_absolute_error': comparison.relative_absolute_error,
+                'relative_absolute_error_overall': comparison.overall,
+                'residual_rms': comparison.residual_rms,
+                'residual_covariance': comparison.residual_covariance,
+            }
+
+        return plain(
+            {
+                'joints': self.joint_names,
+                'against_measured': figures(self.against_measured),
+                'against_truth': figures(self.against_truth),
+                'against_truth_in_band': figures(self.against_truth_in_band),
+                'noise': None
+                if self.noise_covariance is None
+                else np.sqrt(np.diag(self.noise_covariance)),
+                'noise_covariance': self.noise_covariance,
+                'is_unbiased': self.is_unbiased,
+                'noise_test': None if self.noise_test is None else asdict(self.noise_test),
+                'coverage': None if self.coverage is None else asdict(self.coverage),
+                'parameter_error': None
+                if self.parameter_error is None
+                else asdict(self.parameter_error),
+                'rollout': None if self.rollout is None else self.rollout.summary(),
+                'signals': self.diagnostics,
+            }
+        )
