@@ -17,7 +17,7 @@ from pkm_identification.covariance.residual_scaling import (
 )
 from pkm_identification.covariance.unidentifiable import open_directions
 from pkm_identification.covariance.unidentifiable_directions import OpenDirections
-from pkm_identification.estimators.physical.friction_columns import friction_units
+from pkm_identification.estimators.consistent.friction_columns import friction_units
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.force_constants.force_scale import force_scale_covariance
 from pkm_identification.regression.problem import Problem

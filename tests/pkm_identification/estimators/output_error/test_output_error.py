@@ -19,7 +19,7 @@ from pkm_identification import identify
 from pkm_identification.covariance.residual_scaling import noise_by_frequency
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.linear import ls
-from pkm_identification.estimators.output_error.output_error import output_error
+from pkm_identification.estimators.output_error.closed_loop_fit import output_error
 from pkm_identification.estimators.output_error.simulated_run import reference_of
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
