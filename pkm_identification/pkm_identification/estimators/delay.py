@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.quality.examine import examined
@@ -20,7 +20,6 @@ from pkm_identification.signals import SignalOptions, process
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
 
-Array = NDArray[np.float64]
 
 STEP = 1.0  # of a sampling interval, to either side: friction changes sign between samples
 ROUNDS = 20

@@ -73,14 +73,19 @@ class Folded(NamedTuple):
 class RowRegressor(Protocol):
     """What makes rows of a regressor from motions: base parameters, with or without payloads."""
 
-    names: list[str]
-    columns: Array
+    @property
+    def names(self) -> list[str]:
+        """Names of the parameters (r)."""
+
+    @property
+    def columns(self) -> Array:
+        """Standard parameters with the same forces (n_p, r)."""
 
     def regressor(self, motion: PlatformMotion) -> Array:
         """Return the force per parameter (N, n_a, r)."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class LinearParameters:
     """Parameters whose columns of the regressor are sums of those of standard parameters.
 

@@ -6,14 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
 from pkm_dynamics.simulation.servo_loop import ServoLoop
+from pkm_identification.arrays import Array
 from pkm_identification.regression.run import Run
-
-Array = NDArray[np.float64]
 
 
 def build_servo(

@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.stats import chi2
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.at_constraints import covariance_at_constraints
 from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
 from pkm_identification.estimators.linear import noise_of_rows
@@ -29,7 +29,6 @@ from pkm_identification.regression.weighted_least_squares import (
     whitened_rows,
 )
 
-Array = NDArray[np.float64]
 Range = Sequence[float] | float
 
 MOST = 1e8  # standard deviations in all forces together

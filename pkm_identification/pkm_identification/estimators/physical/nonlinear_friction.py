@@ -15,6 +15,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.at_constraints import covariance_at_constraints
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.estimators.physical.feasible import (
@@ -34,7 +35,6 @@ from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (
-    Array,
     Estimate,
     inverse_root,
     weighted_least_squares,
