@@ -26,8 +26,8 @@ from pkm_identification.regression.prior import require_linear_friction
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.selection import matching_names
 from pkm_identification.regression.solution import Solution, solve_problem
-from pkm_identification.result.assembly import assemble, given_options
 from pkm_identification.result.result import IdentificationResult
+from pkm_identification.result.result_assembly import assemble, given_options
 
 
 def identify(

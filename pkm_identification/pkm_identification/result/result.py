@@ -24,6 +24,7 @@ from pkm_identification.force_constants.force_constants import ForceConstants, g
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
 from pkm_identification.physical.nearest import ConsistentParameters
 from pkm_identification.result.diagnostics import Diagnostics, NoiseSource
+from pkm_identification.result.force_prediction import Prediction, predict_forces
 from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.result.identified_friction import IdentifiedFriction
 from pkm_identification.result.model_file import (
@@ -32,7 +33,6 @@ from pkm_identification.result.model_file import (
     VERSION_WITH_FRICTION,
     write_model_file,
 )
-from pkm_identification.result.prediction import Prediction, predict_forces
 from pkm_identification.result.provenance import Provenance
 
 Array = NDArray[np.float64]
