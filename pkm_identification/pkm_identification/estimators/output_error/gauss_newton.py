@@ -184,8 +184,8 @@ class OutputErrorFit:
                 'simulation_iterations': [
                     state.iterations for state in self.states if state is not None
                 ],
-                'warnings': self._warnings(),
             },
+            warnings=tuple(self._warnings()),
         )
 
     def _away(self, number: int) -> Array:

@@ -118,8 +118,8 @@ def ellipsoid(
             **_outliers(strips, run.missed),
             'strips': sum(len(each) for each in run.missed),
             'strips_used': run.used,
-            'warnings': _warnings(problem, run, lost),
         },
+        warnings=tuple(_warnings(problem, run, lost)),
     )
 
 
