@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 import numpy as np
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.friction_laws import LAWS, LINEAR, DriveFriction, parameter_units
 from pkm_dynamics.parameters.groups import group_name
 from pkm_identification.arrays import Array, Indices, Mask
@@ -218,7 +218,7 @@ def build_columns(
     return FrictionColumns(problem, tuple(groups), v0)
 
 
-def friction_units(friction: DriveFriction, model: Any) -> tuple[str, ...]:
+def friction_units(friction: DriveFriction, model: ClosedChainModel) -> tuple[str, ...]:
     """Units (k,) of the parameters of drives' friction."""
     units: list[str] = []
     for joint, law in zip(friction.joint_names, friction.laws, strict=True):
@@ -275,7 +275,7 @@ def _check_linear_part(problem: Problem, joint: str) -> None:
         )
 
 
-def _force_unit(model: Any, joint: str) -> str:
+def _force_unit(model: ClosedChainModel, joint: str) -> str:
     units = dict(zip(model.parameter_names, model.parameter_units, strict=True))
     return next(units[name] for name in _linear_names(joint) if name in units)
 

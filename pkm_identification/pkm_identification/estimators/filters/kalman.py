@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_identification.arrays import Array
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.estimators.filters.filter_rows import FilterRows, energy_rows, force_rows
 from pkm_identification.estimators.filters.nonlinear_filters import (
     Extended,
@@ -26,6 +26,26 @@ from pkm_identification.regression.weighted_least_squares import Estimate, inver
 MEASUREMENTS = ('force', 'energy')
 PROCESSES = ('none', 'robbins_monro')
 INITIAL_DEVIATION = 10.0  # sizes of a parameter: so wide that the start counts for nothing
+
+
+@dataclass(frozen=True)
+class History:
+    """Estimates on the way."""
+
+    updates: Indices  # (h,) after which they were kept
+    values: Array  # (h, f)
+
+
+@dataclass(frozen=True)
+class KalmanDiagnostics:
+    """How a filter went through the data."""
+
+    measurement: str  # 'force' or 'energy'
+    updates: int
+    passes: int
+    innovation: float  # mean square, normalised: 1 where all is as assumed
+    walk: Array  # (f,) standard deviation of a step at the end
+    history: History  # of the last pass
 
 
 def ekf(
@@ -176,14 +196,14 @@ def _filtered(
         bread=bread if linear else None,
         sensitivity=sensitivity,
         covariance_rests_on='' if noise is not None else 'residuals of the energy',
-        diagnostics={
-            'measurement': measurement,
-            'updates': len(rows.measured) * found.passes,
-            'passes': found.passes,
-            'innovation': found.innovation,
-            'walk': np.sqrt(found.walk),
-            'history': {'updates': found.steps, 'values': found.history},
-        },
+        diagnostics=KalmanDiagnostics(
+            measurement=measurement,
+            updates=len(rows.measured) * found.passes,
+            passes=found.passes,
+            innovation=found.innovation,
+            walk=np.sqrt(found.walk),
+            history=History(found.steps, found.history),
+        ),
     )
 
 

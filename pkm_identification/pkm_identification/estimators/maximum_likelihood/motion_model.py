@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, ComplexArray, Indices, Mask
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise
 from pkm_identification.regression.run import Rows, Run
@@ -213,7 +214,10 @@ class ForceJacobian:
 
 
 def local_derivatives(
-    model: Any, states: Array, function: Function, velocity_step: Array | float = VELOCITY_STEP
+    model: ClosedChainModel,
+    states: Array,
+    function: Function,
+    velocity_step: Array | float = VELOCITY_STEP,
 ) -> Array:
     """Differentiate a function of the motion with every sample's state.
 

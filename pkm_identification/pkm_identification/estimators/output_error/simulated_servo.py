@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pkm_description.errors import EstimationError, SimulationError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
 from pkm_dynamics.simulation.servo_loop import ServoLoop
 from pkm_identification.arrays import Array
@@ -15,7 +16,7 @@ from pkm_identification.regression.run import Run
 
 
 def build_servo(
-    model: Any,
+    model: ClosedChainModel,
     proportional: Any,
     derivative: Any,
     tuning: tuple[float, float, float],
@@ -54,7 +55,7 @@ def servo_of_run(servo: ServoLoop, run: Run, delay: float | None) -> ServoLoop:
     return replace(servo, delay=shown) if delay is None and shown > 0 else servo
 
 
-def feedforward_parameters(model: Any, given: Any) -> Array | None:
+def feedforward_parameters(model: ClosedChainModel, given: Any) -> Array | None:
     """Standard parameters (n_p,) of the feedforward; None where there was none."""
     from pkm_identification.result.reading import load_result
     from pkm_identification.result.result import IdentificationResult

@@ -90,7 +90,7 @@ def test_exact_data_give_the_true_parameters(record, robot, trajectory, truth, j
     data = record(begin=77, noise=1e-6)
     found = estimate(data, robot, trajectory, jacobian=jacobian, start='nominal')
     np.testing.assert_allclose(found.values, truth, rtol=1e-3)
-    (shift,) = found.diagnostics['reference_shift']
+    (shift,) = found.diagnostics.reference_shift
     turns = (shift - 77 / COUNT * PERIOD) / PERIOD
     assert turns == pytest.approx(round(turns), abs=1e-6)
 
@@ -103,7 +103,7 @@ def test_uncertainty_is_that_of_many_runs_and_there_is_no_bias(record, robot, tr
         off.append((found.values - truth) / np.sqrt(np.diag(found.covariance)))
         plain = ls(problem_of(data, robot))
         biased.append((plain.values - truth) / np.sqrt(np.diag(plain.covariance)))
-        assert found.diagnostics['warnings'] == []
+        assert found.warnings == ()
     assert 0.75 < np.sqrt(np.mean(np.square(off))) < 1.25
     assert np.abs(np.mean(off, axis=0)).max() < 3 / np.sqrt(len(off))
     assert np.abs(np.mean(biased, axis=0)).max() > 3 / np.sqrt(len(off))
@@ -223,4 +223,4 @@ def test_wrong_gains_show(record, robot, trajectory):
     except EstimationError as error:
         assert 'check gains' in str(error)
     else:
-        assert 'check gains' in found.diagnostics['warnings'][0]
+        assert 'check gains' in found.warnings[0]

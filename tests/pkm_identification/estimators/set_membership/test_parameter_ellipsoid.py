@@ -82,12 +82,12 @@ def test_wrong_samples_are_counted_and_named(bounded, slider_model):
     problem = build_problem(process(data, SignalOptions(bad_samples='keep')), slider_model)
     estimate = ellipsoid(problem, BOUND, 'force')
     found = estimate.diagnostics
-    assert {(each['sample'], each['joint']) for each in found['outliers_named']} >= {
+    assert {(each['sample'], each['joint']) for each in found.outliers_named} >= {
         (40, 'right'),
         (200, 'right'),
     }
-    assert found['outliers'] == found['outliers_per_joint']['right'] == 2
-    assert found['outliers_named'][0]['time'] == pytest.approx(data.time[40])
+    assert found.outliers == found.outliers_per_joint['right'] == 2
+    assert found.outliers_named[0]['time'] == pytest.approx(data.time[40])
     off = estimate.guaranteed_root @ (estimate.values - slider_model.nominal_parameters)
     assert np.linalg.norm(off) <= 1
     clean = in_bounds(data, slider_model)  # where they are found before and bound nothing
@@ -142,7 +142,7 @@ def test_long_recordings_go_block_by_block(bounded, slider_model):
 def test_bounds_in_every_unit(bounded, slider_model, bound, bound_of, expected):
     data = bounded(periods=4)
     problem = build_problem(process(data), slider_model)
-    found = ellipsoid(problem, bound, bound_of).diagnostics['bounds'][0]
+    found = ellipsoid(problem, bound, bound_of).diagnostics.bounds[0]
     if bound_of == 'range':
         mean = problem.signals.forces
         expected = 0.05 * (mean.max(axis=0) - mean.min(axis=0))
