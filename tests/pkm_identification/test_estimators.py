@@ -211,7 +211,7 @@ def test_iterated_estimators_say_what_they_need(record, slider_model):
         identify(record(periods=1), slider_model, 'iv')
     with pytest.raises(EstimationError, match='needs periodic data'):
         identify(record(), slider_model, 'irls', method='filter')
-    with pytest.raises(EstimationError, match='must be positive'):
+    with pytest.raises(EstimationError, match="'tuning' must be a positive number"):
         identify(record(), slider_model, 'irls', tuning=-1.0)
 
 
