@@ -16,7 +16,6 @@ from pkm_identification.requests.identify_request import RECORDED
 
 DATA = 'rosbag2 folder, .mcap, .db3, .csv or .npz file; positions [m, rad], efforts [N, N m], '
 DATA += 'currents [A]'
-IN_PYTHON_ALONE = ('only_run', 'topics')  # of LOADING
 
 
 def add_options(parser: argparse.ArgumentParser, also: str = '', *more: Iterable[Option]) -> None:
@@ -36,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser, also: str = '', *more: Iterable
         help=f'repeatable; {shown}{also}',
     )
     for option in LOADING:
-        if option.name not in IN_PYTHON_ALONE:
+        if option.has_argument:
             option.add_argument(parser)
 
 

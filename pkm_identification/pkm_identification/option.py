@@ -127,6 +127,8 @@ class Option:
         Of an argument of the command line; by default the name with hyphens.
     many
         The argument is repeatable, its texts come as a list.
+    has_argument
+        Whether a verb of `pkm` has an argument for it, besides --option.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Option:
     flag: str = ''
     metavar: str | None = None
     many: bool = False
+    has_argument: bool = True
     error: type[PkmError] = field(default=EstimationError, repr=False)
 
     def check(self, value: Any) -> None:
@@ -157,6 +160,11 @@ class Option:
         return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
     @property
+    def argument(self) -> str:
+        """The argument of the command line, where it has one."""
+        return self.flag or f'--{self.name.replace("_", "-")}'
+
+    @property
     def argument_help(self) -> str:
         """Help of the argument of the command line: meaning, unit and default."""
         unit = f' [{self.unit}]' if self.unit else ''
@@ -164,9 +172,8 @@ class Option:
 
     def add_argument(self, parser: Any) -> None:
         """Add the option to a parser, or to a group of it, as an argument of its own."""
-        flag = self.flag or f'--{self.name.replace("_", "-")}'
         if self.values == FLAG:
-            parser.add_argument(flag, action='store_true', help=self.help)
+            parser.add_argument(self.argument, action='store_true', help=self.help)
             return
         further: dict[str, Any] = {'default': self.default, 'metavar': self.metavar}
         if self.many:
@@ -175,18 +182,13 @@ class Option:
             further['choices'] = self.values.words
         elif not self.metavar and self.values != TEXT:
             further['type'] = self.values.read
-        parser.add_argument(flag, help=self.argument_help, **further)
-
-    @property
-    def row(self) -> str:
-        """The line of a table in Markdown."""
-        return f'| `{self.name}` | {self.default_text} | {self.unit} | {self.help} |'
+        parser.add_argument(self.argument, help=self.argument_help, **further)
 
 
-def table(options: Iterable[Option]) -> str:
-    """Return options as a table in Markdown."""
-    head = ('| option | default | unit | meaning |', '|---|---|---|---|')
-    return '\n'.join((*head, *(option.row for option in options)))
+def table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a table in Markdown."""
+    lines = (columns, ('---',) * len(columns), *rows)
+    return '\n'.join(f'| {" | ".join(line)} |' for line in lines)
 
 
 def check_values(options: Iterable[Option], given: Mapping[str, Any]) -> None:

@@ -1,20 +1,17 @@
 """Every option of a request, declared once.
 
 From here come the arguments of the command line, the checks of the services and of
-`identify(**options)`, and the tables of the documentation (`python -m
-pkm_identification.options FILE.md` writes those that stand between `<!-- options: NAME -->`
-and `<!-- end of options -->`). A new option of an estimator is a line here and a keyword of
-the estimator's function.
+`identify(**options)`, and the tables of the documentation (`scripts/write_option_tables.py`
+writes those between `<!-- options: NAME -->` and `<!-- end of options -->`). Those of single
+estimators are in `pkm_identification.estimators.estimator_options`.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -72,13 +69,21 @@ LOADING = (
         False,
         error=DatasetError,
     ),
-    Option('only_run', FLAG, 'of a bag: the samples at full speed alone', True, error=DatasetError),
+    Option(
+        'only_run',
+        FLAG,
+        'of a bag: the samples at full speed alone',
+        True,
+        error=DatasetError,
+        has_argument=False,
+    ),
     Option(
         'topics',
         Values('a mapping {role: topic}', (dict,)),
         'of a bag, where they have other names than the standard ones',
         otherwise='the standard names',
         error=DatasetError,
+        has_argument=False,
     ),
 )
 SIGNALS = (
@@ -182,7 +187,6 @@ THRESHOLD = Option(
     15.0,
     '%',
 )
-REPORT = (THRESHOLD, LEVEL)
 REDUCTION = (
     Option(
         'validation',
@@ -192,12 +196,15 @@ REDUCTION = (
         metavar='DATA',
         many=True,
     ),
-    Option('keep', NAMES, 'names or patterns of parameters that are never dropped'),
+    Option(
+        'keep', NAMES, 'names or patterns of parameters that are never dropped', has_argument=False
+    ),
     Option(
         'held_at',
         choice('zero', 'nominal'),
         'where dropped parameters are held: left out of the model, or as described',
         'zero',
+        has_argument=False,
     ),
     Option(
         'significance',
@@ -218,14 +225,6 @@ VALIDATION = (
         's',
     ),
 )
-OF_REQUESTS = {
-    'loading': LOADING,
-    'signals': SIGNALS,
-    'all estimators': COMMON,
-    'report': REPORT,
-    'reduction': REDUCTION,
-    'validation': VALIDATION,
-}
 LOAD = 'load'  # option of a request that holds those of `load`
 REDUCE = 'reduce'
 UNQUOTED_PATTERN = re.compile(r'(^|[\[{,]\s*)(\*[^,\]}:\s]*)')
@@ -310,8 +309,34 @@ def written_options(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 def tables() -> dict[str, str]:
     """Return the tables of the documentation by name."""
-    own = {f'of {name}': options for name, options in ESTIMATORS.items() if options}
-    return {name: table(options) for name, options in (OF_REQUESTS | own).items()}
+    columns = ('option', 'default', 'unit', 'meaning')
+    with_argument = {
+        'loading': LOADING,
+        'reports': (THRESHOLD, LEVEL),
+        'reduction': REDUCTION,
+        'validation': VALIDATION,
+    }
+    found = {
+        name: table(('option', 'argument', *columns[1:]), map(_row_with_argument, options))
+        for name, options in with_argument.items()
+    }
+    found['signals'] = table(columns, map(_row, SIGNALS))
+    found['all estimators'] = table(columns, map(_row, COMMON))
+    users: dict[Option, list[str]] = {}
+    for name, options in ESTIMATORS.items():
+        for option in options:
+            users.setdefault(option, []).append(f'`{name}`')
+    rows = ((', '.join(names), *_row(option)) for option, names in users.items())
+    return found | {'single estimators': table(('estimator', *columns), rows)}
+
+
+def _row(option: Option) -> tuple[str, ...]:
+    return f'`{option.name}`', option.default_text, option.unit, option.help
+
+
+def _row_with_argument(option: Option) -> tuple[str, ...]:
+    argument = f'`{option.argument}`' if option.has_argument else ''
+    return f'`{option.name}`', argument, *_row(option)[1:]
 
 
 MARKED = re.compile(r'(<!-- options: (.+?) -->\n\n).*?(\n\n<!-- end of options -->)', re.DOTALL)
@@ -321,8 +346,3 @@ def with_tables(text: str) -> str:
     """Return a text in Markdown with the tables that it marks as they are declared."""
     found = tables()
     return MARKED.sub(lambda mark: mark[1] + found[mark[2]] + mark[3], text)
-
-
-if __name__ == '__main__':
-    for path in map(Path, sys.argv[1:]):
-        path.write_text(with_tables(path.read_text(encoding='utf-8')), encoding='utf-8')

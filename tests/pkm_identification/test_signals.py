@@ -230,9 +230,9 @@ def test_rounded_stamps(record, motion, origin, kind, rate, long):
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        ({'method': 'spline'}, "unknown signal method 'spline'; valid are auto, fourier, filter"),
-        ({'period': -1.0}, 'period must be positive'),
-        ({'harmonics': 0}, 'harmonics must be positive'),
+        ({'method': 'spline'}, "option 'method' must be auto, fourier, filter"),
+        ({'period': -1.0}, "'period' must be a positive number"),
+        ({'harmonics': 0}, "'harmonics' must be a whole number >= 1"),
         ({'skip_periods': -1}, 'skip_periods'),
     ],
 )

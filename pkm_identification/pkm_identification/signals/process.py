@@ -32,14 +32,12 @@ from pkm_identification.signals.signals import Signals
 
 Array = NDArray[np.float64]
 
-METHODS = ('auto', 'fourier', 'filter', 'local_cubic')
 IN_TIME = ('filter', 'local_cubic')
 HALF_WIDTH = 0.2  # of 1 / cutoff: the second derivative of a cubic bends down early
 LEAST_INTERVALS = 5
 ESTIMATE = 'estimate'
 OF_FILTER = ('cutoff',), 'the motion has a period, whose Fourier series is taken'
 OF_PERIODS = ('harmonics', 'skip_periods'), 'the motion is filtered, no Fourier series is taken'
-BAD_SAMPLES = ('leave_out', 'keep')
 FLATTENED = 0.003  # share of the accelerations
 MUCH_SETTLING = 0.25  # of the periods
 FORCE_RESOLUTION = 1e-6  # of the force's range, where it has no noise
