@@ -120,7 +120,7 @@ class Option:
     default
         None: what `otherwise` says.
     unit
-        SI, '%' or '1'; empty where it has none.
+        SI, percent or 1; empty where it has none.
     otherwise
         What holds where there is no default.
     flag, metavar

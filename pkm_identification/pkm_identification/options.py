@@ -185,7 +185,7 @@ THRESHOLD = Option(
     POSITIVE,
     'relative standard deviation up to which a parameter is properly identified',
     15.0,
-    '%',
+    'percent',
 )
 REDUCTION = (
     Option(

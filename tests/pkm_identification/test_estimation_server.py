@@ -216,7 +216,11 @@ def test_refusals_of_identify(graph, data, tmp_path):
         (options(period=[1, 2]), code.BAD_OPTION, "option 'period' must be a positive number [s]"),
         (options(harmonics=True), code.BAD_OPTION, "'harmonics' must be a whole number"),
         (options(payloads=3), code.BAD_OPTION, "option 'payloads' must be a list"),
-        (options(threshold='x'), code.BAD_OPTION, "'threshold' must be a positive number [%]"),
+        (
+            options(threshold='x'),
+            code.BAD_OPTION,
+            "'threshold' must be a positive number [percent]",
+        ),
         (options(level=1.0), code.BAD_OPTION, "option 'level' must be a number between 0 and 1"),
         (options(load='A'), code.BAD_OPTION, "option 'load' must be a mapping"),
         (options(load={'effort_unit': 'kg'}), code.BAD_DATA, "unknown effort_unit 'kg'"),
