@@ -63,7 +63,7 @@ def applicable_model(request: ApplyRequest, model: ClosedChainModel) -> Applicab
     result = load_model_file(request.model_file, model)
     remarks = _constants_remark(result, model)
     if not result.is_physical:
-        nearest = result.feasible
+        nearest = result.consistent
         if not nearest.p_value > LEAST_P_VALUE:
             raise Refused(
                 Code.NOT_PHYSICAL,

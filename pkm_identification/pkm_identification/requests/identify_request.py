@@ -18,7 +18,7 @@ from pkm_identification.model_selection.reduction import Reduction, reduce_model
 from pkm_identification.option import Option
 from pkm_identification.options import LOAD, REDUCTION, THRESHOLD, check_options, names
 from pkm_identification.requests.refusal import Code, Refused, refusing
-from pkm_identification.result.file import load_result
+from pkm_identification.result.reading import load_result
 from pkm_identification.result.result import IdentificationResult
 
 Progress = Callable[[str, float], None]

@@ -12,7 +12,7 @@ from pkm_identification.option import Option
 from pkm_identification.options import SIGNALS, VALIDATION, require_known
 from pkm_identification.requests.identify_request import Progress, given
 from pkm_identification.requests.refusal import Code, refusing
-from pkm_identification.result.file import load_result
+from pkm_identification.result.reading import load_result
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.rollout import check_horizons
 from pkm_identification.validation.validate import Validation, validate
