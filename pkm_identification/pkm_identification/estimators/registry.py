@@ -17,7 +17,7 @@ MODULES: Mapping[str, str] = {
     'ls': 'linear',
     'wls': 'linear',
     'gauss_markov': 'linear',
-    'maximum_likelihood': 'maximum_likelihood.maximum_likelihood',
+    'maximum_likelihood': 'maximum_likelihood.likelihood_search',
     'irls': 'robust',
     'iv': 'instrumental_variables',
     'ekf': 'filters.kalman',
@@ -25,10 +25,10 @@ MODULES: Mapping[str, str] = {
     'staged': 'staged',
     'recursive': 'filters.recursive',
     'tls': 'total_least_squares',
-    'ellipsoid': 'set_membership.ellipsoid',
-    'feasible': 'physical.feasible',
-    'nonlinear_friction': 'physical.nonlinear_friction',
-    'output_error': 'output_error.output_error',
+    'ellipsoid': 'set_membership.parameter_ellipsoid',
+    'feasible': 'consistent.physically_consistent',
+    'nonlinear_friction': 'consistent.nonlinear_friction',
+    'output_error': 'output_error.closed_loop_fit',
 }  # in `pkm_identification.estimators`; the function has the name of the estimator
 SIGNAL_OPTIONS = names(SIGNALS)
 
