@@ -70,7 +70,7 @@ _FILTER = (
         'none',
         '1',
     ),
-    Option('walk_gain', number(0.0), 'of Robbins and Monro', 1e-3, '1'),
+    Option('walk_gain', number(0.0, 1.0, ends=False), 'of Robbins and Monro', 1e-3, '1'),
     Option(
         'order',
         choice('original', 'random', 'spread'),

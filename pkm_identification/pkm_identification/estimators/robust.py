@@ -59,10 +59,6 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
     EstimationError
         The data are not periodic, or the rounds did not converge.
     """
-    if tuning <= 0 or max_iterations < 1:
-        raise EstimationError(
-            f'tuning and max_iterations must be positive, got {tuning} and {max_iterations}'
-        )
     for run in problem.runs:
         if run.signals.folded_forces is None:
             raise EstimationError(

@@ -77,13 +77,9 @@ def staged(
     Raises
     ------
     EstimationError
-        An option is not valid, friction or inertia are not free, or the data of a stage do
-        not determine its parameters.
+        Friction or inertia are not free, or the data of a stage do not determine its
+        parameters.
     """
-    if inner not in INNER:
-        raise EstimationError(f"unknown inner '{inner}'; valid are {', '.join(INNER)}")
-    if last not in STAGES:
-        raise EstimationError(f"unknown stage '{last}'; valid are {', '.join(STAGES)}")
     inertia = np.asarray(problem.base.is_rigid_body, dtype=bool)[problem.free]
     if inertia.all() or not inertia.any():
         raise EstimationError(

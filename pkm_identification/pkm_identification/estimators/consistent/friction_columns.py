@@ -25,28 +25,14 @@ SLOWEST = 1e-3  # share of the largest speed, where the description has no trans
 
 @dataclass(frozen=True)
 class FrictionGroup:
-    """Drives with one friction law and the same parameters in it.
+    """Drives with one friction law and the same parameters in it."""
 
-    Attributes
-    ----------
-    law
-        Key of `friction_laws.LAWS`.
-    axes
-        Of the actuated joints.
-    name
-        What the parameters are called after.
-    force
-        Size of the forces of these drives [N, N m]: the unit of the amplitude in a fit.
-    low, high
-        Ranges (s,) of the other parameters of the law.
-    """
-
-    law: str
-    axes: tuple[int, ...]
-    name: str
-    force: float
-    low: Array
-    high: Array
+    law: str  # key of `friction_laws.LAWS`
+    axes: tuple[int, ...]  # of the actuated joints
+    name: str  # what the parameters are called after
+    force: float  # size of the forces of these drives [N, N m]: the unit of the amplitude in a fit
+    low: Array  # (s,) least values of the other parameters of the law
+    high: Array  # (s,)
 
 
 @dataclass(frozen=True)
@@ -291,8 +277,6 @@ def _ranges(
         **EXPONENTS,
     }
     if exponent is not None:
-        if not exponent > 0:
-            raise EstimationError(f'exponent must be positive, not {exponent}')
         ranges['stribeck_exponent'] = (exponent, exponent)
     chosen = np.array([ranges[field] for field in LAWS[law].fields[1:]])
     if (chosen[:, 0] > chosen[:, 1]).any():

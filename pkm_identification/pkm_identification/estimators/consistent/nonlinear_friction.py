@@ -109,10 +109,6 @@ def nonlinear_friction(
         An option cannot be used, nothing physical satisfies what is asked for, or the
         search did not converge.
     """
-    if starts < 1 or max_iterations < 1:
-        raise EstimationError(
-            f'starts and max_iterations must be positive, got {starts} and {max_iterations}'
-        )
     columns = build_columns(problem, law, per_axis, exponent)
     if not columns.groups:
         return feasible(problem, margin, masses, total_mass)
@@ -156,12 +152,12 @@ def nonlinear_friction(
 
 @dataclass(frozen=True)
 class _Point:
-    """The best linear part for shapes (s,), logarithms; amplitudes are in `found.extra`."""
+    """The best linear part for given shapes; amplitudes are in `found.extra`."""
 
-    shapes: Array
+    shapes: Array  # (s,), logarithms
     found: Solution
-    parameters: Array
-    cost: float
+    parameters: Array  # (g,) of the groups
+    cost: float  # squared residuals
     iterations: int = 0
 
 

@@ -159,10 +159,6 @@ def build_limits(
     nominal_spread: float | None,
 ) -> Limits:
     """Put the options of the bodies, and the fixed base parameters, into rows."""
-    if not 0 < margin < 1:
-        raise EstimationError(f'margin must be between 0 and 1, not {margin}')
-    if nominal_spread is not None and not nominal_spread > 0:
-        raise EstimationError(f'nominal_spread must be positive, not {nominal_spread}')
     names = list(problem.model.parameter_names)
     expand = problem.base.space.expand
     matrix = combinations(problem)

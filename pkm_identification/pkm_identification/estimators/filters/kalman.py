@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.estimators.filters.filter_rows import FilterRows, energy_rows, force_rows
 from pkm_identification.estimators.filters.nonlinear_filters import (
@@ -23,8 +22,6 @@ from pkm_identification.estimators.numerics import hardly_determined, parameter_
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
-MEASUREMENTS = ('force', 'energy')
-PROCESSES = ('none', 'robbins_monro')
 INITIAL_DEVIATION = 10.0  # sizes of a parameter: so wide that the start counts for nothing
 
 
@@ -156,12 +153,6 @@ def _filtered(
     options: FilterOptions,
 ) -> Estimate:
     """Run a filter over the rows of the problem and judge what it found."""
-    if measurement not in MEASUREMENTS:
-        raise EstimationError(
-            f"unknown measurement '{measurement}'; valid are {', '.join(MEASUREMENTS)}"
-        )
-    if initial_deviation <= 0:
-        raise EstimationError(f'initial_deviation must be positive, got {initial_deviation:g}')
     noise = noise_of_rows(problem) if measurement == 'force' else None
     rows = energy_rows(problem) if noise is None else force_rows(problem, noise)
     size = parameter_size(problem.nominal, rows.regressor, rows.measured)
@@ -211,13 +202,7 @@ def _walk(process: str | float, size: Array) -> Array | None:
     """Standard deviation of a step; None for Robbins and Monro's method."""
     if process == 'none':
         return np.zeros(len(size))
-    if process == 'robbins_monro':
-        return None
-    if isinstance(process, str) or not np.isfinite(process) or process < 0:
-        raise EstimationError(
-            f"process is {', '.join(PROCESSES)} or a number that is not negative, got '{process}'"
-        )
-    return float(process) * size
+    return None if process == 'robbins_monro' else float(process) * size
 
 
 def _take_rows(

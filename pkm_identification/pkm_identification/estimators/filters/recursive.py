@@ -70,8 +70,6 @@ def recursive(
     history
         Estimates kept in `diagnostics['history']`.
     """
-    if initial_deviation <= 0 or history < 1:
-        raise EstimationError('initial_deviation and history must be positive')
     first = gauss_markov(problem)
     start, spread, change = _start(problem, initial_deviation)
     is_held = bool(problem.selection.covariance.any())

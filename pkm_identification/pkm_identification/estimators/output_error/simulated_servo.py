@@ -31,8 +31,6 @@ def build_servo(
     try:
         if proportional is None:
             bandwidth, damping, scale = tuning
-            if not all(np.isfinite(each) and each > 0 for each in tuning):
-                raise EstimationError('bandwidth, damping and gain_scale must be positive')
             inertia, w = effective_inertia(model), 2 * np.pi * bandwidth
             stiffness, viscosity = scale * inertia * w**2, scale * 2 * damping * inertia * w
         else:
@@ -40,8 +38,6 @@ def build_servo(
                 np.broadcast_to(np.asarray(each, dtype=float), (axes,))
                 for each in (proportional, derivative)
             )
-        if not (np.isfinite(control_rate) and control_rate > 0):
-            raise EstimationError(f'control_rate must be positive, got {control_rate}')
         interval = 1 / control_rate
         wait = 0.5 * interval if delay is None else delay
         return ServoLoop(stiffness, viscosity, velocity_cutoff, interval, wait)

@@ -107,9 +107,9 @@ def ellipsoid(
     Raises
     ------
     EstimationError
-        An option is out of range, or there is a prior or an uncertain fixed parameter.
+        A bound is not positive, or there is a prior or an uncertain fixed parameter.
     """
-    _check(problem, periods, passes, tolerance, initial_radius)
+    _require_exact_knowledge(problem)
     if force_bound is not None:
         bound, bound_of = force_bound, 'force'
     radius = initial_radius * np.sqrt(problem.size) * size_over_runs(problem)
@@ -217,9 +217,8 @@ class Bounding:
             self.missed[k] = now | self.missed[k] if len(self.missed[k]) else now
 
 
-def _check(
-    problem: Problem, periods: str, passes: int, tolerance: float, initial_radius: float
-) -> None:
+def _require_exact_knowledge(problem: Problem) -> None:
+    """Refuse what is known with a standard deviation, which bounds nothing."""
     if len(problem.prior_target):
         raise EstimationError(
             "the standard deviation of a prior is no bound: 'ellipsoid' takes none; fix the "
@@ -229,12 +228,6 @@ def _check(
         raise EstimationError(
             "'ellipsoid' takes fixed parameters as exact: give their values without standard "
             'deviations, or estimate them'
-        )
-    if periods not in ('mean', 'each'):
-        raise EstimationError(f"unknown periods '{periods}'; valid are mean, each")
-    if passes < 1 or not tolerance >= 0 or not (initial_radius > 0 and np.isfinite(initial_radius)):
-        raise EstimationError(
-            'passes must be at least 1, tolerance at least 0, initial_radius positive'
         )
 
 

@@ -191,8 +191,8 @@ def test_uncertain_force_constants_are_said(bounded, slider_model):
     options = {'force_bound': 50.0}
     exact = solve_problem(problem, 'ellipsoid', options, [np.zeros(2)])
     rough = solve_problem(problem, 'ellipsoid', options, [np.array([0.0, 0.05])])
-    assert not exact.estimate.diagnostics['warnings']
-    assert 'uncertain by 5 %' in rough.estimate.diagnostics['warnings'][0]
+    assert not exact.estimate.warnings
+    assert 'uncertain by 5 %' in rough.estimate.warnings[0]
 
 
 def test_what_is_not_shown_keeps_the_start(bounded, slider_model, motion):
