@@ -110,23 +110,11 @@ def tls(problem: Problem, position_noise: float | Sequence[float] | None = None)
 
 
 class RegressorNoise:
-    """Whitened regressor and forces of one run, and the noise of their entries.
+    """Whitened regressor and forces of one periodic run, and the noise of their entries.
 
-    Parameters
-    ----------
-    run
-        Periodic.
-    noise
-        Of its averaged period.
-    weights
-        (m, n_a, n_a) or (n_a, n_a) that whiten the rows.
-
-    Attributes
-    ----------
-    data
-        Whitened rows (k, r + 1): base regressor, measured forces.
-    gram
-        Expected sum of products (r + 1, r + 1) of the noise.
+    `weights` (m, n_a, n_a) or (n_a, n_a) whiten the rows; `noise` is that of the averaged
+    period. `data` are the whitened rows (k, r + 1): base regressor, measured forces; `gram`
+    is the expected sum of products (r + 1, r + 1) of their noise.
     """
 
     def __init__(self, run: Run, noise: MotionNoise, weights: Array) -> None:

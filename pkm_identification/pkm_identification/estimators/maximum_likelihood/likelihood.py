@@ -55,15 +55,7 @@ class Part:
 
 
 class Likelihood:
-    """The cost over the motions of all runs and what its steps need.
-
-    Parameters
-    ----------
-    problem
-        From periodic data.
-    position_noise
-        See `maximum_likelihood`.
-    """
+    """The cost over the motions of all runs of periodic data, and what its steps need."""
 
     def __init__(
         self, problem: Problem, position_noise: float | Sequence[float] | None = None

@@ -31,9 +31,7 @@ class MotionNoise:
 
     position_root: ComplexArray  # R (K + 1, n_a, n_a), R R^H the covariance of positions [m, rad]
     gain: ComplexArray  # H (K + 1, n_a, n_a): force noise H delta goes with position noise delta
-    force_covariance: (
-        ComplexArray  # (K + 1, n_a, n_a) of the rest of the force noise [N^2, N^2 m^2]
-    )
+    force_covariance: ComplexArray  # (K + 1, n_a, n_a) of the other force noise [N^2, N^2 m^2]
     source: str  # where it is known from
 
     @property

@@ -46,20 +46,10 @@ class _Linear:
 
 
 class OutputErrorFit:
-    """Gauss-Newton on the simulated forces of all runs.
+    """Gauss-Newton on the simulated forces of all runs, from values (f,).
 
-    Parameters
-    ----------
-    problem
-        Of periodic runs.
-    runs
-        Their simulations.
-    values
-        Start (f,).
-    lost
-        Parameters that the data do not determine: they stay where they start.
-    exact
-        Take the Jacobian of the closed loop, not that of a motion that stays where it is.
+    `lost` parameters, which the data do not determine, stay where they start. `exact` takes
+    the Jacobian of the closed loop, not that of a motion that stays where it is.
     """
 
     def __init__(

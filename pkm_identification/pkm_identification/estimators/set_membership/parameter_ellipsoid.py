@@ -170,14 +170,7 @@ def _shrink(run: Bounding, passes: int, tolerance: float) -> list[float]:
 class Bounding:
     """An ellipsoid around parameters in units of the start, and which strips missed it.
 
-    Parameters
-    ----------
-    nominal, radius
-        Start: centre (f,) and half-axes (f,).
-    strips
-        Of each run.
-    cut
-        As of `bounding_ellipsoid.bound`.
+    The start has the centre `nominal` (f,) and the half-axes `radius` (f,).
     """
 
     def __init__(self, nominal: Array, radius: Array, strips: list[StripsOfRun], cut: bool) -> None:

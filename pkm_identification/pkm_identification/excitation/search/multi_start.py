@@ -61,22 +61,8 @@ def solve_design_problem(
 ) -> DesignSolution:
     """Return the best feasible trajectory of a multi-start search.
 
-    Parameters
-    ----------
-    problem : DesignProblem
-    starts : int
-        Beside `initial`; each is the best of `candidates` random motions or begins near
-        the best that was found.
-    candidates, iterations : int
-        Random motions and optimisation steps of one start.
-    seed : int
-        With the options it decides the result; the number of processes does not.
-    initial : FourierTrajectory, optional
-        A further start.
-    workers : int, optional
-        Processes; as many as there are cores by default.
-    progress, cancel
-        See `design_excitation`.
+    Options as of `design_excitation`; each of the `starts`, beside `initial`, is the best of
+    `candidates` random motions or begins near the best that was found.
 
     Raises
     ------

@@ -32,9 +32,7 @@ STATE_STEPS = 3e-6, 1e-6, 1.0  # of position, velocity, acceleration [SI]; the l
 class Samples:
     """What the model says at M states."""
 
-    regressor: (
-        Array  # of the base (M, n_a, n); with weights, the sum (M,) of its products with them
-    )
+    regressor: Array  # of the base (M, n_a, n); with weights, the sum (M,) of their products
     high: Array  # largest force (M, n_a) that model and its uncertainty allow [N, N m]
     low: Array  # smallest
     positions: Array  # (M, n_j) of all scalar joints [m, rad]
@@ -176,17 +174,9 @@ def local_derivatives(
 ) -> list[tuple[int, int, Samples]]:
     """Return the derivatives of everything at states (M, 3, n_c) with respect to the states.
 
-    Parameters
-    ----------
-    evaluator : Evaluator
-    states : (M, 3, n_c)
-    samples : Samples
-        What the evaluator says there.
-    slope : (M, n_a, n)
-        Derivatives of a criterion with respect to the regressor.
-    near : (M,)
-        Where the derivatives of `POSE_FIELDS`, which are costly, are wanted; they are zero
-        elsewhere.
+    `samples` is what the evaluator says there, and `slope` (M, n_a, n) the derivative of a
+    criterion with respect to the regressor. Those of `POSE_FIELDS` are costly: they are zero
+    but where a sample is `near` (M,) a limit.
 
     Returns
     -------
