@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 import pkm_description
-from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.actuation import require_drives
