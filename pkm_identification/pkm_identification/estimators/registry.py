@@ -8,16 +8,16 @@ from dataclasses import fields
 from typing import Any
 
 from pkm_description.errors import EstimationError
+from pkm_identification.estimators.consistent.nonlinear_friction import nonlinear_friction
+from pkm_identification.estimators.consistent.physically_consistent import feasible
 from pkm_identification.estimators.filters.kalman import ekf, ukf
 from pkm_identification.estimators.filters.recursive import recursive
 from pkm_identification.estimators.instrumental_variables import iv
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
-from pkm_identification.estimators.maximum_likelihood.maximum_likelihood import maximum_likelihood
-from pkm_identification.estimators.output_error.output_error import output_error
-from pkm_identification.estimators.physical.feasible import feasible
-from pkm_identification.estimators.physical.nonlinear_friction import nonlinear_friction
+from pkm_identification.estimators.maximum_likelihood.likelihood_search import maximum_likelihood
+from pkm_identification.estimators.output_error.closed_loop_fit import output_error
 from pkm_identification.estimators.robust import irls
-from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
+from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
 from pkm_identification.estimators.staged import staged
 from pkm_identification.estimators.total_least_squares import tls
 from pkm_identification.regression.weighted_least_squares import Estimate

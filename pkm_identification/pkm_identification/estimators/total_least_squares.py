@@ -100,8 +100,8 @@ def tls(problem: Problem, position_noise: float | Sequence[float] | None = None)
             'noise_ratio': ratio,
             'noise_share': share,
             'noise_model': runs[0].noise.source,
-            'warnings': _warnings(ratio, share, len(data) - size),
         },
+        warnings=tuple(_warnings(ratio, share, len(data) - size)),
     )
 
 

@@ -56,7 +56,7 @@ def servo_of_run(servo: ServoLoop, run: Run, delay: float | None) -> ServoLoop:
 
 def feedforward_parameters(model: Any, given: Any) -> Array | None:
     """Standard parameters (n_p,) of the feedforward; None where there was none."""
-    from pkm_identification.result.file import load_result
+    from pkm_identification.result.reading import load_result
     from pkm_identification.result.result import IdentificationResult
 
     if given is None or given == 'none':

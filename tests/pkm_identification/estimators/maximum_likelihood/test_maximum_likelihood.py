@@ -15,7 +15,7 @@ from pkm_identification import identify
 from pkm_identification.datasets import Dataset
 from pkm_identification.estimators.linear import gauss_markov, ls
 from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
-from pkm_identification.estimators.maximum_likelihood.maximum_likelihood import maximum_likelihood
+from pkm_identification.estimators.maximum_likelihood.likelihood_search import maximum_likelihood
 from pkm_identification.estimators.maximum_likelihood.motion_noise import motion_noise
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process

@@ -151,7 +151,7 @@ class FrictionColumns:
                 forces=run.rows.forces - force + slope[..., free] @ values[free],
                 fixed=np.concatenate([run.rows.fixed, slope[..., held]], axis=-1),
             )
-            runs.append(replace(run, selection=wider).with_rows(rows))
+            runs.append(run.with_rows(rows, wider))
         before, target = problem.prior_information
         sizes = values.copy()  # an amplitude of zero has a size all the same
         least = SHOWN * np.array([group.force for group in self.groups])

@@ -11,8 +11,8 @@ import yaml
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification import identify, load_result
 from pkm_identification.datasets import LongDataset
-from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
 from pkm_identification.estimators.set_membership.error_bounds import bound_gain
+from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.solution import solve_problem
 from pkm_identification.result.guaranteed_set import GuaranteedSet
