@@ -191,7 +191,7 @@ def test_uncertainty_of_iterated_estimates(record, slider_model, estimator):
 def test_iterated_estimators_say_what_they_need(record, slider_model):
     with pytest.raises(EstimationError, match='needs periodic data'):
         identify(record(), slider_model, 'irls', method='filter')
-    with pytest.raises(EstimationError, match='must be positive'):
+    with pytest.raises(EstimationError, match="'tuning' must be a positive number"):
         identify(record(), slider_model, 'irls', tuning=-1.0)
 
 
