@@ -19,7 +19,6 @@ from pkm_dynamics.kinematics.tree_geometry import body_poses
 
 if TYPE_CHECKING:
     from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
 
 Floats = NDArray[np.float64]
 
@@ -31,16 +30,6 @@ class Apertures:
     names: tuple[str, ...]
     angles: Floats
     limits: Floats
-
-
-def joint_apertures(model: ClosedChainModel, motion: PlatformMotion) -> Apertures:
-    """Apertures of all spherical and universal constraints along a motion.
-
-    Limits come from `workspace: aperture` in the YAML: one angle [rad] for all, or one by
-    name of the constraint.
-    """
-    joints = model.joint_states(motion).positions
-    return apertures_of_joints(model, joints, motion.position, motion.rotation)
 
 
 def apertures_of_joints(

@@ -20,7 +20,7 @@ from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
+    pass
 
 Floats = NDArray[np.float64]
 
@@ -100,26 +100,4 @@ def potential_regressor(motion: BodyMotion, terms: ParameterTerms, gravity: Floa
     out = np.zeros((len(motion), len(terms.bodies), 10))
     out[..., 0] = -motion.position[:, terms.bodies] @ gravity
     out[..., 1:4] = -gravity @ motion.rotation[:, terms.bodies]
-    return out
-
-
-def actuator_regressor(model: ClosedChainModel, motion: BodyMotion) -> Floats:
-    """Actuator forces (N, n_a, n_p) per standard parameter, without compiled code.
-
-    The same as `ClosedChainModel.regressor`, to check it by.
-    """
-    terms = ParameterTerms.of(model)
-    acceleration = motion.acceleration.copy()
-    acceleration[..., :3] -= model.description.gravity
-    unit = wrench_regressor(
-        local(motion, terms.bodies, motion.twist), local(motion, terms.bodies, acceleration)
-    )
-    jacobian = local_columns(motion, terms.bodies, motion.jacobian)
-    out = spread(terms, np.swapaxes(jacobian, -1, -2) @ unit, model.n_p)
-    out[..., terms.friction_columns] = np.swapaxes(
-        terms.friction_forces(motion) @ motion.transfer, 1, 2
-    )
-    rotors = terms.rotor_coordinates
-    felt = motion.transfer[:, rotors] * motion.rates_dot[:, rotors, None]
-    out[..., terms.rotor_columns] = np.swapaxes(felt, 1, 2)
     return out

@@ -37,28 +37,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-def energy_regressor(model: ClosedChainModel, motion: PlatformMotion) -> Floats:
-    """Kinetic and potential energy (N, n_p) per standard parameter [J].
-
-    energy_regressor @ parameters is the energy, zero for a body at rest in the base's
-    origin; friction has no energy. Accelerations do not matter.
-    """
-    kinetic, potential = energy_parts(model, motion)
-    return kinetic + potential
-
-
-def energy_parts(model: ClosedChainModel, motion: PlatformMotion) -> tuple[Floats, Floats]:
-    """Kinetic and potential energy (N, n_p) each per standard parameter [J]."""
-    bodies = model.body_motion(with_joint_rates(model, motion))
-    return body_energy_parts(model, bodies, ParameterTerms.of(model))
-
-
-def dissipation_regressor(model: ClosedChainModel, motion: PlatformMotion) -> Floats:
-    """Power that friction turns into heat (N, n_p) per standard parameter [W]; never negative."""
-    bodies = model.body_motion(with_joint_rates(model, motion))
-    return body_dissipation(model, bodies, ParameterTerms.of(model))
-
-
 def energy_balance(
     model: ClosedChainModel, motion: PlatformMotion, time: ArrayLike, rule: str = 'spline'
 ) -> Floats:
@@ -117,7 +95,10 @@ def actuator_work(
 def body_energy_parts(
     model: ClosedChainModel, motion: BodyMotion, terms: ParameterTerms
 ) -> tuple[Floats, Floats]:
-    """`energy_parts`, where the bodies' motion is at hand."""
+    """Kinetic and potential energy (N, n_p) each per standard parameter [J].
+
+    The energy is zero for a body at rest in the base's origin; friction has none.
+    """
     twist = local(motion, terms.bodies, motion.twist)
     blocks = 0.5 * (twist[..., None, :] @ momentum_regressor(twist))[..., 0, :]
     kinetic = spread(terms, blocks, model.n_p)
@@ -127,7 +108,7 @@ def body_energy_parts(
 
 
 def body_dissipation(model: ClosedChainModel, motion: BodyMotion, terms: ParameterTerms) -> Floats:
-    """`dissipation_regressor`, where the bodies' motion is at hand."""
+    """Power that friction turns into heat (N, n_p) per standard parameter [W]; never negative."""
     out = np.zeros((len(motion), model.n_p))
     forces = terms.friction_forces(motion)
     out[:, terms.friction_columns] = np.einsum('nfv,nv->nf', forces, motion.rates)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
-from pkm_dynamics.equations.body_regressors import inertia_matrices, local_columns, skew
+from pkm_dynamics.equations.body_regressors import inertia_matrices, local_columns
 from pkm_dynamics.equations.wrench import PlatformWrench, body_wrench_forces
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.motion import PlatformMotion
@@ -116,48 +116,6 @@ def body_mass_matrix(
     felt = motion.transfer[:, terms.rotor_coordinates]
     matrix += np.swapaxes(felt, 1, 2) @ (parameters[terms.rotor_columns][:, None] * felt)
     return np.asarray(0.5 * (matrix + np.swapaxes(matrix, 1, 2)))
-
-
-def coriolis_matrix(
-    model: ClosedChainModel, state: PlatformMotion, parameters: ArrayLike | None = None
-) -> Floats:
-    """Matrix C (N, n_a, n_a) of the velocity products C qd, such that dM/dt - 2 C is skew.
-
-    C = sum of J^T (I dJ + N J) over the bodies, with the spatial inertia I about the
-    base's origin and N = (V x* I - I V x + B) / 2, where B X = X x* (I V).
-    """
-    values = checked_parameters(parameters, model.nominal_parameters)
-    terms = ParameterTerms.of(model)
-    bodies = model.body_motion(with_joint_rates(model, state))
-    chosen = terms.bodies
-    inertia = _spatial_inertia(bodies, terms, values)
-    jacobian = bodies.geometry.jacobians(bodies.transfer)[:, chosen]
-    twist = bodies.spatial_twist[:, chosen]
-    momentum = (inertia @ twist[..., None])[..., 0]
-    motion_cross = _blocks(skew(twist[..., 3:]), skew(twist[..., :3]), None, skew(twist[..., 3:]))
-    force_cross = -np.swapaxes(motion_cross, -1, -2)
-    linear = -skew(momentum[..., :3])
-    bar = _blocks(None, linear, linear, -skew(momentum[..., 3:]))
-    products = 0.5 * (force_cross @ inertia - inertia @ motion_cross + bar)
-    right = inertia @ bodies.jacobian_rate()[:, chosen] + products @ jacobian
-    return np.asarray((np.swapaxes(jacobian, -1, -2) @ right).sum(axis=1))
-
-
-def _spatial_inertia(motion: BodyMotion, terms: ParameterTerms, parameters: Floats) -> Floats:
-    """Inertias (N, k, 6, 6) of the bodies in base axes about the base's origin."""
-    turn = np.swapaxes(motion.rotation[:, terms.bodies], -1, -2)
-    arm = skew(motion.position[:, terms.bodies])
-    to_local = _blocks(turn, -turn @ arm, None, turn)
-    local_inertia = inertia_matrices(parameters[terms.columns])
-    return np.asarray(np.swapaxes(to_local, -1, -2) @ local_inertia @ to_local)
-
-
-def _blocks(a: Floats | None, b: Floats, c: Floats | None, d: Floats) -> Floats:
-    """Matrices (..., 6, 6) of four blocks (..., 3, 3); None is zero."""
-    zero = np.zeros_like(b)
-    upper = np.concatenate([zero if a is None else a, b], axis=-1)
-    lower = np.concatenate([zero if c is None else c, d], axis=-1)
-    return np.concatenate([upper, lower], axis=-2)
 
 
 def solve_mass(matrix: Floats, load: Floats) -> Floats:

@@ -91,16 +91,6 @@ def wrench_forces(
     return body_wrench_forces(model.body_motion(motion), wrench)
 
 
-def inverse_dynamics_under(
-    model: ClosedChainModel,
-    motion: PlatformMotion,
-    wrench: PlatformWrench,
-    parameters: ArrayLike | None = None,
-) -> Floats:
-    """Actuator forces (N, n_a) of a motion while a wrench acts on the platform [N, N m]."""
-    return model.inverse_dynamics(motion, parameters) - wrench_forces(model, motion, wrench)
-
-
 def body_wrench_forces(motion: BodyMotion, wrench: PlatformWrench) -> Floats:
     """J^T w (N, n_a), where the bodies' motion is at hand."""
     platform = motion.geometry.layout.tree.platform_body

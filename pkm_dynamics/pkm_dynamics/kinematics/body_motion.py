@@ -109,23 +109,6 @@ class BodyMotion:
             self.rates_dot[:, layout.scalar],
         )
 
-    def jacobian_rate(self) -> Floats:
-        """Time derivative of `jacobian` for twists about the base's origin (N, n_b, 6, n_a).
-
-        It depends on positions and velocities only: with A T = 0 on the closing rows,
-        A dT = -dA T, and the actuators' own rows of T do not change.
-        """
-        geometry = self.geometry
-        change = geometry.row_jacobian_rate(self.spatial_twist, self.screw_rates)
-        zero = np.zeros((len(self), len(self.actuated), len(self.actuated)))
-        transfer_rate = solve_rows(
-            geometry.row_jacobian, self.actuated, -change @ self.transfer, zero
-        )
-        columns = self.screw_rates[..., None] * self.transfer[:, :, None]
-        n, n_v, _, n_a = columns.shape
-        turned = geometry.layout.moved @ columns.reshape(n, n_v, 6 * n_a)
-        return np.asarray(turned.reshape(n, -1, 6, n_a) + geometry.jacobians(transfer_rate))
-
 
 def build_body_motion(
     layout: TreeLayout,

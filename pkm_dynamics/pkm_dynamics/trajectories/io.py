@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.atomic_write import write_new_text
+from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_dynamics.trajectories.base import Trajectory
 from pkm_dynamics.trajectories.circle import CircleTrajectory
 from pkm_dynamics.trajectories.csv_samples import read_csv
@@ -67,7 +67,7 @@ def save_trajectory(trajectory: Trajectory, path: str | Path) -> None:
     TrajectoryError
         The file exists already or cannot be written.
     """
-    write_new_text(path, dump_trajectory(trajectory), TrajectoryError)
+    write_text_atomically(path, dump_trajectory(trajectory), TrajectoryError)
 
 
 def dump_trajectory(trajectory: Trajectory) -> str:

@@ -12,7 +12,7 @@ import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.atomic_write import write_new_text
+from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_dynamics.trajectories.base import finite_array, finite_number
 from pkm_dynamics.trajectories.io import MAX_FILE_SIZE
@@ -146,7 +146,7 @@ class ExcitationDesign:
             if matrix is not None:
                 content[name] = matrix.tolist()
         text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
-        write_new_text(path, text, TrajectoryError)
+        write_text_atomically(path, text, TrajectoryError)
 
     @classmethod
     def load(cls, path: str | Path, model: Any = None) -> ExcitationDesign:

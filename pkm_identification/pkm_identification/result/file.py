@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 
 from pkm_description.errors import ModelFileError, PkmError
-from pkm_dynamics.atomic_write import write_new_text
+from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.result.content import FORMAT, VERSION, VERSION_WITH_FRICTION, content_of
 from pkm_identification.result.reading import result_of
@@ -40,7 +40,7 @@ def save_result(result: IdentificationResult, path: Path | str) -> Path:
     text = HEADER + yaml.dump(
         plain(content_of(result)), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
     )
-    return write_new_text(path, text, ModelFileError)
+    return write_text_atomically(path, text, ModelFileError)
 
 
 def load_result(path: Path | str, model: ClosedChainModel | None = None) -> IdentificationResult:
