@@ -13,17 +13,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from pkm_description import Description, DescriptionError
 from pkm_description.assembly import Assembly
 from pkm_description.kinematic_tree import POINT_ROW, KinematicTree
+from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.layout import Layout
 from pkm_dynamics.parameters.parameter_table import ParameterTable, parameter_table
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Mechanism(NamedTuple):
@@ -45,8 +42,8 @@ class Mechanism(NamedTuple):
     row_child_point: Floats
     row_parent_direction: Floats
     row_child_direction: Floats
-    row_sign: NDArray[np.int64]
-    row_is_triple: NDArray[np.bool_]
+    row_sign: Integers
+    row_is_triple: Booleans
     row_base_axis: Integers
     independent: Integers
     actuated: Integers
@@ -166,7 +163,7 @@ def _independent_coordinates(assembly: Assembly, jacobian: Floats) -> Integers:
     return assembly.actuated_coordinates.astype(np.int64)
 
 
-def _row_signs(assembly: Assembly) -> NDArray[np.int64]:
+def _row_signs(assembly: Assembly) -> Integers:
     """+1 where a coordinate (n_r, n_v) moves only the child of a row, -1 only the parent."""
     tree = assembly.tree
     none = np.zeros(tree.n_v, dtype=bool)
@@ -179,7 +176,7 @@ def _row_signs(assembly: Assembly) -> NDArray[np.int64]:
     return sign
 
 
-def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[NDArray[np.bool_], Integers]:
+def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[Booleans, Integers]:
     """Which rows are one of three that close a point, and along which base axis they may count.
 
     Where all three are chosen, the base's axes serve as well as the parent body's.
@@ -197,7 +194,7 @@ def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[NDArray[np.bool_]
 
 def _components(
     jacobian: Floats,
-    sign: NDArray[np.int64],
+    sign: Integers,
     dependent: Integers,
     row_constraint: Integers,
     description: Description,

@@ -8,8 +8,8 @@ from every_model import NAMES, model_of
 from waves import derivative, wave
 
 from pkm_dynamics.equations.body_regressors import local, local_columns, spread, wrench_regressor
-from pkm_dynamics.parameters.base_parameters import random_motion
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
+from pkm_dynamics.random_motion import random_motion
 
 
 def spins(rotation_rate, rotation):

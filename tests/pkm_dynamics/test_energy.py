@@ -15,8 +15,8 @@ from pkm_dynamics.equations.energy import (
     body_energy_parts,
     energy_balance,
 )
-from pkm_dynamics.parameters.base_parameters import random_motion
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
+from pkm_dynamics.random_motion import random_motion
 
 
 @pytest.mark.parametrize('name', NAMES)

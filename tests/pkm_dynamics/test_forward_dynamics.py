@@ -12,7 +12,7 @@ from pkm_description.exporters import export_mjcf
 from pkm_dynamics import PlatformMotion
 from pkm_dynamics.equations.forward_dynamics import actuator_state, forward_dynamics
 from pkm_dynamics.equations.wrench import PlatformWrench, wrench_forces
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 
 LOAD = PlatformWrench([30.0, -20.0, 50.0], [3.0, 1.0, 2.0], [0.1, 0.2, -0.1], 'platform')
 

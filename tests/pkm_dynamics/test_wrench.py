@@ -8,7 +8,7 @@ from every_model import NAMES, model_of
 
 from pkm_description import TrajectoryError
 from pkm_dynamics.equations.wrench import PlatformWrench, wrench_forces
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 
 
 @pytest.mark.parametrize('name', NAMES)

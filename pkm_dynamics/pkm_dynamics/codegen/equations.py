@@ -51,7 +51,7 @@ def coupling(chain: Chain, component: tuple[list[int], list[int]]) -> Objects:
 
 
 def matrix_of(rows: list[list[Number]]) -> Objects:
-    """Array (n, k) of symbols."""
+    """Floats (n, k) of symbols."""
     out = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=object)
     for i, row in enumerate(rows):
         out[i] = row

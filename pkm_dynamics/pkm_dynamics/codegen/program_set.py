@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
+from functools import partial
+
+import numpy as np
 
 from pkm_dynamics.codegen import equations
 from pkm_dynamics.codegen.machine_code import MachineCode
@@ -26,6 +30,7 @@ class ProgramSet:
         self._mechanism = mechanism
         with _COMPILING:
             self._machine_code = MachineCode()
+        self._digest = mechanism_digest(mechanism)
         self._code = Code(inline=equations.is_inline(mechanism))
 
     @property
@@ -40,6 +45,17 @@ class ProgramSet:
             with _COMPILING:
                 for name in missing:
                     if not getattr(self._code, name):
-                        address = self._machine_code.compile(name, *BUILDERS[name](self._mechanism))
+                        build = partial(BUILDERS[name], self._mechanism)
+                        address = self._machine_code.function(name, self._digest, build)
                         self._code = Code(**{**self._code._asdict(), name: address})
         return self._code
+
+
+def mechanism_digest(mechanism: Mechanism) -> bytes:
+    """Digest of all numbers of a mechanism, to which its functions belong."""
+    digest = hashlib.sha256()
+    for name, value in mechanism._asdict().items():
+        array = np.asarray(value)
+        digest.update(f'{name} {array.dtype.str} {array.shape} '.encode())
+        digest.update(array.tobytes())
+    return digest.digest()

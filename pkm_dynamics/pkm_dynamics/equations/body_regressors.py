@@ -11,18 +11,11 @@ and I the inertia about that origin [A, H]:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
-
-if TYPE_CHECKING:
-    pass
-
-Floats = NDArray[np.float64]
 
 
 def skew(vector: Floats) -> Floats:
@@ -53,14 +46,14 @@ def _assembled(mass: Floats, force: Floats, moment: Floats, inertia: Floats) -> 
     return out
 
 
-def local(motion: BodyMotion, bodies: NDArray[np.int64], vectors: Floats) -> Floats:
+def local(motion: BodyMotion, bodies: Integers, vectors: Floats) -> Floats:
     """Express twists or accelerations (N, n_b, 6) of some bodies in their own axes (N, k, 6)."""
     turn = motion.rotation[:, bodies]
     chosen = vectors[:, bodies].reshape(len(motion), len(bodies), 2, 3)
     return np.asarray((chosen @ turn).reshape(len(motion), len(bodies), 6))
 
 
-def local_columns(motion: BodyMotion, bodies: NDArray[np.int64], jacobian: Floats) -> Floats:
+def local_columns(motion: BodyMotion, bodies: Integers, jacobian: Floats) -> Floats:
     """Express the columns of Jacobians (N, n_b, 6, n_a) in the bodies' axes (N, k, 6, n_a)."""
     turn = np.swapaxes(motion.rotation[:, bodies], -1, -2)
     chosen = jacobian[:, bodies]

@@ -13,12 +13,11 @@ each sample, Q . qd = dE/dt + d p holds exactly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.body_regressors import (
     local,
     momentum_regressor,
@@ -28,13 +27,9 @@ from pkm_dynamics.equations.body_regressors import (
 from pkm_dynamics.equations.forward_dynamics import checked_forces, with_joint_rates
 from pkm_dynamics.equations.quadrature import checked_times, interval_integrals
 from pkm_dynamics.kinematics.body_motion import BodyMotion
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-Floats = NDArray[np.float64]
 
 
 def energy_balance(

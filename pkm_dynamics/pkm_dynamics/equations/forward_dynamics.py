@@ -10,23 +10,19 @@ platform. The loops need no multipliers: J_b already moves along them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.body_regressors import inertia_matrices, local_columns
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.equations.wrench import PlatformWrench, body_wrench_forces
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-
-Floats = NDArray[np.float64]
 
 _TWIST_TOLERANCE = 1e-6
 
@@ -49,7 +45,7 @@ class Accelerations:
 
 
 def forward_dynamics(
-    model: ClosedChainModel,
+    model: DynamicModel,
     state: PlatformMotion,
     forces: ArrayLike,
     parameters: ArrayLike | None = None,
@@ -59,7 +55,7 @@ def forward_dynamics(
 
     Parameters
     ----------
-    model : ClosedChainModel
+    model : DynamicModel
     state : PlatformMotion
         Positions and velocities (N samples), see `actuator_state`; its accelerations do
         not matter.
@@ -93,7 +89,7 @@ def forward_dynamics(
 
 
 def mass_matrix(
-    model: ClosedChainModel, state: PlatformMotion, parameters: ArrayLike | None = None
+    model: DynamicModel, state: PlatformMotion, parameters: ArrayLike | None = None
 ) -> Floats:
     """Inertia that the actuators feel (N, n_a, n_a) [kg, kg m, kg m^2], symmetric.
 
@@ -134,13 +130,13 @@ def solve_mass(matrix: Floats, load: Floats) -> Floats:
 
 
 def actuator_state(
-    model: ClosedChainModel, q: ArrayLike, qd: ArrayLike, initial: PlatformMotion | None = None
+    model: DynamicModel, q: ArrayLike, qd: ArrayLike, initial: PlatformMotion | None = None
 ) -> PlatformMotion:
     """State of actuator positions and velocities (N, n_a) at zero actuator acceleration."""
     return model.motion_from_actuators(q, qd, np.zeros(np.shape(q)), initial)
 
 
-def with_joint_rates(model: ClosedChainModel, state: PlatformMotion) -> PlatformMotion:
+def with_joint_rates(model: DynamicModel, state: PlatformMotion) -> PlatformMotion:
     """Return the state with all joint positions and velocities, whatever its accelerations."""
     if state.joint_positions is not None and state.joint_velocities is not None:
         joints, rates = state.joint_positions, state.joint_velocities
@@ -166,7 +162,7 @@ def with_joint_rates(model: ClosedChainModel, state: PlatformMotion) -> Platform
     )
 
 
-def _restricted_state(model: ClosedChainModel, state: PlatformMotion) -> PlatformMotion:
+def _restricted_state(model: DynamicModel, state: PlatformMotion) -> PlatformMotion:
     q = model.inverse_kinematics(state.position, state.rotation)
     jacobian = model.platform_jacobian(q)
     rates = np.einsum('nai,ni->na', np.linalg.pinv(jacobian), state.twist)
@@ -180,7 +176,7 @@ def _restricted_state(model: ClosedChainModel, state: PlatformMotion) -> Platfor
     return actuator_state(model, q, rates)
 
 
-def checked_forces(model: ClosedChainModel, forces: ArrayLike, count: int) -> Floats:
+def checked_forces(model: DynamicModel, forces: ArrayLike, count: int) -> Floats:
     """Actuator forces (N, n_a) of forces (N, n_a) or (n_a,)."""
     given = np.array(forces, dtype=np.float64)
     if given.shape not in ((model.n_a,), (count, model.n_a)) or not np.all(np.isfinite(given)):

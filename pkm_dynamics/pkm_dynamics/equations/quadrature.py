@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 
 from pkm_description.errors import TrajectoryError
-
-Floats = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
 
 RULES = ('spline', 'trapezoid')
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.kinematics.tree_geometry import cross
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-Floats = NDArray[np.float64]
+from pkm_dynamics.motion import PlatformMotion
 
 AXES = ('base', 'platform')
 
@@ -80,9 +76,7 @@ class PlatformWrench:
         return np.concatenate([force, moment + cross(_turned(rotation, point), force)], axis=1)
 
 
-def wrench_forces(
-    model: ClosedChainModel, motion: PlatformMotion, wrench: PlatformWrench
-) -> Floats:
+def wrench_forces(model: DynamicModel, motion: PlatformMotion, wrench: PlatformWrench) -> Floats:
     """Actuator forces (N, n_a) that a wrench on the platform is equivalent to: J^T w [N, N m].
 
     Positive along positive velocity: the equations of motion are M qdd + ... = Q + J^T w,

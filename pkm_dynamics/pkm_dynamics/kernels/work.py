@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pkm_dynamics.kernels.decorator import compiled
+from pkm_dynamics.kernels.decorator import compiled, inlined
 from pkm_dynamics.layout import LANES
 
 
@@ -96,7 +96,7 @@ def put(w, lane, first, values):
     return first + len(values)
 
 
-@compiled
+@inlined
 def block_of(first, n):
     """Number of samples in the block that starts at `first`."""
     return min(LANES, n - first)

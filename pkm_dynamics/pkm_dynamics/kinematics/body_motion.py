@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kinematics.tree_geometry import TreeGeometry, TreeLayout, cross, solve_rows
 from pkm_dynamics.motion import JointStates, PlatformMotion
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

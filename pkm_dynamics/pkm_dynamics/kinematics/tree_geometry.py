@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import KinematicsError
 from pkm_description.kinematic_tree import (
@@ -28,9 +27,7 @@ from pkm_description.kinematic_tree import (
     REVOLUTE,
     KinematicTree,
 )
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from pkm_dynamics.array_types import Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,12 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import Description
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import friction_row
-
-Array = NDArray[np.float64]
 
 
 class CutFriction:
@@ -61,7 +59,7 @@ class CutFriction:
             self._transition,
         )
 
-    def stiffness(self, model: Any, data: Any, mobility: Array) -> Array:
+    def stiffness(self, model: Any, data: Any, mobility: Floats) -> Floats:
         """Return the decay rates (n,) [1/s] at standstill, for a mobility (n_v, n_v)."""
         rates = []
         jacobians = np.zeros((2, 3, model.nv))
@@ -77,12 +75,12 @@ class CutFriction:
 
 @compiled
 def apply_torques(
-    velocities: Array,
-    rotations: Array,
-    wrenches: Array,
-    bodies: NDArray[np.int64],
-    axes: Array,
-    friction: Array,
+    velocities: Floats,
+    rotations: Floats,
+    wrenches: Floats,
+    bodies: Integers,
+    axes: Floats,
+    friction: Floats,
     transition_velocity: float,
 ) -> None:
     """Write friction torques between pairs of bodies.

@@ -5,19 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.kinematics.rotations import rpy_motion
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
-Array = NDArray[np.float64]
 
 PLATFORM_COORDINATES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw')
 COORDINATES = ('platform', 'actuators')
@@ -83,7 +80,7 @@ class Trajectory(ABC):
         """Duration [s] of one run at full speed: one period, or the whole motion."""
 
     @abstractmethod
-    def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+    def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and their first and second time derivatives.
 
         Parameters
@@ -157,7 +154,7 @@ class Trajectory(ABC):
 
 def to_motion(
     trajectory: Trajectory,
-    states: tuple[Array, Array, Array],
+    states: tuple[Floats, Floats, Floats],
     model: ClosedChainModel,
     initial: PlatformMotion | None = None,
 ) -> PlatformMotion:
@@ -182,7 +179,7 @@ def to_motion(
     )
 
 
-def finite_array(field: str, values: Any, shape: tuple[int | None, ...]) -> Array:
+def finite_array(field: str, values: Any, shape: tuple[int | None, ...]) -> Floats:
     """Copy `values` into a read-only array of `shape` (None: any length), or say what is wrong."""
     try:
         array = np.array(values, dtype=float)
@@ -201,7 +198,7 @@ def finite_array(field: str, values: Any, shape: tuple[int | None, ...]) -> Arra
     return array
 
 
-def increasing_times(field: str, values: Any) -> Array:
+def increasing_times(field: str, values: Any) -> Floats:
     """Return at least two strictly increasing times [s], or say what is wrong."""
     times = finite_array(field, values, (None,))
     if len(times) < 2:
