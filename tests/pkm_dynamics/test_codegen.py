@@ -7,6 +7,7 @@ import math
 import os
 import threading
 import uuid
+from dataclasses import replace
 
 import mechanisms
 import numpy as np
@@ -253,8 +254,14 @@ def test_kept_code_is_used_without_its_equations(tmp_path, monkeypatch):
     build = programs.BUILDERS['twist']
     monkeypatch.setitem(programs.BUILDERS, 'twist', never)
     np.testing.assert_array_equal(pose(mechanism), first)
-    for name in ('origin_position', 'gravity', 'friction_kind', 'length_scale'):
-        other = mechanism._replace(**{name: getattr(mechanism, name) + 1})
+    tree = mechanism.tree
+    others = [
+        mechanism._replace(tree=replace(tree, origin_position=tree.origin_position + 1e-9)),
+        mechanism._replace(gravity=mechanism.gravity + 1e-9),
+        mechanism._replace(friction_kind=mechanism.friction_kind + 1),
+        mechanism._replace(length_scale=mechanism.length_scale * 2.0),
+    ]
+    for other in others:
         with pytest.raises(AssertionError, match='built again'):
             pose(other)
     monkeypatch.setitem(programs.BUILDERS, 'twist', build)

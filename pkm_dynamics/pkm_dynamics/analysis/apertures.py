@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pkm_description.tree_geometry import body_poses
 from pkm_dynamics.array_types import Floats, Integers
-from pkm_dynamics.kinematics.tree_geometry import body_poses
 from pkm_dynamics.model import ClosedChainModel
 
 

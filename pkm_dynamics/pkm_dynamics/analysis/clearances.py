@@ -13,9 +13,9 @@ import numpy as np
 
 from pkm_description.description import Description
 from pkm_description.exporters.shapes import read_shapes
+from pkm_description.tree_geometry import TreeLayout, body_poses
 from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.kernels.distances import capsule_gaps
-from pkm_dynamics.kinematics.tree_geometry import TreeLayout, body_poses
 from pkm_dynamics.model import ClosedChainModel
 
 BASE = -1  # a body that stands still

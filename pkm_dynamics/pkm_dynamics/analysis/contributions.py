@@ -25,10 +25,10 @@ from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
 from pkm_description.kinematic_tree import FLOATING, PRISMATIC
+from pkm_description.tree_geometry import solve_rows
 from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.equations.body_regressors import local, local_columns, wrench_regressor
 from pkm_dynamics.kinematics.body_motion import BodyMotion, body_accelerations, shifted
-from pkm_dynamics.kinematics.tree_geometry import solve_rows
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.parameter_table import checked_parameters

@@ -29,8 +29,8 @@ from numpy.typing import ArrayLike
 
 from pkm_description.errors import KinematicsError
 from pkm_description.kinematic_tree import POINT_ROW
+from pkm_description.tree_geometry import TreeGeometry
 from pkm_dynamics.array_types import Floats, Integers
-from pkm_dynamics.kinematics.tree_geometry import TreeGeometry
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
 

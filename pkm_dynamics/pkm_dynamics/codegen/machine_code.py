@@ -25,7 +25,7 @@ Recorded = tuple[Graph, Sequence[Number]]  # expressions and which of them are p
 # Digest of the sources that decide what is generated: another generator, other files in the store.
 _SOURCES = (
     *sorted(Path(__file__).parent.glob('*.py')),
-    *(Path(module.__file__) for module in (layout, parameter_table)),
+    *(Path(str(module.__file__)) for module in (layout, parameter_table)),
 )
 GENERATOR = hashlib.sha256(b''.join(source.read_bytes() for source in _SOURCES)).digest()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from dataclasses import asdict
 from functools import partial
 
 import numpy as np
@@ -54,7 +55,9 @@ class ProgramSet:
 def mechanism_digest(mechanism: Mechanism) -> bytes:
     """Digest of all numbers of a mechanism, to which its functions belong."""
     digest = hashlib.sha256()
-    for name, value in mechanism._asdict().items():
+    numbers = {**mechanism._asdict(), **asdict(mechanism.tree)}
+    del numbers['tree']
+    for name, value in numbers.items():
         array = np.asarray(value)
         digest.update(f'{name} {array.dtype.str} {array.shape} '.encode())
         digest.update(array.tobytes())

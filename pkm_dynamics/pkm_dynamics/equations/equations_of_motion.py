@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
+from pkm_description.tree_geometry import TreeGeometry, cross
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.body_regressors import inertia_matrices, local, local_columns
 from pkm_dynamics.equations.forward_dynamics import body_mass_matrix, solve_mass
 from pkm_dynamics.equations.wrench import PlatformWrench
 from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
-from pkm_dynamics.kinematics.tree_geometry import TreeGeometry, cross
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import JointStates, PlatformMotion
 from pkm_dynamics.parameters.parameter_table import checked_parameters

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
+from pkm_description.tree_geometry import cross
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.kinematics.body_motion import BodyMotion
-from pkm_dynamics.kinematics.tree_geometry import cross
 from pkm_dynamics.motion import PlatformMotion
 
 AXES = ('base', 'platform')

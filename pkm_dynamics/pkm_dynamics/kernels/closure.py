@@ -85,7 +85,7 @@ def branch_status(determinant):
     return CONVERGED if determinant > 0.0 else WRONG_BRANCH
 
 
-@compiled
+@inlined
 def dependent_solution(m, w, lane, chosen, out):
     """Dependent entries of `out` (n_v,) that answer the chosen rows `chosen` (n_d,)."""
     for c in range(len(m.component_start) - 1):
@@ -218,7 +218,7 @@ def newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest
     return NOT_CONVERGED
 
 
-@compiled
+@inlined
 def largest_change(m, change):
     """Largest change of a coordinate: angles [rad], lengths in units of the mechanism's size."""
     longest = 0.0

@@ -147,7 +147,7 @@ def actuator_jacobians(m, code, joints, p, r):
     return out
 
 
-@compiled
+@inlined
 def block_transfer(m, w, lane, out):
     """Rates of all coordinates from the actuators, out (n_v, n_a), by the lane's factors."""
     n_v, n_i, n_a = m.n_v, len(m.independent), len(m.actuated)

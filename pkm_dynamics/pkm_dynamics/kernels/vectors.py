@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from pkm_dynamics.kernels.decorator import compiled
+from pkm_dynamics.kernels.decorator import compiled, inlined
 
 LEAST_ANGLE = 1e-150  # [rad] of a rotation; below it, its square would vanish
 LEAST_SINE = 1e-8  # below it, the sine no longer gives the direction of the axis
 LEAST_PIVOT = 1e-14  # of a row's elimination: a smaller one is rounding
 
 
-@compiled
+@inlined
 def multiply_into(a, b, out):
     """Out (3, 3) = a b; `out` must be another array than `a` and `b`."""
     for i in range(3):
@@ -19,14 +19,14 @@ def multiply_into(a, b, out):
             out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
 
 
-@compiled
+@inlined
 def copy_vector(source, out):
     """Out (n,) = source; an assignment of slices would take Numba ten times as long to compile."""
     for i in range(len(source)):
         out[i] = source[i]
 
 
-@compiled
+@inlined
 def copy_matrix(source, out):
     """Out (n, k) = source."""
     for i in range(source.shape[0]):
@@ -34,7 +34,7 @@ def copy_matrix(source, out):
             out[i, j] = source[i, j]
 
 
-@compiled
+@inlined
 def vector_rotation_into(vector, out):
     """Out (3, 3) = exp of the rotation vector (3,)."""
     angle = math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
@@ -47,7 +47,7 @@ def vector_rotation_into(vector, out):
     out[2, 0], out[2, 1], out[2, 2] = t * x * z - s * y, t * y * z + s * x, t * z * z + c
 
 
-@compiled
+@inlined
 def rotation_vector_into(rotation, out):
     """Out (3,) = rotation vector of a rotation (3, 3), angle in [0, pi]."""
     x = 0.5 * (rotation[2, 1] - rotation[1, 2])

@@ -75,7 +75,7 @@ def make_work(m):
     )
 
 
-@compiled
+@inlined
 def put_configuration(w, lane, joints, p, r):
     """Write a configuration into one lane of the inputs; returns the next free row."""
     n_j = len(joints)
@@ -88,7 +88,7 @@ def put_configuration(w, lane, joints, p, r):
     return n_j + 12
 
 
-@compiled
+@inlined
 def put(w, lane, first, values):
     """Write values (n,) into one lane of the inputs from row `first`; returns the next row."""
     for i in range(len(values)):

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pkm_description.tree_geometry import TreeGeometry, TreeLayout, cross, solve_rows
 from pkm_dynamics.array_types import Floats, Integers
-from pkm_dynamics.kinematics.tree_geometry import TreeGeometry, TreeLayout, cross, solve_rows
 from pkm_dynamics.motion import JointStates, PlatformMotion
 
 

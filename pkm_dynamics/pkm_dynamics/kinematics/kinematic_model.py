@@ -15,13 +15,13 @@ from pkm_description import (
     TrajectoryError,
 )
 from pkm_description.assembly import Assembly
+from pkm_description.tree_geometry import TreeLayout
 from pkm_dynamics.array_types import Booleans, Floats
 from pkm_dynamics.codegen.program_set import ProgramSet
 from pkm_dynamics.kernels import closure, joint_rates
 from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
 from pkm_dynamics.kinematics.positions import STATE_TOLERANCE, Initial, Positions
 from pkm_dynamics.kinematics.restricted_poses import Configurations
-from pkm_dynamics.kinematics.tree_geometry import TreeLayout
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from pkm_description.tree_geometry import TreeGeometry, TreeLayout
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.kinematics.tree_geometry import TreeGeometry, TreeLayout
 
 _ITERATIONS = 30
 _LARGEST_TURN = 0.5  # [rad] of one iteration

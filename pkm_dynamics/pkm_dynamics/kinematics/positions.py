@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from pkm_description import ConvergenceError, KinematicsError, TrajectoryError
 from pkm_description.assembly import Assembly
+from pkm_description.tree_geometry import TreeLayout
 from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.codegen.program_set import ProgramSet
 from pkm_dynamics.kernels import closure, joint_rates
 from pkm_dynamics.kinematics.platform_placement import place_platform
 from pkm_dynamics.kinematics.restricted_poses import POSE_TOLERANCE, Configurations, PoseSolver
-from pkm_dynamics.kinematics.tree_geometry import TreeLayout
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import Mechanism, layout_of
 from pkm_dynamics.motion import PlatformMotion, rotations, samples
@@ -55,7 +55,7 @@ class Positions:
         self._layout = layout_of(mechanism)
         self._joint_names = list(assembly.tree.joint_names)
         self._n_a = len(description.actuated_joints)
-        self._hanging = ('pose',) if mechanism.floating_body < 0 else ()  # further functions
+        self._hanging = ('pose',) if mechanism.tree.floating_body < 0 else ()  # further functions
         home = assembly.home()
         self._home = (
             home.joints.copy(),
@@ -257,7 +257,7 @@ class Positions:
     def _starts_at_joints(self, joints: Floats) -> Configurations:
         """Configurations of joint positions (N, n_j), with the platform where they put it."""
         n = len(joints)
-        if self._mechanism.floating_body < 0:
+        if self._mechanism.tree.floating_body < 0:
             _, p, r = self.home_starts
             return Configurations(joints.copy(), np.repeat(p, n, axis=0), np.repeat(r, n, axis=0))
         p, r, gap = place_platform(self.tree_layout, joints, *self._home[1:])

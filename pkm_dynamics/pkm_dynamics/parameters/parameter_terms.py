@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pkm_description.errors import DescriptionError
+from pkm_description.tree_geometry import cross
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.kinematics.body_motion import BodyMotion
-from pkm_dynamics.kinematics.tree_geometry import cross
 
 INERTIAL = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 FRICTION = ('coulomb', 'viscous', 'coulomb_positive', 'coulomb_negative')

@@ -1,6 +1,7 @@
 """The spanning tree in batches: poses, screws, closing rows and their time derivatives.
 
-Plain NumPy over samples, apart from the compiled loops, so that each checks the other.
+The kinematics of a tree in NumPy, for one configuration and for many. The compiled loops of
+`pkm_dynamics` have their own, so that each checks the other.
 Twists [v0; omega] and wrenches [f; m0] are in base axes about the base's origin; the
 velocity coordinates are those of `KinematicTree`. With the rates v of all coordinates,
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pkm_description.errors import KinematicsError
 from pkm_description.kinematic_tree import (
@@ -27,7 +29,9 @@ from pkm_description.kinematic_tree import (
     REVOLUTE,
     KinematicTree,
 )
-from pkm_dynamics.array_types import Floats, Integers
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
