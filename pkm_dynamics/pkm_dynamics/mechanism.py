@@ -201,9 +201,8 @@ def layout_of(m: Mechanism) -> Layout:
         inertial_bodies=len(m.inertial_body),
         other_parameters=np.concatenate([m.friction_parameter, m.rotor_parameter]),
     )
-    return Layout(
-        **{
-            name: np.copy(known[name]) if isinstance(known[name], np.ndarray) else known[name]
-            for name in Layout._fields
-        }
-    )
+    picked: dict[str, Any] = {
+        name: np.copy(known[name]) if isinstance(known[name], np.ndarray) else known[name]
+        for name in Layout._fields
+    }
+    return Layout(**picked)

@@ -17,7 +17,6 @@ import pkm_description
 from pkm_description.assembly import Assembly
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.codegen import machine_code, program_set, programs, store
-from pkm_dynamics.codegen.equations import eliminate, inverse
 from pkm_dynamics.codegen.expression import (
     Graph,
     absolute,
@@ -30,6 +29,7 @@ from pkm_dynamics.codegen.expression import (
     smaller,
 )
 from pkm_dynamics.codegen.machine_code import MachineCode
+from pkm_dynamics.codegen.mechanism_equations import eliminate, inverse
 from pkm_dynamics.codegen.program_set import ProgramSet
 from pkm_dynamics.layout import LANES
 from pkm_dynamics.mechanism import build_mechanism

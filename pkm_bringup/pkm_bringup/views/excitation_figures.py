@@ -14,8 +14,7 @@ from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.limits.margins import Margin
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Execution, Trajectory
-from pkm_identification.excitation.information import whitening_of
-from pkm_identification.excitation.informative_directions import parameter_directions
+from pkm_identification.excitation.information import parameter_directions, whitening_of
 from pkm_identification.excitation.search.criteria import figures, standard_deviations
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def check_run(
     """Check one run from standstill to standstill; from home if `start`."""
     begin = model.home_actuators if start and trajectory.coordinates == 'actuators' else None
     if start and trajectory.coordinates == 'platform':
-        from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+        from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 
         begin = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
     ramp = 0.0 if trajectory.period is None else ramp_time

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from pkm_dynamics.codegen import equations
+from pkm_dynamics.codegen import mechanism_equations as equations
 from pkm_dynamics.codegen.machine_code import MachineCode
 from pkm_dynamics.codegen.programs import BUILDERS
 from pkm_dynamics.layout import Code

@@ -42,7 +42,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pkm_description.kinematic_tree import BASE
-from pkm_dynamics.codegen import equations
+from pkm_dynamics.codegen import mechanism_equations as equations
 from pkm_dynamics.codegen.chain import Accelerations, Chain, Velocities
 from pkm_dynamics.codegen.expression import Graph, Number, Objects, absolute, choose, larger
 from pkm_dynamics.layout import LARGEST_STEP, STEP_TOLERANCE

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_dynamics.array_types import Booleans, Floats, Integers
-from pkm_dynamics.kinematics.rotations import rotation_vectors
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_vectors
 
 POSE_TOLERANCE = 1e-6  # [m, rad] by which the platform may miss a pose that it is said to take
 _STEP_TOLERANCE = 1e-11

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from pkm_description.errors import KinematicsError, TrajectoryError
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.limits.limits import LimitOptions, Limits
 from pkm_dynamics.limits.margins import FeasibilityReport, Margin
+from pkm_dynamics.limits.robot_limits import LimitOptions, Limits
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.trajectories import Execution
 from pkm_dynamics.trajectories.base import finite_number

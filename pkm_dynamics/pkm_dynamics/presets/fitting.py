@@ -8,7 +8,7 @@ import numpy as np
 
 from pkm_description.errors import ConvergenceError, FeasibilityError, KinematicsError
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.trajectories import Execution, Trajectory

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import mujoco
 import numpy as np
 
@@ -22,7 +20,9 @@ class CutFriction:
     (A prismatic closure has a joint of its own in the exported model.)
     """
 
-    def __init__(self, description: Description, effects: PlantEffects, model: Any) -> None:
+    def __init__(
+        self, description: Description, effects: PlantEffects, model: mujoco.MjModel
+    ) -> None:
         rubbing = [
             constraint
             for constraint in description.constraints
@@ -47,7 +47,7 @@ class CutFriction:
         """Return the number of closures that rub."""
         return len(self.names)
 
-    def apply(self, data: Any) -> None:
+    def apply(self, data: mujoco.MjData) -> None:
         """Write the torques of the present velocities into `xfrc_applied`."""
         apply_torques(
             data.cvel,
@@ -59,7 +59,7 @@ class CutFriction:
             self._transition,
         )
 
-    def stiffness(self, model: Any, data: Any, mobility: Floats) -> Floats:
+    def stiffness(self, model: mujoco.MjModel, data: mujoco.MjData, mobility: Floats) -> Floats:
         """Return the decay rates (n,) [1/s] at standstill, for a mobility (n_v, n_v)."""
         rates = []
         jacobians = np.zeros((2, 3, model.nv))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import mujoco
 import numpy as np
 
@@ -13,7 +11,7 @@ from pkm_dynamics.array_types import Floats
 LEAST_MASS = 1e-4
 
 
-def stiffen_massless(model: Any) -> None:
+def stiffen_massless(model: mujoco.MjModel) -> None:
     """Make closures at massless links as stiff as at the others.
 
     MuJoCo softens a constraint in proportion to the mobility of its bodies alone, which
@@ -25,7 +23,7 @@ def stiffen_massless(model: Any) -> None:
         model.body_invweight0[:] = np.minimum(model.body_invweight0, bound)
 
 
-def closed_mobility(model: Any, data: Any) -> Floats:
+def closed_mobility(model: mujoco.MjModel, data: mujoco.MjData) -> Floats:
     """Return the accelerations (n_v, n_v) of the closed robot per unit generalised force.
 
     `data` is at the configuration in question, after `mj_forward`.
@@ -41,7 +39,7 @@ def closed_mobility(model: Any, data: Any) -> Floats:
     return inverse
 
 
-def _dense_jacobian(model: Any, data: Any) -> Floats:
+def _dense_jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Floats:
     if not mujoco.mj_isSparse(model):
         return np.array(data.efc_J)
     dense = np.zeros((data.nefc, model.nv))

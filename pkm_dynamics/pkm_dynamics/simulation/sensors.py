@@ -7,7 +7,7 @@ import numpy as np
 from pkm_description import Description
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.simulation.effects import PlantEffects
-from pkm_dynamics.simulation.noise import noise_root
+from pkm_dynamics.simulation.noise_samples import noise_root
 
 
 class Sensors:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import yaml
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.kinematics.rotations import rpy_motion
+from pkm_dynamics.atomic_write import write_text_atomically
+from pkm_dynamics.kinematics.roll_pitch_yaw import rpy_motion
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
 
@@ -126,7 +128,7 @@ class Trajectory(ABC):
         return self._select([self.coordinate_names.index(name) for name in names], names)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dictionary, which `Trajectory.from_dict` reads back."""
+        """Plain dictionary, which `trajectory_from_dict` reads back."""
         result: dict[str, Any] = {'type': self.kind, 'coordinates': self.coordinates}
         if self.robot:
             result['robot'] = self.robot
@@ -135,18 +137,13 @@ class Trajectory(ABC):
         result.update(self.parameters())
         return result
 
-    @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> Trajectory:
-        """Build the trajectory that `data` describes; unknown keys are errors."""
-        from pkm_dynamics.trajectories.io import from_dict
-
-        return from_dict(data)
-
     def save(self, path: str | Path) -> None:
-        """Write the trajectory as YAML, which `load_trajectory` reads back."""
-        from pkm_dynamics.trajectories.io import save_trajectory
+        """Write the trajectory as YAML, which `load_trajectory` reads back.
 
-        save_trajectory(self, path)
+        Raises TrajectoryError where the file exists already or cannot be written.
+        """
+        text = yaml.safe_dump(self.to_dict(), sort_keys=False, default_flow_style=None, width=100)
+        write_text_atomically(path, text, TrajectoryError)
 
     def __repr__(self) -> str:
         return f'{type(self).__name__}({self.coordinates}, duration={self.duration:.6g} s)'

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy, rpy_to_rotation
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy, rpy_to_rotation
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.trajectories.base import Trajectory, finite_array, finite_number
 

@@ -1,0 +1,69 @@
+"""What uncertain force constants make uncertain in the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root, rows_for
+
+Array = NDArray[np.float64]
+
+
+def force_constant_covariance(
+    problem: Problem, estimate: Estimate, deviations: Sequence[Array | None], covariance: Array
+) -> Array:
+    """Add to a covariance what a wrong factor of all forces of an axis does.
+
+    With the forces of axis a off by a factor 1 + e_a, the weighted least-squares estimate
+    changes by S e, S = (Psi^T W Psi + B^T B)^-1 Psi^T W diag(Gamma). The factor is the same
+    in all runs of one robot: more data do not make it smaller.
+
+    Parameters
+    ----------
+    problem, estimate
+        Of the free parameters (f,).
+    deviations
+        Standard deviations of e (n_a,), one a run; None: its forces were measured.
+    covariance
+        (f, f) for known constants.
+
+    Returns
+    -------
+    covariance
+        (f, f).
+    """
+    if not any(each is not None and np.any(each) for each in deviations):
+        return covariance
+    change = _constant_sensitivity(problem, estimate, deviations)
+    change[~np.isfinite(np.diag(covariance))] = 0.0
+    return covariance + change @ change.T
+
+
+def _constant_sensitivity(
+    problem: Problem, estimate: Estimate, deviations: Sequence[Array | None]
+) -> Array:
+    """Change (f, n_a) of the parameters with one standard deviation of each axis's factor."""
+    weights = estimate.weights
+    if weights is None:
+        noise = estimate.noise or noise_of_rows(problem)
+        weights = tuple(inverse_root(each) for each in noise)
+    axes, size = problem.axes, problem.size
+    square = problem.prior_rows.T @ problem.prior_rows
+    mixed = np.zeros((size, axes))
+    for run, weight, deviation in zip(problem.runs, weights, deviations, strict=True):
+        rows = rows_for(run, weight)
+        own = (weight @ rows.regressor).reshape(-1, size)
+        square = square + own.T @ own
+        if deviation is None:
+            continue
+        forces = rows.forces + rows.fixed @ problem.selection.values
+        spread = forces[:, None, :] * np.diag(deviation)  # (m, n_a, n_a), a column an axis
+        mixed += own.T @ (weight @ spread).reshape(-1, axes)
+    scale = np.sqrt(np.maximum(np.diag(square), 1e-300))
+    inverse = np.linalg.pinv(square / np.outer(scale, scale), rcond=1e-14, hermitian=True)
+    return np.asarray(inverse / np.outer(scale, scale) @ mixed)
