@@ -22,7 +22,7 @@ from pkm_description.kinematic_tree import (
     PRISMATIC,
     KinematicTree,
 )
-from pkm_description.rotations import rotation_from_vector, rotation_vector
+from pkm_description.rotation_formats import rotation_from_vector, rotation_vector
 from pkm_description.tree_geometry import TreeGeometry, TreeLayout
 
 Floats = NDArray[np.float64]

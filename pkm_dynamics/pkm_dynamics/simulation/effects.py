@@ -9,7 +9,7 @@ import numpy as np
 
 from pkm_description import Description
 from pkm_description.errors import DescriptionError
-from pkm_description.simulation_section import read_simulation
+from pkm_description.sidecar_sections import read_simulation
 from pkm_dynamics.array_types import Floats
 
 SWITCHES = (
