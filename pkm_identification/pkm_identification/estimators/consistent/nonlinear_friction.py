@@ -122,7 +122,7 @@ def nonlinear_friction(
     free = weighted_least_squares(linear, [inverse_root(each) for each in noise], noise)
     bodies_part = combinations(problem)[problem.free] @ best.found.x
     active = [*best.found.active, *search.at_ends(best)]
-    values = np.concatenate([bodies_part, best.parameters[~columns.held]])
+    values = np.concatenate([bodies_part, best.parameters[~columns.constant]])
     covariance, rests_on, distance = covariance_at_constraints(linear, free, values)
     return Estimate(
         values=values,

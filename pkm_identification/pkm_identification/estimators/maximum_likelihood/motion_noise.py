@@ -14,11 +14,11 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, ComplexArray
+from pkm_identification.regression.row_noise import NEGLIGIBLE
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.noise import smoothed_spectrum
 
-NEGLIGIBLE = 1e-9  # noise below this share of a signal is rounding
 STANDSTILL_NOISE = 1e-13  # of the position: what an axis at rest counts as moving by
 
 
