@@ -10,9 +10,10 @@ from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.kinematics.roll_pitch_yaw import rotations_from_vectors
 from pkm_dynamics.motion import PlatformMotion
 
+# Wide enough for all parameters to show, small enough for most draws to assemble.
 _STROKE_FRACTION = 0.25
-_POSE_FRACTION = 0.12
-_POSE_ANGLE = 0.35
+_POSE_FRACTION = 0.12  # of the robot's length
+_POSE_ANGLE = 0.35  # [rad]
 
 
 def random_motion(

@@ -13,12 +13,11 @@ from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.trajectories import benchmark_circle
 
 
-@pytest.mark.parametrize('split', ['linear_angular', 'actuators'])
 @pytest.mark.parametrize('name', NAMES)
-def test_sum_is_the_inverse_dynamics(name, split):
+def test_sum_is_the_inverse_dynamics(name):
     model = model_of(name)
     motion = random_motion(model, 15, seed=3)
-    found = contributions(model, motion, split=split)
+    found = contributions(model, motion)
     expected = model.inverse_dynamics(motion)
     assert tuple(found.forces) == GROUPS
     np.testing.assert_allclose(found.total, expected, atol=1e-10 * np.abs(expected).max())

@@ -30,7 +30,7 @@ METHODS = {
     'LSODA': integrate.LSODA,
 }
 COMPLETE, SINGULAR, NO_STEP, TOO_MANY = 'complete', 'singular', 'no_step', 'too_many'
-CLOSURE_TOLERANCE = 1e-9
+CLOSURE_TOLERANCE = 1e-9  # [m, 1] of a loop before a projection; each one starts the solver anew
 
 
 @dataclass(frozen=True)

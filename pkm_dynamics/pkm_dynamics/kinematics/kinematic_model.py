@@ -301,10 +301,10 @@ class KinematicModel:
         p, r = motion.position.copy(), motion.rotation.copy()
         joints = self._positions.joints_of_poses(p, r, motion.joint_positions)
         jacobian = self._positions.platform_jacobians(joints, p, r)
-        rates = _least_squares(jacobian, motion.twist, 'twist')
+        rates = actuator_rates_of(jacobian, motion.twist, 'twist')
         zero = np.zeros_like(rates)
         _, _, _, bias = self._joint_motion(closure.BY_ACTUATORS, joints, p, r, rates, zero)
-        rates_dot = _least_squares(jacobian, motion.acceleration - bias, 'acceleration')
+        rates_dot = actuator_rates_of(jacobian, motion.acceleration - bias, 'acceleration')
         return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
 
 
@@ -314,7 +314,7 @@ def _frozen(values: ArrayLike) -> Floats:
     return array
 
 
-def _least_squares(jacobian: Floats, target: Floats, what: str) -> Floats:
+def actuator_rates_of(jacobian: Floats, target: Floats, what: str) -> Floats:
     """Solve jacobian (N, 6, n_a) x = target (N, 6), refusing what the mechanism cannot do."""
     solution = np.einsum('nij,nj->ni', np.linalg.pinv(jacobian), target)
     missed = np.abs(np.einsum('nij,nj->ni', jacobian, solution) - target)

@@ -10,9 +10,9 @@ from pkm_description.tree_geometry import TreeGeometry, TreeLayout
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.kinematics.roll_pitch_yaw import rotations_from_vectors
 
-_ITERATIONS = 30
+_ITERATIONS = 30  # far more than Gauss-Newton takes where it converges at all
 _LARGEST_TURN = 0.5  # [rad] of one iteration
-_CLOSED = 1e-6
+_CLOSED = 1e-6  # [m, 1] below which no other start is tried: the tolerance of given states
 
 
 def place_platform(

@@ -29,9 +29,10 @@ _REASONS = {
     closure.WRONG_BRANCH: 'only another assembly than that of home closes there, beyond a '
     'singularity',
 }
+# [m, 1] by which given joints may leave the loops open: room for rounded input.
 STATE_TOLERANCE = 1e-6
 _START_TOLERANCE = 0.02  # of a start's loops, relative to the size of the mechanism
-_SEEDS = 200
+_SEEDS = 200  # random configurations over the strokes: enough for one near each pose
 
 
 class Positions:

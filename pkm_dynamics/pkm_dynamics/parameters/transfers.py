@@ -20,7 +20,7 @@ from pkm_dynamics.array_types import Floats
 from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES
 
 _HINGES = ('revolute', 'continuous')
-_RANK_TOLERANCE = 1e-10
+_RANK_TOLERANCE = 1e-10  # only numbers of the description enter, so that rounding is 1e-15
 
 
 def parameters_of_distribution(distribution: Floats) -> Floats:
