@@ -261,11 +261,11 @@ def test_another_published_description_is_refused(session, model, tmp_path, chan
         'robot_description': model.description.urdf,
         'robot_description_yaml': model.description.yaml_text,
     }
+    published = session.server._system.published_digest
     for altered in (False, True):
         for topic, text in texts.items():
             publisher = session.graph.tester.create_publisher(String, topic, LATCHED)
             publisher.publish(String(data=text + '\n' * (altered and topic == changed)))
-        published = session.server._system.published_digest
         before = published(model.description)
         session.graph.until(lambda before=before: published(model.description) != before)
         answer = session.result(session.send(tmp_path / f'bag_{altered}', periods=1))
