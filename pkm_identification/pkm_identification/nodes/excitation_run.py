@@ -181,8 +181,8 @@ class ExcitationRun:
             )
         )
         self._raise_if_canceled()
-        if not report.ok:
-            raise Refused(report.failures[0].code, report.message)
+        if report.code is not None:
+            raise Refused(report.code, report.message)
         return report
 
     async def _begin(self, trajectory: Trajectory) -> None:

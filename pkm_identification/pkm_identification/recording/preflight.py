@@ -98,6 +98,11 @@ class PreflightReport:
         return [check for check in self.checks if not check.ok]
 
     @property
+    def code(self) -> Code | None:
+        """Reason of the first failure, None without one."""
+        return self.failures[0].code if self.failures else None
+
+    @property
     def message(self) -> str:
         """What is wrong, or that nothing is."""
         if self.ok:
