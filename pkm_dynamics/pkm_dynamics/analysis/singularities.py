@@ -113,9 +113,7 @@ def singularities_of_joints(
             f"robot '{model.description.name}' has {model.n_a} actuators: more than its platform "
             'has degrees of freedom'
         )
-    at_home = (
-        array[None] for array in (model.home_joints, model.home_position, model.home_rotation)
-    )
+    at_home = model.home_joints[None], model.home_position[None], model.home_rotation[None]
     home = _spectra(model, *at_home, scale)
     here = _spectra(
         model, np.asarray(joints, dtype=float), np.asarray(position), np.asarray(rotation), scale

@@ -154,9 +154,8 @@ def _blocks(
         raise TrajectoryError(f'a trajectory lasts a finite positive time, not {duration} s')
     count = int(np.ceil(duration * rate)) + 1
     instants = np.linspace(0.0, duration, count)
-    if (
-        isinstance(moving, Trajectory) and moving.period == duration
-    ):  # beyond the seam, to see a peak there
+    if isinstance(moving, Trajectory) and moving.period == duration:
+        # One sample beyond the seam of two periods, to see a peak there.
         instants = np.append(instants, duration * count / (count - 1))
     for part in _parts(len(instants)):
         chosen = instants[part]
