@@ -26,8 +26,8 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, IdentificationResult, identify
 from pkm_identification.datasets import Dataset
-from pkm_identification.force_constants.calibration_problem import build_calibration
-from pkm_identification.force_constants.calibration_request import build_request
+from pkm_identification.force_constants.bilinear_build import build_bilinear_problem
+from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.payload_columns import standard_parameters
 from pkm_identification.signals import SignalOptions, process
 
@@ -141,7 +141,7 @@ def classic(
     request = build_request(data, [None, known, Payload(name='unknown')], True)
     options = SignalOptions(method='fourier', skip_periods=0)
     signals = [process(each, options) for each in request.forces_of(data, model)]
-    built = build_calibration(request, signals, model, True, True, None, None, None)
+    built = build_bilinear_problem(request, signals, model, True, True, None, None, None)
     size = built.selection.size
     given = standard_parameters(known.values)
     designs, targets = [], []

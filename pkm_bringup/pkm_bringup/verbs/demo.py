@@ -62,7 +62,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
-    from pkm_bringup.demo.demo import run_demo
+    from pkm_bringup.demo.play import run_demo
     from pkm_bringup.demo.scenario import DemoOptions
 
     output = arguments.output or Path('demo_output') / time.strftime('%Y-%m-%d_%H-%M-%S')

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 import pkm_description
-from pkm_bringup.demo import figures, summary
+from pkm_bringup.demo import pictures, summary
 from pkm_bringup.demo.scenario import DemoOptions, DemoResult, Knowledge, Scenario
 from pkm_bringup.nodes.robot_client import RobotClient
 from pkm_bringup.processes import NodeProcesses
@@ -93,12 +93,12 @@ def _files(
     options: DemoOptions, output: Path, result: DemoResult, model: ClosedChainModel
 ) -> dict[str, Path]:
     identification = result.modelled.identification
-    forces = figures.draw_forces(
+    forces = pictures.draw_forces(
         result.modelled.circle,
         output / 'forces.png',
         'Circle: measured forces against those of the identified model',
     )
-    tracking = figures.draw_tracking(
+    tracking = pictures.draw_tracking(
         result.bags,
         model.actuated_joints,
         output / 'tracking.png',
