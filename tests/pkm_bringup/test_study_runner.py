@@ -81,9 +81,10 @@ def test_a_stopped_study_continues_with_the_runs_that_are_there(workers, tmp_pat
 def test_runs_with_other_options_are_not_continued(tmp_path):
     output = tmp_path / 'study.json'
     KeptRuns(output, {'seed': 0})
-    KeptRuns(output, {'seed': 0})
+    KeptRuns(output, {'seed': 1}).write('run', 0, '{}')  # nothing was kept before
+    assert KeptRuns(output, {'seed': 1}).read('run', 2) == {0: {}}
     with pytest.raises(OutputError, match="study.json.runs' holds runs with other options"):
-        KeptRuns(output, {'seed': 1})
+        KeptRuns(output, {'seed': 0})
 
 
 def test_the_command_continues_an_interrupted_study(tmp_path, monkeypatch, capsys):

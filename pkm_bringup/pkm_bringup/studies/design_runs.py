@@ -75,12 +75,12 @@ def record(
         int(np.random.default_rng(seed).integers(2**31)),
         ramp_time=ramp_time,
     )
-    forces = arrays.get('efforts')
-    if forces is None:
-        forces = arrays['currents'] * arrays['force_constants']
+    measured = arrays.get('efforts')
+    if measured is None:
+        measured = arrays['currents'] * arrays['force_constants']
     return Record(
         arrays['positions'],
-        forces,
+        measured,
         float(arrays['effort_delay']),
         _limits_left(model, recording),
         float(recording.saturated.any(axis=1).mean()),

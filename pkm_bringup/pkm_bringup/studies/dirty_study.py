@@ -299,7 +299,7 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     size = (options.size[0], options.size[1])
     dirt = Dirt(options.jitter, options.lost, options.outliers, size, options.stuck)
     one = partial(one_run, dirt, options.periods)
-    robots = []
+    robots: list[dict[str, Any]] = []
     for robot in options.robot:
         seeds = range(options.seed, options.seed + options.runs)
         cases = [{'robot': robot, 'seed': seed} for seed in seeds]

@@ -41,6 +41,7 @@ from pkm_identification.excitation import DesignLimits, ExcitationDesign, design
 from pkm_identification.excitation.design import build_design_problem, suggested_period
 from pkm_identification.excitation.search.starts import random_start
 from pkm_identification.signals import Signals
+from pkm_identification.signals.bands import HarmonicBand
 
 Array = NDArray[np.float64]
 
@@ -244,13 +245,15 @@ def summary(model: ClosedChainModel, pair: Mapping[str, Runs]) -> dict[str, Any]
 
 def _design_figures(runs: Runs) -> dict[str, Any]:
     signals = runs.signals
+    band, measured = signals.band, signals.measured_harmonics
     assert signals.force_noise is not None and signals.position_noise is not None
+    assert isinstance(band, HarmonicBand) and measured is not None
     return {
         'criterion': runs.design.criterion,
         'iterations': runs.design.origin['iterations'],
         **runs.information.figures,
-        'harmonics_used': int(signals.band.harmonics),
-        'harmonics_measured': int(signals.measured_harmonics[1:].sum()),
+        'harmonics_used': band.harmonics,
+        'harmonics_measured': int(measured[1:].sum()),
         'force_noise': np.sqrt(np.diag(signals.force_noise.covariance)).tolist(),
         'position_noise': np.sqrt(np.diag(signals.position_noise.covariance)).tolist(),
         'limits_left': dict(runs.record.limits_left),

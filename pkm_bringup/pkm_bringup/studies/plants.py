@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pkm_bringup.inputs import load_model
 from pkm_bringup.offline import dataset_of, measured_arrays, simulate
@@ -178,7 +178,11 @@ def recorded(
 
 
 def dataset(
-    model: ClosedChainModel, time: Array, positions: Array, period: float | None, **measured: Any
+    model: ClosedChainModel,
+    time: ArrayLike,
+    positions: ArrayLike,
+    period: float | None,
+    **measured: Any,
 ) -> Dataset:
     """Return samples as recorded, with `efforts` or `currents` of the same instants."""
     names = np.array(model.actuated_joints)

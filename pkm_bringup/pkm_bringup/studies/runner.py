@@ -17,12 +17,14 @@ from typing import Any
 from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import threadpool_limits
 
-from pkm_bringup.outputs import OutputError, write_output
+from pkm_bringup.outputs import OutputError
 from pkm_description.errors import PkmError
+from pkm_dynamics.atomic_write import write_new_text
 
 Case = Mapping[str, Any]
 Tell = Callable[[str, float | None, float], None]
 
+ORIGIN = 'origin.json'  # in the folder of the runs: options and versions
 SINGLE_THREAD = {
     name: '1' for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
 }
@@ -137,13 +139,11 @@ class KeptRuns:
 
     def __init__(self, output: Path, origin: Mapping[str, Any]) -> None:
         self._folder = output.with_name(f'{output.name}.runs')
-        file, text = self._folder / 'origin.json', json.dumps(origin, indent=2, sort_keys=True)
-        if not file.is_file():
-            self._folder.mkdir(parents=True, exist_ok=True)
-            write_output(file, lambda at: at.write_text(text, encoding='utf-8'))
-        elif file.read_text(encoding='utf-8') != text:
+        self._origin = json.dumps(origin, indent=2, sort_keys=True)
+        there = self._folder / ORIGIN
+        if there.is_file() and there.read_text(encoding='utf-8') != self._origin:
             raise OutputError(
-                f"'{self._folder}' holds runs with other options or versions (origin.json): "
+                f"'{self._folder}' holds runs with other options or versions ({ORIGIN}): "
                 'remove it, or name another --output'
             )
 
@@ -155,7 +155,10 @@ class KeptRuns:
 
     def write(self, name: str, index: int, content: str) -> None:
         """Keep one run."""
-        write_output(self._file(name, index), lambda at: at.write_text(content, encoding='utf-8'))
+        files = {self._folder / ORIGIN: self._origin, self._file(name, index): content}
+        for path, text in files.items():
+            if not path.is_file():
+                write_new_text(path, text, OutputError)
 
     def remove(self) -> None:
         """Remove the folder: the result is written."""

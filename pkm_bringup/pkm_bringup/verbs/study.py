@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from pkm_bringup.arguments import add_json
-from pkm_bringup.outputs import check_output, write_output, write_output_folder
+from pkm_bringup.outputs import OutputError, check_output, write_output_folder
 from pkm_bringup.studies.declaration import Content, Output, Study
 from pkm_bringup.studies.runner import KeptRuns, Runner
 from pkm_bringup.versions import software
 from pkm_bringup.views.console import json_text, print_json, print_note
 from pkm_bringup.views.design_view import design_view, stop_on_interrupt
+from pkm_dynamics.atomic_write import write_new_text
 
 STUDIES = (
     'excitation',
@@ -86,7 +87,7 @@ def _write(study: Study, output: Path, content: Content, runner: Runner) -> None
         for save in runner.files.values():
             save(output)
     elif study.output is Output.RESULT:
-        write_output(output, lambda at: at.write_text(json_text(content), encoding='utf-8'))
+        write_new_text(output, json_text(content), OutputError)
     else:
         write_output_folder(output, partial(_fill, content, runner))
 
