@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pkm_bringup.bench import textbook
 from pkm_bringup.bench.frame import Bench, cpu_time, spread
 from pkm_dynamics import PlatformMotion
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 from pkm_identification import RecursiveEstimator
 from pkm_identification.estimators.filters.nonlinear_filters import (
     FilterOptions,

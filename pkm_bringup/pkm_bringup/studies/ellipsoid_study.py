@@ -25,7 +25,7 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.trajectories import Trajectory
-from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
+from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.guaranteed_set import GuaranteedSet

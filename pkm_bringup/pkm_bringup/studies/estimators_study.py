@@ -21,7 +21,7 @@ from pkm_bringup.studies.declaration import Option, Study, robot, runs
 from pkm_bringup.studies.plants import excitation_of, model_of, noisy_effects, recorded
 from pkm_bringup.studies.runner import Runner
 from pkm_dynamics import BaseParameters, ClosedChainModel
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.trajectories import benchmark_circle
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.solution import solve_problem

@@ -25,9 +25,9 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.friction_laws import LINEAR, DriveFriction
 from pkm_dynamics.presets import preset, preset_names
+from pkm_dynamics.settled.servo_loop import ServoLoop
+from pkm_dynamics.settled.steady_state import steady_state
 from pkm_dynamics.simulation import PlantEffects, correlated_noise
-from pkm_dynamics.simulation.servo_loop import ServoLoop
-from pkm_dynamics.simulation.steady_state import steady_state
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_identification.datasets import Dataset
 from pkm_identification.datasets.dataset import Truth

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from pkm_bringup.outputs import OutputError
 from pkm_description.errors import PkmError
-from pkm_dynamics.atomic_write import write_new_text
+from pkm_dynamics.atomic_write import write_text_atomically
 
 Case = Mapping[str, Any]
 Tell = Callable[[str, float | None, float], None]
@@ -158,7 +158,7 @@ class KeptRuns:
         files = {self._folder / ORIGIN: self._origin, self._file(name, index): content}
         for path, text in files.items():
             if not path.is_file():
-                write_new_text(path, text, OutputError)
+                write_text_atomically(path, text, OutputError)
 
     def remove(self) -> None:
         """Remove the folder: the result is written."""

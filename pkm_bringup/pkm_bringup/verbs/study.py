@@ -16,7 +16,7 @@ from pkm_bringup.studies.runner import KeptRuns, Runner
 from pkm_bringup.versions import software
 from pkm_bringup.views.console import json_text, print_json, print_note
 from pkm_bringup.views.design_view import design_view, stop_on_interrupt
-from pkm_dynamics.atomic_write import write_new_text
+from pkm_dynamics.atomic_write import write_text_atomically
 
 STUDIES = (
     'excitation',
@@ -87,7 +87,7 @@ def _write(study: Study, output: Path, content: Content, runner: Runner) -> None
         for save in runner.files.values():
             save(output)
     elif study.output is Output.RESULT:
-        write_new_text(output, json_text(content), OutputError)
+        write_text_atomically(output, json_text(content), OutputError)
     else:
         write_output_folder(output, partial(_fill, content, runner))
 

@@ -11,7 +11,7 @@ from scipy.linalg import qr
 
 from pkm_bringup.views.excitation_picture import plot_excitation
 from pkm_dynamics import BaseParameters, ClosedChainModel
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.limits.margins import Margin
 from pkm_dynamics.simulation import PlantEffects
