@@ -338,7 +338,7 @@ def summary(result: Any, output: str, level: float = 0.95) -> dict[str, Any]:
         'parameters': parameters(result, level),
         'correlation': result.correlation,
         'strongest_correlations': result.strongest_correlations(),
-        'residuals': [entry.to_mapping() for entry in result.residual_analysis],
+        'residuals': list(result.residual_analysis),
         'residual_rms': dict(zip(result.joint_names, result.residual_rms, strict=True)),
         **calibration_summary(result),
         'is_physical': result.is_physical,

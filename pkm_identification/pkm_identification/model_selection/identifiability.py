@@ -12,17 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.physical.bodies import PhysicalBodies
 from pkm_identification.physical.cone_program import equal, minimise, physical_rows
 from pkm_identification.result.result import IdentificationResult
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 THRESHOLD = 15.0  # relative standard deviation [%] up to which a parameter is known [M 5.3]
 ROUNDING = 1e-6  # of a form's largest value on the cone
@@ -51,22 +48,22 @@ class Identifiability:
     names: list[str]
     values: Array
     relative: Array
-    signs: NDArray[np.int64]
-    is_estimated: Flags
+    signs: Indices
+    is_estimated: Mask
     threshold: float
 
     @property
-    def is_determined(self) -> Flags:
+    def is_determined(self) -> Mask:
         """Whether the data determine the parameter at all (r,)."""
         return np.isfinite(self.relative) & self.is_estimated
 
     @property
-    def is_possible(self) -> Flags:
+    def is_possible(self) -> Mask:
         """Whether a real robot can have the parameter's value (r,)."""
         return self.signs * self.values >= 0
 
     @property
-    def is_proper(self) -> Flags:
+    def is_proper(self) -> Mask:
         """Properly identified (r,): known within the threshold, and possible."""
         return self.is_estimated & self.is_possible & (self.relative <= self.threshold)
 
@@ -160,7 +157,7 @@ def base_of(result: IdentificationResult, model: ClosedChainModel) -> BaseParame
     return base
 
 
-def possible_signs(base: BaseParameters, model: ClosedChainModel) -> NDArray[np.int64]:
+def possible_signs(base: BaseParameters, model: ClosedChainModel) -> Indices:
     """Signs (r,) that real bodies and friction allow: 1, -1, or 0 where both are possible.
 
     Each base parameter is minimised and maximised over the physical standard parameters

@@ -200,7 +200,7 @@ def identification_report(
     found = identifiability(result, model, threshold)
     content = {
         **result.diagnostics,
-        'residual_analysis': [entry.to_mapping() for entry in result.residual_analysis],
+        'residual_analysis': list(result.residual_analysis),
         'strongest_correlations': result.strongest_correlations(),
         'confidence_intervals': dict(
             zip(result.names, result.confidence_interval(level), strict=True)
