@@ -24,7 +24,7 @@ from pkm_description.kinematic_tree import (
     REVOLUTE,
     KinematicTree,
 )
-from pkm_description.rotations import rotation_from_vector, rotation_vector
+from pkm_description.rotation_formats import rotation_from_vector, rotation_vector
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import pytest
 from every_model import NAMES, model_of
 
 from pkm_description import KinematicsError, SimulationError, TrajectoryError
-from pkm_description.exporters import export_mjcf
+from pkm_description.exporters import build_mjcf
 from pkm_dynamics import PlatformMotion
 from pkm_dynamics.equations.forward_dynamics import (
     actuator_state,
@@ -94,7 +94,7 @@ def test_passivity(name):
 def test_release_from_rest_agrees_with_mujoco(name):
     """Accelerations right after the brakes open, under random forces."""
     model = model_of(name)
-    text = export_mjcf(model.description, joint_friction=False, joint_limits=False)
+    text = build_mjcf(model.description, joint_friction=False, joint_limits=False).text
     engine = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(engine)
     mujoco.mj_resetDataKeyframe(engine, data, 0)

@@ -8,7 +8,7 @@ import pytest
 from every_model import NAMES, model_of
 from waves import derivative, wave
 
-from pkm_description.exporters import export_mjcf
+from pkm_description.exporters import build_mjcf
 from pkm_dynamics.analysis.reactions import reactions
 from pkm_dynamics.equations.forward_dynamics import actuator_state, forward_dynamics
 from pkm_dynamics.equations.wrench import PlatformWrench, inverse_dynamics_under
@@ -150,7 +150,7 @@ def test_ground_supports_the_change_of_all_momentum(name):
 def test_forces_in_spherical_joints_agree_with_mujoco():
     """Release from rest under random forces: MuJoCo's constraint forces, three a joint."""
     model = model_of('skew_hexapod')
-    text = export_mjcf(model.description, joint_friction=False, joint_limits=False)
+    text = build_mjcf(model.description, joint_friction=False, joint_limits=False).text
     engine = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(engine)
     mujoco.mj_resetDataKeyframe(engine, data, 0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pkm_description import Description
 from pkm_description.errors import DescriptionError
-from pkm_description.simulation_section import read_simulation
+from pkm_description.sidecar_sections import read_simulation
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_description import Description
 from pkm_description.errors import ExportError, SimulationError
-from pkm_description.exporters import export_mjcf
+from pkm_description.exporters import build_mjcf
 from pkm_dynamics.simulation.cut_friction import CutFriction
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import FrictionTable, apply_forces
@@ -91,9 +91,9 @@ class SimulatedPlant:
         self.substeps = _whole_ratio(step, substep)
         self._substep = step / self.substeps
         try:
-            text = export_mjcf(
+            text = build_mjcf(
                 description, timestep=self._substep, joint_friction=False, shapes=False
-            )
+            ).text
             self.mujoco_model = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
             raise ExportError(f"MuJoCo refuses robot '{description.name}': {error}") from error

@@ -1,4 +1,4 @@
-"""Long work beside an executor that must stay responsive."""
+"""Long work and waiting beside an executor that must stay responsive."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
@@ -13,7 +15,9 @@ T = TypeVar('T')
 
 
 class Background:
-    """One worker thread whose results a coroutine of the node's executor can await.
+    """What coroutines of a node's executor await: work in one thread, time, other futures.
+
+    Time is that of the steady clock, whatever time the robot keeps.
 
     Parameters
     ----------
@@ -26,6 +30,8 @@ class Background:
     def __init__(self, node: Node, name: str) -> None:
         self._node = node
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._group = ReentrantCallbackGroup()
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in the thread, after what was asked before; its errors are raised here."""
@@ -45,6 +51,27 @@ class Background:
         if error is not None:
             raise error
         return value
+
+    async def sleep(self, seconds: float) -> None:
+        """Let other callbacks run for some time [s]."""
+        await self.within(Future(), seconds)
+
+    async def within(self, call: Future, seconds: float) -> Any:
+        """Return the result of `call`, or None when it does not come within `seconds`."""
+        done: Future = Future()
+
+        def finish(value: Any) -> None:
+            if not done.done():
+                done.set_result(value)
+
+        call.add_done_callback(lambda future: finish(future.result()))
+        timer = self._node.create_timer(
+            seconds, lambda: finish(None), clock=self._clock, callback_group=self._group
+        )
+        try:
+            return await done
+        finally:
+            self._node.destroy_timer(timer)
 
     def close(self) -> None:
         """Drop what has not begun."""

@@ -9,7 +9,7 @@ from scipy.linalg import solve_triangular
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices, Mask
-from pkm_identification.estimators.filters.initial_state import FORGOTTEN, opened, size_over_runs
+from pkm_identification.estimators.numerics import FORGOTTEN, size_over_runs, with_variance
 from pkm_identification.estimators.set_membership.bounding_ellipsoid import bound as take_in
 from pkm_identification.estimators.set_membership.error_bounds import BoundOption, force_bounds
 from pkm_identification.estimators.set_membership.strips import StripsOfRun, strips_of
@@ -96,7 +96,7 @@ def ellipsoid(
     inverse = solve_triangular(root, np.eye(problem.size))
     return Estimate(
         values=problem.nominal + radius * run.centre,
-        covariance=opened(inverse @ inverse.T / (problem.size + 2), lost),
+        covariance=with_variance(inverse @ inverse.T / (problem.size + 2), lost),
         undetermined=lost,
         condition_number=float(np.linalg.cond(run.root)),
         sensitivity=np.zeros((problem.size, len(problem.selection.fixed))),

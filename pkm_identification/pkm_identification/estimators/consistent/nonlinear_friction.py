@@ -17,8 +17,12 @@ from scipy.stats import qmc
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.at_constraints import covariance_at_constraints
-from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.physical.feasible import (
+from pkm_identification.estimators.consistent.friction_columns import (
+    FrictionColumns,
+    build_columns,
+    coulomb_names,
+)
+from pkm_identification.estimators.consistent.physically_consistent import (
     Range,
     build_limits,
     combinations,
@@ -26,11 +30,7 @@ from pkm_identification.estimators.physical.feasible import (
     figures,
     nearby,
 )
-from pkm_identification.estimators.physical.friction_columns import (
-    FrictionColumns,
-    build_columns,
-    coulomb_names,
-)
+from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
 from pkm_identification.regression.problem import Problem

@@ -11,8 +11,8 @@ import yaml
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification import identify, load_result
 from pkm_identification.datasets import LongDataset
-from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
 from pkm_identification.estimators.set_membership.error_bounds import bound_gain
+from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.solution import solve_problem
 from pkm_identification.result.guaranteed_set import GuaranteedSet
@@ -241,14 +241,14 @@ def test_set_and_file(bounded, slider_model, motion, tmp_path):
 def test_what_does_not_fit_is_said(bounded, slider_model, motion):
     data = bounded(periods=2)
     for options, message in (
-        ({'bound_of': 'guess'}, "unknown bound_of 'guess'; valid are noise, force"),
-        ({'bound_at': 'ends'}, "unknown bound_at 'ends'; valid are samples, rows"),
+        ({'bound_of': 'guess'}, "'bound_of' must be noise, force, limit or range, not 'guess'"),
+        ({'bound_at': 'ends'}, "'bound_at' must be samples or rows, not 'ends'"),
         ({'bound': -1.0}, 'bound must be a positive number'),
         ({'bound': [1.0, 2.0, 3.0]}, 'one for each of left, right'),
         ({'bound': {'left': 1.0}}, "no bound for 'right'"),
         ({'bound': {'lift': 1.0, 'left': 1.0, 'right': 1.0}}, "unknown joint 'lift'"),
-        ({'periods': 'all'}, "unknown periods 'all'"),
-        ({'passes': 0}, 'passes must be at least 1'),
+        ({'periods': 'all'}, "'periods' must be mean or each"),
+        ({'passes': 0}, "'passes' must be a whole number >= 1"),
         ({'fixed': {'a.m': (2.0, 0.1)}}, 'without standard deviations'),
         ({'prior': {'a.m': (2.0, 0.1)}}, 'no bound'),
     ):

@@ -17,8 +17,8 @@ from pkm_dynamics.parameters.standard_parameters import body_indices
 from pkm_identification import identify, load_result
 from pkm_identification.covariance.at_constraints import covariance_at_constraints, inward_variance
 from pkm_identification.datasets import Dataset
+from pkm_identification.estimators.consistent.physically_consistent import feasible
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
-from pkm_identification.estimators.physical.feasible import feasible
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.physical.nearest import smallest_eigenvalues
 from pkm_identification.regression.problem import build_problem

@@ -11,9 +11,9 @@ from scipy.optimize import lsq_linear
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification import identify, load_result
+from pkm_identification.estimators.consistent.nonlinear_friction import nonlinear_friction
+from pkm_identification.estimators.consistent.physically_consistent import feasible
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.physical.feasible import feasible
-from pkm_identification.estimators.physical.nonlinear_friction import nonlinear_friction
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.weighted_least_squares import inverse_root
 from pkm_identification.signals import process

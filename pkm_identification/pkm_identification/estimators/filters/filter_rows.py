@@ -1,4 +1,4 @@
-"""Rows of the energy balance between samples [O 2.56], with the variance of their noise."""
+"""Rows that a filter takes in: forces, or the energy balance between samples [O 2.56]."""
 
 from __future__ import annotations
 
@@ -10,40 +10,55 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics.equations.energy import actuator_work, energy_balance
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import correlation_time
+from pkm_identification.estimators.numerics import scaled_least_squares
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 
 STANDSTILL = 0.01  # of the mean variance: what a row at standstill has at least
+EXACT_ENERGY = 1e-18  # of the squared work: residuals below are rounding
 
 
 @dataclass(frozen=True)
-class EnergyRows:
-    """Energy and heat = work, one row an interval between samples.
+class FilterRows:
+    """Rows y = A p + noise, one an update."""
 
-    Attributes
-    ----------
-    regressor, fixed
-        Of the free (k, f) and of the fixed parameters (k, g).
-    work
-        Of the actuators (k,) [J], less the part of the fixed parameters.
-    variance
-        Of the noise of the work (k,) [J^2].
-    correlated
-        Rows (at least 1) that carry the information of one: neighbours share a sample.
-    """
+    regressor: Array  # A (N, m, f) of the free parameters
+    measured: Array  # y (N, m), less the part of the fixed parameters
+    noise: Array  # covariance (N, m, m)
+    fixed: Array  # (N, m, g) of the fixed parameters
+    correlated: float = 1.0  # rows (at least 1) that carry the information of one
 
-    regressor: Array
-    fixed: Array
-    work: Array
-    variance: Array
-    correlated: float
+    def predicted(self, points: Array, k: int) -> Array:
+        """Expected measurement (s, m) of row k for parameters (s, f)."""
+        return points @ self.regressor[k].T
+
+    def slope(self, values: Array, k: int) -> Array:
+        """Derivative (m, f) of `predicted`."""
+        return self.regressor[k]
 
 
-def energy_rows(problem: Problem) -> EnergyRows:
-    """Return the energy balance of all runs; the noise is scaled to the residuals.
+def force_rows(problem: Problem, noise: tuple[Array, ...]) -> FilterRows:
+    """Return the rows of all runs, each run with its noise (n_a, n_a) or (m, n_a, n_a)."""
+    shape = (problem.axes, problem.axes)
+    return FilterRows(
+        problem.regressor,
+        problem.forces,
+        np.concatenate(
+            [
+                np.broadcast_to(each, (run.count, *shape))
+                for run, each in zip(problem.runs, noise, strict=True)
+            ]
+        ),
+        np.concatenate([run.rows.fixed for run in problem.runs]),
+    )
 
-    The work of a noisy force has the variance qd^T Sigma qd dt^2: rows of slow motion
-    are exact, but for what the model lacks.
+
+def energy_rows(problem: Problem) -> FilterRows:
+    """Return energy and heat = work of all runs [J], one row an interval between samples.
+
+    The work of a noisy force has the variance qd^T Sigma qd dt^2, scaled to the residuals:
+    rows of slow motion are exact, but for what the model lacks. Neighbours share a sample,
+    and so are correlated.
 
     Raises
     ------
@@ -59,14 +74,17 @@ def energy_rows(problem: Problem) -> EnergyRows:
         )
     root = np.sqrt(variance)
     design = regressor / root[:, None]
-    scale = np.maximum(np.linalg.norm(design, axis=0), 1e-300)
-    fit = np.linalg.lstsq(design / scale, work / root, rcond=1e-9)[0] / scale
-    residuals = work / root - design @ fit
-    size = max(float(residuals @ residuals) / freedom, 1e-18 * float(np.mean((work / root) ** 2)))
+    residuals = work / root - design @ scaled_least_squares(design, work / root, rcond=1e-9)
+    least = EXACT_ENERGY * float(np.mean((work / root) ** 2))
+    size = max(float(residuals @ residuals) / freedom, least, 1e-300)
     ends = np.cumsum([len(part[2]) for part in parts])[:-1]
     pieces = [piece[:, None] for piece in np.split(residuals, ends)]
-    return EnergyRows(
-        regressor, fixed, work, variance * max(size, 1e-300), correlation_time(pieces)
+    return FilterRows(
+        regressor[:, None],
+        work[:, None],
+        (variance * size)[:, None, None],
+        fixed[:, None],
+        correlation_time(pieces),
     )
 
 
