@@ -162,7 +162,7 @@ class Fields:
             return self._read(key, next(each for each in inner if each is not NoneType))
         if origin is tuple and inner[0] is float:
             return tuple(self.numbers(key, (-1,)).tolist())
-        if origin is tuple and dataclasses.is_dataclass(inner[0]):
+        if origin is tuple and _is_dataclass(inner[0]):
             return tuple(each.read(inner[0]) for each in self.mappings(key))
         if origin is tuple and issubclass(inner[0], Enum):
             return tuple(self._member(key, inner[0], each) for each in self.texts(key))
@@ -170,7 +170,7 @@ class Fields:
             return tuple(self.texts(key))
         if origin is np.ndarray:
             return self.numbers(key, None)
-        if dataclasses.is_dataclass(kind):
+        if _is_dataclass(kind):
             return self.mapping(key).read(kind)
         if isinstance(kind, type) and issubclass(kind, Enum):
             return self._member(key, kind, self.get(key))
@@ -192,6 +192,10 @@ class Fields:
 
     def _wrong(self, key: str, what: str, value: Any) -> ValueError:
         return ValueError(f"'{self.path(key)}' must be {what}, not {_shown(value)}")
+
+
+def _is_dataclass(kind: Any) -> bool:
+    return dataclasses.is_dataclass(kind)
 
 
 def different(names: list[str], where: str) -> list[str]:
