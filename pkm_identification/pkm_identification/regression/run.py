@@ -11,6 +11,7 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_identification.arrays import Array
 from pkm_identification.regression.selection import Selection
 from pkm_identification.signals import LongSignals, Signals
@@ -97,7 +98,7 @@ class LinearParameters:
 
     names: list[str]
     columns: Array
-    model: ClosedChainModel
+    model: DynamicModel
 
     def regressor(self, motion: PlatformMotion) -> Array:
         """Return the force per parameter (N, n_a, r)."""

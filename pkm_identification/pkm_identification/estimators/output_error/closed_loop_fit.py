@@ -51,7 +51,7 @@ def output_error(
     """Fit the forces of a simulated robot under the servo that drove the real one.
 
     The simulation is that of the periodic motion that the servo settles to
-    (`pkm_dynamics.simulation.steady_state`). The clock of the reference is found from the
+    (`pkm_dynamics.settled.steady_state`). The clock of the reference is found from the
     positions, which serve for nothing else.
 
     Parameters

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pkm_description.errors import EstimationError, SimulationError
-from pkm_dynamics.simulation.steady_state import SteadyState
+from pkm_dynamics.settled.steady_state import SteadyState
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.covariance.residual_scaling import SIGNIFICANCE, noise_by_frequency
 from pkm_identification.estimators.numerics import with_variance

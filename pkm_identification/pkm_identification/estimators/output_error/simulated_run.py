@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_dynamics.simulation.servo_loop import ServoLoop
-from pkm_dynamics.simulation.steady_state import SteadyState, steady_state
-from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.settled.servo_loop import ServoLoop
+from pkm_dynamics.settled.steady_state import SteadyState, steady_state
+from pkm_dynamics.trajectories import Trajectory, trajectory_from_dict
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.shipped import load_excitation, load_motion
 from pkm_identification.regression.row_noise import row_covariance
@@ -223,4 +223,4 @@ def reference_of(run: Run, given: Any) -> Trajectory:
             'the recording does not tell the reference motion that the controller followed; give '
             'reference=, a trajectory, its file or that of a design, or shipped'
         )
-    return Trajectory.from_dict(recorded)
+    return trajectory_from_dict(recorded)
