@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.parameters.groups import ParameterSpace, group_name
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia, pseudo_inertia_basis
 from pkm_dynamics.parameters.standard_parameters import body_indices, parameter_scales
@@ -36,7 +36,7 @@ class PhysicalBodies:
     """
 
     def __init__(
-        self, model: ClosedChainModel, space: ParameterSpace, nominal: Array | None = None
+        self, model: DynamicModel, space: ParameterSpace, nominal: Array | None = None
     ) -> None:
         values = np.asarray(model.nominal_parameters if nominal is None else nominal, dtype=float)
         self.names = space.labels
@@ -103,7 +103,7 @@ def _face(basis: Array) -> Array:
     return np.eye(len(spread)) if kept.all() else axes[:, kept]
 
 
-def _blocks(model: ClosedChainModel, space: ParameterSpace) -> dict[str, Array]:
+def _blocks(model: DynamicModel, space: ParameterSpace) -> dict[str, Array]:
     alike: dict[bytes, list[str]] = {}
     for name, index in body_indices(list(model.parameter_names)).items():
         alike.setdefault(space.expand[index].tobytes(), []).append(name)
