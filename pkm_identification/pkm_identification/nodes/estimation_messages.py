@@ -81,13 +81,6 @@ def read_apply(message: ApplyModel.Request) -> ApplyRequest:
     return ApplyRequest(message.model, message.validation_data, message.max_relative_absolute_error)
 
 
-def fill_refusal(answer: Any, refusal: Refused) -> Any:
-    """Write the code, by its name among the constants of the answer, and the reason."""
-    answer.error_code = int(getattr(answer, refusal.code.name))
-    answer.error_msg = str(refusal)
-    return answer
-
-
 def fill_identified(answer: Any, result: IdentificationResult, report: str) -> None:
     """Write parameters, residuals and report of an identification."""
     answer.parameters = to_message(result)
@@ -130,7 +123,7 @@ def identification_report(found: Identified, level: float) -> str:
     result, known = found.result, found.identifiability
     content = {
         **result.diagnostics,
-        'residual_analysis': [entry.to_mapping() for entry in result.residual_analysis],
+        'residual_analysis': result.residual_analysis,
         'strongest_correlations': result.strongest_correlations(),
         'confidence_intervals': dict(
             zip(result.names, result.confidence_interval(level), strict=True)
