@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_dynamics.simulation.servo_loop import ServoLoop
-from pkm_dynamics.simulation.steady_state import SteadyState, steady_state
-from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.settled.servo_loop import ServoLoop
+from pkm_dynamics.settled.steady_state import SteadyState, steady_state
+from pkm_dynamics.trajectories import Trajectory, trajectory_from_dict
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.shipped import load_excitation, load_motion
 from pkm_identification.regression.row_noise import row_covariance
@@ -19,37 +19,20 @@ from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, HarmonicBand
 
 HARMONIC_SAMPLES = 4  # of the simulation, over the harmonics of the rows
-PERIOD_TOLERANCE = 1e-6
+PERIOD_TOLERANCE = 1e-6  # of a period: what rounding in files may change it by
 
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """A periodic run, and the reference and servo of the robot that made it.
-
-    Attributes
-    ----------
-    run
-        Measured.
-    servo
-        Its controller.
-    reference, feedforward
-        Desired positions [m, rad] and feedforward forces [N, N m] (N, n_a) over a period,
-        on the clock of the reference.
-    positions
-        Measured positions (N, n_a) on the clock of the reference, as far as it is known.
-    forces
-        Measured rows (m, n_a) on that clock.
-    shift
-        What was added to the stamps of the data for it [s].
-    """
+    """A periodic run, and the reference and servo of the robot that made it."""
 
     run: Run
     servo: ServoLoop
-    reference: Array
-    feedforward: Array
-    positions: Array
-    forces: Array
-    shift: float
+    reference: Array  # desired positions (N, n_a) [m, rad] over a period, on its own clock
+    feedforward: Array  # (N, n_a) [N, N m]
+    positions: Array  # measured (N, n_a), on the clock of the reference as far as it is known
+    forces: Array  # measured rows (m, n_a) on that clock
+    shift: float  # what was added to the stamps of the data for it [s]
 
     @property
     def signals(self) -> Signals:
@@ -223,4 +206,4 @@ def reference_of(run: Run, given: Any) -> Trajectory:
             'the recording does not tell the reference motion that the controller followed; give '
             'reference=, a trajectory, its file or that of a design, or shipped'
         )
-    return Trajectory.from_dict(recorded)
+    return trajectory_from_dict(recorded)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.actuation import require_drives
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.presets.free_fall import free_fall
 from pkm_dynamics.presets.platform_paths import DIRECTIONS, translations
 from pkm_dynamics.presets.sines import circle, coordinates_of, sine
@@ -22,7 +23,7 @@ PRESET_OPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def preset_names(model: Any) -> dict[str, str]:
+def preset_names(model: ClosedChainModel) -> dict[str, str]:
     """Return the presets of a robot and what each of them is.
 
     Raises
@@ -50,7 +51,7 @@ def preset_names(model: Any) -> dict[str, str]:
     return result
 
 
-def preset(model: Any, name: str, **options: Any) -> Trajectory:
+def preset(model: ClosedChainModel, name: str, **options: Any) -> Trajectory:
     """Return a motion of the papers, fitted into the limits of a robot.
 
     Parameters
@@ -99,7 +100,7 @@ def preset(model: Any, name: str, **options: Any) -> Trajectory:
     return _maker(model, name)(**given)
 
 
-def _maker(model: Any, name: str) -> Callable[..., Trajectory]:
+def _maker(model: ClosedChainModel, name: str) -> Callable[..., Trajectory]:
     if name.endswith('circle'):
         return lambda **given: circle(model, name == 'mirrored_circle', **given)
     if name.startswith('sine_'):
@@ -113,7 +114,7 @@ def _maker(model: Any, name: str) -> Callable[..., Trajectory]:
     return lambda **given: makers[name](model, **given)
 
 
-def _axes(model: Any, text: str) -> tuple[str, ...]:
+def _axes(model: ClosedChainModel, text: str) -> tuple[str, ...]:
     _, names = coordinates_of(model)
     if text == 'all':
         return names

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pkm_dynamics.kernels.decorator import compiled
+from pkm_dynamics.kernels.decorator import compiled, inlined
 from pkm_dynamics.kernels.generated import evaluate, evaluate_part
-from pkm_dynamics.kernels.motion import (
+from pkm_dynamics.kernels.joint_rates import (
     block_rates,
     block_solve_rates,
     block_transfer,
@@ -23,7 +23,7 @@ from pkm_dynamics.kernels.work import block_of, make_work, put, put_configuratio
 from pkm_dynamics.layout import LANES
 
 
-@compiled
+@inlined
 def block_forces(m, code, w, mode, first, count, joints, p, r, rates, rates_dot, parameters, out):
     """Actuator forces of one block into `out` (N, n_a); leaves `w.rates`, `w.rates_dot`."""
     n_v, n_i, n_a = m.n_v, len(m.independent), len(m.actuated)
@@ -54,31 +54,6 @@ def block_forces(m, code, w, mode, first, count, joints, p, r, rates, rates_dot,
         for i in range(n_a):
             out[first + lane, i] = w.right[i]
     return False
-
-
-@compiled
-def inverse_dynamics(m, code, mode, joints, p, r, rates, rates_dot, parameters):
-    """Actuator forces (N, n_a)."""
-    n = len(joints)
-    out = np.empty((n, len(m.actuated)))
-    w = make_work(m)
-    for first in range(0, n, LANES):
-        block_forces(
-            m,
-            code,
-            w,
-            mode,
-            first,
-            block_of(first, n),
-            joints,
-            p,
-            r,
-            rates,
-            rates_dot,
-            parameters,
-            out,
-        )
-    return out
 
 
 @compiled
@@ -133,7 +108,7 @@ def regressor(m, code, mode, joints, p, r, rates, rates_dot):
     return out
 
 
-@compiled
+@inlined
 def place_column(w, row, first, count, out, column):
     """Copy a column (n_a,) that starts at a row of the outputs into the regressor."""
     for lane in range(count):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.atomic_write import write_new, write_new_text
+from pkm_dynamics.atomic_write import write_atomically, write_text_atomically
 from pkm_dynamics.trajectories import FourierTrajectory
 
 
@@ -26,8 +26,8 @@ def test_a_failed_write_leaves_nothing(tmp_path) -> None:
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        write_new(tmp_path / 'a.txt', fail)
+        write_atomically(tmp_path / 'a.txt', fail)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / 'file').write_text('')
     with pytest.raises(TrajectoryError, match='cannot be written'):
-        write_new_text(tmp_path / 'file' / 'a.txt', '', TrajectoryError)
+        write_text_atomically(tmp_path / 'file' / 'a.txt', '', TrajectoryError)

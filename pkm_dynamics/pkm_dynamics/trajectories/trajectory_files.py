@@ -10,11 +10,10 @@ from typing import Any
 import yaml
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.atomic_write import write_new_text
 from pkm_dynamics.trajectories.base import Trajectory
 from pkm_dynamics.trajectories.circle import CircleTrajectory
 from pkm_dynamics.trajectories.csv_samples import read_csv
-from pkm_dynamics.trajectories.fourier import FourierTrajectory
+from pkm_dynamics.trajectories.fourier_series import FourierTrajectory
 from pkm_dynamics.trajectories.point_to_point import PointToPoint
 from pkm_dynamics.trajectories.sampled import SampledTrajectory
 
@@ -27,7 +26,7 @@ TRAJECTORY_TYPES: tuple[type[Trajectory], ...] = (
 MAX_FILE_SIZE = 64 * 1024 * 1024  # bytes; a longer sampled trajectory belongs into pieces
 
 
-def from_dict(data: Mapping[str, Any]) -> Trajectory:
+def trajectory_from_dict(data: Mapping[str, Any]) -> Trajectory:
     """Build the trajectory that `data` describes.
 
     `data` has `type` (fourier, circle, sampled, point_to_point) and the arguments
@@ -59,22 +58,6 @@ def from_dict(data: Mapping[str, Any]) -> Trajectory:
     return types[kind](**arguments)
 
 
-def save_trajectory(trajectory: Trajectory, path: str | Path) -> None:
-    """Write `trajectory` as YAML.
-
-    Raises
-    ------
-    TrajectoryError
-        The file exists already or cannot be written.
-    """
-    write_new_text(path, dump_trajectory(trajectory), TrajectoryError)
-
-
-def dump_trajectory(trajectory: Trajectory) -> str:
-    """Return `trajectory` as YAML text."""
-    return yaml.safe_dump(trajectory.to_dict(), sort_keys=False, default_flow_style=None, width=100)
-
-
 def load_trajectory(path: str | Path) -> Trajectory:
     """Read a trajectory from a YAML file, or samples from a CSV file (see `read_csv`).
 
@@ -95,6 +78,6 @@ def load_trajectory(path: str | Path) -> Trajectory:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise TrajectoryError(f'{path}: not a YAML file ({error})') from None
     try:
-        return from_dict(data)
+        return trajectory_from_dict(data)
     except TrajectoryError as error:
         raise TrajectoryError(f'{path}: {error}') from None

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-Array = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import PlatformMotion
 
 
 def has_singularities(model: ClosedChainModel) -> bool:
@@ -35,7 +31,7 @@ def scaled_jacobian(
     actuators: ArrayLike,
     joints: ArrayLike | None = None,
     length: float | None = None,
-) -> Array:
+) -> Floats:
     """Jacobian between platform twist and actuator rates, with rotation made a length.
 
     The twist's angular part is multiplied by `length` [m] (`rotation_length` by default),
@@ -67,14 +63,14 @@ def reciprocal_condition(
     actuators: ArrayLike,
     joints: ArrayLike | None = None,
     length: float | None = None,
-) -> Array:
+) -> Floats:
     """Reciprocal condition number (N,) of the scaled Jacobian; 0 where it is singular."""
     jacobian = scaled_jacobian(model, position, rotation, actuators, joints, length)
     values = np.linalg.svd(jacobian, compute_uv=False)
     return np.asarray(values[:, -1] / values[:, 0])
 
 
-def jacobian_condition(model: ClosedChainModel, motion: PlatformMotion) -> Array | None:
+def jacobian_condition(model: ClosedChainModel, motion: PlatformMotion) -> Floats | None:
     """Condition number (N,) of the scaled Jacobian along a motion; None for open chains."""
     if not has_singularities(model):
         return None
@@ -86,7 +82,7 @@ def jacobian_condition(model: ClosedChainModel, motion: PlatformMotion) -> Array
     return np.asarray(1.0 / np.maximum(reciprocal, 1e-300))
 
 
-def _ratio(numerator: Array, denominator: Array) -> float:
+def _ratio(numerator: Floats, denominator: Floats) -> float:
     """Ratio of two Frobenius norms; 1 where either vanishes but for rounding."""
     top, bottom = float(np.linalg.norm(numerator)), float(np.linalg.norm(denominator))
     return top / bottom if min(top, bottom) > 1e-9 * max(top, bottom) else 1.0

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from pkm_dynamics.kernels.closure import BY_PLATFORM, SINGULAR, dependent_solution, linearise
-from pkm_dynamics.kernels.decorator import compiled
+from pkm_dynamics.kernels.decorator import compiled, inlined
 from pkm_dynamics.kernels.generated import evaluate
 from pkm_dynamics.kernels.vectors import solve
 from pkm_dynamics.kernels.work import block_of, make_work, put, put_configuration
 from pkm_dynamics.layout import LANES
 
 
-@compiled
+@inlined
 def linear_systems(m, code, w, count):
     """Factor the linear systems of a block whose configurations are in the inputs.
 
@@ -21,11 +21,11 @@ def linear_systems(m, code, w, count):
     evaluate(code.systems, w.inputs, w.no_parameters, w.outputs)
     for lane in range(count):
         if linearise(m, w, lane) == SINGULAR:
-            w.mapping[lane] = np.nan
-            w.actuation[lane] = np.nan
+            w.mapping[lane].fill(np.nan)
+            w.actuation[lane].fill(np.nan)
 
 
-@compiled
+@inlined
 def block_rates(m, code, w, mode, first, count, joints, p, r, rates, rates_dot):
     """Fill `w.rates`, `w.rates_dot` (LANES, n_v) of a block.
 
@@ -50,7 +50,7 @@ def block_rates(m, code, w, mode, first, count, joints, p, r, rates, rates_dot):
     return 0
 
 
-@compiled
+@inlined
 def take_rates(m, w, count):
     """Copy the rates that a generated function put out."""
     n_v = m.n_v
@@ -83,7 +83,8 @@ def block_solve_rates(m, code, w, mode, first, count, row, rates, rates_dot):
     for lane in range(count):
         for i in range(n_d):
             chosen[i] = -w.outputs[i, lane]
-        change[:] = 0.0
+        for v in range(n_v):
+            change[v] = 0.0
         dependent_solution(m, w, lane, chosen, change)
         for i in range(n_i):
             w.right[i] = rates_dot[first + lane, i]
@@ -118,7 +119,7 @@ def joint_motion(m, code, mode, joints, p, r, rates, rates_dot):
     return velocity, acceleration, twist, twist_dot
 
 
-@compiled
+@inlined
 def joint_rates(m, w, lane, velocity, acceleration):
     """Pick one lane's rates of the scalar joints (n_j,) and their derivatives."""
     for body in range(len(m.joint_kind)):
@@ -146,7 +147,7 @@ def actuator_jacobians(m, code, joints, p, r):
     return out
 
 
-@compiled
+@inlined
 def block_transfer(m, w, lane, out):
     """Rates of all coordinates from the actuators, out (n_v, n_a), by the lane's factors."""
     n_v, n_i, n_a = m.n_v, len(m.independent), len(m.actuated)

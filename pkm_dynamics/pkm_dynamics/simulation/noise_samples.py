@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
 
 
-def noise_root(covariance: Array) -> Array:
+def noise_root(covariance: Floats) -> Floats:
     """Return the symmetric root R (n, n) of a covariance: R R = covariance.
 
     There is only one. Other roots, of an eigenvalue or singular value decomposition, have
@@ -23,7 +22,7 @@ def noise_root(covariance: Array) -> Array:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def correlated_noise(random: np.random.Generator, covariance: Array, count: int) -> Array:
+def correlated_noise(random: np.random.Generator, covariance: Floats, count: int) -> Floats:
     """Return `count` independent normal samples (count, n) of mean zero.
 
     Parameters

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.clearances import BodyDistances
-from pkm_dynamics.analysis.conditioning import has_singularities, jacobian_condition
+from pkm_dynamics.analysis.jacobian_condition import has_singularities, jacobian_condition
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.extrema import Extremum, largest, smallest
 from pkm_dynamics.limits.margins import Margin
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import JointStates, PlatformMotion
 from pkm_dynamics.trajectories.base import finite_array, finite_number
 
-Array = NDArray[np.float64]
 POSE_SAMPLES = 512  # per block for conditioning and distances: they change slowly
 SYMMETRIC = 1e-8  # relative
 DEVIATIONS = 3.0  # standard deviations of the forces that an uncertain model leaves free
@@ -105,7 +107,7 @@ def _check_uncertainty(value: Any) -> None:
         raise TrajectoryError('force_uncertainty has negative eigenvalues: no covariance')
 
 
-def acceleration_limit(model: Any, options: LimitOptions) -> Array:
+def acceleration_limit(model: ClosedChainModel, options: LimitOptions) -> Floats:
     """Return the acceleration limits (n_a,) of the actuators, infinite without any."""
     value = np.inf if options.acceleration is None else options.acceleration
     try:
@@ -116,7 +118,7 @@ def acceleration_limit(model: Any, options: LimitOptions) -> Array:
         ) from None
 
 
-def aperture_limits(model: Any, options: LimitOptions) -> tuple[list[str], Array]:
+def aperture_limits(model: ClosedChainModel, options: LimitOptions) -> tuple[list[str], Floats]:
     """Return the joints that have an aperture and their limits (n,) [rad], infinite without."""
     home = model.home_joints[None], model.home_position[None], model.home_rotation[None]
     found = apertures_of_joints(model, *home)
@@ -124,7 +126,9 @@ def aperture_limits(model: Any, options: LimitOptions) -> tuple[list[str], Array
     return list(found.names), np.minimum(found.limits * (1.0 - options.stroke_margin), further)
 
 
-def force_allowance(model: Any, options: LimitOptions, regressor: Any, forces: Array) -> Array:
+def force_allowance(
+    model: ClosedChainModel, options: LimitOptions, regressor: Any, forces: Floats
+) -> Floats:
     """Return what an uncertain model may be wrong by (N, n_a) [N, N m].
 
     `regressor` is a function without arguments that gives the regressor (N, n_a, n_p).
@@ -145,7 +149,7 @@ def force_allowance(model: Any, options: LimitOptions, regressor: Any, forces: A
 class Limits:
     """The limits of one robot, safety margins included."""
 
-    def __init__(self, model: Any, options: LimitOptions) -> None:
+    def __init__(self, model: ClosedChainModel, options: LimitOptions) -> None:
         self.model, self.options = model, options
         self.condition_limit = options.condition_limit
         stroke_margin, velocity_margin = options.stroke_margin, options.velocity_margin
@@ -178,7 +182,9 @@ class Limits:
         self.box = (lower + inset, upper - inset)
         self.tilt = float(workspace.get('tilt', np.inf)) * (1.0 - stroke_margin)
 
-    def margins(self, motion: Any, time: Array, parameters: Array | None) -> list[Margin]:
+    def margins(
+        self, motion: PlatformMotion, time: Floats, parameters: Floats | None
+    ) -> list[Margin]:
         """Return the margins of one block of samples, but for those of the pose.
 
         For each constraint the worst, and all that are negative.
@@ -213,20 +219,20 @@ class Limits:
         found += _magnitude('joint_velocity', rates, self.passive_velocity, passive, speed, time)
         return found + self._conditioning(motion, time) + self._distances(motion, joints, time)
 
-    def stroke_margins(self, positions: Array, time: Array) -> list[Margin]:
+    def stroke_margins(self, positions: Floats, time: Floats) -> list[Margin]:
         """Return the margins of actuator positions (N, n_a), as `margins` does."""
         names = list(self.model.actuated_joints)
         units = [self.units[name] for name in names]
         return _range('stroke', positions, (self.lower, self.upper), names, units, time)
 
-    def pose_margins(self, motion: Any, time: Array) -> list[Margin]:
+    def pose_margins(self, motion: PlatformMotion, time: Floats) -> list[Margin]:
         """Return the margins of the platform's pose, which need no kinematics."""
         found = _range('workspace', motion.position, self.box, ['x', 'y', 'z'], ['m'] * 3, time)
         tilt = np.arccos(np.clip(np.asarray(motion.rotation)[:, 2, 2], -1.0, 1.0))[:, None]
         upper = largest(tilt, np.array([self.tilt]), time)
         return found + worst_and_broken('tilt', (upper,), ['platform'], ['rad'])
 
-    def _conditioning(self, motion: Any, time: Array) -> list[Margin]:
+    def _conditioning(self, motion: PlatformMotion, time: Floats) -> list[Margin]:
         if self.condition_limit is None or not has_singularities(self.model):
             return []
         found: list[Margin] = []
@@ -238,7 +244,7 @@ class Limits:
             found += worst_and_broken('conditioning', (closest,), ['platform'], [''])
         return found
 
-    def _distances(self, motion: Any, joints: Any, time: Array) -> list[Margin]:
+    def _distances(self, motion: PlatformMotion, joints: JointStates, time: Floats) -> list[Margin]:
         found: list[Margin] = []
         names, units = self.distances.pairs, ['rad'] * len(self.joints)
         for some in _pose_samples(len(time)):
@@ -264,18 +270,18 @@ def _pose_samples(count: int) -> list[slice]:
 
 def _range(
     constraint: str,
-    values: Array,
-    ends: tuple[Array, Array],
+    values: Floats,
+    ends: tuple[Floats, Floats],
     names: list[str],
     units: list[str],
-    time: Array,
+    time: Floats,
 ) -> list[Margin]:
     below, above = smallest(values, ends[0], time), largest(values, ends[1], time)
     return worst_and_broken(constraint, (below, above), names, units, ends[1] - ends[0])
 
 
 def _magnitude(
-    constraint: str, values: Array, limit: Array, names: list[str], units: list[str], time: Array
+    constraint: str, values: Floats, limit: Floats, names: list[str], units: list[str], time: Floats
 ) -> list[Margin]:
     return worst_and_broken(
         constraint, (largest(values, limit, time), smallest(values, -limit, time)), names, units
@@ -287,7 +293,7 @@ def worst_and_broken(
     extrema: tuple[list[Extremum], ...],
     names: list[str],
     units: list[str],
-    sizes: Array | None = None,
+    sizes: Floats | None = None,
 ) -> list[Margin]:
     """Return the margins of the worst of all signals, and of all others that break a limit.
 

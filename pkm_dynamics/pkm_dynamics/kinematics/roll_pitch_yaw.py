@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.kernels.decorator import compiled
 
-Array = NDArray[np.float64]
 
-
-def rpy_to_rotation(rpy: ArrayLike) -> Array:
+def rpy_to_rotation(rpy: ArrayLike) -> Floats:
     """Return rotation matrices (..., 3, 3) of roll, pitch, yaw (..., 3) [rad]."""
     angles = np.ascontiguousarray(rpy, dtype=float)
     zero = np.zeros((angles.size // 3, 3))
@@ -25,7 +24,7 @@ def rpy_to_rotation(rpy: ArrayLike) -> Array:
     return rotation.reshape(*angles.shape[:-1], 3, 3)
 
 
-def rotation_to_rpy(rotation: ArrayLike) -> Array:
+def rotation_to_rpy(rotation: ArrayLike) -> Floats:
     """Return roll, pitch, yaw (..., 3) [rad] of rotation matrices (..., 3, 3).
 
     Pitch lies in [-pi/2, pi/2]. Where it reaches the ends roll and yaw are not
@@ -44,7 +43,7 @@ def rotation_to_rpy(rotation: ArrayLike) -> Array:
 
 def rpy_motion(
     rpy: ArrayLike, rates: ArrayLike, accelerations: ArrayLike
-) -> tuple[Array, Array, Array]:
+) -> tuple[Floats, Floats, Floats]:
     """Rotation, angular velocity and angular acceleration of a motion given in angles.
 
     Parameters
@@ -96,7 +95,7 @@ def _rpy_kernel(rpy, rates, accelerations):  # type: ignore[no-untyped-def]
     return rotation, omega, domega
 
 
-def rotation_vectors(rotation: ArrayLike) -> Array:
+def rotation_vectors(rotation: ArrayLike) -> Floats:
     """Return rotation vectors (..., 3) [rad] of rotations (..., 3, 3), angles in [0, pi]."""
     R = np.asarray(rotation, dtype=float)
     return Rotation.from_matrix(R.reshape(-1, 3, 3)).as_rotvec().reshape(*R.shape[:-1])

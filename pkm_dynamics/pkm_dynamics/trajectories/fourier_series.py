@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.trajectories.base import Array, Trajectory, finite_array, finite_number
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.trajectories.base import Trajectory, finite_array, finite_number
 
 
 class FourierTrajectory(Trajectory):
@@ -64,7 +65,7 @@ class FourierTrajectory(Trajectory):
         """Number of harmonics of each coordinate."""
         return int(self.sine.shape[1])
 
-    def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+    def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and derivatives (N, n_c) at times t (N,) [s]."""
         angle = self._frequencies * np.atleast_1d(np.asarray(t, dtype=float))
         states = self._coefficients @ np.concatenate([np.sin(angle), np.cos(angle)])

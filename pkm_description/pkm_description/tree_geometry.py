@@ -1,6 +1,7 @@
 """The spanning tree in batches: poses, screws, closing rows and their time derivatives.
 
-Plain NumPy over samples, apart from the compiled loops, so that each checks the other.
+The kinematics of a tree in NumPy, for one configuration and for many. The compiled loops of
+`pkm_dynamics` have their own, so that each checks the other.
 Twists [v0; omega] and wrenches [f; m0] are in base axes about the base's origin; the
 velocity coordinates are those of `KinematicTree`. With the rates v of all coordinates,
 

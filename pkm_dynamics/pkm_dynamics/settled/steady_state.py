@@ -13,21 +13,17 @@ solved by finite differences (sparse) and refined with exact derivatives.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.linalg import SuperLU, splu
 
 from pkm_description.errors import KinematicsError, SimulationError
-from pkm_dynamics.simulation.servo_loop import ServoLoop
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel, PlatformMotion
-
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
+from pkm_dynamics.array_types import Complex, Floats
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import PlatformMotion
+from pkm_dynamics.settled.servo_loop import ServoLoop
 
 SHARE = 4  # samples of a period over harmonics that are solved for
 REFINEMENTS = 12
@@ -52,13 +48,13 @@ class Loop:
         Of the same equations in finite differences.
     """
 
-    inertia: Array
-    damping: Array
+    inertia: Floats
+    damping: Floats
     transfer: Complex
     period: float
     factor: SuperLU
 
-    def answer(self, force: Array) -> Array:
+    def answer(self, force: Floats) -> Floats:
         """Change (N, n_a) of the positions with forces (N, n_a) against the robot's own."""
         moved = np.zeros_like(force)
         left, size = force, max(float(np.abs(force).max(initial=0.0)), 1e-300)
@@ -73,7 +69,7 @@ class Loop:
             before = now
         return moved
 
-    def applied(self, positions: Array) -> Array:
+    def applied(self, positions: Floats) -> Floats:
         """Forces (N, n_a) of a small change of the positions (N, n_a)."""
         count = len(positions)
         spectrum = np.fft.rfft(positions, axis=0)
@@ -83,7 +79,7 @@ class Loop:
         moved = np.einsum('nab,nb->na', self.inertia, rate_dot)
         return np.asarray(moved + np.einsum('nab,nb->na', self.damping, rate) + servo)
 
-    def _limited(self, values: Array) -> Array:
+    def _limited(self, values: Floats) -> Floats:
         return limited(values, int(np.count_nonzero(np.abs(self.transfer[:, 0]) > 0)))
 
 
@@ -104,16 +100,16 @@ class SteadyState:
         Of the equations of motion, over the root mean square force.
     """
 
-    positions: Array
-    velocities: Array
-    accelerations: Array
+    positions: Floats
+    velocities: Floats
+    accelerations: Floats
     motion: PlatformMotion
-    forces: Array
+    forces: Floats
     loop: Loop
     iterations: int
     residual: float
 
-    def force_change(self, force: Array) -> Array:
+    def force_change(self, force: Floats) -> Floats:
         """Change (N, n_a, k) of the actuator forces with loads (N, n_a, k) of the robot.
 
         A load is what the same motion would take more; under the servo the motion gives
@@ -138,8 +134,8 @@ class SteadyState:
 def steady_state(
     model: ClosedChainModel,
     parameters: ArrayLike,
-    reference: Array,
-    feedforward: Array,
+    reference: Floats,
+    feedforward: Floats,
     servo: ServoLoop,
     period: float,
     start: SteadyState | None = None,
@@ -219,8 +215,8 @@ def steady_state(
 
 def linearised(
     model: ClosedChainModel,
-    parameters: Array,
-    state: tuple[Array, Array, Array],
+    parameters: Floats,
+    state: tuple[Floats, Floats, Floats],
     motion: PlatformMotion,
     servo: ServoLoop,
     transfer: Complex,
@@ -230,7 +226,7 @@ def linearised(
     q, qd, qdd = state
     count, axes = q.shape
 
-    def forces(velocities: Array, accelerations: Array) -> Array:
+    def forces(velocities: Floats, accelerations: Floats) -> Floats:
         near = model.motion_from_actuators(q, velocities, accelerations, initial=motion)
         return model.inverse_dynamics(near, parameters)
 
@@ -253,7 +249,7 @@ def linearised(
 
 
 def _differences(
-    inertia: Array, damping: Array, servo: ServoLoop, period: float
+    inertia: Floats, damping: Floats, servo: ServoLoop, period: float
 ) -> sparse.csc_matrix:
     """M v'' + (B + Kd) v' + Kp v by central differences on a ring of samples."""
     count, axes = inertia.shape[:2]
@@ -279,7 +275,7 @@ def _differences(
     )
 
 
-def derivatives(positions: Array, period: float) -> tuple[Array, Array, Array]:
+def derivatives(positions: Floats, period: float) -> tuple[Floats, Floats, Floats]:
     """Return periodic positions (N, n_a) with their velocities and accelerations."""
     count = len(positions)
     spectrum = np.fft.rfft(positions, axis=0)
@@ -288,7 +284,7 @@ def derivatives(positions: Array, period: float) -> tuple[Array, Array, Array]:
     return positions, rate, rate_dot
 
 
-def limited(values: Array, harmonics: int) -> Array:
+def limited(values: Floats, harmonics: int) -> Floats:
     """Return periodic values (N, ...) with only the mean and the first harmonics - 1."""
     spectrum = np.fft.rfft(values, axis=0)
     spectrum[harmonics:] = 0.0

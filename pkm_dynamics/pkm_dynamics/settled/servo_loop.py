@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import SimulationError
-
-Array = NDArray[np.float64]
+from pkm_dynamics.array_types import Complex, Floats
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,8 @@ class ServoLoop:
         interval where the command is held for one.
     """
 
-    proportional: Array
-    derivative: Array
+    proportional: Floats
+    derivative: Floats
     velocity_cutoff: float
     interval: float
     delay: float
@@ -54,11 +53,11 @@ class ServoLoop:
         if not (np.isfinite(self.delay) and self.delay >= 0):
             raise SimulationError(f'delay must not be negative, got {self.delay}')
 
-    def wait(self, frequency: ArrayLike) -> NDArray[np.complex128]:
+    def wait(self, frequency: ArrayLike) -> Complex:
         """Return the delay (n_f,) as a factor at frequencies [Hz]."""
         return np.exp(-2j * np.pi * np.asarray(frequency, dtype=float) * self.delay)
 
-    def transfer(self, frequency: ArrayLike) -> NDArray[np.complex128]:
+    def transfer(self, frequency: ArrayLike) -> Complex:
         """Return force over position error (n_f, n_a) at frequencies [Hz], delay included."""
         turn = np.pi * np.asarray(frequency, dtype=float) * self.interval
         s = 2j / self.interval * np.tan(np.minimum(turn, 0.499 * np.pi))

@@ -51,7 +51,7 @@ def coupling(chain: Chain, component: tuple[list[int], list[int]]) -> Objects:
 
 
 def matrix_of(rows: list[list[Number]]) -> Objects:
-    """Array (n, k) of symbols."""
+    """Floats (n, k) of symbols."""
     out = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=object)
     for i, row in enumerate(rows):
         out[i] = row
@@ -231,7 +231,7 @@ def cut_friction(chain: Chain, velocities: Velocities, term: int) -> tuple[int, 
     m = chain.m
     row, where = int(m.friction_target[term]), m.friction_where[term]
     kind = int(m.friction_kind[term])
-    parent, child = int(m.row_parent[row]), int(m.row_child[row])
+    parent, child = int(m.tree.row_parent[row]), int(m.tree.row_child[row])
     zero: Objects = np.array([0.0, 0.0, 0.0], dtype=object)
     spin: Objects = zero.copy()
     if child != BASE:
@@ -261,8 +261,8 @@ def tree_forces(
     """Generalised forces (n_v,) of the spanning tree."""
     m = chain.m
     out = np.array([0.0] * len(rates), dtype=object)
-    forces = [np.array([0.0] * 3, dtype=object) for _ in m.parent]
-    moments = [np.array([0.0] * 3, dtype=object) for _ in m.parent]
+    forces = [np.array([0.0] * 3, dtype=object) for _ in m.tree.parent]
+    moments = [np.array([0.0] * 3, dtype=object) for _ in m.tree.parent]
     for k, body in enumerate(m.inertial_body.tolist()):
         f, n = _body_wrench(
             chain, body, velocities, accelerations, parameters[10 * k : 10 * k + 10]
@@ -277,15 +277,15 @@ def tree_forces(
             continue
         row, force, moment = cut_friction(chain, velocities, term)
         force, moment = force * value, moment * value
-        for body, sign in ((int(m.row_child[row]), 1.0), (int(m.row_parent[row]), -1.0)):
+        for body, sign in ((int(m.tree.row_child[row]), 1.0), (int(m.tree.row_parent[row]), -1.0)):
             if body != BASE:
                 arm = chain.point(row, child=True) - chain.position[body]
                 forces[body] = forces[body] + force * sign
                 moments[body] = moments[body] + (moment + cross(arm, force)) * sign
     for k, target in enumerate(m.rotor_coordinate.tolist()):
         out[target] = out[target] + parameters[m.rotor_parameter[k]] * rates_dot[target]
-    for body in range(len(m.parent) - 1, -1, -1):
-        kind, first, above = m.joint_kind[body], m.coordinate[body], m.parent[body]
+    for body in range(len(m.tree.parent) - 1, -1, -1):
+        kind, first, above = m.tree.joint_kind[body], m.tree.coordinate[body], m.tree.parent[body]
         if kind == FLOATING:
             out[first : first + 3] = out[first : first + 3] + forces[body]
             out[first + 3 : first + 6] = out[first + 3 : first + 6] + moments[body]
@@ -358,8 +358,8 @@ def inertial_columns(a: Objects, w: Objects, dw: Objects, jacobian: Objects) -> 
 def largest_change(m: Mechanism, change: Objects) -> Number:
     """Largest of the changes (n_v,): angles [rad], lengths in units of the mechanism's size."""
     largest: Number = 0.0
-    for body, kind in enumerate(m.joint_kind.tolist()):
-        first = int(m.coordinate[body])
+    for body, kind in enumerate(m.tree.joint_kind.tolist()):
+        first = int(m.tree.coordinate[body])
         if kind == FLOATING:
             sizes = [(first + k, 1.0 / m.length_scale if k < 3 else 1.0) for k in range(6)]
         elif kind != FIXED:
