@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_bringup.studies.seeds import Update, over_seeds
+from pkm_bringup.argument_types import positive
+from pkm_bringup.studies.declaration import Option, Study, runs
+from pkm_bringup.studies.plants import model_of
+from pkm_bringup.studies.runner import Runner
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset
 from pkm_identification.estimators.filters.nonlinear_filters import FilterOptions, unscented_filter
 
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
 Array = NDArray[np.float64]
 
+ROBOT = 'uf_pkm'
 BODIES = {'me': 'leg*_slider', 'mb': 'leg*_stator', 'mp': 'platform'}
 MASS_TERMS = ('m', 'mx', 'my', 'mz')
+SAMPLES = 2000
 START = 0.9  # of the true values [O 5.3.1]
 START_DEVIATION = 0.5  # of the true values
-FLOOR = 1e-6  # of the largest force
+FLOOR = 1e-6  # of the largest force: the noise that the filter assumes where there is none
 
 
 def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
@@ -35,9 +41,7 @@ def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
     nominal = np.asarray(model.nominal_parameters)
     masses, columns = [], np.zeros((len(names), len(BODIES)))
     for column, pattern in enumerate(BODIES.values()):
-        links = [
-            name[:-2] for name in names if name.endswith('.m') and _matches(name[:-2], pattern)
-        ]
+        links = [name[:-2] for name in names if fnmatchcase(name, f'{pattern}.m')]
         masses.append(nominal[names.index(f'{links[0]}.m')])
         for link in links:
             index = {term: names.index(f'{link}.{term}') for term in MASS_TERMS}
@@ -52,30 +56,28 @@ def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
     return np.array(masses), columns
 
 
-def estimate_masses(
-    model: ClosedChainModel, noise: float, samples: int = 2000, seed: int = 0
-) -> dict[str, Any]:
+def one_run(samples: int, noise: float, seed: int) -> dict[str, Any]:
     """Run the filter on sines of x and y together (case XY of [O Table 4.3]).
 
     Parameters
     ----------
-    model
-        Of `uf_pkm`.
+    samples
+        Number of samples.
     noise
         Largest error of forces, velocities and accelerations over their value, and of
         positions over their way from home, uniform.
-    samples, seed
-        Number of samples; of the noise.
+    seed
+        Of the noise.
 
     Returns
     -------
     dict
         `values`, `true`, `errors`, `standard_deviation` by name, `time` [s of CPU time].
     """
+    model = model_of(ROBOT)
     trajectory = preset(model, 'sine_xy')
-    times = np.arange(samples) / samples * trajectory.duration
-    exact = model.actuator_states(trajectory.motion(times, model))
-    forces = model.inverse_dynamics(trajectory.motion(times, model))
+    motion = trajectory.motion(np.arange(samples) / samples * trajectory.duration, model)
+    exact, forces = model.actuator_states(motion), model.inverse_dynamics(motion)
     random = np.random.default_rng(seed)
 
     def disturbed(values: Array) -> Array:
@@ -106,45 +108,33 @@ def estimate_masses(
         options=FilterOptions(history=100),
     )
     spent = time.thread_time() - begin
-    deviation = np.sqrt(np.diag(found.covariance))
+
+    def by_name(values: Array) -> dict[str, float]:
+        return dict(zip(BODIES, values.tolist(), strict=True))
+
     return {
-        'noise': noise,
         'time': spent,
-        'values': dict(zip(BODIES, found.values.tolist(), strict=True)),
-        'true': dict(zip(BODIES, masses.tolist(), strict=True)),
-        'errors': dict(zip(BODIES, (found.values / masses - 1).tolist(), strict=True)),
-        'standard_deviation': dict(zip(BODIES, deviation.tolist(), strict=True)),
+        'values': by_name(found.values),
+        'true': by_name(masses),
+        'errors': by_name(found.values / masses - 1),
+        'standard_deviation': by_name(np.sqrt(np.diag(found.covariance))),
     }
 
 
-def study_masses(
-    model: ClosedChainModel,
-    noise: float,
-    seed: int = 0,
-    runs: int = 10,
-    samples: int = 2000,
-    workers: int | None = None,
-    update: Update = lambda text, fraction: None,
-) -> dict[str, Any]:
-    """Repeat `estimate_masses` with other noise.
+def summary(noise: float, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the figures of all runs with one noise.
 
-    Returns
-    -------
-    dict
-        `noise`, `runs`; `true` [kg], `values` (means) [kg], and of the errors [1] root mean
-        square `errors` and largest `worst`, by name; `standard_deviation`, the mean reported
-        one [kg]; `time`, mean CPU time [s].
+    `true` [kg], `values` (means) [kg], and of the errors [1] root mean square `errors` and
+    largest `worst`, by name; `standard_deviation`, the mean reported one [kg]; `time`, mean
+    CPU time [s].
     """
-    count = runs if noise else 1
-    one = partial(estimate_masses, model, noise, samples)
-    found = over_seeds(one, count, seed, workers, update, f'noise {100 * noise:g} %: ')
 
-    def over_runs(key: str, figure: Any) -> dict[str, float]:
+    def over_runs(key: str, figure: Callable[[Array], Any]) -> dict[str, float]:
         return {name: float(figure(np.array([run[key][name] for run in found]))) for name in BODIES}
 
     return {
         'noise': noise,
-        'runs': count,
+        'runs': len(found),
         'true': found[0]['true'],
         'values': over_runs('values', np.mean),
         'errors': over_runs('errors', lambda errors: np.sqrt(np.mean(errors**2))),
@@ -154,6 +144,24 @@ def study_masses(
     }
 
 
-def _matches(link: str, pattern: str) -> bool:
-    start, _, end = pattern.partition('*')
-    return link == pattern or (bool(end) and link.startswith(start) and link.endswith(end))
+def run(options: Namespace, runner: Runner) -> dict[str, Any]:
+    """Estimate without noise, and with it as often as asked for."""
+    model_of(ROBOT)
+    found = []
+    for noise, repeats in ((0.0, 1), (options.noise, options.runs)):
+        cases = [{'noise': noise, 'seed': options.seed + k} for k in range(repeats)]
+        text, name = f'noise {100 * noise:g} %: run', 'noisy' if noise else 'exact'
+        found.append(summary(noise, runner.map(partial(one_run, SAMPLES), cases, text, name)))
+    return {'robot': ROBOT, 'seed': options.seed, 'cases': found}
+
+
+STUDY = Study(
+    'uf_pkm',
+    'masses of the UF-PKM by the UKF from forces, without and with noise',
+    'From sines of x and y together [O chapter 4].',
+    (
+        Option('noise', 'largest error of forces and motion over their value [1]', 0.01, positive),
+        *runs(10, 'of the noise'),
+    ),
+    run,
+)

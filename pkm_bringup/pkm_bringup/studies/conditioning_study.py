@@ -9,12 +9,17 @@ workspace box and a largest tilt) are left out here.
 from __future__ import annotations
 
 import dataclasses
+from argparse import Namespace
+from collections.abc import Collection
 from typing import Any
 
-from pkm_description import Description
+from pkm_bringup.argument_types import count
+from pkm_bringup.inputs import load_model
+from pkm_bringup.studies.declaration import Option, Output, Study, robot, seed
+from pkm_bringup.studies.runner import Runner
+from pkm_description import Description, Joint
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
-from pkm_identification.excitation.search.monitor import Cancel, Progress
 
 FRICTIONS = ('symmetric', 'described')
 SAMPLING_RATE = 100.0  # [Hz]
@@ -43,7 +48,7 @@ def joint_limits_only(description: Description, friction: str) -> Description:
     return dataclasses.replace(description, joints=joints, sidecar=sidecar)
 
 
-def _symmetric(joint: Any, actuated: Any) -> Any:
+def _symmetric(joint: Joint, actuated: Collection[str]) -> Joint:
     if joint.name not in actuated or joint.friction is None:
         return joint
     return dataclasses.replace(
@@ -51,41 +56,7 @@ def _symmetric(joint: Any, actuated: Any) -> Any:
     )
 
 
-def design(
-    description: Description,
-    reduced: bool | str,
-    friction: str,
-    harmonics: int,
-    starts: int,
-    seed: int,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    cancel: Cancel | None = None,
-) -> ExcitationDesign:
-    """Return the best design of a search over the motions within the joints' limits."""
-    return design_excitation(
-        ClosedChainModel(joint_limits_only(description, friction)),
-        CRITERION,
-        harmonics,
-        sampling_rate=SAMPLING_RATE,
-        limits=DesignLimits(
-            force_margin=0.0,
-            velocity_margin=0.0,
-            stroke_margin=0.0,
-            condition_factor=CONDITION_FACTOR,
-        ),
-        shared=False,
-        reduced=reduced,
-        starts=starts,
-        iterations=ITERATIONS,
-        seed=seed,
-        workers=workers,
-        progress=progress,
-        cancel=cancel,
-    )
-
-
-def report(found: ExcitationDesign) -> dict[str, Any]:
+def summary(found: ExcitationDesign) -> dict[str, Any]:
     """Return the figures, and the directions of the parameters that bound them, as plain data."""
     directions = found.directions()
     return {
@@ -113,3 +84,66 @@ def report(found: ExcitationDesign) -> dict[str, Any]:
             )
         ],
     }
+
+
+def run(options: Namespace, runner: Runner) -> dict[str, Any]:
+    """Search the motions within the joints' limits; return the best design."""
+    description = load_model(options.robot).description
+    found = design_excitation(
+        ClosedChainModel(joint_limits_only(description, options.friction)),
+        CRITERION,
+        options.harmonics,
+        sampling_rate=SAMPLING_RATE,
+        limits=DesignLimits(
+            force_margin=0.0,
+            velocity_margin=0.0,
+            stroke_margin=0.0,
+            condition_factor=CONDITION_FACTOR,
+        ),
+        shared=False,
+        reduced=_reduced(options.reduced, description),
+        starts=options.starts,
+        iterations=ITERATIONS,
+        seed=options.seed,
+        workers=runner.workers,
+        progress=runner.tell,
+        cancel=runner.interrupted,
+    )
+    runner.files['design.yaml'] = found.save
+    return summary(found) | {'robot': options.robot, 'friction': options.friction}
+
+
+def _reduced(name: str | None, description: Description) -> bool | str:
+    if name == 'none':
+        return False
+    models = list(description.sidecar.get('reduced_models') or {})
+    return name or (models[0] if models else True)
+
+
+STUDY = Study(
+    'conditioning',
+    'smallest condition number of all parameters under the limits of the joints',
+    'Strokes, velocities, forces and apertures; box and tilt of the description are left out. '
+    'Names the combinations of parameters that bound it.',
+    (
+        robot('rps_upv'),
+        Option('harmonics', 'of each coordinate [1]', 11, count),
+        Option(
+            'reduced',
+            "reduced model of the description, or 'none'",
+            metavar='MODEL',
+            default_text='its first',
+        ),
+        Option(
+            'friction',
+            'one Coulomb coefficient for both directions, or what the description says',
+            'symmetric',
+            choices=FRICTIONS,
+        ),
+        Option('starts', 'optimised starts [1]', 24, count),
+        *seed('of the search'),
+    ),
+    run,
+    Output.DESIGN,
+    keeps_best='the best design so far is kept',
+)

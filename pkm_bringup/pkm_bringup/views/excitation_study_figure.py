@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.studies.comparison import TOLERANCE
-from pkm_bringup.studies.excitation_report import MAIN, SOURCES
+from pkm_bringup.studies.excitation_study import MAIN
+from pkm_bringup.studies.spread_statistics import TOLERANCE
+from pkm_bringup.views.excitation_study_table import TOLD
 
 
-def plot(content: dict[str, Any], path: Path, estimator: str = MAIN) -> None:
+def plot_spreads(content: dict[str, Any], path: Path, estimator: str = MAIN) -> None:
     """Write a picture: standard deviations relative to T_d, and predicted against observed."""
     import matplotlib
 
@@ -66,7 +67,7 @@ def _draw_agreement(axis: Any, content: dict[str, Any], part: dict[str, Any]) ->
                 color='C0' if name == 'T_d' else 'C1',
                 markerfacecolor=None if filled else 'none',
                 markersize=6 if filled else 9,
-                label=f'{name}, over {SOURCES[source]}',
+                label=f'{name}, over {TOLD[source]}',
             )
     axis.axhspan(1.0 - TOLERANCE, 1.0 + TOLERANCE, color='0.93', zorder=0)
     axis.axhline(1.0, color='0.5')

@@ -13,16 +13,21 @@ pushes the cart, which shows the scale itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from pkm_bringup.studies.seeds import Update, in_processes
+from pkm_bringup.argument_types import positive
+from pkm_bringup.studies.declaration import Option, Study, runs
+from pkm_bringup.studies.plants import model_of
+from pkm_bringup.studies.runner import Runner
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.integration import integrate_motion
 from pkm_identification.estimators.filters.nonlinear_filters import (
     FilterOptions,
@@ -31,12 +36,11 @@ from pkm_identification.estimators.filters.nonlinear_filters import (
     unscented_filter,
 )
 
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
 Array = NDArray[np.float64]
 
+ROBOT = 'cart_pendulum'
 FILTERS: dict[str, Callable[..., FilterResult]] = {'ekf': extended_filter, 'ukf': unscented_filter}
+ESTIMATORS = ('ls', *FILTERS)
 PARAMETERS = ('l1', 'l2', 'm1', 'm2', 'M')
 UNITS = ('m', 'm', 'kg', 'kg', 'kg')
 START = 1.0  # of every parameter [O 3.3]
@@ -47,6 +51,9 @@ SCALE_ERROR = 1e-3  # of the weight
 PUSH, PUSH_FREQUENCY = 10.0, 1.0  # amplitude [N], [Hz] of the cart's force
 STEP = 1e-6
 ROUNDS = 2  # of a filter on noisy states
+INTERVAL = 0.01  # [s] between samples
+START_SCALE, WEIGHED, PUSHED = 'start', 'weighed', 'pushed'
+SCALES = (START_SCALE, WEIGHED, PUSHED)  # where the scale of the masses comes from
 
 
 def true_parameters(model: ClosedChainModel) -> Array:
@@ -77,15 +84,15 @@ class Recording:
     total: float | None = None
 
 
-def record(
-    model: ClosedChainModel, duration: float, interval: float, pushed: bool = False
-) -> Recording:
-    """Integrate a free fall, or one with a force on the cart, from the upright start."""
+@lru_cache(maxsize=None)
+def record(duration: float, scale: str) -> Recording:
+    """Integrate a free fall from the upright start, or one with a force on the cart."""
+    model = model_of(ROBOT)
 
     def push(time: float) -> Array:
         return np.array([PUSH * np.cos(2 * np.pi * PUSH_FREQUENCY * time), 0.0, 0.0])
 
-    times = np.arange(0.0, duration + interval / 2, interval)
+    times, pushed = np.arange(0.0, duration + INTERVAL / 2, INTERVAL), scale == PUSHED
     forces = np.stack([push(time) for time in times]) if pushed else np.zeros((len(times), 3))
     fall = integrate_motion(
         model, times, (lambda time, q, qd: push(time)) if pushed else None, tolerance=1e-9
@@ -93,16 +100,21 @@ def record(
     states = model.actuator_states(fall.motion)
     joints = np.stack([states.positions, states.velocities, states.accelerations], axis=-1)
     joints[:, 2] += joints[:, 1]
-    return Recording(joints.reshape(len(times), 9), forces)
+    total = {START_SCALE: 3 * START, WEIGHED: float(true_parameters(model)[2:].sum())}
+    return Recording(joints.reshape(len(times), 9), forces, total.get(scale))
 
 
-def with_noise(exact: Recording, noise: float, random: np.random.Generator) -> Recording:
-    """Change every value by a uniform error of at most `noise` times itself [O 3.4]."""
-    return replace(
-        exact,
-        states=exact.states * (1 + noise * random.uniform(-1, 1, exact.states.shape)),
-        forces=exact.forces * (1 + noise * random.uniform(-1, 1, exact.forces.shape)),
-    )
+def with_noise(exact: Recording, noise: float, seed: int, number: int) -> Recording:
+    """Change every value by a uniform error of at most `noise` times itself [O 3.4].
+
+    The recordings of a seed follow one another in one stream of random numbers.
+    """
+    stream = np.random.PCG64(seed)
+    stream.advance(number * (exact.states.size + exact.forces.size))
+    random = np.random.Generator(stream)
+    states = exact.states * (1 + noise * random.uniform(-1, 1, exact.states.shape))
+    forces = exact.forces * (1 + noise * random.uniform(-1, 1, exact.forces.shape))
+    return Recording(states, forces, exact.total)
 
 
 def equations(points: Array, state: Array, gravity: float = 9.81) -> Array:
@@ -199,98 +211,77 @@ def _force_noise(data: Recording, noise: float, parameters: Array) -> Array:
     return covariance
 
 
-def compare(
-    model: ClosedChainModel,
-    noise: float = 0.01,
-    duration: float = 20.0,
-    interval: float = 0.01,
-    seed: int = 0,
-    runs: int = 10,
-    workers: int | None = None,
-    update: Update = lambda text, fraction: None,
-) -> dict[str, Any]:
-    """Run the estimators on motions without and with noise of the states.
-
-    Parameters
-    ----------
-    model
-        Of `cart_pendulum`.
-    noise
-        Largest error of a state or a force over its value, uniform [O 3.4].
-    duration, interval
-        Of each motion [s].
-    seed, runs
-        Of the noise: its seed, and how many motions.
-    workers
-        Processes, see `in_processes`.
-
-    Returns
-    -------
-    dict
-        `true`; `cases`: each with `noise`, `scale` (where the scale of the masses comes from:
-        `start`, `weighed` or `pushed`), `estimator`, and root mean squares over the runs of
-        `errors` [1] of the parameters and `ratio_errors` of m1 / M and m2 / M; `largest` [1],
-        the largest error of each run; `time`, mean CPU time [s] of one.
-    """
-    truth = true_parameters(model)
-    fall = record(model, duration, interval)
-    recordings = {
-        'start': replace(fall, total=3 * START),
-        'weighed': replace(fall, total=float(truth[2:].sum())),
-        'pushed': record(model, duration, interval, pushed=True),
-    }
-    cases = []
-    for size in (0.0, noise):
-        repeats = runs if size else 1
-        one = partial(_estimates, size)
-        for scale, exact in recordings.items():
-            random = np.random.default_rng(seed)
-            data = [with_noise(exact, size, random) for _ in range(repeats)]
-            text = f'noise {100 * size:g} %, scale {scale}: motion'
-            found = in_processes(one, data, workers, update, text)
-            for estimator in ('ls', *FILTERS):
-                values, times = zip(*(each[estimator] for each in found), strict=True)
-                cases.append(
-                    {
-                        'noise': size,
-                        'scale': scale,
-                        'estimator': estimator,
-                        'time': float(np.mean(times)),
-                        **_judged(np.array(values), truth),
-                    }
-                )
-    return {
-        'parameters': list(PARAMETERS),
-        'units': list(UNITS),
-        'true': truth.tolist(),
-        'samples': len(fall.states),
-        'runs': runs,
-        'cases': cases,
-    }
-
-
-def _estimates(noise: float, data: Recording) -> dict[str, tuple[Array, float]]:
-    """Parameters (5,) and CPU time [s] by estimator."""
+def one_run(duration: float, noise: float, scale: str, seed: int, number: int) -> dict[str, Any]:
+    """Parameters (5,) and CPU time [s] by estimator, from one motion."""
+    data = with_noise(record(duration, scale), noise, seed, number)
     found = {}
-    for estimator in ('ls', *FILTERS):
+    for estimator in ESTIMATORS:
         begin = time.thread_time()
-        values = _estimated(estimator, data, noise)
-        found[estimator] = values, time.thread_time() - begin
+        if estimator in FILTERS:
+            values = run_filter(FILTERS[estimator], data, noise).values
+        else:
+            values = least_squares_of(data)
+        found[estimator] = {'values': values, 'time': time.thread_time() - begin}
     return found
 
 
-def _estimated(estimator: str, data: Recording, noise: float) -> Array:
-    if estimator == 'ls':
-        return least_squares_of(data)
-    return run_filter(FILTERS[estimator], data, noise).values
+def summary(found: Sequence[Mapping[str, Any]], estimator: str, truth: Array) -> dict[str, Any]:
+    """Return figures of an estimator over the runs with one noise and one scale.
 
-
-def _judged(values: Array, truth: Array) -> dict[str, Any]:
-    """Errors of estimates (runs, 5)."""
+    `errors` [1] of the parameters and `ratio_errors` of m1 / M and m2 / M, root mean squares;
+    `largest` [1], the largest error of each run; `time`, mean CPU time [s].
+    """
+    values = np.array([run[estimator]['values'] for run in found])
     errors = values / truth - 1
     ratios = values[:, 2:4] / values[:, 4:] / (truth[2:4] / truth[4]) - 1
     return {
+        'estimator': estimator,
+        'time': float(np.mean([run[estimator]['time'] for run in found])),
         'errors': np.sqrt(np.mean(errors**2, axis=0)).tolist(),
         'ratio_errors': np.sqrt(np.mean(ratios**2, axis=0)).tolist(),
         'largest': np.abs(errors).max(axis=1).tolist(),
     }
+
+
+def run(options: Namespace, runner: Runner) -> dict[str, Any]:
+    """Run the estimators on motions without and with noise of the states."""
+    truth = true_parameters(model_of(ROBOT))
+    one = partial(one_run, options.duration)
+    cases = []
+    for noise, repeats in ((0.0, 1), (options.noise, options.runs)):
+        for scale in SCALES:
+            motions = [
+                {'noise': noise, 'scale': scale, 'seed': options.seed, 'number': number}
+                for number in range(repeats)
+            ]
+            text = f'noise {100 * noise:g} %, scale {scale}: motion'
+            found = runner.map(one, motions, text, f'{scale}_{"noisy" if noise else "exact"}')
+            cases += [
+                {'noise': noise, 'scale': scale, **summary(found, estimator, truth)}
+                for estimator in ESTIMATORS
+            ]
+    return {
+        'parameters': list(PARAMETERS),
+        'units': list(UNITS),
+        'true': truth.tolist(),
+        'samples': len(record(options.duration, START_SCALE).states),
+        'runs': options.runs,
+        'cases': cases,
+        'seed': options.seed,
+    }
+
+
+STUDY = Study(
+    'pendulum',
+    'lengths and masses of an inverted double pendulum: least squares, EKF and UKF',
+    'From free fall [O chapter 3]. Forces are zero there: free fall shows lengths and ratios of '
+    'masses, but no scale of the masses. Every case is run with the total mass kept as it starts '
+    '(three times 1 kg, as in [O]), with the true one weighed, and with a known force that pushes '
+    'the cart, which shows the scale.',
+    (
+        Option('noise', 'largest error of each state and force over its value [1]', 0.01, positive),
+        Option('duration', 'of each motion [s]', 20.0, positive),
+        *runs(10, 'of the noise'),
+    ),
+    run,
+)

@@ -7,14 +7,14 @@ import os
 import random
 import time
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 import pkm_description
-from pkm_bringup.demo import figures, summary
-from pkm_bringup.demo.scenario import FULL, DemoOptions, DemoResult, Scenario
+from pkm_bringup.demo import pictures, summary
+from pkm_bringup.demo.scenario import DemoOptions, DemoResult, Knowledge, Scenario
+from pkm_bringup.nodes.robot_client import RobotClient
 from pkm_bringup.processes import NodeProcesses
 from pkm_description import PkmError
 from pkm_dynamics import ClosedChainModel
@@ -48,7 +48,7 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
         console = Console(stderr=as_json, width=PLAIN_WIDTH)
     begun = time.monotonic()
     with NodeProcesses(output / 'log') as processes, _StepProgress(console) as progress:
-        result = _play(options, model, processes, progress)
+        result = _play(options, model, processes, progress, console)
     files = _files(options, output, result, model)
     report = summary.as_dict(result, model, files)
     files['summary'] = output / 'summary.json'
@@ -61,55 +61,53 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
 
 
 def _play(
-    options: DemoOptions, model: ClosedChainModel, processes: NodeProcesses, progress: _StepProgress
+    options: DemoOptions,
+    model: ClosedChainModel,
+    processes: NodeProcesses,
+    progress: _StepProgress,
+    console: Console,
 ) -> DemoResult:
-    # Imported here: the only part of the demo that needs ROS 2.
-    from pkm_bringup.nodes.robot_client import RobotClient
+    def start(node: str, **parameters: str | bool | int | float) -> None:
+        processes.start(node, MODULES[node], {'robot': options.robot, **parameters})
 
     def start_controller(scale: float) -> None:
         processes.stop('trajectory_controller')
-        processes.start(
-            'trajectory_controller',
-            MODULES['trajectory_controller'],
-            {
-                'robot': options.robot,
-                'update_mode': 'state',
-                'autostart': True,
-                'gain_scale': float(scale),
-            },
-        )
+        start('trajectory_controller', update_mode='state', autostart=True, gain_scale=scale)
 
-    common = {'robot': options.robot}
-    special: dict[str, dict[str, Any]] = {
-        'simulated_robot': {'lockstep': True, 'seed': options.seed}
-    }
-    for node, module in MODULES.items():
-        if node != 'trajectory_controller':
-            processes.start(node, module, {**common, **special.get(node, {})})
+    start('simulated_robot', lockstep=True, seed=options.seed)
+    for node in ('description_publisher', 'excitation_server', 'estimation_server'):
+        start(node)
     start_controller(1.0)
     with RobotClient(processes.check) as client:
-        return Scenario(client, model, options, start_controller, progress.show).run()
+        return Scenario(
+            client,
+            model,
+            options,
+            start_controller,
+            progress.show,
+            lambda found: summary.print_parameters(console, found),
+        ).run()
 
 
 def _files(
     options: DemoOptions, output: Path, result: DemoResult, model: ClosedChainModel
 ) -> dict[str, Path]:
-    assert result.modelled.circle is not None
-    forces = figures.draw_forces(
+    identification = result.modelled.identification
+    forces = pictures.draw_forces(
         result.modelled.circle,
         output / 'forces.png',
         'Circle: measured forces against those of the identified model',
     )
-    tracking = figures.draw_tracking(
+    tracking = pictures.draw_tracking(
         result.bags,
         model.actuated_joints,
         output / 'tracking.png',
         'Circle at 1 m/s: tracking error with and without the identified model',
     )
     return {
-        'bag of the excitation': result.modelled.bag,
-        'bag of the circle': result.bags[FULL],
-        'model': result.modelled.model_file,
+        'bag of the excitation': identification.bag,
+        'bag of the circle': result.bags[Knowledge.FULL.value],
+        'model': identification.model_file,
         'plot of the forces': forces,
         'plot of the tracking errors': tracking,
     }
@@ -122,7 +120,7 @@ class _StepProgress:
         self._console = console
         self._step = ''
         self._number = 0
-        self._task: Any = None
+        self._task: TaskID | None = None
         self._bar = Progress(
             TextColumn('[bold]{task.fields[number]:>2}[/]  {task.description:<40}'),
             BarColumn(),
