@@ -31,7 +31,7 @@ quick: setup ## tests of the inner loop: no slow ones, none that start ROS nodes
 		-m "not slow and not ros" $(ARGS)
 
 processors: setup ## tests with the kernels of other processor types and with one and four threads
-	@$(RUN) scripts/processors.sh $(ARGS)
+	@$(RUN) PROCESSES=$(PROCESSES) scripts/processors.sh $(ARGS)
 
 lint: setup ## ruff (rules and format) and mypy
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff check .
