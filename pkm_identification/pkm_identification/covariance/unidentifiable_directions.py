@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, freeze
 from pkm_identification.result.fields import Fields
-
-Array = NDArray[np.float64]
 
 INVISIBLE = 1e-6  # share of its terms that a sum may keep by rounding where it should be zero
 ROUNDING = 1e-12  # of the largest derivative
@@ -37,10 +35,7 @@ class UnidentifiableDirections:
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays; their shapes must fit."""
-        for name in ('directions', 'covariance'):
-            array = np.array(getattr(self, name), dtype=float)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze(self, 'directions', 'covariance')
         size = len(self.covariance)
         if self.covariance.shape != (size, size) or self.directions.shape[1:] != (size,):
             raise ValueError(

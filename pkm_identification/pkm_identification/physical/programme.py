@@ -8,23 +8,17 @@ interior-point method with the semidefinite and the exponential cone, solves it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.physical.bodies import (
-    CLOSENESS,
-    MARGIN,
-    PhysicalBodies,
-    import_cvxpy,
-    solve,
-)
-
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array
+from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
+from pkm_identification.physical.nearest import CLOSENESS
 
 ACTIVE = 1e-3  # squared standard deviations that a constraint is worth, or it is not named
 SHARE = 1e-4  # of what the one is worth that costs most
@@ -121,7 +115,7 @@ class PhysicalProgram:
         coupled: Mapping[str, Array] | None = None,
     ) -> None:
         limits = limits or Limits()
-        cp = import_cvxpy()
+        cp = _import_cvxpy()
         rows, size = design.shape
         self._bodies, self._limits, self._cp = bodies, limits, cp
         self._design = design * bodies.sizes
@@ -131,7 +125,7 @@ class PhysicalProgram:
         self._margin = cp.Parameter(nonneg=True)
         y = self._center + self._change
         residual = self._design @ self._change - self._target
-        self._constraints = bodies.constraints(cp, y, self._margin, self._margin)
+        self._constraints = _definite(cp, y, bodies, self._margin)
         self._constraints |= _bounded(cp, y, bodies, limits)
         others = []
         if extra:
@@ -214,7 +208,7 @@ class PhysicalProgram:
             if self._away is not None:
                 away = self._loose @ (center - self._bodies.nominal / self._bodies.sizes)
                 self._away.value = np.sqrt(weight) * away
-            if not solve(self._cp, self._problem):
+            if not _solve(self._cp, self._problem):
                 return False
             if self._away is None:
                 return True
@@ -295,7 +289,50 @@ def _divergence(cp: Any, y: Any, bodies: PhysicalBodies) -> Any:
                 'singular): no spread about it can be given'
             )
         root = np.linalg.inv(np.linalg.cholesky(nominal))
-        relative = root @ bodies.expression(cp, name, y) @ root.T
+        relative = root @ _scaled_inertia(cp, y, bodies, name) @ root.T
         total = total + cp.trace(relative) - cp.log_det((relative + relative.T) / 2)
         total = total - len(nominal)
     return total
+
+
+def _scaled_inertia(cp: Any, y: Any, bodies: PhysicalBodies, body: str) -> Any:
+    """Scaled pseudo-inertia (k, k) of a body on its face, for an expression y = x / sizes."""
+    forms = bodies.forms(body)
+    width = len(forms)
+    moving = np.flatnonzero(np.any(forms != 0.0, axis=(0, 1)))
+    flat = forms[:, :, moving].reshape(width**2, -1)  # symmetric: the order does not matter
+    return cp.reshape(flat @ y[moving], (width, width), order='F')
+
+
+def _definite(cp: Any, y: Any, bodies: PhysicalBodies, margin: Any) -> dict[str, Any]:
+    """Conditions on y = x / sizes by body, and `''` for the coefficients."""
+    found = {
+        name: _scaled_inertia(cp, y, bodies, name) >> margin * np.eye(face.shape[1])
+        for name, face in bodies.faces.items()
+    }
+    if len(bodies.coefficients):
+        found[''] = y[bodies.coefficients] >= 0
+    return found
+
+
+def _import_cvxpy() -> Any:
+    """Return cvxpy, with Clarabel installed; EstimationError where either is missing."""
+    try:
+        import clarabel  # noqa: F401
+        import cvxpy  # takes a second, which other estimators do without
+    except ImportError as error:
+        raise EstimationError(
+            f'physical parameters are estimated by cvxpy and clarabel: {error}'
+        ) from error
+    return cvxpy
+
+
+def _solve(cp: Any, problem: Any) -> bool:
+    """Solve by Clarabel; whether there is a solution. EstimationError where it breaks down."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings('ignore', message='Solution may be inaccurate')
+            problem.solve(solver=cp.CLARABEL)
+    except cp.SolverError as error:
+        raise EstimationError(f'no physical parameters found: {error}') from error
+    return problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics.friction_laws import LINEAR
+from pkm_identification.arrays import Array
 from pkm_identification.regression.selection import Selection, by_parameter, value_and_deviation
 from pkm_identification.result.result import IdentificationResult
-
-Array = NDArray[np.float64]
 
 SMALLEST = 1e-14  # share of the largest eigenvalue below which a correlation is singular
 

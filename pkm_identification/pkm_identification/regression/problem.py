@@ -8,19 +8,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.prior import prior_information
 from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import LongSignals, Signals
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Problem:
         return self.runs[0].axes
 
     @property
-    def free(self) -> NDArray[np.int64]:
+    def free(self) -> Indices:
         """Indices (f,) of the free parameters in `base.names`."""
         return self.selection.free
 

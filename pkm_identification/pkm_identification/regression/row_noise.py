@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.regression.run import RowRegressor
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
-
-Array = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-9  # noise below this share of the forces is rounding
 POSES = 12  # along a run, over which the inertia is averaged: it changes little within them

@@ -9,12 +9,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from pkm_identification.arrays import Array, Indices
 
 NEAR = 4
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics.friction_laws import DriveFriction
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
 
-Array = NDArray[np.float64]
 PerRun = Sequence[Array]
 
 RANK_TOLERANCE = 1e-9
+SINGULAR_GRAM = 1e-14  # of its largest eigenvalue: below it is rounding
 NEGLIGIBLE = 1e-9  # a parameter that makes a smaller share of the forces is not shown by them
 
 
@@ -69,7 +69,7 @@ class Estimate:
 
     values: Array
     covariance: Array
-    undetermined: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    undetermined: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     unidentifiable_directions: Array | None = None
     condition_number: float = float('nan')
     noise: tuple[Array, ...] | None = None
@@ -80,7 +80,7 @@ class Estimate:
     guaranteed_root: Array | None = None
     standard_parameters: Array | None = None
     drive_friction: DriveFriction | None = None
-    friction_index: NDArray[np.int64] | None = None
+    friction_index: Indices | None = None
     linearised: Problem | None = None
     diagnostics: Any = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ def sandwich(
     weights: PerRun,
     bread: Array,
     noise: PerRun,
-    undetermined: NDArray[np.int64],
+    undetermined: Indices,
     shared: Array | None = None,
 ) -> Array:
     """Covariance (f, f) of weighted least squares for rows with this noise.
@@ -195,6 +195,22 @@ def sandwich(
     covariance[:, undetermined] = 0.0
     covariance[undetermined, undetermined] = np.inf
     return covariance
+
+
+def weights_of(problem: Problem, estimate: Estimate) -> PerRun:
+    """Weights of an estimate; others are taken for efficient ones, of the inverse noise."""
+    if estimate.weights is not None:
+        return estimate.weights
+    if estimate.noise is None:
+        raise ValueError('an estimate without weights needs the noise of the rows')
+    return [inverse_root(each) for each in estimate.noise]
+
+
+def inverse_square(square: Array) -> Array:
+    """Inverse (f, f) of a Gram matrix, by columns of unit length; zero in its null space."""
+    scale = np.sqrt(np.maximum(np.diag(square), 1e-300))
+    outer = np.outer(scale, scale)
+    return np.linalg.pinv(square / outer, rcond=SINGULAR_GRAM, hermitian=True) / outer
 
 
 def typical_sizes(nominal: Array) -> Array:
