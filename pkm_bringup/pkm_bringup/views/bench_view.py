@@ -180,12 +180,8 @@ def _print_loop(loop: dict[str, Any]) -> None:
 
 
 def _spreads(rows: dict[str, dict[str, float]]) -> None:
-    print_records(
-        [
-            {'': name} | {key: row.get(key) for key in ('p50', 'p99', 'max')}
-            for name, row in rows.items()
-        ]
-    )
+    keys = ('p50', 'p99', 'max')
+    print_records([{'': name} | {key: row.get(key) for key in keys} for name, row in rows.items()])
 
 
 VIEWS: dict[str, Callable[[dict[str, Any]], None]] = {

@@ -186,12 +186,12 @@ def print_feasible(content: Content) -> None:
     rows = [
         {
             'friction': name,
-            **_errors(friction[name]),
+            **_errors(each),
             'lower than feasible [%]': ', '.join(
                 f'{100 * friction[name][key]:.1f}' for key in keys
             ),
         }
-        for name in names
+        for name, each in ((name, friction[name]) for name in names)
     ]
     sys.stdout.write('\n')
     print_records(rows, f'{friction["robot"]} with Stribeck friction, {friction["runs"]} runs')
