@@ -1,4 +1,4 @@
-"""What the package exports: names that exist, the same ones in its stub, and nothing loaded early."""
+"""What the package exports: names that exist, the same in its stub, and nothing loaded early."""
 
 from __future__ import annotations
 
