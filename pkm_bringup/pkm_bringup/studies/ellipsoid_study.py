@@ -129,8 +129,8 @@ def _figures(problem: Problem, motion: Motion, limits: Array, use: str) -> dict[
         'forces_inside': float(np.mean(off <= half * (1 + ON_SURFACE))),
         'relative_half_width': float(np.median(found.half_widths / size)),
         'force_half_range': float(np.median(half / limits)),
-        'outliers': solution.diagnostics['outliers'],
-        'passes': solution.diagnostics['passes'],
+        'outliers': solution.diagnostics.outliers,
+        'passes': solution.diagnostics.passes,
     }
 
 

@@ -34,6 +34,7 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify, load_result, validate
+from pkm_identification.estimators.consistent.physically_consistent import ConsistencyDiagnostics
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.physical.nearest import smallest_eigenvalues
 from pkm_identification.regression.problem import build_problem
@@ -93,11 +94,13 @@ def one_run(
     for name, (estimator, options) in choices.items():
         result = identify(data, model, estimator, **options)
         errors = validate(other, result, model)
+        own = result.diagnostics.own
+        limited = isinstance(own, ConsistencyDiagnostics)
         found[name] = {
             'physical': float(is_physical_when_read(result, model)),
             'error': relative_absolute_error(result.predict(motion), forces)[1],
             'error_measured': errors.against_measured.overall,
-            'active': float(len(result.diagnostics.get('active_constraints', []))),
+            'active': float(len(own.active_constraints)) if limited else 0.0,
         }
     return found
 

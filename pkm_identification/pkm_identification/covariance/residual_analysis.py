@@ -18,8 +18,8 @@ from pkm_identification.signals.bands import FilterBand
 
 OUTLIER = 4.0  # robust standard deviations
 TESTED = 2000  # samples; a test of more finds deviations that do not matter
-WORST = 3
-LEAST_ORDINATES = 8  # of a spectrum, for a test
+WORST = 3  # moments that a report names
+LEAST_ORDINATES = 8  # of a spectrum: a test of fewer finds nothing
 PASSED = 0.05  # of the largest power that a filter passes: with less, what leaks in is more
 
 

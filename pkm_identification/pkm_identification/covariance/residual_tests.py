@@ -31,7 +31,7 @@ from pkm_identification.signals import LongSignals
 from pkm_identification.signals.bands import FilterBand
 
 LEAST_SHARE = 1e-3  # of the noise of a row that a fit leaves: below it is rounding
-SMOOTHED = 5  # ordinates
+SMOOTHED = 5  # ordinates: a single one is exponential, its peak means nothing
 
 
 def analyse_residuals(
@@ -42,7 +42,7 @@ def analyse_residuals(
     Parameters
     ----------
     problem, estimate
-        With the noise of the rows (see `honest.with_noise`).
+        With the noise of the rows (see `residual_scaling.with_noise`).
     in_time
         Measured minus predicted forces (n, n_a) of each run at its samples, before the
         band; None for recordings that are too long.

@@ -22,7 +22,7 @@ from pkm_identification.physical.cone_program import equal, minimise, physical_r
 from pkm_identification.result.result import IdentificationResult
 
 THRESHOLD = 15.0  # relative standard deviation [%] up to which a parameter is known [M 5.3]
-ROUNDING = 1e-6  # of a form's largest value on the cone
+SIGN_ROUNDING = 1e-6  # of a form's largest value on the cone
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,6 @@ def possible_signs(base: BaseParameters, model: ClosedChainModel) -> Indices:
                 )
             ends.append(direction * found.value)
         low, high = ends
-        rounding = ROUNDING * max(abs(low), abs(high))
+        rounding = SIGN_ROUNDING * max(abs(low), abs(high))
         signs[index] = 1 if low >= -rounding else -1 if high <= rounding else 0
     return signs

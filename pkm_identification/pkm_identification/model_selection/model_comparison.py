@@ -32,7 +32,7 @@ from pkm_identification.validation.validate import Validation, validate
 Data = Dataset | LongDataset
 Progress = Callable[[str, float], None]
 
-SINGULAR = 1e16  # a larger condition number is rounding
+LARGEST_CONDITION = 1e16  # a larger condition number is rounding
 TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit other motions
 
 
@@ -304,7 +304,7 @@ def _condition(diagnostics: Diagnostics) -> float | None:
     if diagnostics.condition is None:
         return None
     value = diagnostics.condition.condition_number
-    return value if value < SINGULAR else float('inf')
+    return value if value < LARGEST_CONDITION else float('inf')
 
 
 def _mean(values: Any) -> float | None:

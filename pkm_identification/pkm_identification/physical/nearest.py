@@ -29,11 +29,11 @@ from pkm_identification.physical.cone_program import (
     physical_rows,
 )
 
-CLOSENESS = 1e-6  # weight of the distance from the nominal bodies
+CLOSENESS = 1e-6  # weight of the distance from the nominal bodies: moves no estimate
 DISTANCE_TOLERANCE = 1e-4  # squared distance, in standard deviations, that counts as none
 RESOLUTION = 1e-6  # relative accuracy of a parameter that is known without noise
 SMALLEST_SPREAD = 1e-12  # relative variance below which a direction counts as this well known
-ACTIVE = 1e-3  # squared standard deviations that a body costs, or its limit is not named
+ACTIVE_BODY = 1e-3  # squared standard deviations that a body costs, or its limit is not named
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _violations(
     found = list(negative_coefficients(bodies, base, values))
     largest = max(duals.values(), default=0.0)
     for body, dual in duals.items():
-        if dual > ACTIVE * max(1.0, largest):
+        if dual > ACTIVE_BODY * max(1.0, largest):
             found.append(f'{body}: pseudo-inertia is not positive definite')
     return tuple(found)
 

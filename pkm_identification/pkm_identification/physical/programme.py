@@ -20,9 +20,11 @@ from pkm_identification.arrays import Array
 from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
 from pkm_identification.physical.nearest import CLOSENESS
 
-ACTIVE = 1e-3  # squared standard deviations that a constraint is worth, or it is not named
+ACTIVE_CONSTRAINT = (
+    1e-3  # squared standard deviations that a constraint is worth, or it is not named
+)
 SHARE = 1e-4  # of what the one is worth that costs most
-SINGULAR = 1e-9  # least eigenvalue of a nominal body that has a logarithm
+LEAST_NOMINAL = 1e-9  # least eigenvalue of a nominal body that has a logarithm
 LOOSE = 1e-3  # standard deviations that a change of a parameter by its size is worth
 WORTHLESS = 1e-3  # squared standard deviations that being near the nominal bodies may cost
 LIGHTER = 3  # times that its weight may fall
@@ -238,7 +240,7 @@ class PhysicalProgram:
                 worth[text] = float(np.linalg.eigvalsh(dual)[-1] * size)
             else:
                 worth[name] = float(np.abs(dual).max() * moved)
-        least = max(ACTIVE, SHARE * max(worth.values(), default=0.0))
+        least = max(ACTIVE_CONSTRAINT, SHARE * max(worth.values(), default=0.0))
         return tuple(name for name, value in worth.items() if value > least)
 
 
@@ -283,7 +285,7 @@ def _divergence(cp: Any, y: Any, bodies: PhysicalBodies) -> Any:
         if not has_mass:
             continue
         nominal = bodies.scaled_pseudo_inertia(name, bodies.nominal)
-        if np.linalg.eigvalsh(nominal)[0] <= SINGULAR:
+        if np.linalg.eigvalsh(nominal)[0] <= LEAST_NOMINAL:
             raise EstimationError(
                 f"the nominal body '{name}' is a limit of what can exist (its pseudo-inertia is "
                 'singular): no spread about it can be given'

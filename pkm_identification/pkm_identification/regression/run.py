@@ -17,8 +17,8 @@ from pkm_identification.regression.selection import Selection
 from pkm_identification.signals import LongSignals, Signals
 from pkm_identification.signals.bands import HarmonicBand
 
-IN_MEMORY = 2**27  # numbers in the rows of a regressor
-AT_ONCE = 512  # samples of a regressor
+IN_MEMORY = 2**27  # numbers in the rows of a regressor: 1 GiB
+AT_ONCE = 512  # samples whose regressor of all standard parameters fits a cache
 SAMPLE_ROWS = 10000  # rows that are kept of a long run to see how its residuals follow each other
 
 

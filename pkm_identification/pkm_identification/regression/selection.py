@@ -13,7 +13,7 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices
 
-NEAR = 4
+NAMES_SHOWN = 4  # in a message
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def matching_names(pattern: str, names: Sequence[str], option: str) -> list[int]
         return [list(names).index(pattern)]
     found = [i for i, name in enumerate(names) if fnmatchcase(name, pattern)]
     if not found:
-        near = get_close_matches(pattern, names, NEAR, 0.3) or list(names)[:NEAR]
+        near = get_close_matches(pattern, names, NAMES_SHOWN, 0.3) or list(names)[:NAMES_SHOWN]
         raise EstimationError(
             f"{option}: no base parameter is called or matches '{pattern}'; near are "
             f'{", ".join(near)}'

@@ -11,13 +11,15 @@ import numpy as np
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.row_noise import LEAST_NOISE
 from pkm_identification.regression.run import Rows, Run
 
 PerRun = Sequence[Array]
 
-RANK_TOLERANCE = 1e-9
+RANK_TOLERANCE = 1e-9  # of the largest singular value: forces are not known that well
 SINGULAR_GRAM = 1e-14  # of its largest eigenvalue: below it is rounding
-NEGLIGIBLE = 1e-9  # a parameter that makes a smaller share of the forces is not shown by them
+LEAST_SHOWN = 1e-9  # of the forces: a parameter that makes less of them is not shown by them
+HIDDEN = 1e-6  # part of a direction without information that makes a parameter undetermined
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def weighted_least_squares(problem: Problem, weights: PerRun, noise: PerRun) -> 
         targets.append((weight @ rows.residuals(problem.nominal)[..., None]).ravel())
         force_power += float(np.sum((weight @ rows.forces[..., None]) ** 2))
     norm = np.sqrt(sum(np.sum(design**2, axis=0) for design in designs))
-    shown = norm * typical_sizes(problem.nominal) > NEGLIGIBLE * np.sqrt(force_power)
+    shown = norm * typical_sizes(problem.nominal) > LEAST_SHOWN * np.sqrt(force_power)
     shown |= np.abs(prior).max(axis=0, initial=0.0) > 0
     norm = np.hypot(norm, np.linalg.norm(prior, axis=0))
     scale = np.where(shown, norm, 1.0)
@@ -156,7 +158,7 @@ def weighted_least_squares(problem: Problem, weights: PerRun, noise: PerRun) -> 
     step = right.T @ (inverse * (left.T @ triangle[: problem.size, -1]))
     bread = (right.T * inverse**2) @ right / np.outer(scale, scale)
     hidden = np.abs(right[~known]).max(axis=0, initial=0.0) if (~known).any() else np.zeros(0)
-    undetermined = np.flatnonzero(hidden > 1e-6)
+    undetermined = np.flatnonzero(hidden > HIDDEN)
     return Estimate(
         values=problem.nominal + step / scale,
         covariance=sandwich(problem, weights, bread, noise, undetermined),
@@ -225,5 +227,5 @@ def residual_covariance(problem: Problem, run: Run, values: Array) -> Array:
     residuals = run.compact.residuals(values)
     used = problem.size * run.count / problem.equations  # the runs share the parameters
     covariance = residuals.T @ residuals / max(run.count - used, 1.0)
-    floor = (1e-9 * np.maximum(run.force_size, 1e-12)) ** 2
+    floor = (LEAST_NOISE * np.maximum(run.force_size, 1e-12)) ** 2
     return covariance + np.diag(np.maximum(floor, 1e-300))

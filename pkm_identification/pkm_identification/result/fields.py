@@ -159,11 +159,14 @@ class Fields:
         """Return an entry as the type of a field, which may be optional or a tuple."""
         origin, inner = get_origin(kind), get_args(kind)
         if origin in (Union, UnionType):
-            return self._read(key, next(each for each in inner if each is not NoneType))
+            some = [each for each in inner if each is not NoneType]
+            return self._read(key, some[0]) if len(some) == 1 else self.get(key)
         if origin is tuple and inner[0] is float:
             return tuple(self.numbers(key, (-1,)).tolist())
         if origin is tuple and _is_dataclass(inner[0]):
             return tuple(each.read(inner[0]) for each in self.mappings(key))
+        if origin is tuple and get_origin(inner[0]) is not None:
+            return tuple(each.content for each in self.mappings(key))
         if origin is tuple and issubclass(inner[0], Enum):
             return tuple(self._member(key, inner[0], each) for each in self.texts(key))
         if origin is tuple:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
-from scipy.special import gammaln
 
 from pkm_identification.arrays import Array, Indices, freeze
 from pkm_identification.result.fields import Fields
@@ -50,17 +49,6 @@ class GuaranteedSet:
             raise ValueError('the set is not bounded: its root is singular')
 
     @property
-    def shape(self) -> Array:
-        """M (f, f) of the free parameters."""
-        return self.root.T @ self.root
-
-    @property
-    def inverse(self) -> Array:
-        """M^-1 (f, f) of the free parameters."""
-        inverse = solve_triangular(self.root, np.eye(len(self.root)))
-        return np.asarray(inverse @ inverse.T)
-
-    @property
     def half_widths(self) -> Array:
         """Half the extent (r,) of the set along each parameter; zero for fixed ones."""
         widths = np.zeros(len(self.centre))
@@ -78,13 +66,6 @@ class GuaranteedSet:
     def log_determinant(self) -> float:
         """Natural logarithm of det M^-1, the figure of [P] Table I."""
         return float(-2 * np.sum(np.log(np.abs(np.diag(self.root)))))
-
-    @property
-    def log_volume(self) -> float:
-        """Natural logarithm of the volume, in the product of the parameters' units."""
-        size = len(self.root)
-        ball = 0.5 * size * np.log(np.pi) - gammaln(0.5 * size + 1)
-        return float(ball + 0.5 * self.log_determinant)
 
     def half_axes(self, scale: ArrayLike | None = None) -> tuple[Array, Array]:
         """Half-axes of the set.

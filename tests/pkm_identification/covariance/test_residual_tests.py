@@ -166,7 +166,7 @@ def test_condition_numbers(record, slider_model):
     assert found.condition_number_unscaled == pytest.approx(np.linalg.cond(design), rel=1e-6)
     scaled = design / np.linalg.norm(design, axis=0)
     assert found.condition_number_scaled == pytest.approx(np.linalg.cond(scaled), rel=1e-6)
-    root = np.linalg.inv(np.linalg.cholesky(problem.covariance))
+    root = np.linalg.inv(np.linalg.cholesky(problem.runs[0].covariance))
     white = (root @ problem.regressor).reshape(-1, 7)
     white = white / np.linalg.norm(white, axis=0)
     expected = np.linalg.cond(white)

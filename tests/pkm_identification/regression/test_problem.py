@@ -45,7 +45,7 @@ def test_several_runs_add_their_information(signals, slider_model):
     np.testing.assert_allclose(estimate.values, expected, rtol=1e-9)
     np.testing.assert_allclose(estimate.covariance, np.linalg.inv(information), rtol=1e-7)
     assert len(problem.forces) == sum(run.count for run in problem.runs)
-    assert problem.covariance.shape == (len(problem.forces), 2, 2)
+    assert sum(len(run.covariance) for run in problem.runs) == len(problem.forces)
 
 
 def test_an_earlier_result_as_prior_equals_both_runs_together(record, slider_model):
@@ -66,7 +66,7 @@ def test_a_prior_is_rows_beside_those_of_the_data(signals, slider_model, solve):
     prior = {'a.m': (1.9, 0.01), '*.viscous': (11.0, 0.5)}
     problem = build_problem(signals[0], slider_model, prior=prior)
     estimate = solve(problem)
-    noise = problem.covariance
+    noise = problem.runs[0].covariance
     weights = noise
     if solve is wls:
         weights = np.eye(2) * np.diagonal(noise, axis1=1, axis2=2)[:, None]
