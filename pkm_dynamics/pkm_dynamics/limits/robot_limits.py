@@ -165,7 +165,7 @@ class Limits:
         self.passive = [i for i, j in enumerate(joints) if j.name not in actuated]
         limits = [joints[i].limit for i in self.passive]
         ends = np.array([[limit.lower, limit.upper] for limit in limits]).reshape(-1, 2)
-        self.passive_lower, self.passive_upper = _inset(*ends.T, stroke_margin)
+        self.passive_lower, self.passive_upper = _inset(ends[:, 0], ends[:, 1], stroke_margin)
         self.passive_velocity = np.array([limit.velocity for limit in limits]) * (
             1.0 - velocity_margin
         )
