@@ -8,6 +8,7 @@ interrupted.
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import sys
 from collections.abc import Sequence
@@ -45,17 +46,32 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser with all verbs."""
+def build_parser(verb: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser with all verbs.
+
+    Parameters
+    ----------
+    verb
+        The one that is needed in full; the others then only have a name and a line of help,
+        since their modules take time to load. By default all are complete.
+    """
     parser = Parser(
         prog='pkm', description=DESCRIPTION, formatter_class=argparse.RawTextHelpFormatter
     )
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', required=True, dest='verb')
     folder = Path(__file__).parent / 'verbs'
     for name in VERBS:
-        if (folder / f'{name}.py').is_file():
+        if verb in (None, name):
             import_module(f'pkm_bringup.verbs.{name}').add_parser(verbs)
+        else:
+            verbs.add_parser(name, help=_purpose(folder / f'{name}.py'))
     return parser
+
+
+def _purpose(file: Path) -> str:
+    """Return what a verb is for, as the docstring of its module says behind the colon."""
+    module = ast.parse(file.read_text(encoding='utf-8'))
+    return (ast.get_docstring(module) or '').split('\n')[0].partition(': ')[2].rstrip('.')
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,7 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status.
     """
     try:
-        arguments, unknown = build_parser().parse_known_args(argv)
+        words = sys.argv[1:] if argv is None else argv
+        verb = next((word for word in words if not word.startswith('-')), '')
+        arguments, unknown = build_parser(verb).parse_known_args(words)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
     program = _program(arguments)
@@ -89,39 +107,43 @@ def _program(arguments: Any) -> str:
 
 
 def _run(program: str, arguments: Any) -> int:
-    from pkm_description.errors import PkmError
-
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except PkmError as error:
-        print_error(program, error)
-        return 1
-    except OSError as error:
-        where = f"'{error.filename}': " if error.filename else ''
-        print_error(program, f'{where}{error.strerror or error}')
-        return 1
-    except ModuleNotFoundError as error:
-        print_error(
-            program,
-            f"the Python module '{error.name}' is not installed: source a ROS 2 and the workspace, "
-            'or run `make setup`',
-        )
-        return 1
     except KeyboardInterrupt:
         print_error(program, 'interrupted')
         return 130
     except Exception as error:
-        if os.environ.get('PKM_TRACEBACK'):
+        if os.environ.get('PKM_TRACEBACK') and _is_defect(error):
             raise
-        print_error(
-            program, f'defect in pkm: {type(error).__name__}: {error} (PKM_TRACEBACK=1 shows where)'
-        )
+        print_error(program, _explanation(error))
         return 1
     return status
+
+
+def _is_defect(error: Exception) -> bool:
+    # Imported here: loads NumPy, and most calls end without an error.
+    from pkm_description.errors import PkmError
+
+    return not isinstance(error, PkmError | OSError | ModuleNotFoundError)
+
+
+def _explanation(error: Exception) -> str:
+    """What the user is told of an error."""
+    if isinstance(error, OSError):
+        where = f"'{error.filename}': " if error.filename else ''
+        return f'{where}{error.strerror or error}'
+    if isinstance(error, ModuleNotFoundError):
+        return (
+            f"the Python module '{error.name}' is not installed: source a ROS 2 and the "
+            'workspace, or run `make setup`'
+        )
+    if _is_defect(error):
+        return f'defect in pkm: {type(error).__name__}: {error} (PKM_TRACEBACK=1 shows where)'
+    return str(error)
 
 
 if __name__ == '__main__':

@@ -13,40 +13,24 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from pkm_description import Description, DescriptionError
 from pkm_description.assembly import Assembly
 from pkm_description.kinematic_tree import POINT_ROW, KinematicTree
+from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.layout import Layout
 from pkm_dynamics.parameters.parameter_table import ParameterTable, parameter_table
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+LEAST_PIVOT_ROW = 1e-7  # of the longest: a row this short is a sum of the others but for rounding
+TREE_FIELDS = ('joint_kind', 'coordinate', 'scalar_index', 'floating_body')  # of a Layout
 
 
 class Mechanism(NamedTuple):
-    """Arrays over bodies (n_b), rows (n_r), coordinates (n_v) and friction terms (n_f)."""
+    """Arrays over rows (n_r), coordinates (n_v) and friction terms (n_f), beside the tree's."""
 
-    parent: Integers
-    joint_kind: Integers
-    coordinate: Integers
-    scalar_index: Integers
-    origin_position: Floats
-    origin_rotation: Floats
-    axis: Floats
-    platform_body: int
-    floating_body: int
-    row_kind: Integers
-    row_parent: Integers
-    row_child: Integers
-    row_parent_point: Floats
-    row_child_point: Floats
-    row_parent_direction: Floats
-    row_child_direction: Floats
-    row_sign: NDArray[np.int64]
-    row_is_triple: NDArray[np.bool_]
+    tree: KinematicTree
+    row_sign: Integers
+    row_is_triple: Booleans
     row_base_axis: Integers
     independent: Integers
     actuated: Integers
@@ -78,7 +62,7 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
     actuated = assembly.actuated_coordinates
     independent = _independent_coordinates(assembly, jacobian)
     dependent = np.setdiff1d(np.arange(tree.n_v), independent)
-    sign = _row_signs(assembly)
+    sign = assembly.layout.row_sign.astype(np.int64)
     starts, coordinates, rows, determinants = _components(
         jacobian, sign, dependent, tree.row_constraint, description
     )
@@ -92,22 +76,7 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
     table, terms = parameter_table(assembly)
     friction = np.array(terms.friction, dtype=np.int64).reshape(-1, 4)
     mechanism = Mechanism(
-        parent=tree.parent,
-        joint_kind=tree.joint_kind,
-        coordinate=tree.coordinate,
-        scalar_index=tree.scalar_index,
-        origin_position=tree.origin_position,
-        origin_rotation=tree.origin_rotation,
-        axis=tree.axis,
-        platform_body=tree.platform_body,
-        floating_body=tree.floating_body,
-        row_kind=tree.row_kind,
-        row_parent=tree.row_parent,
-        row_child=tree.row_child,
-        row_parent_point=tree.row_parent_point,
-        row_child_point=tree.row_child_point,
-        row_parent_direction=tree.row_parent_direction,
-        row_child_direction=tree.row_child_direction,
+        tree=tree,
         row_sign=sign,
         row_is_triple=triple,
         row_base_axis=base_axis,
@@ -134,12 +103,7 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         transition_velocity=description.transition_velocity,
         n_parameters=len(table.names),
     )
-    writable: dict[str, Any] = {
-        name: value.copy()
-        for name, value in mechanism._asdict().items()
-        if isinstance(value, np.ndarray)
-    }
-    return mechanism._replace(**writable), table
+    return mechanism, table
 
 
 def _size(assembly: Assembly) -> float:
@@ -166,20 +130,7 @@ def _independent_coordinates(assembly: Assembly, jacobian: Floats) -> Integers:
     return assembly.actuated_coordinates.astype(np.int64)
 
 
-def _row_signs(assembly: Assembly) -> NDArray[np.int64]:
-    """+1 where a coordinate (n_r, n_v) moves only the child of a row, -1 only the parent."""
-    tree = assembly.tree
-    none = np.zeros(tree.n_v, dtype=bool)
-    sign = np.zeros((len(tree.row_kind), tree.n_v), dtype=np.int64)
-    for row in range(len(tree.row_kind)):
-        child, parent = tree.row_child[row], tree.row_parent[row]
-        moves_child = tree.ancestors[child] if child >= 0 else none
-        moves_parent = tree.ancestors[parent] if parent >= 0 else none
-        sign[row] = moves_child.astype(np.int64) - moves_parent.astype(np.int64)
-    return sign
-
-
-def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[NDArray[np.bool_], Integers]:
+def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[Booleans, Integers]:
     """Which rows are one of three that close a point, and along which base axis they may count.
 
     Where all three are chosen, the base's axes serve as well as the parent body's.
@@ -197,7 +148,7 @@ def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[NDArray[np.bool_]
 
 def _components(
     jacobian: Floats,
-    sign: NDArray[np.int64],
+    sign: Integers,
     dependent: Integers,
     row_constraint: Integers,
     description: Description,
@@ -217,15 +168,14 @@ def _components(
             members, touched = grown, set(touching.tolist())
         columns, candidates = sorted(members), sorted(touched)
         block = jacobian[np.ix_(candidates, columns)]
-        _, triangle, order = qr(block.T, mode='economic', pivoting=True)
-        diagonal = np.abs(np.diag(triangle)) if block.size else np.array([])
-        if len(diagonal) < len(columns) or diagonal[len(columns) - 1] < 1e-7 * diagonal[0]:
+        order, sizes = _independent_rows(block)
+        if len(order) < len(columns) or sizes[-1] < LEAST_PIVOT_ROW * sizes[0]:
             names = {description.constraints[row_constraint[row]].name for row in candidates}
             raise DescriptionError(
                 f"robot '{description.name}': the constraints {', '.join(sorted(names))} do not "
                 'determine the passive joints at home'
             )
-        chosen = sorted(np.array(candidates)[order[: len(columns)]].tolist())
+        chosen = sorted(np.array(candidates)[order].tolist())
         coordinates += columns
         rows += chosen
         starts.append(len(coordinates))
@@ -239,14 +189,35 @@ def _components(
     )
 
 
+def _independent_rows(matrix: Floats) -> tuple[list[int], list[float]]:
+    """As many rows as columns, each the longest in what the others leave, and these lengths.
+
+    The choice of a QR factorisation with pivoting; SciPy's would cost its import.
+    """
+    rest, order, sizes = matrix.copy(), [], []
+    for _ in range(min(matrix.shape)):
+        length = np.linalg.norm(rest, axis=1)
+        row = int(np.argmax(length))
+        order.append(row)
+        sizes.append(float(length[row]))
+        unit = rest[row] / max(length[row], 1e-300)
+        rest = rest - np.outer(rest @ unit, unit)
+    return order, sizes
+
+
 def layout_of(m: Mechanism) -> Layout:
-    """Pick what the compiled loops need."""
-    same = {name: getattr(m, name) for name in Layout._fields if name in Mechanism._fields}
-    return Layout(
-        n_r=len(m.row_kind),
-        n_v=m.row_sign.shape[1],
+    """Pick what the compiled loops need, in arrays of their own that may be written to."""
+    tree = m.tree
+    known: dict[str, Any] = m._asdict() | {name: getattr(tree, name) for name in TREE_FIELDS}
+    known.update(
+        n_r=len(tree.row_kind),
+        n_v=tree.n_v,
         n_p=m.n_parameters,
         inertial_bodies=len(m.inertial_body),
         other_parameters=np.concatenate([m.friction_parameter, m.rotor_parameter]),
-        **same,
     )
+    picked: dict[str, Any] = {
+        name: np.copy(known[name]) if isinstance(known[name], np.ndarray) else known[name]
+        for name in Layout._fields
+    }
+    return Layout(**picked)

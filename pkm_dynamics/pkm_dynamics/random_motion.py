@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from pkm_description import ConvergenceError
+from pkm_dynamics.array_types import Booleans
+from pkm_dynamics.equations.dynamic_model import DynamicModel
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotations_from_vectors
+from pkm_dynamics.motion import PlatformMotion
 
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-Floats = NDArray[np.float64]
-
+# Wide enough for all parameters to show, small enough for most draws to assemble.
 _STROKE_FRACTION = 0.25
-_POSE_FRACTION = 0.12
-_POSE_ANGLE = 0.35
+_POSE_FRACTION = 0.12  # of the robot's length
+_POSE_ANGLE = 0.35  # [rad]
 
 
 def random_motion(
-    model: ClosedChainModel, count: int, seed: int, scale: float = 1.0, within_limits: bool = True
+    model: DynamicModel, count: int, seed: int, scale: float = 1.0, within_limits: bool = True
 ) -> PlatformMotion:
     """Random motions around home, `count` samples inside the stroke, for ranks and tests.
 
@@ -56,14 +51,12 @@ def random_motion(
 
 
 def _random_poses(
-    model: ClosedChainModel, count: int, scale: float, rng: np.random.Generator, limits: bool
+    model: DynamicModel, count: int, scale: float, rng: np.random.Generator, limits: bool
 ) -> PlatformMotion:
-    from pkm_dynamics.motion import PlatformMotion
-
     reach = scale * _POSE_FRACTION * model.length_scale
     position = model.home_position + reach * rng.uniform(-1, 1, (count, 3))
-    turn = Rotation.from_rotvec(scale * _POSE_ANGLE * rng.uniform(-1, 1, (count, 3)))
-    rotation = turn.as_matrix() @ model.home_rotation
+    turn = rotations_from_vectors(scale * _POSE_ANGLE * rng.uniform(-1, 1, (count, 3)))
+    rotation = turn @ model.home_rotation
     rates = np.array([4.0 * reach] * 3 + [4.0 * scale * _POSE_ANGLE] * 3)
     motion = PlatformMotion(
         position,
@@ -84,7 +77,7 @@ def _random_poses(
 
 
 def _random_actuators(
-    model: ClosedChainModel, count: int, scale: float, rng: np.random.Generator, limits: bool
+    model: DynamicModel, count: int, scale: float, rng: np.random.Generator, limits: bool
 ) -> PlatformMotion:
     half = np.where(_prismatic(model), _POSE_FRACTION * characteristic_length(model), _POSE_ANGLE)
     if limits:
@@ -104,20 +97,18 @@ def _random_actuators(
     return model.motion_from_actuators(q[:0], q[:0], q[:0])
 
 
-def characteristic_length(model: ClosedChainModel) -> float:
+def characteristic_length(model: DynamicModel) -> float:
     """Size of the robot [m]: distance of its bodies from the base, or longest stroke."""
     stroke = (model.upper - model.lower)[_prismatic(model)]
     return max(model.length_scale, float(stroke[np.isfinite(stroke)].max(initial=0.0)))
 
 
-def _prismatic(model: ClosedChainModel) -> NDArray[np.bool_]:
+def _prismatic(model: DynamicModel) -> Booleans:
     types = [model.description.joint(name).type for name in model.actuated_joints]
     return np.array([kind == 'prismatic' for kind in types], dtype=bool)
 
 
 def _concatenate(motions: list[PlatformMotion]) -> PlatformMotion:
-    from pkm_dynamics.motion import PlatformMotion
-
     return PlatformMotion(
         *(np.concatenate([getattr(m, name) for m in motions]) for name in PlatformMotion.FIELDS)
     )

@@ -8,29 +8,30 @@ import pytest
 pytest.importorskip('rclpy')
 
 from action_msgs.msg import GoalStatus
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from graph import Graph
 from lifecycle_msgs.srv import GetState
-from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
 import pkm_description
+from pkm_description.nodes.background import Background
+from pkm_description.nodes.description_publisher import LATCHED
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import load
 from pkm_identification.datasets.bags.bag_reader import read_bag
 from pkm_identification.nodes.excitation_server import ExcitationServer
-from pkm_identification.nodes.waiting import Waiting
 from pkm_msgs.action import Excite, FollowPlatformTrajectory
 from pkm_msgs.msg import ControllerState, MotorCurrents
 
 pytestmark = pytest.mark.ros
 RATE, PERIOD = 100.0, 0.5
 STATUS = GoalStatus
-CODE = Excite.Result
+CODE, FOLLOW = Excite.Result, FollowPlatformTrajectory.Result
 
 
 class Pretender(Node):
@@ -39,15 +40,16 @@ class Pretender(Node):
     def __init__(self, model):
         super().__init__('trajectory_controller')
         self.model = model
-        self.lifecycle, self.accepting, self.talking = 'active', True, True
+        self.lifecycle, self.talking = 'active', True
+        self.refusal = None  # code and reason for which no goal is followed
+        self.stop_time = 0.2  # [s] from a cancel request to rest
         self.stopped_smoothly = False
         self._run = None
         self._step = 0
-        self._waiting = Waiting(self)
+        self._waiting = Background(self, 'stand-in')
         self._states = self.create_publisher(JointState, 'joint_states', 1000)
         self._currents = self.create_publisher(MotorCurrents, 'motor_currents', 1000)
         self._own = self.create_publisher(ControllerState, '~/state', 1000)
-        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
         self.create_service(GetState, '~/get_state', self._on_state)
         self.create_timer(1.0 / RATE, self._tick)
         self._server = ActionServer(
@@ -55,7 +57,6 @@ class Pretender(Node):
             FollowPlatformTrajectory,
             '~/follow_platform_trajectory',
             execute_callback=self._follow,
-            goal_callback=self._on_goal,
             cancel_callback=lambda _: CancelResponse.ACCEPT,
             callback_group=ReentrantCallbackGroup(),
         )
@@ -64,22 +65,18 @@ class Pretender(Node):
         response.current_state.label = self.lifecycle
         return response
 
-    def _on_goal(self, _):
-        if self.accepting:
-            return GoalResponse.ACCEPT
-        value = KeyValue(key='last rejected goal', value='INFEASIBLE (102): leg2_strut leaves')
-        status = DiagnosticStatus(name='/trajectory_controller', values=[value])
-        self._diagnostics.publish(DiagnosticArray(status=[status]))
-        return GoalResponse.REJECT
-
     async def _follow(self, handle):
-        goal, self._run = handle.request, self._step
         result = FollowPlatformTrajectory.Result()
+        if self.refusal is not None:
+            handle.abort()
+            result.error_code, result.error_msg = self.refusal
+            return result
+        goal, self._run = handle.request, self._step
         end = goal.periods * goal.trajectory.period + 0.3
         while (self._step - self._run) / RATE < end:
             await self._waiting.sleep(0.02)
             if handle.is_cancel_requested:
-                await self._waiting.sleep(0.2)
+                await self._waiting.sleep(self.stop_time)
                 self.stopped_smoothly = True
                 handle.canceled()
                 result.error_code = result.CANCELED
@@ -185,12 +182,40 @@ def test_cancel_stops_the_robot_and_marks_the_bag(session, tmp_path):
     assert again.result.error_code == CODE.NONE
 
 
+def test_a_canceled_run_ends_when_the_robot_rests(session, tmp_path):
+    session.robot.stop_time = 1.5  # far above the server's time to settle
+    handle = session.send(tmp_path / 'bag', periods=100)
+    session.graph.until(lambda: session.phases.count('running') > 5)
+    canceled = handle.cancel_goal_async()
+    session.graph.until(canceled.done)
+    assert session.result(handle).result.error_code == CODE.CANCELED
+    assert session.robot.stopped_smoothly
+
+
 def test_only_one_run_at_a_time(session, tmp_path):
     first = session.send(tmp_path / 'first', periods=4)
     second = session.result(session.send(tmp_path / 'second'))
     assert (second.status, second.result.error_code) == (STATUS.STATUS_ABORTED, CODE.BUSY)
     assert session.result(first).result.error_code == CODE.NONE
     assert not (tmp_path / 'second').exists()
+
+
+def refuses(code):
+    """Let the stand-in abort every goal before it moves."""
+    return lambda robot: setattr(robot, 'refusal', (code, 'leg2_strut leaves its stroke'))
+
+
+def test_a_refusal_is_told_by_its_own_result_and_by_no_earlier_one(session, tmp_path):
+    for code, reason in ((FOLLOW.INFEASIBLE, 'leg1'), (FOLLOW.NOT_ACTIVE, 'leg2')):
+        session.robot.refusal = (code, reason)
+        answer = session.result(session.send(tmp_path / 'bag'))
+        assert answer.result.error_code == getattr(
+            CODE, {'leg1': 'INFEASIBLE', 'leg2': 'CONTROLLER_NOT_ACTIVE'}[reason]
+        )
+        assert answer.result.error_msg.endswith(f': {reason}')
+    session.robot.refusal = None
+    again = session.result(session.send(tmp_path / 'bag', periods=1))
+    assert again.result.error_code == CODE.NONE, again.result.error_msg
 
 
 @pytest.mark.parametrize(
@@ -203,7 +228,10 @@ def test_only_one_run_at_a_time(session, tmp_path):
             "'inactive'; activate",
         ),
         (lambda robot: setattr(robot, 'talking', False), {}, 'TOPIC_SILENT', 'joint_states'),
-        (lambda robot: setattr(robot, 'accepting', False), {}, 'INFEASIBLE', 'leg2_strut leaves'),
+        (refuses(FOLLOW.INFEASIBLE), {}, 'INFEASIBLE', 'leg2_strut leaves'),
+        (refuses(FOLLOW.NOT_ACTIVE), {}, 'CONTROLLER_NOT_ACTIVE', 'leg2_strut leaves'),
+        (refuses(FOLLOW.WRONG_ROBOT), {}, 'NO_DESCRIPTION', 'leg2_strut leaves'),
+        (refuses(FOLLOW.BAD_TRAJECTORY), {}, 'BAD_TRAJECTORY', 'leg2_strut leaves'),
         (lambda robot: None, {'amplitude': 0.3}, 'INFEASIBLE', 'stroke of leg'),
         (lambda robot: None, {'amplitude': float('nan')}, 'BAD_TRAJECTORY', 'finite'),
     ],
@@ -225,6 +253,26 @@ def test_what_cannot_run_leaves_nothing(session, tmp_path, spoil, options, code,
     assert answer.result.error_code == getattr(CODE, code), answer.result.error_msg
     assert message in answer.result.error_msg
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize('changed', ['robot_description', 'robot_description_yaml'])
+def test_another_published_description_is_refused(session, model, tmp_path, changed):
+    texts = {
+        'robot_description': model.description.urdf,
+        'robot_description_yaml': model.description.yaml_text,
+    }
+    published = session.server._system.published_digest
+    for altered in (False, True):
+        for topic, text in texts.items():
+            publisher = session.graph.tester.create_publisher(String, topic, LATCHED)
+            publisher.publish(String(data=text + '\n' * (altered and topic == changed)))
+        before = published(model.description)
+        session.graph.until(lambda before=before: published(model.description) != before)
+        answer = session.result(session.send(tmp_path / f'bag_{altered}', periods=1))
+        expected = CODE.NO_DESCRIPTION if altered else CODE.NONE
+        assert answer.result.error_code == expected, answer.result.error_msg
+    assert 'another description' in answer.result.error_msg
+    assert not (tmp_path / 'bag_True').exists()
 
 
 def test_an_existing_bag_is_not_touched(session, tmp_path):

@@ -5,21 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description import ConvergenceError, KinematicsError, TrajectoryError
 from pkm_description.assembly import Assembly
+from pkm_description.tree_geometry import TreeLayout
+from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.codegen.program_set import ProgramSet
-from pkm_dynamics.kernels import closure
-from pkm_dynamics.kernels import motion as kinematics
+from pkm_dynamics.kernels import closure, joint_rates
 from pkm_dynamics.kinematics.platform_placement import place_platform
 from pkm_dynamics.kinematics.restricted_poses import POSE_TOLERANCE, Configurations, PoseSolver
-from pkm_dynamics.kinematics.tree_geometry import TreeLayout
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import Mechanism, layout_of
 from pkm_dynamics.motion import PlatformMotion, rotations, samples
-
-Floats = NDArray[np.float64]
 
 # Where a search starts: a platform pose, joint positions (n_j,), a motion's last sample, home;
 # or a start for each sample: poses (N, 3), (N, 3, 3) or joint positions (N, n_j).
@@ -31,9 +29,10 @@ _REASONS = {
     closure.WRONG_BRANCH: 'only another assembly than that of home closes there, beyond a '
     'singularity',
 }
+# [m, 1] by which given joints may leave the loops open: room for rounded input.
 STATE_TOLERANCE = 1e-6
 _START_TOLERANCE = 0.02  # of a start's loops, relative to the size of the mechanism
-_SEEDS = 200
+_SEEDS = 200  # random configurations over the strokes: enough for one near each pose
 
 
 class Positions:
@@ -57,7 +56,7 @@ class Positions:
         self._layout = layout_of(mechanism)
         self._joint_names = list(assembly.tree.joint_names)
         self._n_a = len(description.actuated_joints)
-        self._hanging = ('pose',) if mechanism.floating_body < 0 else ()  # further functions
+        self._hanging = ('pose',) if mechanism.tree.floating_body < 0 else ()  # further functions
         home = assembly.home()
         self._home = (
             home.joints.copy(),
@@ -88,7 +87,7 @@ class Positions:
 
     def close_poses(
         self, p: Floats, r: Floats, guess: Floats | None
-    ) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    ) -> tuple[Floats, Floats, Integers]:
         """Joints (N, n_j), gaps and statuses (N,) at poses of a platform that has them all."""
         per_sample = guess is not None
         start = self.home_starts
@@ -107,13 +106,12 @@ class Positions:
                 *self._home,
             )
         else:
+            target = p.copy(), r.copy(), np.zeros((0, self._n_a))
             joints, _, _, residual, status = closure.solve_positions(
                 self._layout,
                 self._position_code(),
                 closure.BY_PLATFORM,
-                p.copy(),
-                r.copy(),
-                np.zeros((0, self._n_a)),
+                *target,
                 *start,
                 per_sample,
                 True,
@@ -157,7 +155,7 @@ class Positions:
 
     def at_poses(
         self, p: Floats, r: Floats, nearest: str | None
-    ) -> tuple[Configurations, NDArray[np.bool_]]:
+    ) -> tuple[Configurations, Booleans]:
         """Configurations at poses, each from home, and which close.
 
         `nearest`: see `ClosedChainModel.configurations_of_poses`.
@@ -173,24 +171,25 @@ class Positions:
     def of_actuators(self, q: Floats, initial: Initial) -> tuple[Floats, Floats, Floats]:
         """All joints (N, n_j), platform positions and rotations from actuator positions."""
         start = self._initial(initial, len(q))
-        joints, p, r, residual, status = closure.solve_positions(
-            self._layout,
-            self._position_code(),
-            closure.BY_ACTUATORS,
-            np.zeros((0, 3)),
-            np.zeros((0, 3, 3)),
-            q,
-            *start,
-            len(start.joints) > 1,
-            len(start.joints) == 1,
-            *(array[0] for array in start),
-        )
+        one = len(start.joints) == 1
+        joints, p, r, residual, status = self._solve(start, q, one, start.take(np.array([0])))
         self._raise_failures(status, residual, 'actuator position')
         return joints, p, r
 
-    def follow(self, start: Configurations, q: Floats) -> tuple[Configurations, NDArray[np.bool_]]:
+    def follow(self, start: Configurations, q: Floats) -> tuple[Configurations, Booleans]:
         """Configurations at actuator positions (N, n_a), each from its own start."""
-        joints, p, r, _, status = closure.solve_positions(
+        joints, p, r, _, status = self._solve(start, q, False, self.home_starts)
+        return Configurations(joints, p, r), status == closure.CONVERGED
+
+    def _solve(
+        self, start: Configurations, q: Floats, in_sequence: bool, home: Configurations
+    ) -> tuple[Floats, Floats, Floats, Floats, Integers]:
+        """Configurations, gaps and statuses at actuator positions (N, n_a).
+
+        One start leads to the first sample and each sample to the next, from `home` where
+        that fails; or each sample has a start of its own, and no other try.
+        """
+        found: tuple[Floats, Floats, Floats, Floats, Integers] = closure.solve_positions(
             self._layout,
             self._position_code(),
             closure.BY_ACTUATORS,
@@ -198,11 +197,11 @@ class Positions:
             np.zeros((0, 3, 3)),
             q,
             *start,
-            True,
-            False,
-            *self._home,
+            not in_sequence,
+            in_sequence,
+            *(array[0] for array in home),
         )
-        return Configurations(joints, p, r), status == closure.CONVERGED
+        return found
 
     def _seeds(self) -> Configurations:
         """Configurations at random actuator positions within the limits, and home."""
@@ -219,7 +218,7 @@ class Positions:
     def platform_jacobians(self, joints: Floats, p: Floats, r: Floats) -> Floats:
         """Twists of the platform from the actuators' rates (N, 6, n_a)."""
         code = self._programs.code('systems', 'twist')
-        return kinematics.platform_jacobians(self._layout, code, joints, p, r)
+        return joint_rates.platform_jacobians(self._layout, code, joints, p, r)
 
     def _initial(self, initial: Initial, count: int) -> Configurations:
         """One configuration to start from, or one for each of `count` samples."""
@@ -259,7 +258,7 @@ class Positions:
     def _starts_at_joints(self, joints: Floats) -> Configurations:
         """Configurations of joint positions (N, n_j), with the platform where they put it."""
         n = len(joints)
-        if self._mechanism.floating_body < 0:
+        if self._mechanism.tree.floating_body < 0:
             _, p, r = self.home_starts
             return Configurations(joints.copy(), np.repeat(p, n, axis=0), np.repeat(r, n, axis=0))
         p, r, gap = place_platform(self.tree_layout, joints, *self._home[1:])
@@ -299,7 +298,7 @@ class Positions:
                 )
         self.refuse_singular(singular)
 
-    def refuse_singular(self, singular: NDArray[np.bool_]) -> None:
+    def refuse_singular(self, singular: Booleans) -> None:
         """Refuse samples (N,) where the mechanism is singular."""
         if singular.any():
             raise KinematicsError(
@@ -307,7 +306,7 @@ class Positions:
                 f'{int(np.argmax(singular))}: its actuators do not determine its motion there'
             )
 
-    def _raise_failures(self, status: NDArray[np.int64], residual: Floats, what: str) -> None:
+    def _raise_failures(self, status: Integers, residual: Floats, what: str) -> None:
         failed = np.flatnonzero(status)
         if len(failed) == 0:
             return
@@ -324,6 +323,6 @@ class Positions:
         return self._programs.code('systems', *self._hanging, *inside)
 
 
-def _listed(failed: NDArray[np.int64], count: int) -> str:
+def _listed(failed: Integers, count: int) -> str:
     shown = ', '.join(map(str, failed[:8].tolist())) + (', ...' if len(failed) > 8 else '')
     return f'{len(failed)} of {count} samples ({shown})'

@@ -11,27 +11,32 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import KinematicsError, TrajectoryError
-from pkm_dynamics.limits.limits import LimitOptions, Limits
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.margins import FeasibilityReport, Margin
-from pkm_dynamics.trajectories import Execution
+from pkm_dynamics.limits.robot_limits import LimitOptions, Limits
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import PlatformMotion
+from pkm_dynamics.trajectories import Execution, FourierTrajectory, StoppedExecution, Trajectory
 from pkm_dynamics.trajectories.base import finite_number
 
 __all__ = ['FeasibilityReport', 'Margin', 'check_feasibility']
 
-Array = NDArray[np.float64]
-BLOCK = 4096
-RATE = 1000.0  # [Hz]
+Moving = Trajectory | Execution | StoppedExecution
+Checked = PlatformMotion | Moving
+
+BLOCK = 4096  # samples that are judged at once: enough for the kernels, little memory
+RATE = 1000.0  # [Hz], that of the control loop, which is what the limits meet
 SAMPLES_PER_OSCILLATION = 80.0  # of the highest harmonic of a Fourier series
 
 
 def check_feasibility(
-    model: Any,
-    motion: Any,
+    model: ClosedChainModel,
+    motion: Checked,
     *,
-    parameters: Array | None = None,
+    parameters: Floats | None = None,
     force_margin: float = 0.0,
     velocity_margin: float = 0.0,
     stroke_margin: float = 0.0,
@@ -41,7 +46,7 @@ def check_feasibility(
     clearance: float | None = 0.0,
     force_uncertainty: ArrayLike = 0.0,
     rate: float | None = None,
-    time: Array | None = None,
+    time: Floats | None = None,
 ) -> FeasibilityReport:
     """Check a motion against every limit that the robot's description gives.
 
@@ -50,8 +55,8 @@ def check_feasibility(
     model : ClosedChainModel
         The robot.
     motion : PlatformMotion, Trajectory or Execution
-        Samples of a motion (then `time`, or evenly spaced by 1 / `rate`), or anything
-        with `.duration` [s] and `.motion(t, model)`, which is sampled at `rate`.
+        Samples of a motion (then `time`, or evenly spaced by 1 / `rate`), or what is
+        sampled at `rate`.
     parameters : (n_p,), optional
         Parameters for the actuator forces; the nominal ones by default.
     force_margin, velocity_margin, stroke_margin, condition_limit, acceleration, aperture, \
@@ -104,10 +109,10 @@ def _keep_worse(found: dict[Any, Margin], key: Any, margin: Margin) -> None:
 
 def _block_margins(
     limits: Limits,
-    motion: Any,
-    instants: Array,
-    evaluate: Callable[[int], Any],
-    parameters: Array | None,
+    motion: Checked,
+    instants: Floats,
+    evaluate: Callable[[int], PlatformMotion],
+    parameters: Floats | None,
 ) -> list[Margin]:
     """Return the margins of one block; up to the first sample that does not assemble."""
     count = len(instants)
@@ -127,13 +132,13 @@ def _block_margins(
 
 
 def _blocks(
-    motion: Any, model: Any, rate: float, time: Array | None
-) -> Iterator[tuple[Array, Callable[[int], Any]]]:
+    motion: Checked, model: ClosedChainModel, rate: float, time: Floats | None
+) -> Iterator[tuple[Floats, Callable[[int], PlatformMotion]]]:
     """Yield times, and a function that evaluates the motion at the first so many of them.
 
     Blocks overlap by two samples.
     """
-    if hasattr(motion, 'position') and hasattr(motion, 'twist'):
+    if isinstance(motion, PlatformMotion):
         count = len(motion.position)
         instants = np.arange(count) / rate if time is None else np.asarray(time, dtype=float)
         if count == 0 or instants.shape != (count,):
@@ -143,29 +148,38 @@ def _blocks(
         for part in _parts(count):
             yield instants[part], lambda n, part=part: motion[part][:n]  # type: ignore[misc]
         return
-    motion, skipped = _one_period(motion)
-    duration = float(motion.duration)
+    moving, skipped = _one_period(motion)
+    duration = float(moving.duration)
     if not (np.isfinite(duration) and duration > 0.0):
         raise TrajectoryError(f'a trajectory lasts a finite positive time, not {duration} s')
     count = int(np.ceil(duration * rate)) + 1
     instants = np.linspace(0.0, duration, count)
-    if getattr(motion, 'period', None) == duration:  # beyond the seam, to see a peak there
+    if isinstance(moving, Trajectory) and moving.period == duration:
+        # One sample beyond the seam of two periods, to see a peak there.
         instants = np.append(instants, duration * count / (count - 1))
     for part in _parts(len(instants)):
         chosen = instants[part]
         shown = np.where(chosen < skipped[0], chosen, chosen + skipped[1])
         shown = np.minimum(shown, duration + skipped[1])
-        yield shown, lambda n, chosen=chosen: motion.motion(chosen[:n], model)  # type: ignore[misc]
+        yield shown, lambda n, chosen=chosen: moving.motion(chosen[:n], model)  # type: ignore[misc]
 
 
-def _rate(motion: Any) -> float:
+def _rate(motion: Checked) -> float:
     """Return a rate [Hz] that shows every oscillation of a Fourier series."""
-    trajectory = getattr(motion, 'trajectory', motion)
-    period, harmonics = getattr(trajectory, 'period', None), getattr(trajectory, 'harmonics', 0)
-    return max(RATE, SAMPLES_PER_OSCILLATION * harmonics / period) if period else RATE
+    series = _trajectory_of(motion)
+    if not isinstance(series, FourierTrajectory):
+        return RATE
+    return max(RATE, SAMPLES_PER_OSCILLATION * series.harmonics / series.period)
 
 
-def _one_period(motion: Any) -> tuple[Any, tuple[float, float]]:
+def _trajectory_of(motion: Checked) -> Trajectory | None:
+    """Return what is executed; None for samples."""
+    if isinstance(motion, (Execution, StoppedExecution)):
+        return motion.trajectory
+    return motion if isinstance(motion, Trajectory) else None
+
+
+def _one_period(motion: Moving) -> tuple[Moving, tuple[float, float]]:
     """Return an execution of one period only, and (from when, how much) was left out."""
     if not isinstance(motion, Execution) or motion.periods == 1:
         return motion, (np.inf, 0.0)
@@ -178,16 +192,18 @@ def _parts(count: int) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK + 2, count))
 
 
-def _not_closed(error: KinematicsError, time: Array) -> Margin:
+def _not_closed(error: KinematicsError, time: Floats) -> Margin:
     failed = np.asarray(getattr(error, 'samples', ()), dtype=int)
     first = float(time[failed[0]]) if failed.size and failed[0] < len(time) else float(time[0])
     return Margin('kinematics', -np.inf, np.nan, 0.0, 'platform', first, '')
 
 
-def _commanded_stroke(limits: Limits, motion: Any, time: Array) -> list[Margin]:
+def _commanded_stroke(limits: Limits, motion: Checked, time: Floats) -> list[Margin]:
     """Return the stroke margins of actuator coordinates that do not assemble."""
-    trajectory = getattr(motion, 'trajectory', motion)
-    if getattr(trajectory, 'coordinates', '') != 'actuators':
+    trajectory = _trajectory_of(motion)
+    if isinstance(motion, PlatformMotion) or trajectory is None:
+        return []
+    if trajectory.coordinates != 'actuators':
         return []
     order = [trajectory.coordinate_names.index(name) for name in limits.model.actuated_joints]
     return limits.stroke_margins(motion.evaluate(time)[0][:, order], time)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_analysis import (
     AxisResiduals,
     bartlett_test,
@@ -26,13 +26,12 @@ from pkm_identification.regression.weighted_least_squares import (
     rows_for,
     whitened_rows,
 )
+from pkm_identification.result.diagnostics import ConditionNumbers
 from pkm_identification.signals import LongSignals
 from pkm_identification.signals.bands import FilterBand
 
-Array = NDArray[np.float64]
-
 LEAST_SHARE = 1e-3  # of the noise of a row that a fit leaves: below it is rounding
-SMOOTHED = 5  # ordinates
+SMOOTHED = 5  # ordinates: a single one is exponential, its peak means nothing
 
 
 def analyse_residuals(
@@ -43,7 +42,7 @@ def analyse_residuals(
     Parameters
     ----------
     problem, estimate
-        With the noise of the rows (see `honest.with_noise`).
+        With the noise of the rows (see `residual_scaling.with_noise`).
     in_time
         Measured minus predicted forces (n, n_a) of each run at its samples, before the
         band; None for recordings that are too long.
@@ -59,22 +58,20 @@ def analyse_residuals(
     return tuple(found)
 
 
-def condition_numbers(problem: Problem, noise: tuple[Array, ...]) -> dict[str, float]:
-    """Condition numbers of the regressor: as it is (SI units), scaled, and weighted too.
-
-    `condition_number_unscaled` of Psi; `condition_number_scaled` with columns of unit
-    length; `condition_number_weighted` of the rows whitened by their noise, with the
-    prior's, columns of unit length. Infinite where a column is zero.
-    """
+def condition_numbers(problem: Problem, estimate: Estimate) -> ConditionNumbers:
+    """Condition numbers of the regressor of an estimate; infinite where a column is zero."""
+    assert estimate.noise is not None
     plain = np.concatenate(
         [run.compact.regressor.reshape(-1, problem.size) for run in problem.runs]
     )
-    weighted, _ = whitened_rows(problem, noise)
-    return {
-        'condition_number_unscaled': _condition(plain),
-        'condition_number_scaled': _condition(_scaled(plain)),
-        'condition_number_weighted': _condition(_scaled(weighted)),
-    }
+    weighted = _condition(_scaled(whitened_rows(problem, estimate.noise)[0]))
+    own = estimate.condition_number
+    return ConditionNumbers(
+        condition_number=own if np.isfinite(own) else weighted,
+        condition_number_unscaled=_condition(plain),
+        condition_number_scaled=_condition(_scaled(plain)),
+        condition_number_weighted=weighted,
+    )
 
 
 def _scaled(matrix: Array) -> Array:
@@ -192,8 +189,8 @@ def _filtered(
     signals: Any = run.signals
     band = signals.band
     assert isinstance(band, FilterBand)
-    pieces = [piece.residuals(values) for piece in run.sample]
-    starts = run.sample_starts
+    pieces = [piece.residuals(values) for piece in run.folded.sample]
+    starts = run.folded.starts
     interval = band.step / band.rate
     first = (
         signals.dataset.scan.first + signals.delay

@@ -5,26 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.quality.report import LEFT_OUT
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import (
-    Array,
     Estimate,
     inverse_root,
     weighted_least_squares,
 )
 
-MAD_TO_SIGMA = 1.4826
-CONVERGED = 1e-3  # of a standard deviation
+MAD_TO_SIGMA = 1.4826  # standard deviation over median absolute deviation of normal noise
+ROBUST_STEP = 1e-3  # of a standard deviation: a smaller last step is the end
 LEAST_INSIDE = 0.1  # share of residuals; with fewer the model does not fit
-OUTLIER = 4.0  # standard deviations
+OUTLIER = 4.0  # standard deviations: one normal sample in 16,000
 SETTLED = 5  # rounds after which limits and shares stay: single samples that come and go at a
 # limit would change them for ever
+
+
+@dataclass(frozen=True)
+class RobustDiagnostics:
+    """What `irls` found in the forces."""
+
+    iterations: int
+    limited_share: Array  # (n_a,) of the samples that were limited
+    outliers: int  # samples beyond four robust deviations, those left out before included
+    outliers_per_axis: Indices  # (n_a,)
+    outliers_left_out_before: Indices  # (n_a,) by the examination of the data
 
 
 def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> Estimate:
@@ -49,10 +59,6 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
     EstimationError
         The data are not periodic, or the rounds did not converge.
     """
-    if tuning <= 0 or max_iterations < 1:
-        raise EstimationError(
-            f'tuning and max_iterations must be positive, got {tuning} and {max_iterations}'
-        )
     for run in problem.runs:
         if run.signals.folded_forces is None:
             raise EstimationError(
@@ -78,7 +84,7 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
         values = estimate.values
         known = np.isfinite(np.diag(estimate.covariance))
         deviation = np.sqrt(np.diag(estimate.covariance)[known])
-        if (step[known] <= CONVERGED * deviation).all():
+        if (step[known] <= ROBUST_STEP * deviation).all():
             break
         if rounds == max_iterations:
             raise EstimationError(f"estimator 'irls' did not converge in {rounds} rounds")
@@ -87,14 +93,13 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
     sizes = [len(each.forces) * each.forces.shape[1] for each in samples]
     return replace(
         estimate,
-        diagnostics={
-            'iterations': rounds,
-            'limited_share': 1 - np.average([limit.inside for limit in limits], 0, sizes),
-            'outliers': int(before.sum())
-            + sum(int(found.any(axis=-1).sum()) for found in outliers),
-            'outliers_per_axis': sum(found.sum(axis=(0, 1)) for found in outliers) + before,
-            'outliers_left_out_before': before,
-        },
+        diagnostics=RobustDiagnostics(
+            iterations=rounds,
+            limited_share=1 - np.average([limit.inside for limit in limits], 0, sizes),
+            outliers=int(before.sum()) + sum(int(found.any(axis=-1).sum()) for found in outliers),
+            outliers_per_axis=sum((found.sum(axis=(0, 1)) for found in outliers), before),
+            outliers_left_out_before=before,
+        ),
     )
 
 
@@ -141,11 +146,11 @@ class _Samples:
         pseudo = self.regressor @ values + mean / limits.inside
         return self.run.signals.band.rows(pseudo), spread / len(self.forces)
 
-    def outliers(self, values: Array) -> NDArray[np.bool_]:
+    def outliers(self, values: Array) -> Mask:
         residual = self.residuals(values)
         return self.valid & (np.abs(residual) > OUTLIER * _scale(residual, self.valid))
 
-    def left_out_before(self) -> NDArray[np.int64]:
+    def left_out_before(self) -> Indices:
         """Number of forces (n_a,) that the examination of the data took for outliers."""
         quality = self.run.signals.diagnostics.get('quality') or {'defects': []}
         names = list(self.run.model.actuated_joints)
@@ -176,14 +181,14 @@ def _start(problem: Problem, samples: list[_Samples], roots: list[Array]) -> Est
     return weighted_least_squares(rows, roots, noise_of_rows(problem))
 
 
-def _scale(residual: Array, valid: NDArray[np.bool_]) -> Array:
+def _scale(residual: Array, valid: Mask) -> Array:
     """Robust standard deviation (n_a,) of the valid residuals (P, n, n_a)."""
     sizes = np.where(valid, np.abs(residual), np.nan)
     median = np.median(sizes, axis=(0, 1)) if valid.all() else np.nanmedian(sizes, axis=(0, 1))
     return np.maximum(MAD_TO_SIGMA * median, 1e-12)
 
 
-def _limited(residual: Array, valid: NDArray[np.bool_], limits: _Limits) -> tuple[Array, Array]:
+def _limited(residual: Array, valid: Mask, limits: _Limits) -> tuple[Array, Array]:
     """Winsorise; return limited residuals and their covariance for one sample.
 
     Covariance E[psi psi^T] / (E[psi'] E[psi']^T): what one sample adds to the estimate.

@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from pkm_description.errors import FeasibilityError
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
+from pkm_identification.arrays import Array
 from pkm_identification.excitation.excitation_design import RAMP_TIME, ExcitationDesign
 from pkm_identification.excitation.search.criteria import figures, standard_deviations
 from pkm_identification.excitation.search.design_problem import DesignProblem
-from pkm_identification.excitation.search.search import DesignSolution
+from pkm_identification.excitation.search.multi_start import DesignSolution
 from pkm_identification.excitation.search.starts import SHRINKING
 
-Array = NDArray[np.float64]
 LONGEST_RAMP = 16.0  # [s], or a period where that is longer
-BLOCK = 20000  # samples whose regressor is held at once
+SAMPLES_AT_ONCE = 20000  # whose regressor is held in memory
 
 
 def finished_design(
@@ -119,13 +118,13 @@ def whitened_regressor(
     """
     count, n = sample_count(trajectory, sampling_rate), problem.base.rank
     rows, own = np.zeros((0, n)), np.zeros((n, n))
-    for begin in range(0, count, BLOCK):
-        time = np.arange(begin, min(begin + BLOCK, count)) / sampling_rate
+    for begin in range(0, count, SAMPLES_AT_ONCE):
+        time = np.arange(begin, min(begin + SAMPLES_AT_ONCE, count)) / sampling_rate
         regressor = problem.base.regressor(trajectory.motion(time, problem.model))
         W = np.einsum('ab,tbn->tan', problem.task.whitening, regressor).reshape(-1, n)
         own += W.T @ W
         rows = np.concatenate([rows, W])
-        if count > BLOCK:
+        if count > SAMPLES_AT_ONCE:
             rows = np.asarray(qr(rows, mode='r')[0][:n])
     return rows, own
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.selection import matching_names
-
-Array = NDArray[np.float64]
 
 EACH, SHARED = 'each', 'shared'
 
@@ -48,7 +46,7 @@ class DriveGains:
 
 
 @dataclass(frozen=True)
-class GainGroups:
+class ForceConstantGroups:
     """The unknown logarithms of force constants over nominal force constants.
 
     Attributes
@@ -62,7 +60,7 @@ class GainGroups:
     """
 
     joints: tuple[tuple[str, ...], ...]
-    axes: NDArray[np.int64]
+    axes: Indices
     deviations: Array
 
     @property
@@ -80,7 +78,7 @@ class GainGroups:
         return np.exp(self.members @ logarithms)
 
 
-def build_groups(model: Any, gains: DriveGains | None) -> GainGroups:
+def build_groups(model: ClosedChainModel, gains: DriveGains | None) -> ForceConstantGroups:
     """Return the unknown factors of a robot's drives.
 
     Raises
@@ -91,8 +89,8 @@ def build_groups(model: Any, gains: DriveGains | None) -> GainGroups:
     """
     joints = list(model.actuated_joints)
     if gains is None:
-        return GainGroups((), np.full(len(joints), -1), np.zeros(0))
-    free = set(getattr(model, 'free_joints', ()))
+        return ForceConstantGroups((), np.full(len(joints), -1), np.zeros(0))
+    free = set(model.free_joints)
     driven = [name for name in joints if name not in free]
     deviations = _deviations(gains.deviation, driven)
     groups = []
@@ -111,7 +109,7 @@ def build_groups(model: Any, gains: DriveGains | None) -> GainGroups:
     axes = np.full(len(joints), -1, dtype=np.int64)
     for number, (group, _) in enumerate(groups):
         axes[[joints.index(name) for name in group]] = number
-    return GainGroups(
+    return ForceConstantGroups(
         tuple(group for group, _ in groups), axes, np.array([each for _, each in groups])
     )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Dataset, LongDataset
 from pkm_identification.regression.run import Run, concatenated
 from pkm_identification.regression.selection import build_selection
@@ -17,8 +17,6 @@ from pkm_identification.signals import LongSignals, SignalOptions, process
 from pkm_identification.signals.bands import Band, FilterBand
 from pkm_identification.validation.figures import relative_absolute_error
 from pkm_identification.validation.reference import inside_of, noise_free_forces
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class HeldOut:
 def build_held_out(
     dataset: Dataset | LongDataset,
     model: ClosedChainModel,
-    base: Any,
+    base: BaseParameters,
     options: SignalOptions | None = None,
 ) -> HeldOut:
     """Prepare a recording for predictions.
@@ -85,7 +83,7 @@ def build_held_out(
     run = Run(signals, base, model, build_selection(base.names, nominal))
     band = signals.band
     if isinstance(signals, LongSignals):
-        rows = concatenated(list(run.sample))
+        rows = concatenated(list(run.folded.sample))
         return HeldOut(rows.regressor, rows.forces, None, band)
     rows, inside = run.in_time(), inside_of(signals)
     regressor = rows.regressor

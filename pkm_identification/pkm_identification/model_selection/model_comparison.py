@@ -8,38 +8,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pkm_description.errors import EstimationError, PkmError
+from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.reductions import find_reduction, reduced_models
 from pkm_identification.datasets import Dataset, LongDataset
-from pkm_identification.estimators.registry import (
-    COMMON_OPTIONS,
-    SIGNAL_OPTIONS,
-    check_option_names,
-    estimator_options,
-    estimators,
-)
+from pkm_identification.estimators.registry import SIGNAL_OPTIONS, estimators, require_estimator
 from pkm_identification.identify import identify
 from pkm_identification.model_selection.identifiability import (
     THRESHOLD,
     Identifiability,
     identifiability,
 )
+from pkm_identification.options import check_options, options_of
+from pkm_identification.regression.preparation import Phase
+from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation, validate
 
 Data = Dataset | LongDataset
 Progress = Callable[[str, float], None]
 
-Job = tuple[str, str, dict[str, Any], dict[str, Any]]  # name, estimator, options, further figures
-
-SINGULAR = 1e16  # a larger condition number is rounding
+LARGEST_CONDITION = 1e16  # a larger condition number is rounding
 TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit other motions
-ESTIMATING, ESTIMATED = 'estimating', 'analysing the residuals'  # phases of `identify`
 
 
 @dataclass(frozen=True)
@@ -96,7 +90,7 @@ class Candidate:
                 float(np.median(relative)) if relative.size else None
             ),
             'is_physical': result.is_physical,
-            'condition_number': _condition(result.diagnostics.get('condition_number')),
+            'condition_number': _condition(result.diagnostics),
             'seconds': self.seconds,
             'error': None if self.own is None else self.own.against_measured.overall,
             'held_out': _mean(v.against_measured.overall for v in self.validations),
@@ -149,25 +143,14 @@ def compare_estimators(
         An estimator is unknown, or an option that none of them has.
     """
     chosen = list(estimators() if names is None else dict.fromkeys(names))
-    check_compared_options(chosen, options)
-    common = {*COMMON_OPTIONS, *SIGNAL_OPTIONS}
-    own = {name: set(estimator_options(name)) for name in chosen}
-    jobs: list[Job] = [
-        (name, name, {k: v for k, v in options.items() if k in common | own[name]}, {})
+    for name in chosen:
+        require_estimator(name)
+    check_options(chosen, options)
+    jobs = [
+        _Job(name, name, {k: v for k, v in options.items() if k in options_of((name,))})
         for name in chosen
     ]
-    return _run(jobs, dataset, model, validation, threshold, progress)
-
-
-def check_compared_options(names: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Raise `EstimationError` where none of the estimators has an option of this name."""
-    valid = {*COMMON_OPTIONS, *SIGNAL_OPTIONS}.union(*(estimator_options(each) for each in names))
-    for option in options:
-        if option not in valid:
-            raise EstimationError(
-                f"no estimator of the comparison has an option '{option}'; valid are "
-                f'{", ".join(sorted(valid))}'
-            )
+    return _run(jobs, _Recordings.of(dataset, validation), model, threshold, progress)
 
 
 def compare_models(
@@ -197,7 +180,8 @@ def compare_models(
     EstimationError
         There is no such model, or no such option.
     """
-    check_option_names(estimator, options)
+    require_estimator(estimator)
+    check_options((estimator,), options)
     declared = reduced_models(model.description)
     if levels is None:
         own = [name for name in declared if name not in ('full', 'geometry')]
@@ -206,62 +190,73 @@ def compare_models(
             chosen = [*chosen, 'geometry+shared']
     else:
         chosen = list(dict.fromkeys(levels))
-    jobs: list[Job] = []
+    jobs = []
     for name in chosen:
-        level = name.removesuffix('+shared')
-        find_reduction(model.description, level)  # says which there are
-        asked = {**options, 'reduced': level, 'shared': name.endswith('+shared')}
-        base = model.base_parameters(shared=asked['shared'], reduced=level)
-        jobs.append((name, estimator, asked, {'rigid_body': int(base.is_rigid_body.sum())}))
-    return _run(jobs, dataset, model, validation, threshold, progress)
+        level = ModelLevel.of(name)
+        find_reduction(model.description, level.reduced)  # says which there are
+        base = model.base_parameters(**level._asdict())
+        extra = {'rigid_body': int(base.is_rigid_body.sum())}
+        jobs.append(_Job(name, estimator, {**options, **level._asdict()}, extra))
+    return _run(jobs, _Recordings.of(dataset, validation), model, threshold, progress)
+
+
+class ModelLevel(NamedTuple):
+    """A reduced model by its name, and whether it shares the parameters of each design."""
+
+    reduced: str
+    shared: bool
+
+    @classmethod
+    def of(cls, text: str) -> ModelLevel:
+        """Read `name` or `name+shared`."""
+        return cls(text.removesuffix('+shared'), text.endswith('+shared'))
+
+
+class _Job(NamedTuple):
+    """An identification, and figures of its row that are known before."""
+
+    name: str
+    estimator: str
+    options: dict[str, Any]
+    extra: Mapping[str, Any] = {}
+
+
+class _Recordings(NamedTuple):
+    """What is identified from, and what is only predicted."""
+
+    used: list[Data]
+    held_out: list[Data]
+
+    @classmethod
+    def of(cls, used: Data | Sequence[Data], held_out: Data | Sequence[Data]) -> _Recordings:
+        several = (
+            [each] if isinstance(each, Dataset | LongDataset) else list(each)
+            for each in (used, held_out)
+        )
+        return cls(*several)
 
 
 def _run(
-    jobs: Sequence[Job],
-    dataset: Data | Sequence[Data],
+    jobs: Sequence[_Job],
+    recordings: _Recordings,
     model: ClosedChainModel,
-    validation: Data | Sequence[Data],
     threshold: float,
     progress: Progress | None,
 ) -> list[Candidate]:
     report = progress or (lambda phase, fraction: None)
     found = []
-    for number, (name, estimator, options, extra) in enumerate(jobs):
+    for number, job in enumerate(jobs):
 
-        def step(phase: str, fraction: float, name: str = name, number: int = number) -> None:
+        def step(phase: str, fraction: float, name: str = job.name, number: int = number) -> None:
             report(f'{name}: {phase}', (number + fraction) / len(jobs))
 
-        found.append(
-            _candidate(
-                name,
-                estimator,
-                options,
-                extra,
-                dataset,
-                model,
-                _several(validation),
-                threshold,
-                step,
-            )
-        )
-    report('done', 1.0)
+        found.append(_candidate(job, recordings, model, threshold, step))
+    report(Phase.DONE, 1.0)
     return found
 
 
-def _several(dataset: Data | Sequence[Data]) -> list[Data]:
-    return [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
-
-
 def _candidate(
-    name: str,
-    estimator: str,
-    options: dict[str, Any],
-    extra: Mapping[str, Any],
-    dataset: Data | Sequence[Data],
-    model: ClosedChainModel,
-    validation: Sequence[Data],
-    threshold: float,
-    report: Progress,
+    job: _Job, recordings: _Recordings, model: ClosedChainModel, threshold: float, report: Progress
 ) -> Candidate:
     moments: dict[str, float] = {}
 
@@ -269,25 +264,33 @@ def _candidate(
         moments[phase] = time.perf_counter()
         report(phase, 0.8 * fraction)
 
-    signals = {key: value for key, value in options.items() if key in SIGNAL_OPTIONS}
+    signals = {key: value for key, value in job.options.items() if key in SIGNAL_OPTIONS}
     elsewhere = {key: value for key, value in signals.items() if key in TRANSFERRED}
     try:
-        result = identify(dataset, model, estimator, progress=progress, **options)
-        seconds = moments[ESTIMATED] - moments[ESTIMATING]
-        first = _several(dataset)[0]
+        result = identify(recordings.used, model, job.estimator, progress=progress, **job.options)
+        seconds = moments[Phase.ANALYSING] - moments[Phase.ESTIMATING]
+        first = recordings.used[0]
         own = None if first.payload is not None else validate(first, result, model, **signals)
         judged = identifiability(result, model, threshold)
     except (PkmError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError) as error:
-        return Candidate(name, options, error=_said(error), extra=extra)
+        return Candidate(job.name, job.options, error=_said(error), extra=job.extra)
     report('validating', 0.9)
     validations, failures = [], []
-    for each in validation:
+    for each in recordings.held_out:
         try:
             validations.append(validate(each, result, model, **elsewhere))
         except PkmError as error:
             failures.append(f'validation: {error}')
     return Candidate(
-        name, options, result, judged, tuple(validations), own, seconds, '; '.join(failures), extra
+        job.name,
+        job.options,
+        result,
+        judged,
+        tuple(validations),
+        own,
+        seconds,
+        '; '.join(failures),
+        job.extra,
     )
 
 
@@ -296,9 +299,12 @@ def _said(error: Exception) -> str:
     return text if isinstance(error, PkmError) else f'{type(error).__name__}: {text}'
 
 
-def _condition(value: float | None) -> float | None:
+def _condition(diagnostics: Diagnostics) -> float | None:
     """Condition number, infinite where it is beyond what double precision tells."""
-    return value if value is None or value < SINGULAR else float('inf')
+    if diagnostics.condition is None:
+        return None
+    value = diagnostics.condition.condition_number
+    return value if value < LARGEST_CONDITION else float('inf')
 
 
 def _mean(values: Any) -> float | None:

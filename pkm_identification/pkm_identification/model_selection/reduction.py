@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
@@ -35,12 +34,11 @@ from pkm_identification.model_selection.reduction_steps import (
 )
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.selection import matching_names
-from pkm_identification.result.file import plain
+from pkm_identification.result.plain import plain
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import process
 from pkm_identification.validation.figures import check_level
 
-Array = NDArray[np.float64]
 Data = Dataset | LongDataset
 Progress = Any
 
@@ -184,11 +182,15 @@ def reduce_model(
         left_out=without,
         **options,
     )
-    warnings = [*result.diagnostics.get('warnings', ()), *_warnings(steps[-1], significance)]
+    known = result.diagnostics
     result = replace(
-        result, diagnostics={**result.diagnostics, 'dropped': list(dropped), 'warnings': warnings}
+        result,
+        diagnostics=replace(
+            known,
+            parameters=replace(known.parameters, dropped=tuple(dropped)),
+            warnings=(*known.warnings, *_warnings(steps[-1], significance)),
+        ),
     )
-    result.with_model(model)
     found = Identifiability(
         names,
         np.asarray(result.values),

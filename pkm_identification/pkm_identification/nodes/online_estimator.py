@@ -14,12 +14,12 @@ from sensor_msgs.msg import JointState
 
 import pkm_description
 from pkm_description.errors import PkmError
-from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.filters.online import OnlineIdentification
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
-from pkm_identification.result.file import load_result
+from pkm_identification.result.reading import load_result
 from pkm_msgs.msg import DynamicParameters, MotorCurrents
 
 PARAMETERS = (

@@ -9,27 +9,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 from pkm_dynamics.parameters.standard_parameters import body_indices
-from pkm_identification.physical.bodies import PhysicalBodies
+from pkm_identification.arrays import Array
+from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
+from pkm_identification.physical.cone_program import (
+    ConeRows,
+    ConeSolution,
+    equal,
+    import_clarabel,
+    minimise,
+    physical_rows,
+)
 
-Array = NDArray[np.float64]
-
+CLOSENESS = 1e-6  # weight of the distance from the nominal bodies: moves no estimate
 DISTANCE_TOLERANCE = 1e-4  # squared distance, in standard deviations, that counts as none
 RESOLUTION = 1e-6  # relative accuracy of a parameter that is known without noise
 SMALLEST_SPREAD = 1e-12  # relative variance below which a direction counts as this well known
-ACTIVE = 1e-3
+ACTIVE_BODY = 1e-3  # squared standard deviations that a body costs, or its limit is not named
 
 
 @dataclass(frozen=True)
-class Feasible:
-    """The nearest physical set of standard parameters.
+class ConsistentParameters:
+    """The physically consistent standard parameters nearest to an estimate.
 
     Attributes
     ----------
@@ -47,13 +56,13 @@ class Feasible:
     """
 
     standard_parameters: Array
-    distance: float
-    p_value: float
-    is_physical: bool
-    violations: tuple[str, ...]
+    distance: float = 0.0
+    p_value: float = 1.0
+    is_physical: bool = True
+    violations: tuple[str, ...] = ()
 
 
-def smallest_eigenvalues(model: Any, standard_parameters: Array) -> dict[str, float]:
+def smallest_eigenvalues(model: ClosedChainModel, standard_parameters: Array) -> dict[str, float]:
     """Return the smallest eigenvalue of each body's pseudo-inertia, by link name."""
     bodies = body_indices(model.parameter_names)
     return {
@@ -62,7 +71,9 @@ def smallest_eigenvalues(model: Any, standard_parameters: Array) -> dict[str, fl
     }
 
 
-def nearest_feasible(values: Array, covariance: Array, base: Any, model: Any) -> Feasible:
+def nearest_consistent(
+    values: Array, covariance: Array, base: BaseParameters
+) -> ConsistentParameters:
     """Find the physical standard parameters nearest to an estimate of the base parameters.
 
     The squared Mahalanobis distance of the base parameters is minimised. Among equally
@@ -73,8 +84,8 @@ def nearest_feasible(values: Array, covariance: Array, base: Any, model: Any) ->
     ----------
     values, covariance
         Estimate (r,) and its covariance (r, r); infinite variances do not count.
-    base, model
-        Base parameters and mechanism.
+    base
+        Base parameters of the mechanism.
 
     Raises
     ------
@@ -82,29 +93,87 @@ def nearest_feasible(values: Array, covariance: Array, base: Any, model: Any) ->
         The solver is missing or finds no solution.
     """
     space = base.space
-    bodies = PhysicalBodies(model, space)
-    root, target = _whitening(values, covariance, base, model)
+    bodies = PhysicalBodies(base.model, space)
+    root, target = _whitening(values, covariance, base)
     matrix = np.asarray(base.matrix) @ space.expand
-    x, duals = bodies.nearest(root @ matrix, target)
+    x, duals = _nearest(bodies, root @ matrix, target)
     distance = float(np.sum((root @ matrix @ x - target) ** 2))
     is_physical = distance <= DISTANCE_TOLERANCE
     if is_physical:
         known = np.isfinite(np.diag(covariance))
         x = bodies.completed(x, matrix[known], np.asarray(values)[known])
     violations = () if is_physical else _violations(bodies, duals, base, np.asarray(values))
-    return Feasible(
+    return ConsistentParameters(
         standard_parameters=space.expand @ x,
         distance=float(np.sqrt(distance)),
-        p_value=float(chi2.sf(distance, len(values))),
+        p_value=float(chdtrc(len(values), distance)),
         is_physical=is_physical,
         violations=violations,
     )
 
 
-def _whitening(values: Array, covariance: Array, base: Any, model: Any) -> tuple[Array, Array]:
+def _nearest(
+    bodies: PhysicalBodies, matrix: Array, target: Array
+) -> tuple[Array, dict[str, float]]:
+    """Minimise |matrix x - target|^2 over physical x; return x and the bodies' largest duals.
+
+    The squared distance is a vector of its own in the programme, so that its matrix is not
+    squared. Far from all bodies, squares lose the digits that their root keeps: where they do
+    not reach the solver's accuracy, the distance itself is minimised instead.
+    """
+    count = len(bodies.names)
+    nominal = bodies.nominal / bodies.sizes
+    turn, stretch, axes = np.linalg.svd(matrix * bodies.sizes, full_matrices=False)
+    left = turn.T @ (target - matrix @ bodies.nominal)
+    design = np.concatenate([stretch[:, None] * axes, np.sqrt(CLOSENESS) * np.eye(count)])
+    aim = design @ nominal + np.concatenate([left, np.zeros(count)])
+    size = max(1.0, float(np.linalg.norm(left)))
+    found, scale = _least_squares(bodies, design, aim), 1.0
+    if not found.is_accurate:
+        other = _least_distance(bodies, design / size, aim / size)
+        if other.is_solved and (other.is_accurate or not found.is_solved):
+            found, scale = other, 2.0 * size**2 * other.value
+    if not found.is_solved:
+        raise EstimationError(f'no physical parameters found: solver says {found.status}')
+    x = bodies.sizes * found.y[:count]
+    x[bodies.coefficients] = np.maximum(x[bodies.coefficients], 0.0)
+    duals = found.duals[: len(bodies.blocks)]
+    return x, {
+        name: scale * _largest(dual) for name, dual in zip(bodies.blocks, duals, strict=True)
+    }
+
+
+def _least_squares(bodies: PhysicalBodies, design: Array, aim: Array) -> ConeSolution:
+    """Minimise |r|^2, r = design @ y - aim, over the physical y, which r follows."""
+    rows, count = design.shape
+    squares = np.concatenate([np.zeros(count), np.ones(rows)])
+    own = equal(np.concatenate([design, -np.eye(rows)], axis=1), aim)
+    physical = physical_rows(bodies, MARGIN, rows)
+    return minimise(squares, np.zeros(count + rows), [*physical, own])
+
+
+def _least_distance(bodies: PhysicalBodies, design: Array, aim: Array) -> ConeSolution:
+    """Minimise t >= |design @ y - aim| over the physical y, which t follows."""
+    rows, count = design.shape
+    matrix = np.zeros((rows + 1, count + 1))
+    matrix[0, count], matrix[1:, :count] = -1.0, -design
+    cone = import_clarabel().SecondOrderConeT(rows + 1)
+    distance = ConeRows(matrix, np.concatenate([[0.0], -aim]), cone)
+    physical = physical_rows(bodies, MARGIN, 1)
+    return minimise(np.zeros(count + 1), np.eye(count + 1)[count], [*physical, distance])
+
+
+def _largest(triangle: Array) -> float:
+    """Largest entry of a symmetric matrix from its triangle, column by column."""
+    size = int(np.sqrt(2 * len(triangle)))
+    column, row = np.tril_indices(size)
+    return float(np.max(np.abs(triangle) / np.where(row == column, 1.0, np.sqrt(2.0))))
+
+
+def _whitening(values: Array, covariance: Array, base: BaseParameters) -> tuple[Array, Array]:
     """Return R and R p with |R (p - p')| the Mahalanobis distance of determined parameters."""
     known = np.isfinite(np.diag(covariance))
-    nominal = np.abs(np.asarray(base.matrix)) @ np.abs(model.nominal_parameters)
+    nominal = np.abs(np.asarray(base.matrix)) @ np.abs(base.model.nominal_parameters)
     size = RESOLUTION * np.maximum(np.maximum(np.abs(values), nominal), RESOLUTION)
     block = covariance[np.ix_(known, known)] + np.diag(size[known] ** 2)
     deviation = np.sqrt(np.diag(block))
@@ -117,18 +186,18 @@ def _whitening(values: Array, covariance: Array, base: Any, model: Any) -> tuple
 
 
 def _violations(
-    bodies: PhysicalBodies, duals: Mapping[str, float], base: Any, values: Array
+    bodies: PhysicalBodies, duals: Mapping[str, float], base: BaseParameters, values: Array
 ) -> tuple[str, ...]:
     """Name negative coefficients and the bodies whose pseudo-inertia is at its limit."""
     found = list(negative_coefficients(bodies, base, values))
     largest = max(duals.values(), default=0.0)
     for body, dual in duals.items():
-        if dual > ACTIVE * max(1.0, largest):
+        if dual > ACTIVE_BODY * max(1.0, largest):
             found.append(f'{body}: pseudo-inertia is not positive definite')
     return tuple(found)
 
 
-def negative_coefficients(bodies: PhysicalBodies, base: Any, values: Array) -> list[str]:
+def negative_coefficients(bodies: PhysicalBodies, base: BaseParameters, values: Array) -> list[str]:
     """Say which base parameters are a negative friction or rotor coefficient alone."""
     found = []
     coefficients = {bodies.names[i] for i in bodies.coefficients}

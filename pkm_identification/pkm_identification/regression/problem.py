@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.prior import prior_information
 from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
-from pkm_identification.regression.run import Run, fold_rows
+from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import LongSignals, Signals
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Problem:
     """Gamma = Psi p + eta over one or several runs, and what is known of p before.
 
-    p are the free parameters (f,). `regressor`, `forces` and `covariance` stack the rows
-    of all runs; of long recordings there is only `triangle`, and `blocks` of each run.
+    p are the free parameters (f,). `regressor` and `forces` stack the rows of all
+    runs; of long recordings there are only `folded` rows and `blocks` of each run.
 
     Attributes
     ----------
@@ -48,8 +45,8 @@ class Problem:
     """
 
     runs: tuple[Run, ...]
-    base: Any
-    model: Any
+    base: BaseParameters
+    model: ClosedChainModel
     selection: Selection
     all_nominal: Array
     prior_information: tuple[Array, Array] = field(repr=False)
@@ -66,7 +63,7 @@ class Problem:
         return self.runs[0].axes
 
     @property
-    def free(self) -> NDArray[np.int64]:
+    def free(self) -> Indices:
         """Indices (f,) of the free parameters in `base.names`."""
         return self.selection.free
 
@@ -104,12 +101,6 @@ class Problem:
         """Gamma (m, n_a) [N, N m], all runs, less the part of the fixed parameters."""
         return stacked([run.forces for run in self.runs])
 
-    @cached_property
-    def covariance(self) -> Array | None:
-        """Noise (m, n_a, n_a) of the rows; None where that of a run is unknown."""
-        known = [run.covariance for run in self.runs if run.covariance is not None]
-        return stacked(known) if len(known) == len(self.runs) else None
-
     @property
     def equations(self) -> int:
         """Number of scalar equations of the data."""
@@ -138,18 +129,6 @@ class Problem:
     def expand(self, values: Array) -> Array:
         """Return all base parameters (r,) from the free ones (f,)."""
         return self.selection.expand(values)
-
-    def residuals(self, values: Array) -> Array:
-        """Return Gamma - Psi p (m, n_a), all runs."""
-        return stacked([run.residuals(values) for run in self.runs])
-
-    def triangle(self) -> Array:
-        """One factor (k, n_a (f + 1 + g)) of the rows of all runs, see `Run.triangle`.
-
-        It serves weights that are the same for all runs; with several, each run's own.
-        """
-        factors = [run.triangle for run in self.runs]
-        return factors[0] if len(factors) == 1 else fold_rows(factors)
 
     def selected(self, selection: Selection) -> Problem:
         """Return the same problem with other parameters free, without reading the data again."""
@@ -224,10 +203,7 @@ def noisy_runs(problem: Problem) -> tuple[Run, ...]:
         covariance = None
         if isinstance(run.signals, Signals):
             covariance = row_covariance(run.signals, inertia)
-        rows = run.__dict__  # what was computed already serves the same run with its noise
-        noisy = replace(run, covariance=covariance)
-        noisy.__dict__.update({name: rows[name] for name in ('rows', '_pass') if name in rows})
-        runs.append(noisy)
+        runs.append(run.with_noise(covariance))
     return tuple(runs)
 
 

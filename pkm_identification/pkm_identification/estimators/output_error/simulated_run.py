@@ -3,54 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_dynamics.simulation.servo_loop import ServoLoop
-from pkm_dynamics.simulation.steady_state import SteadyState, steady_state
-from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.settled.servo_loop import ServoLoop
+from pkm_dynamics.settled.steady_state import SteadyState, steady_state
+from pkm_dynamics.trajectories import Trajectory, trajectory_from_dict
+from pkm_identification.arrays import Array
+from pkm_identification.excitation.shipped import load_excitation, load_motion
+from pkm_identification.regression.row_noise import row_covariance
 from pkm_identification.regression.run import Run
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, HarmonicBand
 
-Array = NDArray[np.float64]
+Reference = Trajectory | str | Path | None
 
 HARMONIC_SAMPLES = 4  # of the simulation, over the harmonics of the rows
-NEGLIGIBLE = 1e-9  # noise below this share of the forces is rounding
-PERIOD_TOLERANCE = 1e-6
+PERIOD_TOLERANCE = 1e-6  # of a period: what rounding in files may change it by
 
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """A periodic run, and the reference and servo of the robot that made it.
-
-    Attributes
-    ----------
-    run
-        Measured.
-    servo
-        Its controller.
-    reference, feedforward
-        Desired positions [m, rad] and feedforward forces [N, N m] (N, n_a) over a period,
-        on the clock of the reference.
-    positions
-        Measured positions (N, n_a) on the clock of the reference, as far as it is known.
-    forces
-        Measured rows (m, n_a) on that clock.
-    shift
-        What was added to the stamps of the data for it [s].
-    """
+    """A periodic run, and the reference and servo of the robot that made it."""
 
     run: Run
     servo: ServoLoop
-    reference: Array
-    feedforward: Array
-    positions: Array
-    forces: Array
-    shift: float
+    reference: Array  # desired positions (N, n_a) [m, rad] over a period, on its own clock
+    feedforward: Array  # (N, n_a) [N, N m]
+    positions: Array  # measured (N, n_a), on the clock of the reference as far as it is known
+    forces: Array  # measured rows (m, n_a) on that clock
+    shift: float  # what was added to the stamps of the data for it [s]
 
     @property
     def signals(self) -> Signals:
@@ -111,12 +95,7 @@ class SimulatedRun:
 
     def noise(self) -> Array | None:
         """Covariance (m, n_a, n_a) of the force rows, with what the servo makes of noise."""
-        noise = self.signals.force_noise
-        if noise is None:
-            return None
-        floor = (NEGLIGIBLE * np.maximum(self.signals.forces.std(axis=0), 1e-12)) ** 2
-        by_harmonic = noise.by_harmonic(self.band.harmonics) + np.diag(np.maximum(floor, 1e-300))
-        return np.asarray((by_harmonic / self.signals.averaged)[self.band.indices])
+        return row_covariance(self.signals, None)
 
 
 def simulated_run(
@@ -202,7 +181,7 @@ def _resampled(values: Array, count: int) -> Array:
     return np.fft.irfft(spectrum, count, axis=0) * (count / len(values))
 
 
-def reference_of(run: Run, given: Any) -> Trajectory:
+def reference_of(run: Run, given: Reference) -> Trajectory:
     """Return the reference motion of a run.
 
     Parameters
@@ -217,8 +196,6 @@ def reference_of(run: Run, given: Any) -> Trajectory:
     EstimationError
         There is none.
     """
-    from pkm_identification.excitation.shipped import load_excitation, load_motion
-
     if isinstance(given, Trajectory):
         return given
     if given == 'shipped':
@@ -231,4 +208,4 @@ def reference_of(run: Run, given: Any) -> Trajectory:
             'the recording does not tell the reference motion that the controller followed; give '
             'reference=, a trajectory, its file or that of a design, or shipped'
         )
-    return Trajectory.from_dict(recorded)
+    return trajectory_from_dict(recorded)

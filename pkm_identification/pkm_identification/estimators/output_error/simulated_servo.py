@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError, SimulationError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
-from pkm_dynamics.simulation.servo_loop import ServoLoop
+from pkm_dynamics.settled.servo_loop import ServoLoop
+from pkm_identification.arrays import Array
 from pkm_identification.regression.run import Run
-
-Array = NDArray[np.float64]
+from pkm_identification.result.reading import load_result
+from pkm_identification.result.result import IdentificationResult
 
 
 def build_servo(
-    model: Any,
-    proportional: Any,
-    derivative: Any,
+    model: ClosedChainModel,
+    proportional: Sequence[float] | float | None,
+    derivative: Sequence[float] | float | None,
     tuning: tuple[float, float, float],
     velocity_cutoff: float,
     control_rate: float,
@@ -30,10 +32,8 @@ def build_servo(
     if (proportional is None) != (derivative is None):
         raise EstimationError('give both gains, proportional and derivative, or none of them')
     try:
-        if proportional is None:
+        if proportional is None or derivative is None:
             bandwidth, damping, scale = tuning
-            if not all(np.isfinite(each) and each > 0 for each in tuning):
-                raise EstimationError('bandwidth, damping and gain_scale must be positive')
             inertia, w = effective_inertia(model), 2 * np.pi * bandwidth
             stiffness, viscosity = scale * inertia * w**2, scale * 2 * damping * inertia * w
         else:
@@ -41,8 +41,6 @@ def build_servo(
                 np.broadcast_to(np.asarray(each, dtype=float), (axes,))
                 for each in (proportional, derivative)
             )
-        if not (np.isfinite(control_rate) and control_rate > 0):
-            raise EstimationError(f'control_rate must be positive, got {control_rate}')
         interval = 1 / control_rate
         wait = 0.5 * interval if delay is None else delay
         return ServoLoop(stiffness, viscosity, velocity_cutoff, interval, wait)
@@ -56,14 +54,13 @@ def servo_of_run(servo: ServoLoop, run: Run, delay: float | None) -> ServoLoop:
     return replace(servo, delay=shown) if delay is None and shown > 0 else servo
 
 
-def feedforward_parameters(model: Any, given: Any) -> Array | None:
+def feedforward_parameters(
+    model: ClosedChainModel, given: IdentificationResult | str | Path | None
+) -> Array | None:
     """Standard parameters (n_p,) of the feedforward; None where there was none."""
-    from pkm_identification.result.file import load_result
-    from pkm_identification.result.result import IdentificationResult
-
     if given is None or given == 'none':
         return None
-    if isinstance(given, str) and given == 'nominal':
+    if given == 'nominal':
         return np.asarray(model.nominal_parameters)
     result = given if isinstance(given, IdentificationResult) else load_result(given, model)
     by_name = dict(zip(result.parameter_names, result.standard_parameters, strict=True))

@@ -15,32 +15,19 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import piqp
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array, Indices
 
 
 @dataclass(frozen=True)
 class Linearisation:
-    """First-order model of a problem at some unknowns z.
+    """First-order model of a problem at some unknowns z."""
 
-    Attributes
-    ----------
-    value : float
-        Criterion.
-    gradient : (n_z,)
-    constraints : (K,)
-        Those near their limits, feasible when not positive.
-    jacobian : (K, n_z)
-    labels : (K,)
-        Which constraints these are, for `Problem.constraints_of`.
-    """
-
-    value: float
-    gradient: Array
-    constraints: Array
-    jacobian: Array
-    labels: NDArray[np.intp]
+    value: float  # of the criterion
+    gradient: Array  # (n_z,)
+    constraints: Array  # (K,) near their limits, feasible when not positive
+    jacobian: Array  # (K, n_z)
+    labels: Indices  # (K,), which constraints these are, for `Problem.constraints_of`
 
 
 class Problem(Protocol):
@@ -52,7 +39,7 @@ class Problem(Protocol):
     def linearise(self, z: Array) -> Linearisation:
         """Return the first-order model at z."""
 
-    def constraints_of(self, z: Array, labels: NDArray[np.intp]) -> Array:
+    def constraints_of(self, z: Array, labels: Indices) -> Array:
         """Return the values (K,) of some constraints at z."""
 
 

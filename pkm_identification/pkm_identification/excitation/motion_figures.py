@@ -1,0 +1,147 @@
+"""What a motion is worth for identification: information, standard deviations, directions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import qr
+
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.excitation.excitation_design import ExcitationDesign
+from pkm_identification.excitation.information import parameter_directions, whitening_of
+from pkm_identification.excitation.search.criteria import figures, standard_deviations
+
+Array = NDArray[np.float64]
+
+RATE = 1000.0  # [Hz] of the figures
+BLOCK = 4096  # samples whose regressor is in memory at once
+DESIGN_NOISE = 'as designed'
+SAME = 1e-6  # relative difference of two information matrices of one motion
+
+
+def noise_covariance(model: ClosedChainModel, noise: str) -> Array | None:
+    """Return the force covariance (n_a, n_a) [N^2] of a choice of `NOISE`; None: unit."""
+    if noise == 'simulated':
+        return np.asarray(PlantEffects.from_description(model.description).force_covariance)
+    return None
+
+
+def excitation_figures(
+    model: ClosedChainModel,
+    trajectory: Trajectory,
+    periods: int = 1,
+    *,
+    rate: float = RATE,
+    covariance: ArrayLike | None = None,
+    prior: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """Return the identification figures of a motion, from all of its samples.
+
+    Parameters
+    ----------
+    periods : int
+        Runs or periods that the figures are for; each is sampled at the same phases.
+    rate : float
+        Of the samples [Hz].
+    covariance : (n_a, n_a), optional
+        Of the force noise of one sample [N^2]; unit variance by default.
+    prior : (n, n), optional
+        Information that is there already.
+
+    Raises
+    ------
+    EstimationError
+        The motion does not excite all parameters.
+    """
+    base = model.base_parameters(shared=True, reduced=True)
+    factor = folded_regressor(model, base, trajectory, rate, whitening_of(covariance, model.n_a))
+    samples = _samples(trajectory, rate) * periods
+    return _figures(model, base, np.sqrt(periods) * factor, prior, samples)
+
+
+def design_figures(
+    model: ClosedChainModel, design: ExcitationDesign, periods: int = 1, noise: str | None = None
+) -> tuple[dict[str, Any], str]:
+    """Return the figures of a saved design, prior included, and of which noise they are.
+
+    They are computed anew, at the design's sampling rate. The noise is the given one, else
+    that which is recorded in the design, else unit variance. Where that does not give the
+    information matrix that the design holds (it was made for a covariance that the file
+    does not tell), the figures follow from this matrix.
+    """
+    chosen = noise or str(design.origin.get('noise', 'unit'))
+    rate = float(design.figures.get('sampling_rate', RATE))
+    base = model.base_parameters(shared=True, reduced=True)
+    covariance = noise_covariance(model, chosen)
+    whitening = whitening_of(covariance, model.n_a)
+    factor = folded_regressor(model, base, design.trajectory, rate, whitening)
+    held = design.period_information
+    if noise is None and held is not None and held.shape == (base.rank, base.rank):
+        size = np.sqrt(np.outer(np.diag(held), np.diag(held)))
+        if np.abs((factor.T @ factor - held) / size).max() > SAME:
+            chosen, factor = DESIGN_NOISE, _factor(held)
+    samples = _samples(design.trajectory, rate) * periods
+    prior = design.prior
+    return _figures(model, base, np.sqrt(periods) * factor, prior, samples), chosen
+
+
+def folded_regressor(
+    model: ClosedChainModel,
+    base: BaseParameters,
+    trajectory: Trajectory,
+    rate: float,
+    whitening: Array,
+) -> Array:
+    """Return R (<= n, n), R^T R the information of one run sampled at `rate` [Hz].
+
+    The regressor of a block of samples is folded into R by QR, so that memory does not
+    grow with the length of the motion.
+    """
+    time = np.arange(_samples(trajectory, rate)) / rate
+    factor = np.empty((0, base.rank))
+    for begin in range(0, len(time), BLOCK):
+        motion = trajectory.motion(time[begin : begin + BLOCK], model)
+        rows = np.einsum('ab,tbn->tan', whitening, base.regressor(motion)).reshape(-1, base.rank)
+        factor = qr(np.concatenate([factor, rows]), mode='r')[0][: base.rank]
+    return factor
+
+
+def _samples(trajectory: Trajectory, rate: float) -> int:
+    return max(int(round(trajectory.duration * rate)), 1)
+
+
+def _factor(information: ArrayLike) -> Array:
+    """Return R (n, n) with R^T R the information, which may be singular."""
+    values, vectors = np.linalg.eigh(np.asarray(information, dtype=float))
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+
+
+def _figures(
+    model: ClosedChainModel,
+    base: BaseParameters,
+    factor: Array,
+    prior: ArrayLike | None,
+    samples: int,
+) -> dict[str, Any]:
+    rows = factor if prior is None else np.concatenate([factor, _factor(prior)])
+    values = figures(rows)
+    deviations = standard_deviations(rows)
+    directions = parameter_directions(rows.T @ rows, base.names)
+    nominal = base.matrix @ np.asarray(model.nominal_parameters)
+    return {
+        **values,
+        'parameters': base.rank,
+        'samples': samples,
+        'standard_deviation': dict(zip(base.names, deviations.tolist(), strict=True)),
+        'nominal': dict(zip(base.names, nominal.tolist(), strict=True)),
+        'units': dict(zip(base.names, base.units, strict=True)),
+        'directions': [
+            {'standard_deviation': d.standard_deviation, 'components': d.components}
+            for d in (directions[0], directions[-1])  # they bound the condition number
+        ],
+    }
