@@ -191,7 +191,10 @@ def controlled_run(bounds: Sequence[float], periods: int, robot: str, seed: int)
         cases.append(
             {
                 'bound': bound,
-                **{key: figures[key] for key in ('strips', 'outliers', 'outlier_share', 'passes')},
+                'strips': figures.strips,
+                'outliers': figures.outliers,
+                'outlier_share': figures.outlier_share,
+                'passes': figures.passes,
                 'determinant': float(np.exp(found.log_determinant)),
                 'centre': found.centre,
                 'half_widths': found.half_widths,
