@@ -1,6 +1,6 @@
 """Excitation, recording, datasets, estimation and validation for parallel robots."""
 
-from pkm_identification.datasets import Dataset, load
+from pkm_identification.datasets import Recording, load
 from pkm_identification.estimators.delay import Delay, estimate_delay
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
 from pkm_identification.estimators.registry import estimators
@@ -21,7 +21,6 @@ from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation, validate
 
 __all__ = [
-    'Dataset',
     'Delay',
     'DriveGains',
     'ExcitationDesign',
@@ -29,6 +28,7 @@ __all__ = [
     'Identifiability',
     'IdentificationResult',
     'PayloadEstimate',
+    'Recording',
     'RecursiveEstimator',
     'Reduction',
     'Validation',

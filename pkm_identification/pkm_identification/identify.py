@@ -14,7 +14,7 @@ from pkm_description.errors import DatasetError, KinematicsError
 from pkm_dynamics.friction_laws import is_friction_law_parameter
 from pkm_identification.covariance.residual_tests import analyse_residuals, condition_numbers
 from pkm_identification.covariance.residuals import residual_rms, residuals_in_time, together
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.delay import Delay, with_estimated_delay
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.force_constants.calibrate import calibrate
@@ -36,9 +36,9 @@ from pkm_identification.result.provenance import (
     versions,
 )
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import LongSignals, Signals, process
+from pkm_identification.signals import Signals, process
 from pkm_identification.signals.noise import Noise
-from pkm_identification.signals.process import ESTIMATE
+from pkm_identification.signals.signal_options import ESTIMATE
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -48,7 +48,7 @@ Progress = Callable[[str, float], None]
 
 
 def identify(
-    dataset: Dataset | LongDataset | Sequence[Dataset | LongDataset],
+    dataset: Recording | Sequence[Recording],
     model: ClosedChainModel,
     estimator: str = 'wls',
     *,
@@ -130,7 +130,7 @@ def identify(
         require_linear_friction(prior, estimator)
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
-    datasets = [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
+    datasets = [dataset] if isinstance(dataset, Recording) else list(dataset)
     request = build_request(datasets, payloads, drive_gains, force_constants)
     data = request.forces_of(datasets, model)
     request = request.with_recorded_deviations(data, model, prior)
@@ -237,20 +237,13 @@ def identify(
                 'is_physical': feasible.is_physical,
                 'violations': feasible.violations,
                 'warnings': outside
-                + [text for each in signals for text in each.diagnostics.get('warnings', ())]
+                + [text for each in signals for text in each.warnings]
                 + request.warnings
                 + list(found.diagnostics.get('warnings', [])),
-                'signals': _one_or_list(
-                    [
-                        {
-                            k: v
-                            for k, v in each.diagnostics.items()
-                            if k not in ('quality', 'warnings')
-                        }
-                        for each in signals
-                    ]
+                'signals': _one_or_list([each.diagnostics.to_dict() for each in signals]),
+                'quality': _one_or_list(
+                    [None if each.quality is None else each.quality.to_dict() for each in signals]
                 ),
-                'quality': _one_or_list([each.diagnostics.get('quality') for each in signals]),
                 'force_constant_deviation': _one_or_list(scales),
                 **({'delay': _one_or_list([asdict(each) for each in delays])} if delays else {}),
                 **_measured_noise(signals),
@@ -310,7 +303,7 @@ def _one_or_list(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def _measured_noise(signals: Sequence[Signals | LongSignals]) -> dict[str, Any]:
+def _measured_noise(signals: Sequence[Signals]) -> dict[str, Any]:
     """Standard deviations and correlation of the noise that the periods show."""
 
     def deviations(noise: Noise | None) -> Array | None:

@@ -9,7 +9,7 @@ import pytest
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.delay import estimate_delay
 from pkm_identification.signals import SignalOptions, process
 
@@ -39,7 +39,7 @@ def test_other_motions(motion, slider_model):
         )
 
     forces = slider_model.inverse_dynamics(state(time + 7.4e-3))
-    data = Dataset(
+    data = Recording.from_arrays(
         time,
         slider_model.actuated_joints,
         state(time).q + 1e-6 * random.normal(size=(6000, 2)),
@@ -78,6 +78,6 @@ def test_errors(record, slider_model):
         process(data, SignalOptions(delay='estimate'))
     with pytest.raises(EstimationError, match="seconds or 'estimate', got 'soon'"):
         SignalOptions(delay='soon')
-    still = replace(data, positions=np.full(data.positions.shape, 0.3), period=1.0)
+    still = data.changed(positions=np.full(data.positions.shape, 0.3), period=1.0)
     with pytest.raises(EstimationError, match='no harmonic of the motion'):
         estimate_delay(still, slider_model)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -76,7 +76,7 @@ class Dirty:
         Number of lost samples.
     """
 
-    dataset: Dataset
+    dataset: Recording
     position_outliers: Flags = field(repr=False)
     effort_outliers: Flags = field(repr=False)
     stuck: Flags = field(repr=False)
@@ -84,7 +84,7 @@ class Dirty:
 
 
 def soil(
-    sample: Sampler, clean: Dataset, noise: tuple[Array, Array], dirt: Dirt, seed: int
+    sample: Sampler, clean: Recording, noise: tuple[Array, Array], dirt: Dirt, seed: int
 ) -> Dirty:
     """Record the same motion as a clean dataset, with its noise, through bad equipment.
 
@@ -131,7 +131,7 @@ def soil(
         stuck[begin + 1 : begin + length, joint] = True
         hit[0][stuck] = False
     kept = random.random(count) >= dirt.lost
-    dataset = replace(clean, time=time[kept], positions=positions[kept], efforts=efforts[kept])
+    dataset = clean.changed(time=time[kept], positions=positions[kept], efforts=efforts[kept])
     return Dirty(
         dataset, hit[0][kept], hit[1][kept], stuck[kept], int(count - np.count_nonzero(kept))
     )

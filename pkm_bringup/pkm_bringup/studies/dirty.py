@@ -19,7 +19,7 @@ from pkm_bringup.studies.estimators import SAMPLING_RATE, plant_effects
 from pkm_bringup.studies.noise_plant import noisy_periods
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.quality import Quality
@@ -88,7 +88,7 @@ def run_study(
     return report(description.name, found, truth, tuple(estimators))
 
 
-def record(model: Any, periods: int, seed: int) -> tuple[Dataset, Any, tuple[Array, Array]]:
+def record(model: Any, periods: int, seed: int) -> tuple[Recording, Any, tuple[Array, Array]]:
     """Return a clean recording, the sampler of the exact motion, and the noise of both signals."""
     trajectory = load_excitation(model.description.name)
     effects = plant_effects(model.description, 1.0)
@@ -108,7 +108,7 @@ def record(model: Any, periods: int, seed: int) -> tuple[Dataset, Any, tuple[Arr
         return cached[key]
 
     exact = sample(time)
-    dataset = Dataset(
+    dataset = Recording.from_arrays(
         time,
         tuple(model.actuated_joints),
         *noisy_periods(*exact, 1, effects, random),
@@ -136,7 +136,7 @@ def _run(model: Any, periods: int, dirt: Dirt, estimators: tuple[str, ...], seed
 
 
 def _estimates(
-    dataset: Dataset, model: Any, estimators: Sequence[str], **options: Any
+    dataset: Recording, model: Any, estimators: Sequence[str], **options: Any
 ) -> dict[str, tuple[Array, Array]]:
     signals = process(dataset, SignalOptions(method='fourier', skip_periods=0, **options))
     problem = build_problem(signals, model)
@@ -144,7 +144,7 @@ def _estimates(
     return {name: (each.values, np.sqrt(np.diag(each.covariance))) for name, each in found.items()}
 
 
-def figures(dirty: Dirty, data: Dataset) -> dict[str, Any]:
+def figures(dirty: Dirty, data: Recording) -> dict[str, Any]:
     """Compare what was found in a dirty recording with what was done to it.
 
     Shares of the outliers of positions and efforts and of the stuck samples that were left

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pkm_bringup.studies.ellipsoid_robot import held_out
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_dynamics.trajectories import Trajectory
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.regression.problem import Problem, build_problem
@@ -35,7 +35,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Recording:
+class ExactMotions:
     """One period of the exact motion, and another motion to predict.
 
     Attributes
@@ -117,7 +117,7 @@ def _summary(found: Sequence[dict[str, float]]) -> dict[str, float]:
     }
 
 
-def _exact(model: Any, other: Trajectory) -> Recording:
+def _exact(model: Any, other: Trajectory) -> ExactMotions:
     """The shipped excitation on whole samples, and the motion that is predicted."""
     trajectory = load_excitation(model.description.name)
     assert trajectory.period is not None
@@ -127,7 +127,7 @@ def _exact(model: Any, other: Trajectory) -> Recording:
     end = other.duration if other.period is None else other.period
     test = other.motion(np.linspace(0.0, end, HELD_OUT_SAMPLES), model)
     base = model.base_parameters(shared=True, reduced=True)
-    return Recording(
+    return ExactMotions(
         interval,
         model.actuator_states(motion).positions,
         model.inverse_dynamics(motion),
@@ -148,12 +148,12 @@ def bounded_noise(kind: str, count: int, axes: int, rng: np.random.Generator) ->
 
 
 def _bounded_run(
-    model: Any, recording: Recording, limits: Array, periods: int, seed: int
+    model: Any, recording: ExactMotions, limits: Array, periods: int, seed: int
 ) -> dict[str, dict[str, float]]:
     rng = np.random.default_rng(seed)
     count, axes = recording.forces.shape
     noise = bounded_noise(ERRORS[seed % len(ERRORS)], periods * count, axes, rng)
-    dataset = Dataset(
+    dataset = Recording.from_arrays(
         recording.interval * np.arange(periods * count),
         tuple(model.actuated_joints),
         np.tile(recording.positions, (periods, 1)),
@@ -164,7 +164,9 @@ def _bounded_run(
     return {use: _figures(problem, recording, limits, use) for use in PERIODS}
 
 
-def _figures(problem: Problem, recording: Recording, limits: Array, use: str) -> dict[str, float]:
+def _figures(
+    problem: Problem, recording: ExactMotions, limits: Array, use: str
+) -> dict[str, float]:
     found = ellipsoid(problem, limits.tolist(), 'force', periods=use)
     assert found.guaranteed_root is not None
     guaranteed = GuaranteedSet(problem.expand(found.values), found.guaranteed_root, problem.free)

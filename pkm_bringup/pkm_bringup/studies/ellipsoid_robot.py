@@ -15,7 +15,7 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.regression.problem import Problem, build_problem
@@ -126,8 +126,8 @@ def _run(
     dataset = dataset_of(arrays).for_model(model)
     options = SignalOptions(method='filter')
     signals = process(dataset, options)
-    chosen = SignalOptions(method='filter', cutoff=signals.diagnostics['cutoff'])
-    clean = Dataset(
+    chosen = SignalOptions(method='filter', cutoff=signals.diagnostics.cutoff)
+    clean = Recording.from_arrays(
         dataset.time,
         dataset.joint_names,
         dataset.positions,

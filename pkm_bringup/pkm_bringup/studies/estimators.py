@@ -26,7 +26,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import random_motion
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory, benchmark_circle
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.solution import solve_problem
@@ -187,19 +187,19 @@ def _run(
         # as `identify`, with its covariance
         solution = solve_problem(problem, name, OPTIONS.get(name, {}))
         found[name] = solution.values, np.sqrt(np.diag(solution.covariance))
-    return found, int(signals.diagnostics['kept_harmonics'])
+    return found, int(signals.diagnostics.kept_harmonics)
 
 
 def _noisy(
     model: Any, trajectory: Trajectory, periods: int, effects: PlantEffects, seed: int
-) -> Dataset:
+) -> Recording:
     """Periods of the exact motion and its forces, with noise."""
     assert trajectory.period is not None
     rng = np.random.default_rng(seed)
     samples = round(trajectory.period * SAMPLING_RATE)
     motion = trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
     positions, forces = model.actuator_states(motion).positions, model.inverse_dynamics(motion)
-    return Dataset(
+    return Recording.from_arrays(
         np.arange(periods * samples) / SAMPLING_RATE,
         tuple(model.actuated_joints),
         *noisy_periods(positions, forces, periods, effects, rng),
@@ -209,7 +209,7 @@ def _noisy(
 
 def _simulated(
     model: Any, trajectory: Trajectory, periods: int, effects: PlantEffects, seed: int
-) -> Dataset:
+) -> Recording:
     """Periods of the robot under control."""
     assert trajectory.period is not None
     recording = simulate(

@@ -13,7 +13,7 @@ from pkm_bringup.offline import measured_arrays, simulate
 from pkm_bringup.studies.noise_plant import noisy_periods
 from pkm_control.feedforward import nominal_feedforward
 from pkm_dynamics.simulation import PlantEffects
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, ls
 from pkm_identification.excitation import ExcitationDesign
 from pkm_identification.regression.problem import build_problem
@@ -97,7 +97,7 @@ def joined(records: Sequence[Record]) -> Record:
 
 def signals_of(model: Any, measured: Record, design: ExcitationDesign) -> Signals:
     """Return all periods, folded, with the noise from their spread [A]."""
-    dataset = Dataset(
+    dataset = Recording.from_arrays(
         np.arange(len(measured.positions)) / SAMPLING_RATE,
         tuple(model.actuated_joints),
         measured.positions,

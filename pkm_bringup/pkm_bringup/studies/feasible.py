@@ -25,7 +25,7 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify, load_result, validate
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.physical.nearest import smallest_eigenvalues
@@ -199,7 +199,7 @@ def _means(runs: list[Run]) -> dict[str, Any]:
     }
 
 
-def _cpu_time(model: ClosedChainModel, data: Dataset) -> dict[str, float]:
+def _cpu_time(model: ClosedChainModel, data: Recording) -> dict[str, float]:
     """CPU time [s] of one estimate with limits, and its number of bodies, by sharing."""
     found: dict[str, float] = {}
     signals = process(data.for_model(model))

@@ -16,8 +16,7 @@ from pkm_dynamics.friction_laws import LINEAR, DriveFriction
 from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
-from pkm_identification.datasets import Dataset
-from pkm_identification.datasets.dataset import Truth
+from pkm_identification.datasets import Recording, Truth
 from pkm_identification.excitation.shipped import load_excitation
 
 Array = NDArray[np.float64]
@@ -84,7 +83,7 @@ def recorded(
     effects: PlantEffects,
     periods: int,
     seed: int,
-) -> Dataset:
+) -> Recording:
     """Record whole periods: `robot` simulated under control, `noise` the exact motion."""
     if plant == 'robot':
         return _simulated(model, trajectory, effects, periods, seed)
@@ -95,7 +94,7 @@ def recorded(
         np.tile(array, (periods, 1)) for array in (states.positions, states.velocities, forces)
     ]
     stamps = np.arange(len(exact[0])) / SAMPLING_RATE
-    return Dataset(
+    return Recording.from_arrays(
         stamps,
         tuple(model.actuated_joints),
         *noisy_periods(states.positions, forces, periods, effects, random),
@@ -120,7 +119,7 @@ def exact_forces(
 
 def _simulated(
     model: ClosedChainModel, trajectory: Trajectory, effects: PlantEffects, periods: int, seed: int
-) -> Dataset:
+) -> Recording:
     assert trajectory.period is not None
     recording = simulate(
         model,
@@ -142,7 +141,7 @@ def _simulated(
             for name in ('time', 'positions', 'velocities', 'forces')
         )
     )
-    return Dataset(
+    return Recording.from_arrays(
         arrays['time'][settled],
         tuple(str(name) for name in arrays['joint_names']),
         arrays['positions'][settled],

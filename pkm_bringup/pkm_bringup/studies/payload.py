@@ -21,7 +21,7 @@ from pkm_description import Payload
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, IdentificationResult, identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.force_constants.calibration_problem import build_calibration
 from pkm_identification.force_constants.calibration_request import build_request
@@ -88,7 +88,7 @@ def one_run(model: ClosedChainModel, setting: Setting, seed: int) -> dict[str, A
     anchor = factors[0] * (1 + KNOWN_CONSTANT * random.normal())
 
     def found(
-        data: Sequence[Dataset],
+        data: Sequence[Recording],
         payloads: Sequence[Payload | None],
         gains: DriveGains | None,
         prior: IdentificationResult | None = None,
@@ -151,7 +151,7 @@ def _errors(result: IdentificationResult, unknown: Payload, truth: Array) -> dic
 
 def classic(
     model: ClosedChainModel,
-    data: Sequence[Dataset],
+    data: Sequence[Recording],
     known: Payload,
     unknown: Payload,
     setting: Setting,

@@ -13,14 +13,14 @@ from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.simulation.servo_loop import ServoLoop
 from pkm_dynamics.simulation.steady_state import steady_state
 from pkm_dynamics.trajectories import Trajectory
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 
 SAMPLING_RATE = 1000.0  # [Hz]
 
 
 def under_servo(
     model: Any, trajectory: Trajectory, periods: int, effects: PlantEffects, seed: int
-) -> Dataset:
+) -> Recording:
     """Return periods of a motion under the project's servo with nominal feedforward.
 
     Noise of positions and forces is added afterwards: the servo does not answer to it, so
@@ -43,7 +43,7 @@ def under_servo(
         trajectory.period,
     )
     rng = np.random.default_rng(seed)
-    return Dataset(
+    return Recording.from_arrays(
         np.asarray(interval * np.arange(periods * samples), dtype=np.float64),
         tuple(model.actuated_joints),
         *noisy_periods(state.positions, state.forces, periods, effects, rng),

@@ -26,7 +26,6 @@ from pkm_identification.regression.weighted_least_squares import (
     rows_for,
     whitened_rows,
 )
-from pkm_identification.signals import LongSignals
 from pkm_identification.signals.bands import FilterBand
 
 Array = NDArray[np.float64]
@@ -195,11 +194,7 @@ def _filtered(
     pieces = [piece.residuals(values) for piece in run.sample]
     starts = run.sample_starts
     interval = band.step / band.rate
-    first = (
-        signals.dataset.scan.first + signals.delay
-        if isinstance(signals, LongSignals)
-        else float(signals.time[0])
-    ) + band.trim / band.rate
+    first = signals.stamp(0) + band.trim / band.rate
     time = np.concatenate(
         [
             first + interval * (start + np.arange(len(piece)))

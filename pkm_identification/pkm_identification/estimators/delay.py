@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.quality.examine import examined
 from pkm_identification.regression.problem import Problem, build_problem
@@ -47,7 +47,7 @@ class Delay:
 
 
 def estimate_delay(
-    dataset: Dataset | LongDataset,
+    dataset: Recording,
     model: ClosedChainModel,
     options: SignalOptions | None = None,
     **parameters: Any,
@@ -78,7 +78,7 @@ def estimate_delay(
     ready = tuple(dataset.joint_names) == tuple(model.actuated_joints)
     if not ready or dataset.effort_limits is None:
         data = dataset.for_model(model)
-    head = data.scan.head if isinstance(data, LongDataset) else data
+    head = data.head
     options = replace(options or SignalOptions(), delay=None)
     if options.bad_samples == 'leave_out':
         head = examined(head)
@@ -110,15 +110,15 @@ def estimate_delay(
 
 
 def with_estimated_delay(
-    dataset: Dataset | LongDataset, model: Any, options: SignalOptions, parameters: dict[str, Any]
-) -> tuple[Dataset | LongDataset, Delay]:
+    dataset: Recording, model: Any, options: SignalOptions, parameters: dict[str, Any]
+) -> tuple[Recording, Delay]:
     """Return a dataset with the delay that `estimate_delay` finds, and the delay."""
     found = estimate_delay(dataset, model, options, **parameters)
     return dataset.with_delay(found.value), found
 
 
 def _problem(
-    data: Dataset, model: Any, options: SignalOptions, parameters: dict[str, Any], delay: float
+    data: Recording, model: Any, options: SignalOptions, parameters: dict[str, Any], delay: float
 ) -> Problem:
     signals = process(data.with_delay(delay), options)
     return build_problem(signals, model, **parameters)

@@ -17,7 +17,7 @@ from pkm_identification.force_constants.calibration_result import Calibrated, re
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals import Signals
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -31,7 +31,7 @@ def calibrate(
     request: Request,
     estimator: str,
     options: Mapping[str, Any],
-    signals: Sequence[Signals | LongSignals],
+    signals: Sequence[Signals],
     model: ClosedChainModel,
     nominal: Array,
     *,

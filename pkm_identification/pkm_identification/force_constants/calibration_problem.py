@@ -20,7 +20,7 @@ from pkm_identification.regression.problem import Problem, noisy_runs
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals import Signals
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 def build_calibration(
     request: Request,
-    signals: Sequence[Signals | LongSignals],
+    signals: Sequence[Signals],
     model: ClosedChainModel,
     shared: bool,
     reduced: bool | str,

@@ -22,7 +22,6 @@ from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK
-from pkm_identification.signals.periods import Folded
 
 Array = NDArray[np.float64]
 
@@ -255,10 +254,9 @@ def _calibrated_signals(
     )
     folded, noise = signals.folded_forces, signals.force_noise
     if folded is not None:
-        folded = Folded(factors * folded.samples - load, folded.period, folded.interpolated)
+        folded = folded.changed(factors, load)
     if noise is not None:
         outer = np.outer(factors, factors)
         noise = replace(noise, covariance=noise.covariance * outer, spectrum=noise.spectrum * outer)
-    return replace(
-        signals, forces=factors * signals.forces - load, folded_forces=folded, force_noise=noise
-    )
+    calibrated = signals.with_samples(forces=factors * signals.forces - load)
+    return replace(calibrated, folded_forces=folded, force_noise=noise)

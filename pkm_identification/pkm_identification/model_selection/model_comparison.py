@@ -15,7 +15,7 @@ import numpy as np
 from pkm_description.errors import EstimationError, PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.reductions import find_reduction, reduced_models
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import (
     COMMON_OPTIONS,
     SIGNAL_OPTIONS,
@@ -32,7 +32,7 @@ from pkm_identification.model_selection.identifiability import (
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation, validate
 
-Data = Dataset | LongDataset
+Data = Recording
 Progress = Callable[[str, float], None]
 
 Job = tuple[str, str, dict[str, Any], dict[str, Any]]  # name, estimator, options, further figures
@@ -249,7 +249,7 @@ def _run(
 
 
 def _several(dataset: Data | Sequence[Data]) -> list[Data]:
-    return [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
+    return [dataset] if isinstance(dataset, Recording) else list(dataset)
 
 
 def _candidate(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_identification.regression.selection import Selection
-from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 
 Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ class Run:
         unknown and the same for all rows.
     """
 
-    signals: Signals | LongSignals
+    signals: Signals
     base: Any
     model: Any
     selection: Selection
@@ -80,7 +80,7 @@ class Run:
     @property
     def periodic_signals(self) -> Signals:
         """Signals of a periodic run, which are in memory."""
-        if not (self.is_periodic and isinstance(self.signals, Signals)):
+        if not self.is_periodic:
             raise EstimationError('the data are not periodic; give period= if the motion has one')
         return self.signals
 
@@ -225,7 +225,7 @@ class Run:
     def in_time(self) -> Rows:
         """Regressor and averaged forces at every sample (n, n_a), before the band."""
         signals = self.signals
-        if isinstance(signals, LongSignals):
+        if signals.is_long:
             return self.rows  # says that it is too long
         return self._select(self._base_regressor(signals, slice(None)), np.asarray(signals.forces))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pkm_description
 from pkm_description.description import digest_of
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.result.result import IdentificationResult
 
 PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'cvxpy')
@@ -31,7 +31,7 @@ def selection_options(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def recorded_description(dataset: Dataset | LongDataset, digest: str) -> str:
+def recorded_description(dataset: Recording, digest: str) -> str:
     """Whether the data carry the description that they are identified with."""
     if not dataset.urdf:
         return 'none'
