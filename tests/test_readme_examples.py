@@ -17,7 +17,13 @@ import pkm_description
 from pkm_description.sidecar import KEYS, parse_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-README = {path.parent.name: path.read_text() for path in sorted(ROOT.glob('pkm_*/README.md'))}
+README = {
+    folder.parent.name: '\n'.join(
+        path.read_text() for path in (folder, *sorted(folder.parent.glob('doc/*.md')))
+    )
+    for folder in sorted(ROOT.glob('pkm_*/README.md'))
+}
+"""Start page of each package, followed by its pages by subject."""
 FENCE = re.compile(r'(?P<before>[^\n]*)\n+```(?P<language>\w*)\n(?P<text>.*?)\n```', re.DOTALL)
 NUMBER = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
 QUICKER = {('periods=3', 'periods=1')}

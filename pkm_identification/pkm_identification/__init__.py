@@ -1,7 +1,7 @@
 """Excitation, recording, datasets, estimation and validation for parallel robots."""
 
 from pkm_identification.datasets import Recording, load
-from pkm_identification.estimators.delay import Delay, estimate_delay
+from pkm_identification.estimators.delay import estimate_delay
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
 from pkm_identification.estimators.registry import estimators
 from pkm_identification.excitation import (
@@ -16,7 +16,7 @@ from pkm_identification.force_constants.payload_estimate import PayloadEstimate
 from pkm_identification.identify import identify
 from pkm_identification.model_selection.identifiability import Identifiability, identifiability
 from pkm_identification.model_selection.reduction import Reduction, reduce_model
-from pkm_identification.result.file import load_result
+from pkm_identification.result.reading import load_result
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation, validate
 

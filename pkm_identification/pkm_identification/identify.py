@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pkm_description import Payload
 from pkm_description.errors import DatasetError, KinematicsError
-from pkm_dynamics.friction_laws import is_friction_law_parameter
-from pkm_identification.covariance.residual_tests import analyse_residuals, condition_numbers
-from pkm_identification.covariance.residuals import residual_rms, residuals_in_time, together
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.covariance.judgement import judge
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.delay import Delay, with_estimated_delay
 from pkm_identification.estimators.registry import find_estimator, split_options
-from pkm_identification.force_constants.calibrate import calibrate
-from pkm_identification.force_constants.calibration_request import build_request
 from pkm_identification.force_constants.drive_gains import DriveGains
+from pkm_identification.force_constants.force_constant_estimation import solve_with_force_constants
+from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.force_constants import ForceConstants
-from pkm_identification.physical.nearest import Feasible, nearest_feasible
-from pkm_identification.regression.prior import require_linear_friction
-from pkm_identification.regression.problem import Problem, build_problem
-from pkm_identification.regression.selection import matching_names
-from pkm_identification.regression.solution import solve_problem
-from pkm_identification.regression.weighted_least_squares import Estimate
-from pkm_identification.result.file import plain
-from pkm_identification.result.guaranteed_set import GuaranteedSet
-from pkm_identification.result.provenance import (
-    description_path,
-    recorded_description,
-    selection_options,
-    versions,
+from pkm_identification.regression.preparation import (
+    ParameterOptions,
+    Phase,
+    Prepared,
+    Progress,
+    prepare,
 )
+from pkm_identification.regression.prior import require_linear_friction
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.regression.selection import matching_names
+from pkm_identification.regression.solution import Solution, solve_problem
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import Signals, process
-from pkm_identification.signals.noise import Noise
-from pkm_identification.signals.signal_options import ESTIMATE
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
-Array = NDArray[np.float64]
-Progress = Callable[[str, float], None]
+from pkm_identification.result.result_assembly import assemble, given_options
 
 
 def identify(
@@ -129,191 +112,52 @@ def identify(
     if estimator != 'nonlinear_friction':
         require_linear_friction(prior, estimator)
     signal_options, own = split_options(estimator, options)
-    report('reading signals', 0.0)
-    datasets = [dataset] if isinstance(dataset, Recording) else list(dataset)
-    request = build_request(datasets, payloads, drive_gains, force_constants)
-    data = request.forces_of(datasets, model)
-    request = request.with_recorded_deviations(data, model, prior)
+    report(Phase.READING, 0.0)
+    recordings = [dataset] if isinstance(dataset, Recording) else list(dataset)
+    request = build_request(recordings, payloads, drive_gains, force_constants)
     without = [left_out] if isinstance(left_out, str) else list(left_out)
-    parameters: dict[str, Any] = {
+    held = {**(fixed or {}), **dict.fromkeys(without, 0.0)}
+    parameters = ParameterOptions(
+        shared=shared, reduced=reduced, estimate=estimate, fixed=held, prior=prior
+    )
+    prepared = prepare(recordings, model, signal_options, request, parameters, report)
+    solution = _solve(prepared, model, estimator, own, parameters, report)
+    names = solution.problem.base.names
+    open_ended = [i for name in without for i in matching_names(name, names, 'left_out')]
+    judgement = judge(solution, open_ended, report)
+    report(Phase.DONE, 1.0)
+    given = {
         'shared': shared,
         'reduced': reduced,
-        'estimate': estimate,
-        'prior': prior,
-        'fixed': {**(fixed or {}), **dict.fromkeys(without, 0.0)},
+        **prepared.request.options,
+        **given_options(parameters, without, fixed),
+        **options,
     }
-    delays: list[Delay] = []
-    if signal_options.delay == ESTIMATE:
-        report('estimating the delay', 0.02)
-        for i, each in enumerate(data):
-            data[i], found_delay = with_estimated_delay(each, model, signal_options, parameters)
-            delays.append(found_delay)
-        signal_options = replace(signal_options, delay=None)
-    signals = [process(each, signal_options) for each in data]
-    scales = [each.effort_scale_deviation for each in data]
-    report('building the regressor', 0.15)
-    calibrated = None
-    outside = [text for each in data for text in each.stroke_warnings(model)]
-    if request.is_plain:
-        try:
-            problem = build_problem(signals, model, **parameters)
-        except KinematicsError as error:
-            if not outside:
-                raise
-            raise DatasetError(f'{error}; {outside[0]}') from error
-        report('estimating', 0.5)
-        solution = solve_problem(problem, estimator, own, scales)
-        problem = fitted = solution.problem or problem
-    else:
-        calibrated = calibrate(
-            request,
-            estimator,
-            own,
-            signals,
-            model,
-            request.nominal_constants(data, model),
-            **parameters,
+    return assemble(model, estimator, prepared, solution, judgement, open_ended, given)
+
+
+def _solve(
+    prepared: Prepared,
+    model: ClosedChainModel,
+    estimator: str,
+    own: Mapping[str, Any],
+    parameters: ParameterOptions,
+    report: Progress,
+) -> Solution:
+    """Build the problem and estimate, with unknown force constants and payloads if need be."""
+    report(Phase.BUILDING, 0.15)
+    request, data = prepared.request, prepared.data
+    if not request.is_plain:
+        report(Phase.ESTIMATING, 0.5)
+        nominal = request.nominal_constants(data, model)
+        return solve_with_force_constants(
+            request, estimator, own, prepared.signals, model, nominal, parameters
         )
-        problem, fitted, solution = calibrated.problem, calibrated.fitted, calibrated.solution
-        signals = [run.signals for run in problem.runs]
-    found, values, covariance = solution.estimate, solution.values, solution.covariance
-    names = list(problem.base.names)
-    report('analysing the residuals', 0.7)
-    in_time = residuals_in_time(problem, values, found.drive_friction)
-    conditions = condition_numbers(fitted, found.noise or ())
-    report('checking physical feasibility', 0.8)
-    open_ended = [i for name in without for i in matching_names(name, problem.base.names, '')]
-    feasible = _feasible(problem, found, values, _any_value(covariance, open_ended))
-    report('done', 1.0)
-    description = model.description
-    digest = description.digest
-    result = IdentificationResult(
-        names=names,
-        values=values,
-        covariance=covariance,
-        units=list(problem.base.units),
-        expressions=list(problem.base.expressions),
-        estimator=estimator,
-        matrix=problem.base.matrix,
-        columns=problem.base.columns,
-        parameter_names=list(model.parameter_names),
-        feasible=feasible,
-        joint_names=list(model.actuated_joints),
-        residuals=together(in_time),
-        residual_rms=residual_rms(fitted, found.values),
-        robot=description.name,
-        digest=digest,
-        path=description_path(description),
-        guaranteed=(
-            None
-            if found.guaranteed_root is None
-            else GuaranteedSet(values, found.guaranteed_root, problem.free)
-        ),
-        force_constants=calibrated.constants
-        if calibrated is not None and calibrated.constants is not None
-        else request.given_constants(model, len(names)),
-        payloads=() if calibrated is None else calibrated.payloads,
-        drive_friction=solution.drive_friction,
-        open_directions=solution.open_directions,
-        diagnostics=plain(
-            {
-                **solution.fit,
-                'condition_number': found.condition_number
-                if np.isfinite(found.condition_number)
-                else conditions['condition_number_weighted'],
-                **conditions,
-                'undetermined': [
-                    name
-                    for name in (fitted.names[i] for i in found.undetermined)
-                    if not is_friction_law_parameter(name)
-                ],
-                'fixed': [names[i] for i in problem.selection.fixed if i < len(names)],
-                'equations': fitted.equations,
-                'degrees_of_freedom': fitted.degrees_of_freedom,
-                'left_out': [names[i] for i in open_ended],
-                'recorded_description': _one_or_list(
-                    [recorded_description(each, digest) for each in datasets]
-                ),
-                'is_physical': feasible.is_physical,
-                'violations': feasible.violations,
-                'warnings': outside
-                + [text for each in signals for text in each.warnings]
-                + request.warnings
-                + list(found.diagnostics.get('warnings', [])),
-                'signals': _one_or_list([each.diagnostics.to_dict() for each in signals]),
-                'quality': _one_or_list(
-                    [None if each.quality is None else each.quality.to_dict() for each in signals]
-                ),
-                'force_constant_deviation': _one_or_list(scales),
-                **({'delay': _one_or_list([asdict(each) for each in delays])} if delays else {}),
-                **_measured_noise(signals),
-                **{k: v for k, v in found.diagnostics.items() if k != 'warnings'},
-            }
-        ),
-        provenance=plain(
-            {
-                'data': _one_or_list(
-                    [
-                        {k: v for k, v in each.provenance.items() if k != 'metadata'}
-                        for each in datasets
-                    ]
-                ),
-                'recording': _one_or_list(
-                    [each.provenance.get('metadata', {}) for each in datasets]
-                ),
-                'options': {
-                    'shared': shared,
-                    'reduced': reduced,
-                    **request.options,
-                    **selection_options(estimate, fixed, prior, without),
-                    **options,
-                },
-                'versions': versions(),
-            }
-        ),
-        residual_analysis=analyse_residuals(fitted, found, in_time),
-    )
-    return result.with_model(model)
-
-
-def _any_value(covariance: Array, indices: Sequence[int]) -> Array:
-    """Covariance in which some parameters may have any value."""
-    if not indices:
-        return covariance
-    changed = covariance.copy()
-    changed[indices], changed[:, indices] = 0.0, 0.0
-    changed[indices, indices] = np.inf
-    return changed
-
-
-def _feasible(problem: Problem, found: Estimate, values: Array, covariance: Array) -> Feasible:
-    """Return the physical standard parameters of the estimate itself, else the nearest ones."""
-    if found.standard_parameters is None:
-        return nearest_feasible(values, covariance, problem.base, problem.model)
-    return Feasible(
-        standard_parameters=np.asarray(found.standard_parameters),
-        distance=0.0,
-        p_value=1.0,
-        is_physical=True,
-        violations=(),
-    )
-
-
-def _one_or_list(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else values
-
-
-def _measured_noise(signals: Sequence[Signals]) -> dict[str, Any]:
-    """Standard deviations and correlation of the noise that the periods show."""
-
-    def deviations(noise: Noise | None) -> Array | None:
-        return None if noise is None else np.sqrt(np.diag(noise.covariance))
-
-    force = [each.force_noise for each in signals]
-    return {
-        'force_noise': _one_or_list([deviations(noise) for noise in force]),
-        'force_noise_correlation': _one_or_list(
-            [None if noise is None else noise.correlation for noise in force]
-        ),
-        'position_noise': _one_or_list([deviations(each.position_noise) for each in signals]),
-    }
+    try:
+        problem = build_problem(prepared.signals, model, **parameters)
+    except KinematicsError as error:
+        if not prepared.outside:
+            raise
+        raise DatasetError(f'{error}; {prepared.outside[0]}') from error
+    report(Phase.ESTIMATING, 0.5)
+    return solve_problem(problem, estimator, own, [each.effort_scale_deviation for each in data])

@@ -10,7 +10,7 @@ import yaml
 
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification.force_constants.drive_gains import DriveGains
-from pkm_identification.result.file import load_result
+from pkm_identification.result.reading import load_result
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import pkm_description
+from pkm_description.rotations import rotation_from_rpy
 
 #: Joints of the serial chain and those of them that are actuated.
 CHAINS = {
@@ -24,8 +27,16 @@ STEPS = (
 )
 
 
-def closed_chain(kind: str) -> pkm_description.Description:
-    """Return a serial chain of revolute joints whose tip is closed to the base."""
+#: Roll, pitch and yaw of the closing frames on parent and child, of a chain with turned ones.
+TURNED = ((0.4, -0.7, 1.1), (-0.9, 0.3, 0.6))
+
+
+def closed_chain(kind: str, turned: bool = False) -> pkm_description.Description:
+    """Return a serial chain of revolute joints whose tip is closed to the base.
+
+    Where they are `turned`, the frames of the constraint have other directions than the links
+    and a prismatic one starts elsewhere; the mechanism stays the same.
+    """
     joints, actuated = CHAINS[kind]
     tip = [sum(step[k] for step in STEPS[:joints]) for k in range(3)]
     parts = ['<link name="base_link"/>']
@@ -46,7 +57,15 @@ def closed_chain(kind: str) -> pkm_description.Description:
         parent = child
     offset = (0.06, -0.04, 0.09)
     closing = [a + b for a, b in zip(tip, offset, strict=True)]
-    child_axis = '0.8 0 -0.6' if kind == 'universal' else '0.6 0 0.8'
+    axes = [[0.6, 0.0, 0.8], [0.8, 0.0, -0.6] if kind == 'universal' else [0.6, 0.0, 0.8]]
+    frames = [(0.0, 0.0, 0.0)] * 2
+    if turned and kind == 'prismatic':  # which is then not at its zero
+        closing = [a - 0.07 * b for a, b in zip(closing, axes[0], strict=True)]
+    if turned:  # frames that a constraint keeps parallel are turned alike
+        frames = [TURNED[0], TURNED[0 if kind in ('fixed', 'prismatic') else 1]]
+        axes = [rotation_from_rpy(f).T @ axis for f, axis in zip(frames, axes, strict=True)]
+    rpy = [' '.join(map(str, frame)) for frame in frames]
+    xyz = [' '.join(map(repr, np.array(axis).tolist())) for axis in axes]
     actuators = ''.join(
         f'<joint name="joint{i}"><command_interface name="effort"/>'
         '<param name="force_constant">2.0</param></joint>'
@@ -55,10 +74,11 @@ def closed_chain(kind: str) -> pkm_description.Description:
     parts.append(f'''
     <constraint name="closure" type="{kind}">
       <parent link="base_link"/>
-      <parent_origin xyz="{closing[0]} {closing[1]} {closing[2]}" rpy="0 0 0"/>
-      <parent_axis xyz="0.6 0 0.8"/>
-      <child link="platform"/><child_origin xyz="{offset[0]} {offset[1]} {offset[2]}" rpy="0 0 0"/>
-      <child_axis xyz="{child_axis}"/>
+      <parent_origin xyz="{closing[0]} {closing[1]} {closing[2]}" rpy="{rpy[0]}"/>
+      <parent_axis xyz="{xyz[0]}"/>
+      <child link="platform"/>
+      <child_origin xyz="{offset[0]} {offset[1]} {offset[2]}" rpy="{rpy[1]}"/>
+      <child_axis xyz="{xyz[1]}"/>
     </constraint>
     <ros2_control name="drives" type="system">{actuators}</ros2_control>''')
     yaml = f'home: {{position: {tip}, rpy: [0, 0, 0]}}\ngravity: [0, 0, -9.81]\n'

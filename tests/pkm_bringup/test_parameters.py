@@ -53,15 +53,16 @@ def test_wrong_values_are_found(values: dict, complaint: str) -> None:
     assert complaint in found
 
 
-def documented(readme: Path, name: str) -> dict[str, Any]:
+def documented(package: Path, name: str) -> dict[str, Any]:
     """Defaults in the parameter table of a node's section, by parameter.
 
     A row may hold several parameters, separated by commas, with as many defaults.
     """
-    text = readme.read_text() if readme.is_file() else ''
+    pages = [package / 'README.md', *sorted(package.glob('doc/*.md'))]
+    text = '\n'.join(page.read_text() for page in pages if page.is_file())
     _, heading, section = text.partition(f'\n## Node `{name}`')
     if not heading:
-        pytest.skip(f'{readme.parent.name}/README.md has no section on {name}')
+        pytest.skip(f'the pages of {package.name} have no section on {name}')
     _, _, table = section.split('\n## ')[0].partition('| parameter | default |')
     found: dict[str, Any] = {}
     for names, defaults in re.findall(r'^\| ([^|]*`[^|]*) \| ([^|]*) \|', table, re.MULTILINE):
@@ -72,7 +73,7 @@ def documented(readme: Path, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize('name', nodes())
 def test_readme_lists_the_parameters_with_their_defaults(name: str) -> None:
-    table = documented(ROOT / executables()[name][0] / 'README.md', name)
+    table = documented(ROOT / executables()[name][0], name)
     declared = declared_parameters(name)
     assert set(table) == set(declared)
     assert table == {key: entry.default for key, entry in declared.items()}

@@ -151,14 +151,53 @@ def test_runaway_is_a_fault() -> None:
     assert not c.active
 
 
-def test_leaving_the_stroke_stops_the_motion() -> None:
+@pytest.mark.parametrize(('end', 'bound'), [('upper', 0.1), ('lower', -0.1)])
+@pytest.mark.parametrize('axis', [0, 1])
+def test_leaving_the_stroke_stops_the_motion(end: str, bound: float, axis: int) -> None:
     model = Gantry()
-    model.upper = np.array([0.1, 1.0, 1.0])
+    getattr(model, end)[axis] = bound
+    circle = CircleTrajectory([0.0] * 6, [0.0] * 3, 0.15, 1.0)
     c = controller(model)
-    recording = follow(GantryPlant(model), c, CIRCLE, 3)
+    recording = follow(GantryPlant(model), c, circle, 3)
     assert recording.outcome is not None
     assert recording.outcome.code is ErrorCode.LIMIT_VIOLATED
-    assert recording.outcome.message.startswith('x: ')
+    assert recording.outcome.message.startswith(f'{"xy"[axis]}: ')
+    stopping = np.flatnonzero(recording.phase == Phase.STOPPING)[0]
+    left = abs(recording.positions[stopping - 1, axis])
+    assert 0.1 + 1e-3 < left < 0.1 + 2e-3  # stroke_tolerance, and what a cycle moves
+
+
+@pytest.mark.parametrize(('end', 'sign'), [('upper', 1.0), ('lower', -1.0)])
+def test_the_stroke_may_be_left_by_the_tolerance(end: str, sign: float) -> None:
+    model = Gantry()
+    getattr(model, end)[2] = 0.0
+    c = controller(model, stroke_tolerance=0.002)
+    c.activate(np.zeros(3))
+    c.start(c.plan(CIRCLE))
+    c.step(0.0, [0.0, 0.0, sign * 0.0019])
+    assert c.step(0.001, [0.0, 0.0, sign * 0.0019]).phase is Phase.APPROACH
+    c.step(0.002, [0.0, 0.0, sign * 0.0021])
+    assert c.step(0.003, [0.0, 0.0, 0.0]).phase is Phase.STOPPING
+
+
+def test_the_first_reason_of_a_stop_is_reported() -> None:
+    def stop_twice(time: float, c: TrajectoryController) -> None:
+        if 1.0 <= time:
+            c.stop(ErrorCode.SUPERSEDED, 'the first')
+        if 1.1 <= time:
+            c.stop(ErrorCode.CANCELED, 'the second')
+
+    c = controller()
+    recording = follow(GantryPlant(c.model), c, CIRCLE, 3, before_step=stop_twice)
+    assert recording.outcome is not None
+    assert (recording.outcome.code, recording.outcome.message) == (
+        ErrorCode.SUPERSEDED,
+        'the first',
+    )
+    stopping = recording.time[recording.phase == Phase.STOPPING]
+    assert stopping[0] == pytest.approx(1.0, abs=2e-3)
+    assert stopping[-1] - stopping[0] <= 0.5 + 1e-9  # the second request begins no new stop
+    assert not c.stop()
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,7 @@ def test_model_is_replaced_or_refused_with_the_reason() -> None:
         graph.activate()
         refused(codes.WRONG_ROBOT, "'other'", robot='other')
         refused(codes.WRONG_ROBOT, 'digest', description_digest='0' * 64)
+        refused(codes.WRONG_ROBOT, 'digest missing', description_digest='')
         less = {'standard_name': names[1:], 'standard_value': values[1:]}
         refused(codes.WRONG_PARAMETERS, 'missing', **less)
         refused(codes.WRONG_PARAMETERS, 'not finite', standard_value=[float('nan'), *values[1:]])

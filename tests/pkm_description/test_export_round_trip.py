@@ -22,9 +22,9 @@ rotor_inertia: {joint1: 0.05}
 """
 
 
-def rubbing_chain(kind):
+def rubbing_chain(kind, turned=False):
     """A closed chain with friction in a joint and in the closing constraint, and a rotor."""
-    plain = closed_chain(kind)
+    plain = closed_chain(kind, turned)
     extra = RUBBING.replace('closure', 'joint5') if kind == 'fixed' else RUBBING
     if 'joint1' not in plain.actuated_joints:
         extra = extra.replace('joint1', plain.actuated_joints[0])
@@ -42,6 +42,7 @@ def swinging_arm():
 
 ROBOTS = {
     **{f'chain_{kind}': (lambda kind=kind: rubbing_chain(kind)) for kind in CHAINS},
+    **{f'turned_{kind}': (lambda kind=kind: rubbing_chain(kind, True)) for kind in CHAINS},
     'skew_hexapod': skew_hexapod,
     'skew_hexapod_massless_rings': lambda: skew_hexapod(rings=False),
     'tripod': tripod,

@@ -296,6 +296,24 @@ def test_gazebo_form_of_palida(palida):
     assert span == pytest.approx(1.02 - 0.6) and float(joint.findtext('effort')) == 230.0
 
 
+@pytest.mark.parametrize('form', ['graph', 'gazebo'])
+@pytest.mark.parametrize('name', ['palida', 'four_bar'])
+def test_sdf_limits_count_from_home(palida, name, form):
+    robot = palida if name == 'palida' else four_bar()
+    root = etree.fromstring(pkm_description.export(robot, 'sdf', form).encode())
+    model = root.find('world/model')
+    limited = 0
+    for joint in robot.joints:
+        if not joint.is_scalar or not np.isfinite(joint.limit.lower):
+            continue
+        limit = model.find(f"joint[@name='{joint.name}']/axis/limit")
+        home = robot.home_joints[joint.name]
+        assert float(limit.findtext('lower')) + home == pytest.approx(joint.limit.lower, abs=1e-12)
+        assert float(limit.findtext('upper')) + home == pytest.approx(joint.limit.upper, abs=1e-12)
+        limited += abs(home) > 1e-3
+    assert limited  # a limit counted from elsewhere shows only where home is not zero
+
+
 def test_errors_name_the_offender(palida):
     with pytest.raises(ExportError, match="'dxf'.*mjcf, sdf, urdf"):
         pkm_description.export(palida, 'dxf')

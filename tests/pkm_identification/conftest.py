@@ -63,6 +63,7 @@ class SliderModel:
 
     actuated_joints = JOINTS
     joint_names = [*JOINTS, 'idle']
+    free_joints: list[str] = []
     parameter_names = [
         'a.m',
         'b.m',

@@ -14,8 +14,8 @@ from pkm_description import EstimationError, Payload, with_payload
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, identify, load, load_excitation, load_result, validate
 from pkm_identification.datasets import Recording
-from pkm_identification.force_constants.calibration_problem import build_calibration
-from pkm_identification.force_constants.calibration_request import build_request
+from pkm_identification.force_constants.bilinear_build import build_bilinear_problem
+from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.payload_columns import (
     build_bodies,
     standard_jacobian,
@@ -117,7 +117,7 @@ def test_estimate_and_covariance_are_those_of_nonlinear_least_squares(record, mo
     result = identify(data, model, 'gauss_markov', payloads=payloads, drive_gains=True)
     request = build_request(data, payloads, True)
     signals = [process(each) for each in request.forces_of(data, model)]
-    found = build_calibration(request, signals, model, True, True, None, None, None)
+    found = build_bilinear_problem(request, signals, model, True, True, None, None, None)
     size = len(result.values)
     bodies = build_bodies(model, payloads)
 

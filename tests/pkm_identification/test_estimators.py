@@ -115,9 +115,9 @@ def test_negative_friction_is_not_physical(record, slider_model):
     velocity = np.gradient(data.positions, data.time, axis=0)
     result = identify(data.changed(efforts=data.efforts - 30 * velocity), slider_model)
     assert not result.is_physical
-    assert any('left.viscous' in text for text in result.feasible.violations)
+    assert any('left.viscous' in text for text in result.consistent.violations)
     assert (result.standard_parameters[3:] >= 0).all()
-    assert result.feasible.p_value < 1e-3
+    assert result.consistent.p_value < 1e-3
 
 
 def test_unknown_names_list_the_valid_ones(record, slider_model):

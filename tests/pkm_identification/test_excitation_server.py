@@ -15,8 +15,10 @@ from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalRespons
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
 import pkm_description
+from pkm_description.nodes.description_publisher import LATCHED
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import FourierTrajectory
@@ -40,6 +42,7 @@ class Pretender(Node):
         super().__init__('trajectory_controller')
         self.model = model
         self.lifecycle, self.accepting, self.talking = 'active', True, True
+        self.stop_time = 0.2  # [s] from a cancel request to rest
         self.stopped_smoothly = False
         self._run = None
         self._step = 0
@@ -79,7 +82,7 @@ class Pretender(Node):
         while (self._step - self._run) / RATE < end:
             await self._waiting.sleep(0.02)
             if handle.is_cancel_requested:
-                await self._waiting.sleep(0.2)
+                await self._waiting.sleep(self.stop_time)
                 self.stopped_smoothly = True
                 handle.canceled()
                 result.error_code = result.CANCELED
@@ -185,6 +188,16 @@ def test_cancel_stops_the_robot_and_marks_the_bag(session, tmp_path):
     assert again.result.error_code == CODE.NONE
 
 
+def test_a_canceled_run_ends_when_the_robot_rests(session, tmp_path):
+    session.robot.stop_time = 1.5  # far above the server's time to settle
+    handle = session.send(tmp_path / 'bag', periods=100)
+    session.graph.until(lambda: session.phases.count('running') > 5)
+    canceled = handle.cancel_goal_async()
+    session.graph.until(canceled.done)
+    assert session.result(handle).result.error_code == CODE.CANCELED
+    assert session.robot.stopped_smoothly
+
+
 def test_only_one_run_at_a_time(session, tmp_path):
     first = session.send(tmp_path / 'first', periods=4)
     second = session.result(session.send(tmp_path / 'second'))
@@ -225,6 +238,25 @@ def test_what_cannot_run_leaves_nothing(session, tmp_path, spoil, options, code,
     assert answer.result.error_code == getattr(CODE, code), answer.result.error_msg
     assert message in answer.result.error_msg
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize('changed', ['robot_description', 'robot_description_yaml'])
+def test_another_published_description_is_refused(session, model, tmp_path, changed):
+    texts = {
+        'robot_description': model.description.urdf,
+        'robot_description_yaml': model.description.yaml_text,
+    }
+    for altered in (False, True):
+        for topic, text in texts.items():
+            publisher = session.graph.tester.create_publisher(String, topic, LATCHED)
+            publisher.publish(String(data=text + '\n' * (altered and topic == changed)))
+        before = session.server.published_digest
+        session.graph.until(lambda before=before: session.server.published_digest != before)
+        answer = session.result(session.send(tmp_path / f'bag_{altered}', periods=1))
+        expected = CODE.NO_DESCRIPTION if altered else CODE.NONE
+        assert answer.result.error_code == expected, answer.result.error_msg
+    assert 'another description' in answer.result.error_msg
+    assert not (tmp_path / 'bag_True').exists()
 
 
 def test_an_existing_bag_is_not_touched(session, tmp_path):

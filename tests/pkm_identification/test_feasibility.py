@@ -8,7 +8,7 @@ import pytest
 import pkm_description
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.physical.nearest import (
-    nearest_feasible,
+    nearest_consistent,
     pseudo_inertia,
     smallest_eigenvalues,
 )
@@ -45,7 +45,7 @@ def test_pseudo_inertia_of_point_masses():
 def test_possible_estimate_is_kept(palida, base):
     truth = base.matrix @ palida.nominal_parameters
     covariance = np.diag((0.01 * np.abs(truth)) ** 2)
-    found = nearest_feasible(truth, covariance, base, palida)
+    found = nearest_consistent(truth, covariance, base)
     assert found.is_physical and found.violations == ()
     np.testing.assert_allclose(base.matrix @ found.standard_parameters, truth, rtol=1e-6)
 
@@ -56,7 +56,7 @@ def test_impossible_estimate_is_projected(palida, base, seed):
     deviation = 0.2 * np.abs(truth)
     values = truth + deviation * np.random.default_rng(seed).normal(size=len(truth))
     values[base.names.index('leg1_strut.coulomb')] = -1.0
-    found = nearest_feasible(values, np.diag(deviation**2), base, palida)
+    found = nearest_consistent(values, np.diag(deviation**2), base)
     assert not found.is_physical
     assert any('leg1_strut.coulomb = -1 is negative' in text for text in found.violations)
     assert min(smallest_eigenvalues(palida, found.standard_parameters).values()) > 0
@@ -74,7 +74,7 @@ def test_impossible_estimate_is_projected(palida, base, seed):
 def test_members_of_one_design_stay_equal(palida, base):
     truth = base.matrix @ palida.nominal_parameters
     values = truth * np.random.default_rng(5).uniform(0.7, 1.3, len(truth))
-    found = nearest_feasible(values, np.diag((0.1 * truth) ** 2), base, palida)
+    found = nearest_consistent(values, np.diag((0.1 * truth) ** 2), base)
     names = palida.parameter_names
     for members in palida.description.same_design:
         for field in ('m', 'mz', 'Ixx', 'Izz', 'coulomb'):
@@ -91,5 +91,5 @@ def test_contradiction_has_a_small_p_value(palida, base):
     values = truth.copy()
     values[base.names.index('platform.m')] = -5.0
     covariance = np.diag((0.01 * truth) ** 2)
-    found = nearest_feasible(values, covariance, base, palida)
+    found = nearest_consistent(values, covariance, base)
     assert found.p_value < 1e-6

@@ -70,7 +70,7 @@ def test_a_prior_is_rows_beside_those_of_the_data(signals, slider_model, solve):
     weights = noise
     if solve is wls:
         weights = np.eye(2) * np.diagonal(noise, axis1=1, axis2=2)[:, None]
-    run = replace(problem.runs[0], covariance=weights)
+    run = problem.runs[0].with_noise(weights)
     information, right = normal_equations(run)
     for name, value, deviation in (
         ('a.m', 1.9, 0.01),
@@ -249,7 +249,7 @@ def test_the_folded_rows_stand_for_all_rows(record, slider_model, solve):
     direct = weighted_least_squares(problem, weights, noise)
     np.testing.assert_allclose(estimate.values, direct.values, rtol=1e-10)
     np.testing.assert_allclose(estimate.covariance, direct.covariance, rtol=1e-8)
-    gram = problem.triangle().T @ problem.triangle()
+    gram = sum(run.folded.triangle.T @ run.folded.triangle for run in problem.runs)
     rows = [
         np.concatenate([r.regressor.reshape(r.count, -1), r.forces, r.rows.fixed[..., 0]], axis=1)
         for r in problem.runs

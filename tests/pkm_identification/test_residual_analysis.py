@@ -160,16 +160,16 @@ def test_confidence_intervals_and_correlations(record, slider_model):
 
 def test_condition_numbers(record, slider_model):
     problem = build_problem(process(record(periods=4)), slider_model)
-    found = condition_numbers(problem, (problem.covariance,))
+    found = condition_numbers(problem, gauss_markov(problem))
     design = problem.regressor.reshape(-1, 7)
-    assert found['condition_number_unscaled'] == pytest.approx(np.linalg.cond(design), rel=1e-6)
+    assert found.condition_number_unscaled == pytest.approx(np.linalg.cond(design), rel=1e-6)
     scaled = design / np.linalg.norm(design, axis=0)
-    assert found['condition_number_scaled'] == pytest.approx(np.linalg.cond(scaled), rel=1e-6)
+    assert found.condition_number_scaled == pytest.approx(np.linalg.cond(scaled), rel=1e-6)
     root = np.linalg.inv(np.linalg.cholesky(problem.covariance))
     white = (root @ problem.regressor).reshape(-1, 7)
     white = white / np.linalg.norm(white, axis=0)
     expected = np.linalg.cond(white)
-    assert found['condition_number_weighted'] == pytest.approx(expected, rel=1e-6)
+    assert found.condition_number_weighted == pytest.approx(expected, rel=1e-6)
     diagnostics = identify(record(periods=4), slider_model, 'gauss_markov').diagnostics
     assert diagnostics['condition_number'] == pytest.approx(expected, rel=1e-6)
 

@@ -22,7 +22,9 @@ def test_selected_parameters(record, slider_model, options):
     np.testing.assert_allclose(found.regressor, expected.regressor, rtol=1e-12)
     np.testing.assert_allclose(found.forces, expected.forces, rtol=1e-9, atol=1e-9)
     for matrices in zip(
-        (run.triangle for run in found.runs), (run.triangle for run in expected.runs), strict=True
+        (run.folded.triangle for run in found.runs),
+        (run.folded.triangle for run in expected.runs),
+        strict=True,
     ):
         gram = [matrix.T @ matrix for matrix in matrices]
         np.testing.assert_allclose(*gram, rtol=1e-9, atol=1e-9 * np.abs(gram[0]).max())

@@ -15,7 +15,7 @@ from pkm_identification.excitation.design import build_design_problem
 from pkm_identification.excitation.search.constraints import DesignLimits
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.improve import REFINEMENT
-from pkm_identification.excitation.search.search import solve_design_problem
+from pkm_identification.excitation.search.multi_start import solve_design_problem
 from pkm_identification.excitation.search.sequential_convex import Linearisation, minimise
 from pkm_identification.excitation.search.starts import (
     random_start,

@@ -41,10 +41,10 @@ def main(path: str, robot: str, estimator: str, method: str) -> dict[str, Any]:
         figures: dict[str, Any] = {'parameters': len(in_memory(data, model))}
     else:
         result = identify(data, model, estimator, method=method)
-        signals = result.diagnostics['signals']
+        signals = result.diagnostics.data[0].signals
         figures = {
             'parameters': len(result.names),
-            'equations': result.diagnostics['equations'],
+            'equations': result.diagnostics.parameters.equations,
             'cutoff': signals.get('cutoff'),
             'periods': signals.get('periods'),
         }

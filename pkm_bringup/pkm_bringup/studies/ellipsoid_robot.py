@@ -21,6 +21,7 @@ from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.signals import SignalOptions, process
+from pkm_identification.signals.bands import FilterBand
 
 Array = NDArray[np.float64]
 
@@ -126,7 +127,8 @@ def _run(
     dataset = dataset_of(arrays).for_model(model)
     options = SignalOptions(method='filter')
     signals = process(dataset, options)
-    chosen = SignalOptions(method='filter', cutoff=signals.diagnostics.cutoff)
+    assert isinstance(signals.band, FilterBand)
+    chosen = SignalOptions(method='filter', cutoff=signals.band.cutoff)
     clean = Recording.from_arrays(
         dataset.time,
         dataset.joint_names,

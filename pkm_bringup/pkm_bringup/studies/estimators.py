@@ -31,6 +31,7 @@ from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.solution import solve_problem
 from pkm_identification.signals import SignalOptions, process
+from pkm_identification.signals.signals import PeriodicDiagnostics
 
 Array = NDArray[np.float64]
 
@@ -187,7 +188,8 @@ def _run(
         # as `identify`, with its covariance
         solution = solve_problem(problem, name, OPTIONS.get(name, {}))
         found[name] = solution.values, np.sqrt(np.diag(solution.covariance))
-    return found, int(signals.diagnostics.kept_harmonics)
+    assert isinstance(signals.diagnostics, PeriodicDiagnostics)
+    return found, signals.diagnostics.kept_harmonics
 
 
 def _noisy(

@@ -23,8 +23,8 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, IdentificationResult, identify
 from pkm_identification.datasets import Recording
 from pkm_identification.excitation.shipped import load_excitation
-from pkm_identification.force_constants.calibration_problem import build_calibration
-from pkm_identification.force_constants.calibration_request import build_request
+from pkm_identification.force_constants.bilinear_build import build_bilinear_problem
+from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.payload_columns import standard_parameters
 from pkm_identification.signals import SignalOptions, process
 
@@ -167,7 +167,7 @@ def classic(
         method='fourier', skip_periods=SETTLING if setting.plant == 'robot' else 0
     )
     signals = [process(each, options) for each in request.forces_of(data, model)]
-    built = build_calibration(request, signals, model, True, True, None, None, None)
+    built = build_bilinear_problem(request, signals, model, True, True, None, None, None)
     size = built.selection.size
     given = standard_parameters(known.values)
     designs, targets = [], []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pkm_bringup.argument_types import positive, share
@@ -100,6 +101,7 @@ def run(arguments: Any) -> int:
     from pkm_identification.estimators.registry import check_option_names
     from pkm_identification.identify import identify
     from pkm_identification.model_selection.identifiability import identifiability
+    from pkm_identification.result.diagnostics import RecordedDescription
     from pkm_identification.written_options import check_written_names, written_options
 
     check_option_names(arguments.estimator, options, REDUCTION_OPTIONS if arguments.reduce else ())
@@ -161,10 +163,11 @@ def run(arguments: Any) -> int:
         verdict(result),
     )
     sys.stdout.write(''.join(f'{text}\n' for text in sentences if text))
-    print_quality(result.diagnostics.get('quality'))
-    if result.diagnostics.get('recorded_description') == 'another':
+    diagnostics = result.diagnostics
+    print_quality([each.quality for each in diagnostics.data])
+    if any(each.recorded_description is RecordedDescription.ANOTHER for each in diagnostics.data):
         print_note('note: the data carry another description than the one used here')
-    for warning in result.diagnostics.get('warnings', []):
+    for warning in diagnostics.warnings:
         print_note(f'warning: {warning}')
     print_note(f"wrote '{output}'")
     return 0
@@ -180,9 +183,8 @@ def _check_reduction(arguments: Any) -> None:
         raise EstimationError(f'{" and ".join(given)} {need} --reduce')
 
 
-def print_quality(quality: Any) -> None:
+def print_quality(several: Sequence[Mapping[str, Any] | None]) -> None:
     """Say what is wrong with the data, one line a defect and recording."""
-    several = quality if isinstance(quality, list) else [quality]
     for number, each in enumerate(several):
         of = f' {number + 1}' if len(several) > 1 else ''
         for defect in (each or {}).get('defects', []):
@@ -293,8 +295,8 @@ def print_residuals(result: Any) -> None:
 def correlations(result: Any) -> str:
     """Return the strongest correlation and the condition number in one line."""
     pairs = result.strongest_correlations(1)
-    condition = result.diagnostics.get('condition_number')
-    text = '' if condition is None else f'condition number {condition:.4g}'
+    condition = result.diagnostics.condition
+    text = '' if condition is None else f'condition number {condition.condition_number:.4g}'
     if pairs:
         first, second, value = pairs[0]
         text += f'; strongest correlation {value:.3f}, of {first} and {second}'
@@ -319,10 +321,10 @@ def verdict(result: Any) -> str:
     """Return in one sentence whether the estimate can belong to real bodies."""
     if result.is_physical:
         return 'physical: bodies and friction with exactly these parameters exist'
-    feasible = result.feasible
-    reasons = '; '.join(feasible.violations) or 'no body can have these parameters'
-    place = f'{feasible.distance:.3g} standard deviations away (p = {feasible.p_value:.2g})'
-    if feasible.p_value > CONTRADICTION:
+    consistent = result.consistent
+    reasons = '; '.join(consistent.violations) or 'no body can have these parameters'
+    place = f'{consistent.distance:.3g} standard deviations away (p = {consistent.p_value:.2g})'
+    if consistent.p_value > CONTRADICTION:
         return f'not physical in itself ({reasons}), but within its uncertainty: a model is {place}'
     return f'not physical: {reasons}; the nearest physical model contradicts the data, {place}'
 
@@ -340,9 +342,9 @@ def summary(result: Any, output: str, level: float = 0.95) -> dict[str, Any]:
         'residual_rms': dict(zip(result.joint_names, result.residual_rms, strict=True)),
         **calibration_summary(result),
         'is_physical': result.is_physical,
-        'violations': list(result.feasible.violations),
-        'distance_to_physical': result.feasible.distance,
-        'p_value_physical': result.feasible.p_value,
+        'violations': list(result.consistent.violations),
+        'distance_to_physical': result.consistent.distance,
+        'p_value_physical': result.consistent.p_value,
         'diagnostics': result.diagnostics,
         'output': output,
     }

@@ -14,8 +14,7 @@ from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.limits.margins import Margin
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Execution, Trajectory
-from pkm_identification.excitation.information import whitening_of
-from pkm_identification.excitation.informative_directions import parameter_directions
+from pkm_identification.excitation.information import parameter_directions, whitening_of
 from pkm_identification.excitation.search.criteria import figures, standard_deviations
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from pkm_identification.covariance.residual_scaling import honest_covariance, sensitivity
+from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, whitened_rows
 
@@ -15,7 +15,9 @@ Array = NDArray[np.float64]
 FAR = 30.0  # standard deviations from which the series of the tail is exact enough
 
 
-def with_limits(problem: Problem, free: Estimate, values: Array) -> tuple[Array, str, float]:
+def covariance_at_constraints(
+    problem: Problem, free: Estimate, values: Array
+) -> tuple[Array, str, float]:
     """Covariance of an estimate on the boundary of what is possible.
 
     Without limits the estimate is `free`, with covariance C (widened where the residuals
@@ -47,7 +49,7 @@ def with_limits(problem: Problem, free: Estimate, values: Array) -> tuple[Array,
         (f, f); what it rests on; d in standard deviations.
     """
     assert free.noise is not None and free.bread is not None
-    covariance, fit = honest_covariance(problem, free)
+    covariance, fit = residual_scaled_covariance(problem, free)
     design, _ = whitened_rows(problem, free.noise)
     known = np.isfinite(np.diag(covariance))
     moved = design @ (free.values - values)
@@ -68,7 +70,7 @@ def with_limits(problem: Problem, free: Estimate, values: Array) -> tuple[Array,
         turn = np.eye(len(normal)) - shrink * np.outer(direction / reach, normal)
         covariance = covariance.copy()
         covariance[np.ix_(known, known)] = turn @ block @ turn.T
-    return covariance, str(fit['covariance_rests_on']), distance
+    return covariance, fit.covariance_rests_on, distance
 
 
 def inward_variance(outside: float) -> float:

@@ -26,6 +26,7 @@ from pkm_identification.regression.weighted_least_squares import (
     rows_for,
     whitened_rows,
 )
+from pkm_identification.result.diagnostics import ConditionNumbers
 from pkm_identification.signals.bands import FilterBand
 
 Array = NDArray[np.float64]
@@ -58,22 +59,20 @@ def analyse_residuals(
     return tuple(found)
 
 
-def condition_numbers(problem: Problem, noise: tuple[Array, ...]) -> dict[str, float]:
-    """Condition numbers of the regressor: as it is (SI units), scaled, and weighted too.
-
-    `condition_number_unscaled` of Psi; `condition_number_scaled` with columns of unit
-    length; `condition_number_weighted` of the rows whitened by their noise, with the
-    prior's, columns of unit length. Infinite where a column is zero.
-    """
+def condition_numbers(problem: Problem, estimate: Estimate) -> ConditionNumbers:
+    """Condition numbers of the regressor of an estimate; infinite where a column is zero."""
+    assert estimate.noise is not None
     plain = np.concatenate(
         [run.compact.regressor.reshape(-1, problem.size) for run in problem.runs]
     )
-    weighted, _ = whitened_rows(problem, noise)
-    return {
-        'condition_number_unscaled': _condition(plain),
-        'condition_number_scaled': _condition(_scaled(plain)),
-        'condition_number_weighted': _condition(_scaled(weighted)),
-    }
+    weighted = _condition(_scaled(whitened_rows(problem, estimate.noise)[0]))
+    own = estimate.condition_number
+    return ConditionNumbers(
+        condition_number=own if np.isfinite(own) else weighted,
+        condition_number_unscaled=_condition(plain),
+        condition_number_scaled=_condition(_scaled(plain)),
+        condition_number_weighted=weighted,
+    )
 
 
 def _scaled(matrix: Array) -> Array:
@@ -191,8 +190,8 @@ def _filtered(
     signals: Any = run.signals
     band = signals.band
     assert isinstance(band, FilterBand)
-    pieces = [piece.residuals(values) for piece in run.sample]
-    starts = run.sample_starts
+    pieces = [piece.residuals(values) for piece in run.folded.sample]
+    starts = run.folded.starts
     interval = band.step / band.rate
     first = signals.stamp(0) + band.trim / band.rate
     time = np.concatenate(

@@ -8,33 +8,36 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_identification.covariance.residual_scaling import full_covariance, honest_covariance
-from pkm_identification.covariance.unidentifiable_directions import OpenDirections
-from pkm_identification.force_constants.force_scale import force_scale_covariance
+from pkm_identification.covariance.force_constant_covariance import force_constant_covariance
+from pkm_identification.covariance.residual_scaling import (
+    full_covariance,
+    residual_scaled_covariance,
+)
+from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, sandwich
 
 Array = NDArray[np.float64]
 
 
-def open_directions(
-    problem: Problem, estimate: Estimate, force_scales: Sequence[Array | None] | None = None
-) -> OpenDirections | None:
+def unidentifiable_directions(
+    problem: Problem, estimate: Estimate, force_deviations: Sequence[Array | None] | None = None
+) -> UnidentifiableDirections | None:
     """Covariance of all unknowns of a problem with no uncertainty along the open directions.
 
     Parameters
     ----------
     problem, estimate
-        With the noise of the rows (see `honest.with_noise`).
-    force_scales
+        With the noise of the rows (see `residual_scaling.with_noise`).
+    force_deviations
         As for `solution.solve_problem`.
 
     Returns
     -------
-    OpenDirections or None
+    UnidentifiableDirections or None
         None where all is determined, or the estimator does not tell the directions.
     """
-    directions = estimate.open_directions
+    directions = estimate.unidentifiable_directions
     if directions is None or not estimate.undetermined.size:
         return None
     if estimate.weights is None or estimate.bread is None or estimate.noise is None:
@@ -42,9 +45,9 @@ def open_directions(
     nothing = np.zeros(0, dtype=np.int64)
     finite = sandwich(problem, estimate.weights, estimate.bread, estimate.noise, nothing)
     held = replace(estimate, covariance=finite, undetermined=nothing)
-    covariance, _ = honest_covariance(problem, held)
-    if force_scales is not None:
-        covariance = force_scale_covariance(problem, held, force_scales, covariance)
+    covariance, _ = residual_scaled_covariance(problem, held)
+    if force_deviations is not None:
+        covariance = force_constant_covariance(problem, held, force_deviations, covariance)
     whole = np.zeros((len(directions), problem.selection.size))
     whole[:, problem.free] = directions
-    return OpenDirections(whole, full_covariance(problem, held, covariance))
+    return UnidentifiableDirections(whole, full_covariance(problem, held, covariance))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pkm_identification.result.fields import Fields
 
 Array = NDArray[np.float64]
 
@@ -14,7 +17,7 @@ ROUNDING = 1e-12  # of the largest derivative
 
 
 @dataclass(frozen=True)
-class OpenDirections:
+class UnidentifiableDirections:
     """Changes of the unknowns that make no difference to the data.
 
     Unknowns that take part in such a change have an infinite variance, one by one; a
@@ -66,6 +69,18 @@ class OpenDirections:
         terms = np.abs(gradient) @ np.abs(directions).T
         is_open = moved > INVISIBLE * terms + ROUNDING * terms.max(initial=0.0)
         return np.where(is_open.any(axis=-1), np.inf, _deviation(gradient, covariance))
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the entries of a model file."""
+        return {'directions': self.directions, 'covariance': self.covariance}
+
+    @classmethod
+    def from_fields(cls, given: Fields, size: int) -> UnidentifiableDirections:
+        """Read what `to_mapping` gave, of `size` unknowns; a ValueError names what is wrong."""
+        return cls(
+            given.numbers('directions', (-1, size), finite=True),
+            given.covariance('covariance', size),
+        )
 
 
 def linear_deviation(gradient: Array, covariance: Array) -> Array:

@@ -456,7 +456,7 @@ def _frozen(values: ArrayLike, name: str, source: str, kind: type = float) -> ND
     try:
         if np.iscomplexobj(values):
             raise TypeError('they are complex')
-        array = np.array(values, dtype=kind)
+        array: NDArray[Any] = np.array(values, dtype=kind)
     except (TypeError, ValueError) as error:
         raise DatasetError(f'{source}: {name} are not numbers: {error}') from error
     array.setflags(write=False)

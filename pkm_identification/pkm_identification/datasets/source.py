@@ -267,7 +267,7 @@ def scanned(source: Source) -> Scan:
 
 
 def _extremes(block: Block, before: Block | None) -> Block:
-    found = []
+    found: list[Array | None] = []
     for k, part in enumerate(block[:4]):
         known = None if before is None else before[k]
         if part is None:

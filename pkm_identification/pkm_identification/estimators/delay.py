@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.quality.examine import examined
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import inverse_root, whitened_rows
+from pkm_identification.result.diagnostics import Delay
 from pkm_identification.signals import SignalOptions, process
 
 if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel
 
-Array = NDArray[np.float64]
 
 STEP = 1.0  # of a sampling interval, to either side: friction changes sign between samples
 ROUNDS = 20
 CONVERGED = 0.05  # of a standard deviation
 NEGLIGIBLE = 1e-4  # of a sampling interval
 FARTHEST = 0.25  # of the fastest period of the motion: beyond, a shift looks like another one
-
-
-@dataclass(frozen=True)
-class Delay:
-    """Time from a position to the effort of the same sample.
-
-    Attributes
-    ----------
-    value, standard_deviation
-        [s]. The covariance of an identification takes the value as exact: with motions of
-        several harmonics its uncertainty makes those of the parameters some per cent larger.
-    recorded
-        What the recording says [s].
-    """
-
-    value: float
-    standard_deviation: float
-    recorded: float
 
 
 def estimate_delay(

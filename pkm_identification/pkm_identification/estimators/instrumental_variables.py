@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
-from pkm_identification.regression.weighted_least_squares import Array, Estimate, inverse_root
+from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
 CONDITION_LIMIT = 1e12
 

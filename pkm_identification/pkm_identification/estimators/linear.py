@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (
-    Array,
     Estimate,
     inverse_root,
     residual_covariance,

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.quality.report import LEFT_OUT
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import (
-    Array,
     Estimate,
     inverse_root,
     weighted_least_squares,
@@ -141,11 +140,11 @@ class _Samples:
         pseudo = self.regressor @ values + mean / limits.inside
         return self.run.signals.band.rows(pseudo), spread / len(self.forces)
 
-    def outliers(self, values: Array) -> NDArray[np.bool_]:
+    def outliers(self, values: Array) -> Mask:
         residual = self.residuals(values)
         return self.valid & (np.abs(residual) > OUTLIER * _scale(residual, self.valid))
 
-    def left_out_before(self) -> NDArray[np.int64]:
+    def left_out_before(self) -> Indices:
         """Number of forces (n_a,) that the examination of the data took for outliers."""
         quality = self.run.signals.quality
         names = list(self.run.model.actuated_joints)
@@ -175,14 +174,14 @@ def _start(problem: Problem, samples: list[_Samples], roots: list[Array]) -> Est
     return weighted_least_squares(rows, roots, noise_of_rows(problem))
 
 
-def _scale(residual: Array, valid: NDArray[np.bool_]) -> Array:
+def _scale(residual: Array, valid: Mask) -> Array:
     """Robust standard deviation (n_a,) of the valid residuals (P, n, n_a)."""
     sizes = np.where(valid, np.abs(residual), np.nan)
     median = np.median(sizes, axis=(0, 1)) if valid.all() else np.nanmedian(sizes, axis=(0, 1))
     return np.maximum(MAD_TO_SIGMA * median, 1e-12)
 
 
-def _limited(residual: Array, valid: NDArray[np.bool_], limits: _Limits) -> tuple[Array, Array]:
+def _limited(residual: Array, valid: Mask, limits: _Limits) -> tuple[Array, Array]:
     """Winsorise; return limited residuals and their covariance for one sample.
 
     Covariance E[psi psi^T] / (E[psi'] E[psi']^T): what one sample adds to the estimate.

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.estimators.filters.kalman import filtered_rows, ukf
 from pkm_identification.estimators.linear import noise_of_rows, wls
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.weighted_least_squares import Array, Estimate, rows_for
+from pkm_identification.regression.weighted_least_squares import Estimate, rows_for
 
 STAGES = ('1-A', '1-B', '2-A', '2-B', '3')
 INNER = {'wls': wls, 'ukf': ukf}
@@ -104,7 +104,7 @@ def _turns(
     problem: Problem,
     noise: Sequence[Array],
     chosen: dict[str, tuple[int, ...]],
-    friction: NDArray[np.bool_],
+    friction: Mask,
     last: str,
     correlated: bool,
 ) -> dict[str, Estimate]:
@@ -188,7 +188,7 @@ def _filtered_turns(
     problem: Problem,
     noise: Sequence[Array],
     chosen: dict[str, tuple[int, ...]],
-    friction: NDArray[np.bool_],
+    friction: Mask,
     last: str,
 ) -> dict[str, Array]:
     """The same turns by the unscented filter, each stage from the values of the one before."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.determined_directions import determined_directions
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
 from pkm_identification.estimators.maximum_likelihood.motion_model import MotionModel, real_rows
@@ -16,8 +16,6 @@ from pkm_identification.estimators.maximum_likelihood.run_likelihood import nois
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import Estimate
-
-Array = NDArray[np.float64]
 
 SIGNIFICANCE = 4.0
 SHARE = 0.2  # of the information that noise may make up before it is a warning
@@ -102,8 +100,8 @@ def tls(problem: Problem, position_noise: float | Sequence[float] | None = None)
             'noise_ratio': ratio,
             'noise_share': share,
             'noise_model': runs[0].noise.source,
-            'warnings': _warnings(ratio, share, len(data) - size),
         },
+        warnings=tuple(_warnings(ratio, share, len(data) - size)),
     )
 
 

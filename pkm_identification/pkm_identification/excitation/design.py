@@ -3,51 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import FeasibilityError, TrajectoryError
+from pkm_dynamics import BaseParameters, ClosedChainModel
 from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.trajectories import FourierTrajectory
+from pkm_identification.arrays import Array
 from pkm_identification.excitation.design_options import (
     MOST_HARMONICS,
     MOST_SAMPLES,
     initial_trajectory,
+    prior_information,
     require_counts,
     require_times,
     require_types,
 )
-from pkm_identification.excitation.design_periods import (
-    free_period,
-    highest_frequency_period,
-    suggested_period,
-)
 from pkm_identification.excitation.excitation_design import ExcitationDesign
 from pkm_identification.excitation.finished import finished_design
-from pkm_identification.excitation.information import prior_information, whitening_of
+from pkm_identification.excitation.information import whitening_of
 from pkm_identification.excitation.request_check import (
-    informative_motion,
+    free_period,
+    highest_frequency_period,
+    most_informative_motion,
     require_possible,
     require_samples,
+    suggested_period,
 )
 from pkm_identification.excitation.search.constraints import DesignLimits
 from pkm_identification.excitation.search.criteria import normalised_weights
 from pkm_identification.excitation.search.design_problem import DesignProblem, DesignTask
 from pkm_identification.excitation.search.monitor import Cancel, Progress
-from pkm_identification.excitation.search.search import solve_design_problem
+from pkm_identification.excitation.search.multi_start import solve_design_problem
 from pkm_identification.result.result import IdentificationResult
 
 __all__ = ['build_design_problem', 'design_excitation', 'suggested_period']
 
-Array = NDArray[np.float64]
-SAMPLES_PER_OSCILLATION = 4.0  # of the highest harmonic, at least
-ROUNDING = 1e-9
+SAMPLES_PER_OSCILLATION = 4.0  # of the highest harmonic, at least: twice what Nyquist asks for
+PERIOD_ROUNDING = 1e-9  # by which a period may be below the shortest that a message named
 
 
 def design_excitation(
-    model: Any,
+    model: ClosedChainModel,
     criterion: str | Mapping[str, float] = 'd_optimal',
     harmonics: int = 5,
     period: float | None = None,
@@ -121,8 +119,8 @@ def design_excitation(
     TrajectoryError
         For an unknown criterion or options that make no sense.
     FeasibilityError
-        When limits, harmonics or period cannot be met, with the nearest that can; when no
-        informative motion keeps the limits; when cancelled before one was found.
+        When limits, harmonics or period cannot be met; when no informative motion keeps the
+        limits; when cancelled before one was found.
     UnderactuatedError
         When a degree of freedom of the robot has no drive.
     """
@@ -175,7 +173,7 @@ def design_excitation(
     design = searched(starts, first)
     if design.figures['rank'] < base.rank and not design.origin['cancelled']:
         # where information is singular, no slope leads out: from a motion that has it all
-        again = searched(0, problem.trajectory(informative_motion(problem)))
+        again = searched(0, problem.trajectory(most_informative_motion(problem)[2]))
         design = max(design, again, key=lambda found: found.figures['rank'])
     if progress is not None:
         progress('done', 1.0, 0.0)
@@ -183,8 +181,8 @@ def design_excitation(
 
 
 def build_design_problem(
-    model: Any,
-    base: Any,
+    model: ClosedChainModel,
+    base: BaseParameters,
     weights: Mapping[str, float],
     harmonics: int,
     period: float | None,
@@ -198,7 +196,7 @@ def build_design_problem(
     """Return the problem, refusing what no search can fulfil; see `design_excitation`."""
     shortest = SAMPLES_PER_OSCILLATION * harmonics / sampling_rate
     slowest = highest_frequency_period(harmonics, limits)
-    if period is not None and period < slowest * (1.0 - ROUNDING):
+    if period is not None and period < slowest * (1.0 - PERIOD_ROUNDING):
         raise FeasibilityError(
             f'{harmonics} harmonics of {period:g} s reach {harmonics / period:g} Hz, above the '
             f'frequency of {limits.frequency:g} Hz: the period must be at least {slowest:g} s'

@@ -9,24 +9,25 @@ from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.atomic_write import write_new_text
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_dynamics.trajectories.base import finite_array, finite_number
 from pkm_dynamics.trajectories.io import MAX_FILE_SIZE
-from pkm_identification.excitation.informative_directions import (
+from pkm_identification.arrays import Array
+from pkm_identification.excitation.information import (
     ParameterDirection,
+    information_factor,
     parameter_directions,
 )
 from pkm_identification.excitation.search.criteria import normalised_weights, standard_deviations
 
-Array = NDArray[np.float64]
 FORMAT, VERSION = 'pkm_excitation_design', 2
 READABLE = (1, 2)  # the first kept no information matrix
 RAMP_TIME = 1.0  # [s]
-ROUNDING = 1e-14  # of the largest eigenvalue, below which there is none
 MARGIN_KEYS = 'margin', 'value', 'limit', 'name', 'time', 'unit'
 
 
@@ -67,7 +68,7 @@ class ExcitationDesign:
     margins: Mapping[str, Any]
     ramp_time: float = RAMP_TIME
     origin: Mapping[str, Any] = field(default_factory=dict)
-    model: Any = None
+    model: ClosedChainModel | None = None
     period_information: Array | None = None
     prior: Array | None = None
 
@@ -89,7 +90,7 @@ class ExcitationDesign:
         parts = [self.trajectory.offset[:, None], self.trajectory.sine, self.trajectory.cosine]
         return np.concatenate(parts, axis=1)
 
-    def motion(self, t: ArrayLike) -> Any:
+    def motion(self, t: ArrayLike) -> PlatformMotion:
         """Return the platform motion at times t (N,) [s]."""
         if self.model is None:
             raise TrajectoryError('the design was loaded without a model: use load(path, model)')
@@ -149,7 +150,7 @@ class ExcitationDesign:
         write_new_text(path, text, TrajectoryError)
 
     @classmethod
-    def load(cls, path: str | Path, model: Any = None) -> ExcitationDesign:
+    def load(cls, path: str | Path, model: ClosedChainModel | None = None) -> ExcitationDesign:
         """Read a design that `save` wrote.
 
         Raises
@@ -179,7 +180,7 @@ class ExcitationDesign:
             raise TrajectoryError(f'{path}: {error}') from None
 
     @classmethod
-    def _read(cls, content: Mapping[str, Any], model: Any) -> ExcitationDesign:
+    def _read(cls, content: Mapping[str, Any], model: ClosedChainModel | None) -> ExcitationDesign:
         trajectory = Trajectory.from_dict(content['trajectory'])
         if not isinstance(trajectory, FourierTrajectory):
             raise TrajectoryError('a design holds a Fourier trajectory')
@@ -225,12 +226,3 @@ def _check_figures(figures: Mapping[str, Any]) -> None:
             isinstance(value, bool) or not isinstance(value, int | float) or np.isnan(value)
         ):
             raise TrajectoryError(f'figures: {name} is no number: {value!r}')
-
-
-def information_factor(information: Array) -> Array:
-    """Return R (n, n) with R^T R the information matrix, which may be singular."""
-    size = np.sqrt(np.maximum(np.diag(information), 0.0))
-    unit = np.where(size > 0.0, size, 1.0)  # units of the parameters decide no rounding
-    values, vectors = np.linalg.eigh(information / np.outer(unit, unit))
-    values = np.where(values > ROUNDING * values[-1], values, 0.0)
-    return np.asarray(np.sqrt(values)[:, None] * vectors.T * size)

@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from pkm_description.errors import FeasibilityError
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
+from pkm_identification.arrays import Array
 from pkm_identification.excitation.excitation_design import RAMP_TIME, ExcitationDesign
 from pkm_identification.excitation.search.criteria import figures, standard_deviations
 from pkm_identification.excitation.search.design_problem import DesignProblem
-from pkm_identification.excitation.search.search import DesignSolution
+from pkm_identification.excitation.search.multi_start import DesignSolution
 from pkm_identification.excitation.search.starts import SHRINKING
 
-Array = NDArray[np.float64]
 LONGEST_RAMP = 16.0  # [s], or a period where that is longer
 BLOCK = 20000  # samples whose regressor is held at once
 

@@ -1,52 +1,98 @@
-"""Information that a design adds to, and what its own is."""
+"""Information matrices: whitening, square roots, and the directions that a motion shows least."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pkm_description.errors import TrajectoryError
+from pkm_description.errors import EstimationError, TrajectoryError
 from pkm_dynamics.trajectories.base import finite_array
-from pkm_identification.excitation.design_options import require_robot
-from pkm_identification.excitation.excitation_design import ExcitationDesign
-from pkm_identification.result.result import IdentificationResult
+from pkm_identification.arrays import Array
 
-Array = NDArray[np.float64]
-SYMMETRIC = 1e-8
+SYMMETRIC = 1e-8  # largest asymmetry, relative: what a matrix read from a file may have
+LEAST_EIGENVALUE = 1e-14  # of the largest one: below it, an eigenvalue is rounding
 
 
-def prior_information(
-    prior: ArrayLike | ExcitationDesign | IdentificationResult | None, model: Any, base: Any
-) -> Array | None:
-    """Return the information (n, n) about the base parameters that is there already.
+@dataclass(frozen=True)
+class ParameterDirection:
+    """A unit vector in the space of the parameters, and how well it is seen.
 
-    An earlier design counts with one period of its own, an identification with the inverse
-    of its covariance: nothing where a variance is infinite, so that what it tells of such
-    a parameter together with others does not count.
+    Attributes
+    ----------
+    information : float
+        Eigenvalue of the information matrix.
+    components : dict
+        {parameter: component}, the largest first.
+    """
+
+    information: float
+    components: dict[str, float]
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of the parameters along this direction; infinite where nothing is seen."""
+        return float(self.information**-0.5) if self.information > 0.0 else float('inf')
+
+
+def parameter_directions(
+    information: ArrayLike, names: Sequence[str], scaled: bool = False
+) -> list[ParameterDirection]:
+    """Return the eigenvectors of an information matrix (n, n), the least visible first.
+
+    The first and the last bound the condition number, whose square is the ratio of their
+    eigenvalues: the first tells what the motion shows too little of, the last what it shows
+    more of than it needs.
+
+    Parameters
+    ----------
+    information : (n, n)
+    names : sequence of n parameters
+    scaled : bool
+        Count every parameter in units in which it alone would have unit information, as
+        `condition_number_scaled` does, rather than in SI units.
 
     Raises
     ------
-    TrajectoryError
-        For another shape, robot or other parameters, or no information matrix at all.
+    EstimationError
+        For another shape, or numbers that are not finite.
     """
-    names = base.names
-    if prior is None:
-        return None
-    if isinstance(prior, ExcitationDesign):
-        require_robot(prior.trajectory.robot, model, 'prior: the earlier design')
-        _require_names(prior.names, names, 'the earlier design')
-        return prior.information(1)
-    if isinstance(prior, IdentificationResult):
-        require_robot(prior.robot, model, 'prior: the identification')
-        _require_names(prior.names, names, 'the identification')
-        return _inverse_covariance(prior.covariance, names)
-    matrix = _symmetric('prior', prior, len(names))
-    scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-    unit = matrix / np.outer(*[np.where(scale > 0.0, scale, 1.0)] * 2)
-    if np.linalg.eigvalsh(unit)[0] < -SYMMETRIC or np.any(np.diag(matrix) < 0.0):
+    matrix = np.array(information, dtype=float)
+    if matrix.shape != (len(names), len(names)) or not np.all(np.isfinite(matrix)):
+        raise EstimationError(
+            f'information of {len(names)} parameters must be a finite matrix '
+            f'({len(names)}, {len(names)}), got {matrix.shape}'
+        )
+    if scaled:
+        matrix = matrix / _outer_sizes(matrix)
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    directions = []
+    for value, vector in zip(values, vectors.T, strict=True):
+        order = np.argsort(-np.abs(vector), kind='stable')
+        sign = 1.0 if vector[order[0]] >= 0.0 else -1.0
+        components = {names[i]: float(sign * vector[i]) for i in order}
+        directions.append(ParameterDirection(max(float(value), 0.0), components))
+    return directions
+
+
+def information_factor(information: Array) -> Array:
+    """Return R (n, n) with R^T R the information matrix, which may be singular."""
+    unit = _outer_sizes(information)  # units of the parameters decide no rounding
+    values, vectors = np.linalg.eigh(information / unit)
+    values = np.where(values > LEAST_EIGENVALUE * values[-1], values, 0.0)
+    size = np.sqrt(np.maximum(np.diag(information), 0.0))
+    return np.asarray(np.sqrt(values)[:, None] * vectors.T * size)
+
+
+def checked_information(information: ArrayLike, size: int) -> Array:
+    """Return a copy of an information matrix (n, n); `TrajectoryError` where it is none."""
+    matrix = symmetric_matrix('prior', information, size)
+    diagonal = np.diag(matrix)
+    least = np.linalg.eigvalsh(matrix / _outer_sizes(matrix))[0]
+    if least < -SYMMETRIC or np.any(diagonal < 0.0):
         raise TrajectoryError('prior has negative eigenvalues: no information matrix')
     return matrix
 
@@ -55,7 +101,7 @@ def whitening_of(noise_covariance: ArrayLike | None, n_a: int) -> Array:
     """Return W (n_a, n_a) with W^T W the inverse of the covariance (by triangular solve)."""
     if noise_covariance is None:
         return np.eye(n_a)
-    covariance = _symmetric('noise_covariance', noise_covariance, n_a)
+    covariance = symmetric_matrix('noise_covariance', noise_covariance, n_a)
     try:
         factor = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
@@ -63,16 +109,7 @@ def whitening_of(noise_covariance: ArrayLike | None, n_a: int) -> Array:
     return np.asarray(np.linalg.solve(factor, np.eye(n_a)))
 
 
-def _require_names(found: Sequence[str], names: Sequence[str], what: str) -> None:
-    if list(found) != list(names):
-        other = next((n for n in (*found, *names) if n not in found or n not in names), 'order')
-        raise TrajectoryError(
-            f'prior: {what} is about other parameters ({len(found)} against {len(names)}; '
-            f"'{other}' is not in both): take the same options `shared` and `reduced`"
-        )
-
-
-def _symmetric(what: str, values: Any, size: int) -> Array:
+def symmetric_matrix(what: str, values: Any, size: int) -> Array:
     """Return a copy of a finite symmetric matrix (size, size), or say what is wrong."""
     matrix = finite_array(what, values, (size, size))
     if np.abs(matrix - matrix.T).max() > SYMMETRIC * max(float(np.abs(matrix).max()), 1e-300):
@@ -80,16 +117,8 @@ def _symmetric(what: str, values: Any, size: int) -> Array:
     return 0.5 * (matrix + matrix.T)
 
 
-def _inverse_covariance(covariance: Any, names: Sequence[str]) -> Array:
-    matrix = np.asarray(covariance, dtype=float)
-    known = np.flatnonzero(np.isfinite(np.diag(matrix)))
-    exact = [names[int(i)] for i in known if not matrix[i, i] > 0.0]
-    if exact:
-        raise TrajectoryError(
-            f"prior: the identification gives '{exact[0]}' no uncertainty: no information matrix"
-        )
-    out = np.zeros_like(matrix)
-    scale = np.sqrt(np.diag(matrix)[known])
-    inverse = np.linalg.inv(matrix[np.ix_(known, known)] / np.outer(scale, scale))
-    out[np.ix_(known, known)] = inverse / np.outer(scale, scale)
-    return 0.5 * (out + out.T)
+def _outer_sizes(information: Array) -> Array:
+    """Products (n, n) of the roots of the diagonal, 1 where there is no information."""
+    size = np.sqrt(np.maximum(np.diag(information), 0.0))
+    unit = np.where(size > 0.0, size, 1.0)
+    return np.outer(unit, unit)

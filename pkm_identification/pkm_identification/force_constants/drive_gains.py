@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.regression.selection import matching_names
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ class DriveGains:
 
 
 @dataclass(frozen=True)
-class GainGroups:
+class ForceConstantGroups:
     """The unknown logarithms of force constants over nominal force constants.
 
     Attributes
@@ -80,7 +80,7 @@ class GainGroups:
         return np.exp(self.members @ logarithms)
 
 
-def build_groups(model: Any, gains: DriveGains | None) -> GainGroups:
+def build_groups(model: ClosedChainModel, gains: DriveGains | None) -> ForceConstantGroups:
     """Return the unknown factors of a robot's drives.
 
     Raises
@@ -91,8 +91,8 @@ def build_groups(model: Any, gains: DriveGains | None) -> GainGroups:
     """
     joints = list(model.actuated_joints)
     if gains is None:
-        return GainGroups((), np.full(len(joints), -1), np.zeros(0))
-    free = set(getattr(model, 'free_joints', ()))
+        return ForceConstantGroups((), np.full(len(joints), -1), np.zeros(0))
+    free = set(model.free_joints)
     driven = [name for name in joints if name not in free]
     deviations = _deviations(gains.deviation, driven)
     groups = []
@@ -111,7 +111,7 @@ def build_groups(model: Any, gains: DriveGains | None) -> GainGroups:
     axes = np.full(len(joints), -1, dtype=np.int64)
     for number, (group, _) in enumerate(groups):
         axes[[joints.index(name) for name in group]] = number
-    return GainGroups(
+    return ForceConstantGroups(
         tuple(group for group, _ in groups), axes, np.array([each for _, each in groups])
     )
 

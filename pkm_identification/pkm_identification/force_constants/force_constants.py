@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.covariance.unidentifiable_directions import OpenDirections, linear_deviation
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.covariance.unidentifiable_directions import (
+    UnidentifiableDirections,
+    linear_deviation,
+)
 from pkm_identification.result.fields import Fields
 
 Array = NDArray[np.float64]
@@ -83,7 +87,7 @@ class ForceConstants:
         forces: Array,
         regressor: Array,
         covariance: Array,
-        open_directions: OpenDirections | None = None,
+        unidentifiable_directions: UnidentifiableDirections | None = None,
     ) -> Array:
         """Standard deviations (N, n_a) [A] of predicted currents.
 
@@ -97,15 +101,15 @@ class ForceConstants:
         covariance
             Of these parameters (k, k). Where it is infinite the deviation is, too, unless
             the directions say that the current stays the same.
-        open_directions
+        unidentifiable_directions
             Of base parameters and force constants.
         """
         has_drive = np.isfinite(self.values)
         by_constant = np.einsum('na,ab->nab', -forces / self._divisor**2, np.diag(1.0 * has_drive))
         gradient = np.concatenate([regressor / self._divisor[:, None], by_constant], axis=2)
         gradient[:, ~has_drive] = 0.0
-        if open_directions is not None:
-            return open_directions.deviation(gradient)
+        if unidentifiable_directions is not None:
+            return unidentifiable_directions.deviation(gradient)
         cross = np.zeros((len(self.values), len(covariance)))
         cross[:, : self.with_parameters.shape[1]] = self.with_parameters
         whole = np.block([[covariance, cross.T], [cross, self.covariance]])
@@ -172,7 +176,7 @@ def _groups(fields: Fields, joints: list[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(group) for group in groups)
 
 
-def given_constants(model: Any, size: int) -> ForceConstants:
+def given_constants(model: ClosedChainModel, size: int) -> ForceConstants:
     """Return the force constants of a description, as exact, beside `size` parameters.
 
     Raises
@@ -182,7 +186,7 @@ def given_constants(model: Any, size: int) -> ForceConstants:
     """
     joints = tuple(model.actuated_joints)
     values = np.array(model.force_constants, dtype=float)
-    free = set(getattr(model, 'free_joints', ()))
+    free = set(model.free_joints)
     lacking = [
         name
         for name, value in zip(joints, values, strict=True)

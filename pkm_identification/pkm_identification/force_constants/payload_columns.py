@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from pkm_description import Payload
 from pkm_description.errors import EstimationError
 from pkm_description.payload import PLATFORM, STANDARD
+from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_identification.regression.run import LinearParameters
 
 Array = NDArray[np.float64]
 
@@ -103,7 +106,9 @@ class Bodies:
             whole[block, block] = standard_jacobian(each)
         return whole[:, self.open]
 
-    def forces(self, model: Any, motion: Any, run: int, values: Array) -> Array:
+    def forces(
+        self, model: ClosedChainModel, motion: PlatformMotion, run: int, values: Array
+    ) -> Array:
         """Forces (N, n_a) [N, N m] that the body of a run needs along a motion."""
         body = self.runs[run]
         plain = np.array(model.nominal_parameters)
@@ -115,7 +120,7 @@ class Bodies:
         return np.asarray(model.inverse_dynamics(motion, loaded) - without)
 
 
-def build_bodies(model: Any, payloads: Sequence[Payload | None]) -> Bodies:
+def build_bodies(model: ClosedChainModel, payloads: Sequence[Payload | None]) -> Bodies:
     """Find the bodies of some runs: payloads of one content are one body.
 
     Raises
@@ -124,7 +129,7 @@ def build_bodies(model: Any, payloads: Sequence[Payload | None]) -> Bodies:
         A link that carries one is not there or has no inertial parameters.
     """
     bodies: list[Payload] = []
-    contents: list[Any] = []
+    contents: list[dict[str, Any]] = []
     runs: list[int | None] = []
     for payload in payloads:
         if payload is None:
@@ -150,7 +155,7 @@ def build_bodies(model: Any, payloads: Sequence[Payload | None]) -> Bodies:
     )
 
 
-def _columns(model: Any, payload: Payload) -> list[int]:
+def _columns(model: ClosedChainModel, payload: Payload) -> list[int]:
     link = payload.link
     if link == PLATFORM:
         link = model.description.platform
@@ -165,37 +170,26 @@ def _columns(model: Any, payload: Payload) -> list[int]:
     return [names.index(name) for name in wanted]
 
 
-def _start(model: Any, payload: Payload, columns: list[int]) -> Array:
+def _start(model: ClosedChainModel, payload: Payload, columns: list[int]) -> Array:
     values = payload.values
     guess = np.zeros(10)
     guess[0] = max(START * float(model.nominal_parameters[columns[0]]), 1e-3)
     return np.where(np.isnan(values), guess, values)
 
 
-class LoadedBase:
-    """Base parameters, then the standard parameters of all bodies, for the rows of one run.
+def with_payloads(base: BaseParameters, bodies: Bodies, run: int) -> LinearParameters:
+    """Base parameters (r), then the standard parameters of all bodies (10 P), for one run.
 
-    Parameters
-    ----------
-    base
-        Base parameters (r) of the robot.
-    bodies
-        Of all runs (P).
-    run
-        Number of the run, whose body has columns that are not zero; None: of no run.
+    Only the body of the run has columns that are not zero.
     """
+    loads = np.zeros((len(base.columns), 10 * bodies.count))
+    body = bodies.runs[run]
+    if body is not None:
+        loads[bodies.columns[body], np.arange(10 * body, 10 * body + 10)] = 1.0
+    columns = np.concatenate([base.columns, loads], axis=1)
+    return LinearParameters([*base.names, *load_names(bodies)], columns, base.model)
 
-    def __init__(self, base: Any, bodies: Bodies, run: int | None = None) -> None:
-        self.base, self._bodies = base, bodies
-        self._body = None if run is None else bodies.runs[run]
-        loads = [f'{label}.{name}' for label in bodies.labels for name in STANDARD]
-        self.names = [*base.names, *loads]
 
-    def regressor(self, motion: Any) -> Array:
-        """Force per parameter (N, n_a, r + 10 P)."""
-        whole = np.asarray(self.base.model.regressor(motion))
-        loads = np.zeros((*whole.shape[:2], 10 * self._bodies.count))
-        if self._body is not None:
-            columns = self._bodies.columns[self._body]
-            loads[..., 10 * self._body : 10 * self._body + 10] = whole[..., columns]
-        return np.concatenate([whole @ self.base.columns, loads], axis=2)
+def load_names(bodies: Bodies) -> list[str]:
+    """Names of the standard parameters of all bodies (10 P)."""
+    return [f'{label}.{name}' for label in bodies.labels for name in STANDARD]

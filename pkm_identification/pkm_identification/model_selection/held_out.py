@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_identification.datasets import Recording
 from pkm_identification.regression.run import Run, concatenated
 from pkm_identification.regression.selection import build_selection
@@ -58,7 +58,10 @@ class HeldOut:
 
 
 def build_held_out(
-    dataset: Recording, model: ClosedChainModel, base: Any, options: SignalOptions | None = None
+    dataset: Recording,
+    model: ClosedChainModel,
+    base: BaseParameters,
+    options: SignalOptions | None = None,
 ) -> HeldOut:
     """Prepare a recording for predictions.
 
@@ -82,7 +85,7 @@ def build_held_out(
     run = Run(signals, base, model, build_selection(base.names, nominal))
     band = signals.band
     if signals.is_long:
-        rows = concatenated(list(run.sample))
+        rows = concatenated(list(run.folded.sample))
         return HeldOut(rows.regressor, rows.forces, None, band)
     rows, inside = run.in_time(), signals.usable
     regressor = rows.regressor

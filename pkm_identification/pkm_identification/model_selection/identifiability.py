@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_identification.physical.bodies import PhysicalBodies, import_cvxpy, solve
 from pkm_identification.result.result import IdentificationResult
 
@@ -121,7 +122,7 @@ def identifiability(
     """
     mechanism = result.model if model is None else result.with_model(model).model
     base = base_of(result, mechanism)
-    held = set(result.diagnostics.get('fixed', ()))
+    held = set(result.diagnostics.parameters.fixed)
     return Identifiability(
         names=list(result.names),
         values=np.asarray(result.values),
@@ -139,7 +140,7 @@ def check_threshold(threshold: float) -> float:
     return float(threshold)
 
 
-def base_of(result: IdentificationResult, model: ClosedChainModel) -> Any:
+def base_of(result: IdentificationResult, model: ClosedChainModel) -> BaseParameters:
     """Base parameters of a result.
 
     Raises
@@ -147,20 +148,18 @@ def base_of(result: IdentificationResult, model: ClosedChainModel) -> Any:
     EstimationError
         The mechanism has other ones.
     """
-    options = result.provenance.get('options', {})
-    base = model.base_parameters(
-        shared=options.get('shared', True), reduced=options.get('reduced', True)
-    )
+    shared, reduced = result.provenance.shared, result.provenance.reduced
+    base = model.base_parameters(shared=shared, reduced=reduced)
     if list(base.names) != list(result.names):
         raise EstimationError(
             f"the base parameters of the result ({len(result.names)}) are not those of '"
-            f"{model.description.name}' with shared={options.get('shared', True)}, "
-            f'reduced={options.get("reduced", True)} ({len(base.names)})'
+            f"{model.description.name}' with shared={shared}, reduced={reduced} "
+            f'({len(base.names)})'
         )
     return base
 
 
-def possible_signs(base: Any, model: ClosedChainModel) -> NDArray[np.int64]:
+def possible_signs(base: BaseParameters, model: ClosedChainModel) -> NDArray[np.int64]:
     """Signs (r,) that real bodies and friction allow: 1, -1, or 0 where both are possible.
 
     Each base parameter is minimised and maximised over the physical standard parameters

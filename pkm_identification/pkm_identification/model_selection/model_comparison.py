@@ -29,6 +29,8 @@ from pkm_identification.model_selection.identifiability import (
     Identifiability,
     identifiability,
 )
+from pkm_identification.regression.preparation import Phase
+from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation, validate
 
@@ -39,7 +41,6 @@ Job = tuple[str, str, dict[str, Any], dict[str, Any]]  # name, estimator, option
 
 SINGULAR = 1e16  # a larger condition number is rounding
 TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit other motions
-ESTIMATING, ESTIMATED = 'estimating', 'analysing the residuals'  # phases of `identify`
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Candidate:
                 float(np.median(relative)) if relative.size else None
             ),
             'is_physical': result.is_physical,
-            'condition_number': _condition(result.diagnostics.get('condition_number')),
+            'condition_number': _condition(result.diagnostics),
             'seconds': self.seconds,
             'error': None if self.own is None else self.own.against_measured.overall,
             'held_out': _mean(v.against_measured.overall for v in self.validations),
@@ -273,7 +274,7 @@ def _candidate(
     elsewhere = {key: value for key, value in signals.items() if key in TRANSFERRED}
     try:
         result = identify(dataset, model, estimator, progress=progress, **options)
-        seconds = moments[ESTIMATED] - moments[ESTIMATING]
+        seconds = moments[Phase.ANALYSING] - moments[Phase.ESTIMATING]
         first = _several(dataset)[0]
         own = None if first.payload is not None else validate(first, result, model, **signals)
         judged = identifiability(result, model, threshold)
@@ -296,9 +297,12 @@ def _said(error: Exception) -> str:
     return text if isinstance(error, PkmError) else f'{type(error).__name__}: {text}'
 
 
-def _condition(value: float | None) -> float | None:
+def _condition(diagnostics: Diagnostics) -> float | None:
     """Condition number, infinite where it is beyond what double precision tells."""
-    return value if value is None or value < SINGULAR else float('inf')
+    if diagnostics.condition is None:
+        return None
+    value = diagnostics.condition.condition_number
+    return value if value < SINGULAR else float('inf')
 
 
 def _mean(values: Any) -> float | None:

@@ -35,7 +35,7 @@ from pkm_identification.model_selection.reduction_steps import (
 )
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.selection import matching_names
-from pkm_identification.result.file import plain
+from pkm_identification.result.plain import plain
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import process
 from pkm_identification.validation.figures import check_level
@@ -184,11 +184,15 @@ def reduce_model(
         left_out=without,
         **options,
     )
-    warnings = [*result.diagnostics.get('warnings', ()), *_warnings(steps[-1], significance)]
+    known = result.diagnostics
     result = replace(
-        result, diagnostics={**result.diagnostics, 'dropped': list(dropped), 'warnings': warnings}
+        result,
+        diagnostics=replace(
+            known,
+            parameters=replace(known.parameters, dropped=tuple(dropped)),
+            warnings=(*known.warnings, *_warnings(steps[-1], significance)),
+        ),
     )
-    result.with_model(model)
     found = Identifiability(
         names,
         np.asarray(result.values),

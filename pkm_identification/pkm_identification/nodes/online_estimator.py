@@ -19,7 +19,7 @@ from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.filters.online import OnlineIdentification
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
-from pkm_identification.result.file import load_result
+from pkm_identification.result.reading import load_result
 from pkm_msgs.msg import DynamicParameters, MotorCurrents
 
 PARAMETERS = (

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 from pkm_dynamics.parameters.standard_parameters import body_indices
 from pkm_identification.physical.bodies import PhysicalBodies
@@ -28,8 +29,8 @@ ACTIVE = 1e-3
 
 
 @dataclass(frozen=True)
-class Feasible:
-    """The nearest physical set of standard parameters.
+class ConsistentParameters:
+    """The physically consistent standard parameters nearest to an estimate.
 
     Attributes
     ----------
@@ -47,13 +48,13 @@ class Feasible:
     """
 
     standard_parameters: Array
-    distance: float
-    p_value: float
-    is_physical: bool
-    violations: tuple[str, ...]
+    distance: float = 0.0
+    p_value: float = 1.0
+    is_physical: bool = True
+    violations: tuple[str, ...] = ()
 
 
-def smallest_eigenvalues(model: Any, standard_parameters: Array) -> dict[str, float]:
+def smallest_eigenvalues(model: ClosedChainModel, standard_parameters: Array) -> dict[str, float]:
     """Return the smallest eigenvalue of each body's pseudo-inertia, by link name."""
     bodies = body_indices(model.parameter_names)
     return {
@@ -62,7 +63,9 @@ def smallest_eigenvalues(model: Any, standard_parameters: Array) -> dict[str, fl
     }
 
 
-def nearest_feasible(values: Array, covariance: Array, base: Any, model: Any) -> Feasible:
+def nearest_consistent(
+    values: Array, covariance: Array, base: BaseParameters
+) -> ConsistentParameters:
     """Find the physical standard parameters nearest to an estimate of the base parameters.
 
     The squared Mahalanobis distance of the base parameters is minimised. Among equally
@@ -73,8 +76,8 @@ def nearest_feasible(values: Array, covariance: Array, base: Any, model: Any) ->
     ----------
     values, covariance
         Estimate (r,) and its covariance (r, r); infinite variances do not count.
-    base, model
-        Base parameters and mechanism.
+    base
+        Base parameters of the mechanism.
 
     Raises
     ------
@@ -82,8 +85,8 @@ def nearest_feasible(values: Array, covariance: Array, base: Any, model: Any) ->
         The solver is missing or finds no solution.
     """
     space = base.space
-    bodies = PhysicalBodies(model, space)
-    root, target = _whitening(values, covariance, base, model)
+    bodies = PhysicalBodies(base.model, space)
+    root, target = _whitening(values, covariance, base)
     matrix = np.asarray(base.matrix) @ space.expand
     x, duals = bodies.nearest(root @ matrix, target)
     distance = float(np.sum((root @ matrix @ x - target) ** 2))
@@ -92,19 +95,19 @@ def nearest_feasible(values: Array, covariance: Array, base: Any, model: Any) ->
         known = np.isfinite(np.diag(covariance))
         x = bodies.completed(x, matrix[known], np.asarray(values)[known])
     violations = () if is_physical else _violations(bodies, duals, base, np.asarray(values))
-    return Feasible(
+    return ConsistentParameters(
         standard_parameters=space.expand @ x,
         distance=float(np.sqrt(distance)),
-        p_value=float(chi2.sf(distance, len(values))),
+        p_value=float(chdtrc(len(values), distance)),
         is_physical=is_physical,
         violations=violations,
     )
 
 
-def _whitening(values: Array, covariance: Array, base: Any, model: Any) -> tuple[Array, Array]:
+def _whitening(values: Array, covariance: Array, base: BaseParameters) -> tuple[Array, Array]:
     """Return R and R p with |R (p - p')| the Mahalanobis distance of determined parameters."""
     known = np.isfinite(np.diag(covariance))
-    nominal = np.abs(np.asarray(base.matrix)) @ np.abs(model.nominal_parameters)
+    nominal = np.abs(np.asarray(base.matrix)) @ np.abs(base.model.nominal_parameters)
     size = RESOLUTION * np.maximum(np.maximum(np.abs(values), nominal), RESOLUTION)
     block = covariance[np.ix_(known, known)] + np.diag(size[known] ** 2)
     deviation = np.sqrt(np.diag(block))
@@ -117,7 +120,7 @@ def _whitening(values: Array, covariance: Array, base: Any, model: Any) -> tuple
 
 
 def _violations(
-    bodies: PhysicalBodies, duals: Mapping[str, float], base: Any, values: Array
+    bodies: PhysicalBodies, duals: Mapping[str, float], base: BaseParameters, values: Array
 ) -> tuple[str, ...]:
     """Name negative coefficients and the bodies whose pseudo-inertia is at its limit."""
     found = list(negative_coefficients(bodies, base, values))
@@ -128,7 +131,7 @@ def _violations(
     return tuple(found)
 
 
-def negative_coefficients(bodies: PhysicalBodies, base: Any, values: Array) -> list[str]:
+def negative_coefficients(bodies: PhysicalBodies, base: BaseParameters, values: Array) -> list[str]:
     """Say which base parameters are a negative friction or rotor coefficient alone."""
     found = []
     coefficients = {bodies.names[i] for i in bodies.coefficients}

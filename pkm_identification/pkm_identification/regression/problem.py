@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_identification.regression.prior import prior_information
 from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
-from pkm_identification.regression.run import Run, fold_rows
+from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
 
 Array = NDArray[np.float64]
 
@@ -48,8 +47,8 @@ class Problem:
     """
 
     runs: tuple[Run, ...]
-    base: Any
-    model: Any
+    base: BaseParameters
+    model: ClosedChainModel
     selection: Selection
     all_nominal: Array
     prior_information: tuple[Array, Array] = field(repr=False)
@@ -143,14 +142,6 @@ class Problem:
         """Return Gamma - Psi p (m, n_a), all runs."""
         return stacked([run.residuals(values) for run in self.runs])
 
-    def triangle(self) -> Array:
-        """One factor (k, n_a (f + 1 + g)) of the rows of all runs, see `Run.triangle`.
-
-        It serves weights that are the same for all runs; with several, each run's own.
-        """
-        factors = [run.triangle for run in self.runs]
-        return factors[0] if len(factors) == 1 else fold_rows(factors)
-
     def selected(self, selection: Selection) -> Problem:
         """Return the same problem with other parameters free, without reading the data again."""
         runs = tuple(run.selected(selection) for run in self.runs)
@@ -224,10 +215,7 @@ def noisy_runs(problem: Problem) -> tuple[Run, ...]:
         covariance = None
         if isinstance(run.signals, Signals):
             covariance = row_covariance(run.signals, inertia)
-        rows = run.__dict__  # what was computed already serves the same run with its noise
-        noisy = replace(run, covariance=covariance)
-        noisy.__dict__.update({name: rows[name] for name in ('rows', '_pass') if name in rows})
-        runs.append(noisy)
+        runs.append(run.with_noise(covariance))
     return tuple(runs)
 
 

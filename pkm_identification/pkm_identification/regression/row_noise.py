@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.regression.run import RowRegressor
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 
 Array = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-9  # noise below this share of the forces is rounding
-POSES = 12
+POSES = 12  # along a run, over which the inertia is averaged: it changes little within them
 
 
 def row_covariance(signals: Signals, inertia: Array | None) -> Array | None:
@@ -38,7 +38,9 @@ def row_covariance(signals: Signals, inertia: Array | None) -> Array | None:
     return (noise / signals.averaged)[band.indices]
 
 
-def apparent_inertia(signals: Signals, base: Any, model: Any, values: Array) -> Array:
+def apparent_inertia(
+    signals: Signals, base: RowRegressor, model: ClosedChainModel, values: Array
+) -> Array:
     """Mean inertia (n_a, n_a) that the actuators see along a run, with base parameters (r,)."""
     axes = signals.forces.shape[1]
     rows = np.unique(np.linspace(0, len(signals) - 1, POSES).astype(int))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_identification.regression.selection import Selection
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
@@ -49,11 +50,66 @@ class Rows:
         return self.forces - self.regressor @ values
 
 
-@dataclass(frozen=True)
-class Run:
-    """One dataset of a problem.
+class Folded(NamedTuple):
+    """What one pass over the rows of a run leaves of them.
 
     Attributes
+    ----------
+    triangle
+        Folded rows [Psi_1 .. Psi_na | Gamma_1 .. Gamma_na | Fixed_1 .. Fixed_na], (k, n_a (f + 1
+        + g)) with k at most that many: its Gram matrix, and so any sum over rows of products,
+        is that of all rows.
+    sample
+        Stretches of consecutive rows: all of a short run, evenly spread ones of a long one.
+    starts
+        Number of the first row of each stretch.
+    """
+
+    triangle: Array
+    sample: tuple[Rows, ...]
+    starts: tuple[int, ...]
+
+
+class RowRegressor(Protocol):
+    """What makes rows of a regressor from motions: base parameters, with or without payloads."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the parameters (r)."""
+
+    @property
+    def columns(self) -> Array:
+        """Standard parameters with the same forces (n_p, r)."""
+
+    def regressor(self, motion: PlatformMotion) -> Array:
+        """Return the force per parameter (N, n_a, r)."""
+
+
+@dataclass(frozen=True)
+class LinearParameters:
+    """Parameters whose columns of the regressor are sums of those of standard parameters.
+
+    Attributes
+    ----------
+    names, columns
+        (r), (n_p, r).
+    model
+        The mechanism.
+    """
+
+    names: list[str]
+    columns: Array
+    model: ClosedChainModel
+
+    def regressor(self, motion: PlatformMotion) -> Array:
+        """Return the force per parameter (N, n_a, r)."""
+        return np.asarray(self.model.regressor(motion)) @ self.columns
+
+
+class Run:
+    """One dataset of a problem. Its rows are read, or folded, once: when they are asked for.
+
+    Parameters
     ----------
     signals
         Motion and forces.
@@ -64,13 +120,25 @@ class Run:
     covariance
         Noise (m, n_a, n_a) of the rows, from the spread over periods; None where it is
         unknown and the same for all rows.
+    rows, compact, folded
+        Where they are known already.
     """
 
-    signals: Signals
-    base: Any
-    model: Any
-    selection: Selection
-    covariance: Array | None = None
+    def __init__(
+        self,
+        signals: Signals,
+        base: RowRegressor,
+        model: ClosedChainModel,
+        selection: Selection,
+        covariance: Array | None = None,
+        *,
+        rows: Rows | None = None,
+        compact: Rows | None = None,
+        folded: Folded | None = None,
+    ) -> None:
+        self.signals, self.base, self.model, self.selection = signals, base, model, selection
+        self.covariance = covariance
+        self._rows, self._compact, self._folded = rows, compact, folded
 
     @property
     def is_periodic(self) -> bool:
@@ -116,70 +184,61 @@ class Run:
         """Gamma (m, n_a) [N, N m], less the part of the fixed parameters."""
         return self.rows.forces
 
-    @cached_property
+    @property
     def rows(self) -> Rows:
         """All rows.
 
         Raises
         ------
         EstimationError
-            They are too many; use `blocks`, `triangle` or `compact`.
+            They are too many; use `blocks`, `folded` or `compact`.
         """
-        if self.is_long:
-            raise EstimationError(
-                f'{self.count} rows are too many to be in memory at once: ls, wls and '
-                'gauss_markov estimate from recordings of this length; give others a part of it'
-            )
-        if '_pass' in self.__dict__ and len(self._pass[1]) == 1:
-            return self._pass[1][0]
-        return concatenated(list(self.blocks()))
+        if self._rows is None:
+            if self.is_long:
+                raise EstimationError(
+                    f'{self.count} rows are too many to be in memory at once: ls, wls and '
+                    'gauss_markov estimate from recordings of this length; give others a part of it'
+                )
+            whole = self._folded is not None and len(self._folded.sample) == 1
+            self._rows = concatenated(list(self.folded.sample if whole else self.blocks()))
+        return self._rows
 
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows in their order, some thousand at once; each call reads anew."""
-        if self.is_long or 'rows' not in self.__dict__:
-            for regressor, forces in self.signals.row_blocks(self._base_regressor):
-                yield self._select(regressor, forces)
-        else:
-            yield self.rows
+        if self._rows is not None:
+            yield self._rows
+            return
+        for regressor, forces in self.signals.row_blocks(self._base_regressor):
+            yield self._select(regressor, forces)
 
     @property
-    def triangle(self) -> Array:
-        """Folded rows [Psi_1 .. Psi_na | Gamma_1 .. Gamma_na | Fixed_1 .. Fixed_na].
+    def folded(self) -> Folded:
+        """All rows folded, and some of them, from one pass over the blocks."""
+        if self._folded is None:
+            self._folded = self._fold()
+        return self._folded
 
-        (k, n_a (f + 1 + g)) with k at most that many: its Gram matrix, and so any sum over
-        rows of products, is that of all rows. Axis by axis in each part.
-        """
-        return self._pass[0]
-
-    @cached_property
+    @property
     def compact(self) -> Rows:
         """Few rows that give the same estimate and residual covariance for constant weights.
 
         One matrix L (n_a, n_a) from the left on every row commutes with the rotation of
-        the rows that `triangle` makes, so its rows stand for all of them.
+        the rows that `folded` makes, so its rows stand for all of them.
         """
         if not self.is_long and self.count <= self.axes * (self.selection.size + 1):
             return self.rows
-        return self._unfolded()
+        if self._compact is None:
+            self._compact = self._unfolded()
+        return self._compact
 
     def _unfolded(self) -> Rows:
         """Rows of the triangle, axis by axis again."""
         axes, free, fixed = self.axes, len(self.selection.free), len(self.selection.fixed)
-        parts = np.split(self.triangle, np.cumsum([axes * free, axes]), axis=1)
+        parts = np.split(self.folded.triangle, np.cumsum([axes * free, axes]), axis=1)
         size = len(parts[1])
         return Rows(
             parts[0].reshape(size, axes, free), parts[1], parts[2].reshape(size, axes, fixed)
         )
-
-    @property
-    def sample(self) -> tuple[Rows, ...]:
-        """Stretches of consecutive rows: all of a short run, evenly spread ones of a long one."""
-        return self._pass[1]
-
-    @property
-    def sample_starts(self) -> tuple[int, ...]:
-        """Number of the first row of each stretch of `sample`."""
-        return self._pass[2]
 
     @cached_property
     def force_size(self) -> Array:
@@ -190,23 +249,68 @@ class Run:
         """Return Gamma - Psi p (m, n_a)."""
         return self.rows.residuals(values)
 
-    def with_rows(self, rows: Rows) -> Run:
-        """Return the same run with other rows."""
-        other = replace(self)
-        other.__dict__['rows'] = rows
-        return other
+    def with_noise(self, covariance: Array | None) -> Run:
+        """Return the same run with the noise of its rows."""
+        return Run(
+            self.signals,
+            self.base,
+            self.model,
+            self.selection,
+            covariance,
+            rows=self._rows,
+            compact=self._compact,
+            folded=self._folded,
+        )
+
+    def with_rows(
+        self, rows: Rows, selection: Selection | None = None, compact: Rows | None = None
+    ) -> Run:
+        """Return the same run with other rows, of other parameters for example."""
+        chosen = selection or self.selection
+        return Run(
+            self.signals, self.base, self.model, chosen, self.covariance, rows=rows, compact=compact
+        )
+
+    def scaled(self, signals: Signals, factors: Array) -> Run:
+        """Return the run with the forces of each axis times a factor (n_a,), in such signals."""
+        column = factors[:, None]
+
+        def times(rows: Rows | None) -> Rows | None:
+            if rows is None:
+                return None
+            return Rows(column * rows.regressor, factors * rows.forces, column * rows.fixed)
+
+        covariance = self.covariance
+        return Run(
+            signals,
+            self.base,
+            self.model,
+            self.selection,
+            None if covariance is None else covariance * np.outer(factors, factors),
+            rows=times(self._rows),
+            compact=times(self._compact),
+        )
 
     def selected(self, selection: Selection) -> Run:
-        """Return the same run with other parameters free; what was computed is kept."""
-        other = replace(self, selection=selection)
-        if 'rows' in self.__dict__:
-            other.__dict__['rows'] = self._reselected(self.rows, selection)
-        if '_pass' in self.__dict__:
-            folded = self._reselected(self._unfolded(), selection)
-            triangle = _wide(folded)
-            sample = tuple(self._reselected(part, selection) for part in self.sample)
-            other.__dict__['_pass'] = triangle, sample, self.sample_starts
-        return other
+        """Return the same run with other parameters free, without reading the data again."""
+        rows, folded = self._rows, self._folded
+        if rows is not None:
+            rows = self._reselected(rows, selection)
+        if folded is not None:
+            folded = Folded(
+                _wide(self._reselected(self._unfolded(), selection)),
+                tuple(self._reselected(part, selection) for part in folded.sample),
+                folded.starts,
+            )
+        return Run(
+            self.signals,
+            self.base,
+            self.model,
+            selection,
+            self.covariance,
+            rows=rows,
+            folded=folded,
+        )
 
     def _reselected(self, rows: Rows, selection: Selection) -> Rows:
         old = self.selection
@@ -229,8 +333,7 @@ class Run:
             return self.rows  # says that it is too long
         return self._select(self._base_regressor(signals, slice(None)), np.asarray(signals.forces))
 
-    @cached_property
-    def _pass(self) -> tuple[Array, tuple[Rows, ...], tuple[int, ...]]:
+    def _fold(self) -> Folded:
         """Fold all blocks and keep some of them, in one pass."""
         stride = max(1, -(-self.count // SAMPLE_ROWS))
         kept: list[Rows] = []
@@ -249,7 +352,7 @@ class Run:
         triangle = fold_rows(wide())
         if stride == 1 and len(kept) > 1:
             kept, starts = [concatenated(kept)], [0]
-        return triangle, tuple(kept), tuple(starts)
+        return Folded(triangle, tuple(kept), tuple(starts))
 
     def _base_regressor(self, signals: Signals, samples: slice) -> Array:
         count = len(range(*samples.indices(len(signals))))

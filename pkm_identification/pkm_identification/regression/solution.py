@@ -10,18 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.covariance.force_constant_covariance import force_constant_covariance
 from pkm_identification.covariance.residual_scaling import (
     full_covariance,
-    honest_covariance,
+    residual_scaled_covariance,
     with_noise,
 )
-from pkm_identification.covariance.unidentifiable import open_directions
-from pkm_identification.covariance.unidentifiable_directions import OpenDirections
+from pkm_identification.covariance.unidentifiable import unidentifiable_directions
+from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
 from pkm_identification.estimators.physical.friction_columns import friction_units
 from pkm_identification.estimators.registry import find_estimator
-from pkm_identification.force_constants.force_scale import force_scale_covariance
+from pkm_identification.force_constants.force_constants import ForceConstants
+from pkm_identification.force_constants.payload_estimate import PayloadEstimate
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate
+from pkm_identification.result.diagnostics import FitDiagnostics
 from pkm_identification.result.identified_friction import IdentifiedFriction
 
 Array = NDArray[np.float64]
@@ -40,27 +43,45 @@ class Solution:
     fit
         Figures of the residuals against their noise.
     problem
-        What the estimate is of, where it was linearised to something else.
+        Of the robot alone, which the values belong to.
+    fitted
+        What the estimate is of: the same, or a problem of further unknowns, linear about them.
     drive_friction
         Friction of the drives beyond the base parameters, None where it is linear.
-    open_directions
+    unidentifiable_directions
         What the data leave open of the base parameters; None where they determine all.
+    force_constants, payloads
+        Where they were estimated.
     """
 
     estimate: Estimate
     values: Array
     covariance: Array
-    fit: Mapping[str, Any]
-    problem: Problem | None = None
+    fit: FitDiagnostics
+    problem: Problem
+    fitted: Problem
     drive_friction: IdentifiedFriction | None = None
-    open_directions: OpenDirections | None = None
+    unidentifiable_directions: UnidentifiableDirections | None = None
+    force_constants: ForceConstants | None = None
+    payloads: tuple[PayloadEstimate, ...] = ()
+
+
+def estimated(problem: Problem, estimator: str, options: Mapping[str, Any]) -> Estimate:
+    """Return what an estimator finds; EstimationError where its options cannot be used."""
+    solve = find_estimator(estimator)
+    try:
+        return solve(problem, **options)
+    except (TypeError, ValueError, AttributeError, np.linalg.LinAlgError) as error:
+        raise EstimationError(
+            f"estimator '{estimator}' with options {dict(options)}: {error}"
+        ) from error
 
 
 def solve_problem(
     problem: Problem,
     estimator: str,
     options: Mapping[str, Any],
-    force_scales: Sequence[Array | None] | None = None,
+    force_deviations: Sequence[Array | None] | None = None,
 ) -> Solution:
     """Solve a problem.
 
@@ -68,32 +89,26 @@ def solve_problem(
     ----------
     options
         Of the estimator itself.
-    force_scales
+    force_deviations
         Standard deviations (n_a,) of the factors that all forces of an axis may be off by, one
-        a run; see `force_scale_covariance`.
+        a run; see `force_constant_covariance`.
 
     Raises
     ------
     EstimationError
         The estimator or its options are unknown, or it finds no finite solution.
     """
-    solve = find_estimator(estimator)
-    try:
-        found = solve(problem, **options)
-    except (TypeError, ValueError, AttributeError, np.linalg.LinAlgError) as error:
-        raise EstimationError(
-            f"estimator '{estimator}' with options {dict(options)}: {error}"
-        ) from error
+    found = estimated(problem, estimator, options)
     if not np.isfinite(found.values).all():
         raise EstimationError(f"estimator '{estimator}' found no finite solution")
     problem = found.linearised or problem
     found = with_noise(problem, found)
     is_linear = found.drive_friction is None
-    covariance, fit = honest_covariance(problem, found)
-    if force_scales is not None:
+    covariance, fit = residual_scaled_covariance(problem, found)
+    if force_deviations is not None:
         if found.guaranteed_root is not None:
-            found = _with_exact_constants(found, force_scales)
-        covariance = force_scale_covariance(problem, found, force_scales, covariance)
+            found = _with_exact_constants(found, force_deviations)
+        covariance = force_constant_covariance(problem, found, force_deviations, covariance)
     covariance = full_covariance(problem, found, covariance)
     covariance = (covariance + covariance.T) / 2  # exactly
     rank = problem.base.rank
@@ -102,23 +117,25 @@ def solve_problem(
         problem.expand(found.values)[:rank],
         covariance[:rank, :rank],
         fit,
-        found.linearised,
+        problem,
+        problem,
         _drive_friction(problem, found, covariance),
-        open_directions(problem, found, force_scales) if is_linear else None,
+        unidentifiable_directions(problem, found, force_deviations) if is_linear else None,
     )
 
 
-def _with_exact_constants(found: Estimate, force_scales: Sequence[Array | None]) -> Estimate:
+def _with_exact_constants(found: Estimate, force_deviations: Sequence[Array | None]) -> Estimate:
     """Say of a guaranteed set that it takes uncertain force constants as exact."""
-    largest = max((float(np.max(each)) for each in force_scales if each is not None), default=0.0)
+    largest = max(
+        (float(np.max(each)) for each in force_deviations if each is not None), default=0.0
+    )
     if largest == 0:
         return found
     text = (
         f'the set takes the force constants as exact; they are uncertain by {100 * largest:.2g} % '
         '(standard deviation), which no bound of the forces covers'
     )
-    warnings = [*found.diagnostics.get('warnings', []), text]
-    return replace(found, diagnostics={**found.diagnostics, 'warnings': warnings})
+    return replace(found, warnings=(*found.warnings, text))
 
 
 def _drive_friction(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ class Estimate:
         (f, f); infinite on the diagonal for what the data do not determine.
     undetermined
         Indices of the parameters that stay at their nominal value.
-    open_directions
+    unidentifiable_directions
         Changes (k, f) of the values that the data do not show, each with one or more of the
         undetermined parameters; None where they are not told.
     condition_number
@@ -62,13 +62,15 @@ class Estimate:
     linearised
         The problem with those parameters too, linear about the solution.
     diagnostics
-        Of the estimator itself.
+        Of the estimator itself: its dataclass, or figures by name.
+    warnings
+        For the user.
     """
 
     values: Array
     covariance: Array
     undetermined: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    open_directions: Array | None = None
+    unidentifiable_directions: Array | None = None
     condition_number: float = float('nan')
     noise: tuple[Array, ...] | None = None
     weights: tuple[Array, ...] | None = None
@@ -80,7 +82,8 @@ class Estimate:
     drive_friction: DriveFriction | None = None
     friction_index: NDArray[np.int64] | None = None
     linearised: Problem | None = None
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: Any = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 def inverse_root(covariance: Array) -> Array:
@@ -158,7 +161,7 @@ def weighted_least_squares(problem: Problem, weights: PerRun, noise: PerRun) -> 
         values=problem.nominal + step / scale,
         covariance=sandwich(problem, weights, bread, noise, undetermined),
         undetermined=undetermined,
-        open_directions=right[~known] / scale,
+        unidentifiable_directions=right[~known] / scale,
         condition_number=float(singular[0] / max(singular[-1], 1e-300)),
         noise=tuple(noise),
         weights=tuple(weights),

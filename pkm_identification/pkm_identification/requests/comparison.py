@@ -20,7 +20,7 @@ from pkm_identification.model_selection.model_comparison import (
     compare_models,
 )
 from pkm_identification.requests.estimation import Refused, loading_options, parse_options
-from pkm_identification.result.file import plain
+from pkm_identification.result.plain import plain
 from pkm_identification.written_options import written_options
 
 

@@ -24,7 +24,8 @@ from pkm_identification.model_selection.identifiability import (
     identifiability,
 )
 from pkm_identification.model_selection.reduction import reduce_model
-from pkm_identification.result.file import load_result, plain
+from pkm_identification.result.plain import plain
+from pkm_identification.result.reading import load_result
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import SignalOptions
 from pkm_identification.validation.figures import check_level
@@ -256,16 +257,16 @@ def applicable_model(model: ClosedChainModel, request: Any) -> tuple[Identificat
     result = load_model_file(request.model, model)
     remarks = _constants_remark(result, model)
     if not result.is_physical:
-        feasible = result.feasible
-        if not feasible.p_value > LEAST_P_VALUE:
+        consistent = result.consistent
+        if not consistent.p_value > LEAST_P_VALUE:
             raise Refused(
                 'NOT_PHYSICAL',
-                f"'{request.model}' is not physical ({'; '.join(feasible.violations)}) and the "
-                f'nearest physical model contradicts the data (p = {feasible.p_value:.1e})',
+                f"'{request.model}' is not physical ({'; '.join(consistent.violations)}) and the "
+                f'nearest physical model contradicts the data (p = {consistent.p_value:.1e})',
             )
         remarks.append(
             'the estimate itself is not physical; applied is the nearest physical model, which '
-            f'is {feasible.distance:.2f} standard deviations away (p = {feasible.p_value:.3f})'
+            f'is {consistent.distance:.2f} standard deviations away (p = {consistent.p_value:.3f})'
         )
     if request.validation_data:
         physical = result.as_physical()

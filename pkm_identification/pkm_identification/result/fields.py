@@ -12,6 +12,7 @@ Array = NDArray[np.float64]
 
 UNSYMMETRIC = 1e-9  # of the standard deviations: larger differences are no rounding
 BEYOND_ONE = 1e-6  # of a correlation
+EQUAL = 1e-9  # relative difference of figures that a file holds twice
 
 
 class Fields:
@@ -72,6 +73,13 @@ class Fields:
             what = f'a number from {least:g} to {most:g}' if is_bounded else 'a number'
             raise self._wrong(key, what, value)
         return float(value)
+
+    def finite(self, key: str) -> float:
+        """Return a finite number."""
+        value = self.number(key)
+        if not np.isfinite(value):
+            raise ValueError(f"'{self.path(key)}' is not finite")
+        return value
 
     def numbers(self, key: str, shape: tuple[int, ...], finite: bool = False) -> Array:
         """Return an array of this shape; -1 stands for any length."""
@@ -138,6 +146,17 @@ def different(names: list[str], where: str) -> list[str]:
     if twice:
         raise ValueError(f"'{where}' names '{twice[0]}' twice")
     return names
+
+
+def check_deviations(rows: list[Fields], deviation: Array) -> None:
+    """Refuse standard deviations, which a person reads, that are not those of the covariance."""
+    for row, expected in zip(rows, deviation, strict=True):
+        given = row.number('standard_deviation')
+        if not (given == expected or abs(given - expected) <= EQUAL * expected):
+            raise ValueError(
+                f"'{row.path('standard_deviation')}' is {given:g}, but the variance in "
+                f"'covariance' makes it {expected:g}"
+            )
 
 
 def _shown(value: Any) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln
+
+from pkm_identification.result.fields import Fields
 
 Array = NDArray[np.float64]
 
@@ -131,3 +134,29 @@ class GuaranteedSet:
         flat = rows.reshape(-1, len(self.free))
         across = solve_triangular(self.root, flat.T, trans='T')
         return np.asarray(np.linalg.norm(across, axis=0)).reshape(rows.shape[:-1])
+
+    def to_mapping(self, names: list[str]) -> dict[str, Any]:
+        """Return the entries of a model file, with the names (r) of the base parameters."""
+        return {
+            'parameters': [
+                {'name': names[i], 'least': low, 'most': high}
+                for i, (low, high) in enumerate(self.intervals)
+            ],
+            'free': [names[i] for i in self.free],
+            'centre': self.centre,
+            'root': self.root,
+        }
+
+    @classmethod
+    def from_fields(cls, given: Fields, names: list[str]) -> GuaranteedSet:
+        """Read what `to_mapping` gave; a ValueError names what is malformed."""
+        free = given.names('free')
+        unknown = [name for name in free if name not in names]
+        if unknown:
+            raise ValueError(f"'{given.path('free')}' names the unknown parameter '{unknown[0]}'")
+        centre = given.numbers('centre', (len(names),), finite=True)
+        root = given.numbers('root', (len(free), len(free)), finite=True)
+        try:
+            return cls(centre, root, np.array([names.index(name) for name in free], np.int64))
+        except ValueError as error:
+            raise ValueError(f"'{given.where}': {error}") from error

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_dynamics.friction_laws import DriveFriction
+from pkm_identification.result.fields import Fields, check_deviations, different
 
 Array = NDArray[np.float64]
 
@@ -58,3 +60,42 @@ class IdentifiedFriction:
     def standard_deviation(self) -> Array:
         """Standard deviations (k,) of the values; zero, not rounding, where limits hold them."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the entries of a model file."""
+        rows = zip(self.names, self.values, self.standard_deviation, self.units, strict=True)
+        keys = ('name', 'value', 'standard_deviation', 'unit')
+        return {
+            'laws': dict(zip(self.law.joint_names, self.law.laws, strict=True)),
+            'transition_velocity': self.law.transition_velocity,
+            'parameters': [dict(zip(keys, row, strict=True)) for row in rows],
+            'covariance': self.covariance,
+            'cross_covariance': self.cross_covariance,
+        }
+
+    @classmethod
+    def from_fields(cls, given: Fields, joints: list[str], count: int) -> IdentifiedFriction:
+        """Read what `to_mapping` gave, of a result with `count` base parameters.
+
+        Raises
+        ------
+        ValueError
+            An entry is malformed; it is named.
+        """
+        rows = given.mappings('parameters')
+        names = different([row.text('name') for row in rows], given.path('parameters'))
+        values = {name: row.finite('value') for name, row in zip(names, rows, strict=True)}
+        law = DriveFriction.from_parameters(
+            values, joints, given.number('transition_velocity', least=0.0)
+        )
+        laws = given.mapping('laws').content
+        if names != law.names or dict(zip(joints, law.laws, strict=True)) != dict(laws):
+            raise ValueError(f"'{given.where}': laws and parameters do not belong together")
+        found = cls(
+            law,
+            tuple(row.text('unit') for row in rows),
+            given.covariance('covariance', len(names)),
+            given.numbers('cross_covariance', (count, len(names)), finite=True),
+        )
+        check_deviations(rows, found.standard_deviation)
+        return found

@@ -1,44 +1,99 @@
-"""Where a result came from: description, options, versions."""
+"""Where a result came from: data, description, options, versions."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pkm_description
+from pkm_description import Description
 from pkm_description.description import digest_of
 from pkm_identification.datasets import Recording
-from pkm_identification.result.result import IdentificationResult
+from pkm_identification.result.diagnostics import RecordedDescription
+from pkm_identification.result.plain import plain
 
 PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'cvxpy')
 
 
-def selection_options(
-    estimate: Sequence[str] | str | None,
-    fixed: Mapping[str, Any] | None,
-    prior: IdentificationResult | Mapping[str, Any] | None,
-    left_out: Sequence[str],
-) -> dict[str, Any]:
-    """Return the options that were given, as a file can say them."""
-    given: dict[str, Any] = {'estimate': estimate, 'fixed': fixed, 'prior': prior}
-    given['left_out'] = list(left_out) or None
-    if isinstance(prior, IdentificationResult):
-        given['prior'] = {'estimator': prior.estimator, 'file': prior.file, **prior.provenance}
-    return {name: value for name, value in given.items() if value is not None}
+@dataclass(frozen=True, eq=False)
+class Provenance(Mapping[str, Any]):
+    """What made a result; as a mapping it holds the same as plain values by key.
+
+    Attributes
+    ----------
+    data, recording
+        Files with their hashes, and what the recordings say of themselves, one a recording.
+    options
+        Of `identify`, as they were given.
+    versions
+        Of Python and the packages.
+    """
+
+    data: tuple[Mapping[str, Any], ...] = ()
+    recording: tuple[Mapping[str, Any], ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a plain value."""
+        return self._content[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys."""
+        return iter(self._content)
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._content)
+
+    @property
+    def shared(self) -> bool:
+        """Whether links and joints of one design shared their parameters."""
+        return bool(self.options.get('shared', True))
+
+    @property
+    def reduced(self) -> bool | str:
+        """Which parameters were left out because the description declares them zero."""
+        found: bool | str = self.options.get('reduced', True)
+        return found
+
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        content = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            content[each.name] = value[0] if isinstance(value, tuple) and len(value) == 1 else value
+        found: dict[str, Any] = plain(content)
+        return found
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> Provenance:
+        """Read the entries of a file; a ValueError names what is malformed."""
+        found: dict[str, Any] = {}
+        for key in ('data', 'recording'):
+            value = given.get(key, [])
+            found[key] = tuple(value) if isinstance(value, list) else (value,)
+        for key in ('options', 'versions'):
+            found[key] = given.get(key, {})
+            if not isinstance(found[key], Mapping):
+                raise ValueError(f"'provenance.{key}' must be a mapping, not {found[key]!r}")
+        return cls(**found)
 
 
-def recorded_description(dataset: Recording, digest: str) -> str:
+def recorded_description(dataset: Recording, digest: str) -> RecordedDescription:
     """Whether the data carry the description that they are identified with."""
     if not dataset.urdf:
-        return 'none'
-    return 'same' if digest_of(dataset.urdf, dataset.sidecar) == digest else 'another'
+        return RecordedDescription.NONE
+    is_same = digest_of(dataset.urdf, dataset.sidecar) == digest
+    return RecordedDescription.SAME if is_same else RecordedDescription.ANOTHER
 
 
-def description_path(description: Any) -> str:
+def description_path(description: Description) -> str:
     """Where a description lies that is not in the library."""
     if description.path is None:
         return ''

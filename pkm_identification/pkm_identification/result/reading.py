@@ -1,28 +1,57 @@
-"""A result from the entries of its model file, which are checked against each other."""
+"""Reading of model files, whose entries are checked against each other."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_dynamics.friction_laws import DriveFriction
+from pkm_description.errors import ModelFileError, PkmError
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.covariance.residual_analysis import AxisResiduals
-from pkm_identification.covariance.unidentifiable_directions import OpenDirections
+from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
-from pkm_identification.physical.nearest import Feasible
-from pkm_identification.result.fields import Fields, different
+from pkm_identification.physical.nearest import ConsistentParameters
+from pkm_identification.result.diagnostics import Diagnostics
+from pkm_identification.result.fields import EQUAL, Fields, check_deviations, different
 from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.result.identified_friction import IdentifiedFriction
+from pkm_identification.result.model_file import read_model_file
+from pkm_identification.result.provenance import Provenance
 from pkm_identification.result.result import IdentificationResult
 
 Array = NDArray[np.float64]
 
-EQUAL = 1e-9  # relative difference of figures that a file holds twice
 APART = 0.02  # standard deviations between an estimate and physical bodies that have its values
 ROUNDED = 1e-5  # of the terms of a base parameter
+
+
+def load_result(path: Path | str, model: ClosedChainModel | None = None) -> IdentificationResult:
+    """Read a result.
+
+    Parameters
+    ----------
+    path
+        File that `IdentificationResult.save` wrote.
+    model
+        Mechanism to predict with; without it the result loads its description itself.
+
+    Raises
+    ------
+    ModelFileError
+        The file is missing or malformed, or belongs to another robot than `model`.
+    """
+    path = Path(path)
+    content = read_model_file(path)
+    try:
+        result = replace(result_of(content), file=str(path))
+    except (PkmError, ValueError) as error:
+        raise ModelFileError(f"model file '{path}' is malformed: {error}") from error
+    return result if model is None else result.with_model(model)
 
 
 def result_of(content: Any) -> IdentificationResult:
@@ -44,7 +73,7 @@ def result_of(content: Any) -> IdentificationResult:
     columns = _dense(fields, 'base_columns', standard_names, count).T
     result = IdentificationResult(
         names=names,
-        values=np.array([_finite(row, 'value') for row in rows]),
+        values=np.array([row.finite('value') for row in rows]),
         covariance=fields.covariance('covariance', count),
         units=[row.text('unit') for row in rows],
         expressions=[row.text('expression') for row in rows],
@@ -52,8 +81,8 @@ def result_of(content: Any) -> IdentificationResult:
         matrix=matrix,
         columns=columns,
         parameter_names=standard_names,
-        feasible=Feasible(
-            standard_parameters=np.array([_finite(bodies, name) for name in standard_names]),
+        consistent=ConsistentParameters(
+            standard_parameters=np.array([bodies.finite(name) for name in standard_names]),
             distance=fields.number('distance_to_physical', least=0.0),
             p_value=fields.number('p_value_physical', 0.0, 1.0),
             is_physical=fields.flag('is_physical'),
@@ -65,34 +94,36 @@ def result_of(content: Any) -> IdentificationResult:
         robot=fields.text('robot'),
         digest=fields.text('description_digest'),
         path=fields.text('description_path'),
-        guaranteed=_guaranteed_set(fields, names),
-        force_constants=_force_constants(fields, joints, count),
+        guaranteed=GuaranteedSet.from_fields(fields.mapping('guaranteed_set'), names)
+        if 'guaranteed_set' in fields
+        else None,
+        force_constants=ForceConstants.from_fields(fields.mapping('force_constants'), joints, count)
+        if 'force_constants' in fields
+        else None,
         payloads=tuple(
             PayloadEstimate.from_fields(each) for each in _optional_list(fields, 'payloads')
         ),
-        diagnostics=dict(fields.mapping('diagnostics').content),
-        provenance=dict(fields.mapping('provenance').content),
+        diagnostics=Diagnostics.from_mapping(fields.get('diagnostics')),
+        provenance=Provenance.from_mapping(fields.mapping('provenance').content),
         residual_analysis=tuple(
             AxisResiduals.from_fields(each) for each in _optional_list(fields, 'residual_analysis')
         ),
-        drive_friction=_friction(fields, joints, count),
-        open_directions=_open_directions(fields, count, len(joints)),
+        drive_friction=IdentifiedFriction.from_fields(
+            fields.mapping('drive_friction'), joints, count
+        )
+        if 'drive_friction' in fields
+        else None,
+        unidentifiable_directions=UnidentifiableDirections.from_fields(
+            fields.mapping('open_directions'),
+            count + len(joints) if 'force_constants' in fields else count,
+        )
+        if 'open_directions' in fields
+        else None,
     )
-    _check_deviations(rows, result.standard_deviation)
+    check_deviations(rows, result.standard_deviation)
     _check_base(result)
     _check_bodies(result)
     return result
-
-
-def _check_deviations(rows: list[Fields], deviation: Array) -> None:
-    """Refuse standard deviations, which a person reads, that are not those of the covariance."""
-    for row, expected in zip(rows, deviation, strict=True):
-        given = row.number('standard_deviation')
-        if not (given == expected or abs(given - expected) <= EQUAL * expected):
-            raise ValueError(
-                f"'{row.path('standard_deviation')}' is {given:g}, but the variance in "
-                f"'covariance' makes it {expected:g}"
-            )
 
 
 def _check_base(result: IdentificationResult) -> None:
@@ -114,20 +145,13 @@ def _check_bodies(result: IdentificationResult) -> None:
     terms = np.maximum(np.abs(result.matrix) @ np.abs(standard), np.abs(result.values))
     reach = APART * result.standard_deviation + ROUNDED * terms + 1e-9
     off = np.abs(result.matrix @ standard - result.values)
-    left_out = set(result.diagnostics.get('left_out') or ())
+    left_out = result.diagnostics.parameters.left_out
     for name, is_off in zip(result.names, off > reach, strict=True):
         if is_off and name not in left_out:
             raise ValueError(
                 f"'standard_parameters' do not have the value of parameter '{name}', though "
                 "'is_physical' says so"
             )
-
-
-def _finite(fields: Fields, key: str) -> float:
-    value = fields.number(key)
-    if not np.isfinite(value):
-        raise ValueError(f"'{fields.path(key)}' is not finite")
-    return value
 
 
 def _optional_list(fields: Fields, key: str) -> list[Fields]:
@@ -144,61 +168,5 @@ def _dense(fields: Fields, key: str, names: list[str], count: int) -> Array:
         for name in row.content:
             if name not in index:
                 raise ValueError(f"'{row.where}' names the unknown standard parameter '{name}'")
-            dense[i, index[name]] = _finite(row, name)
+            dense[i, index[name]] = row.finite(name)
     return dense
-
-
-def _friction(fields: Fields, joints: list[str], count: int) -> IdentifiedFriction | None:
-    if 'drive_friction' not in fields:
-        return None
-    own = fields.mapping('drive_friction')
-    rows = own.mappings('parameters')
-    names = different([row.text('name') for row in rows], own.path('parameters'))
-    values = {name: _finite(row, 'value') for name, row in zip(names, rows, strict=True)}
-    law = DriveFriction.from_parameters(
-        values, joints, own.number('transition_velocity', least=0.0)
-    )
-    laws = own.mapping('laws').content
-    if names != law.names or dict(zip(joints, law.laws, strict=True)) != dict(laws):
-        raise ValueError("'drive_friction': laws and parameters do not belong together")
-    size = len(names)
-    found = IdentifiedFriction(
-        law,
-        tuple(row.text('unit') for row in rows),
-        own.covariance('covariance', size),
-        own.numbers('cross_covariance', (count, size), finite=True),
-    )
-    _check_deviations(rows, found.standard_deviation)
-    return found
-
-
-def _guaranteed_set(fields: Fields, names: list[str]) -> GuaranteedSet | None:
-    if 'guaranteed_set' not in fields:
-        return None
-    own = fields.mapping('guaranteed_set')
-    given = own.names('free')
-    unknown = [name for name in given if name not in names]
-    if unknown:
-        raise ValueError(f"'guaranteed_set.free' names the unknown parameter '{unknown[0]}'")
-    free = np.array([names.index(name) for name in given], dtype=np.int64)
-    root = own.numbers('root', (len(free), len(free)), finite=True)
-    try:
-        return GuaranteedSet(own.numbers('centre', (len(names),), finite=True), root, free)
-    except ValueError as error:
-        raise ValueError(f"'guaranteed_set': {error}") from error
-
-
-def _force_constants(fields: Fields, joints: list[str], count: int) -> ForceConstants | None:
-    if 'force_constants' not in fields:
-        return None
-    return ForceConstants.from_fields(fields.mapping('force_constants'), joints, count)
-
-
-def _open_directions(fields: Fields, count: int, axes: int) -> OpenDirections | None:
-    if 'open_directions' not in fields:
-        return None
-    own = fields.mapping('open_directions')
-    size = count + axes if 'force_constants' in fields else count
-    return OpenDirections(
-        own.numbers('directions', (-1, size), finite=True), own.covariance('covariance', size)
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,18 +10,30 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 import pkm_description
 import pkm_dynamics
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification.covariance.residual_analysis import AxisResiduals
-from pkm_identification.covariance.unidentifiable_directions import OpenDirections, linear_deviation
+from pkm_identification.covariance.unidentifiable_directions import (
+    UnidentifiableDirections,
+    linear_deviation,
+)
 from pkm_identification.force_constants.force_constants import ForceConstants, given_constants
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
-from pkm_identification.physical.nearest import Feasible
+from pkm_identification.physical.nearest import ConsistentParameters
+from pkm_identification.result.diagnostics import Diagnostics, NoiseSource
+from pkm_identification.result.force_prediction import Prediction, predict_forces
 from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.result.identified_friction import IdentifiedFriction
+from pkm_identification.result.model_file import (
+    FORMAT,
+    VERSION,
+    VERSION_WITH_FRICTION,
+    write_model_file,
+)
+from pkm_identification.result.provenance import Provenance
 
 Array = NDArray[np.float64]
 
@@ -46,8 +58,8 @@ class IdentificationResult:
         parameters = regressor of the standard parameters @ columns.
     parameter_names
         Standard parameters (n_p).
-    feasible
-        Nearest physical standard parameters and how far they are.
+    consistent
+        Nearest physically consistent standard parameters and how far they are.
     joint_names
         Actuated joints, the order of forces.
     residuals
@@ -68,7 +80,7 @@ class IdentificationResult:
         Bodies that were fixed to the platform in some of the data; the parameters are those
         of the robot without them.
     diagnostics
-        Plain numbers and texts about data, signals and fit.
+        What is known of data, signals, fit and parameters; also a mapping of plain values.
     provenance
         Data (with the hashes of their files), options and versions that made it.
     residual_analysis
@@ -76,9 +88,11 @@ class IdentificationResult:
         none (files of earlier releases).
     drive_friction
         Friction of the drives beyond the base parameters; None where it is linear.
-    open_directions
+    unidentifiable_directions
         What the data leave open of base parameters and force constants, and how well they
         determine the rest; None where they determine all, or the estimator does not tell.
+    mechanism
+        For predictions; None: `model` builds it from the description.
     """
 
     names: list[str]
@@ -90,7 +104,7 @@ class IdentificationResult:
     matrix: Array
     columns: Array
     parameter_names: list[str]
-    feasible: Feasible
+    consistent: ConsistentParameters
     joint_names: list[str]
     residuals: Array | None
     residual_rms: Array
@@ -101,11 +115,12 @@ class IdentificationResult:
     guaranteed: GuaranteedSet | None = None
     force_constants: ForceConstants | None = None
     payloads: tuple[PayloadEstimate, ...] = ()
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    provenance: Provenance = field(default_factory=Provenance)
     residual_analysis: tuple[AxisResiduals, ...] = ()
     drive_friction: IdentifiedFriction | None = None
-    open_directions: OpenDirections | None = None
+    unidentifiable_directions: UnidentifiableDirections | None = None
+    mechanism: pkm_dynamics.ClosedChainModel | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays."""
@@ -150,10 +165,10 @@ class IdentificationResult:
         """Half the width of a confidence interval, in standard deviations."""
         if not isinstance(level, int | float) or not 0.0 < level < 1.0:
             raise EstimationError(f'the level must lie between 0 and 1, got {level!r}')
-        freedom = self.diagnostics.get('degrees_of_freedom')
-        if freedom and 'residuals' in str(self.diagnostics.get('noise_from', '')):
-            return float(stats.t.ppf(0.5 + 0.5 * level, freedom))
-        return float(stats.norm.ppf(0.5 + 0.5 * level))
+        freedom, fit = self.diagnostics.parameters.degrees_of_freedom, self.diagnostics.fit
+        if freedom and fit is not None and NoiseSource.RESIDUALS in fit.noise_from:
+            return float(stdtrit(freedom, 0.5 + 0.5 * level))
+        return float(ndtri(0.5 + 0.5 * level))
 
     @property
     def correlation(self) -> Array:
@@ -178,12 +193,12 @@ class IdentificationResult:
     @property
     def is_physical(self) -> bool:
         """Whether the estimate itself admits physical bodies and friction."""
-        return self.feasible.is_physical
+        return self.consistent.is_physical
 
     @property
     def standard_parameters(self) -> Array:
         """Physical standard parameters (n_p,), what a controller evaluates."""
-        return self.feasible.standard_parameters
+        return self.consistent.standard_parameters
 
     @property
     def controller_parameters(self) -> dict[str, float]:
@@ -203,6 +218,8 @@ class IdentificationResult:
         ModelFileError
             The description is not there or has changed since.
         """
+        if self.mechanism is not None:
+            return self.mechanism
         try:
             description = pkm_description.load(self.path or self.robot)
         except pkm_description.PkmError as error:
@@ -215,17 +232,13 @@ class IdentificationResult:
         return model
 
     def with_model(self, model: pkm_dynamics.ClosedChainModel) -> IdentificationResult:
-        """Use an existing model for predictions; it must be of the same robot."""
+        """Return the result with an existing model for predictions, of the same robot."""
         self.check_robot(model)
-        self.__dict__['model'] = model
-        return self
+        return replace(self, mechanism=model)
 
     def as_physical(self) -> IdentificationResult:
         """Return the same result with the values of its physical standard parameters."""
-        physical = replace(self, values=self.matrix @ self.standard_parameters)
-        if 'model' in self.__dict__:
-            physical.__dict__['model'] = self.model
-        return physical
+        return replace(self, values=self.matrix @ self.standard_parameters)
 
     def check_robot(self, model: pkm_dynamics.ClosedChainModel) -> None:
         """Raise `ModelFileError` where the result belongs to another robot than `model`."""
@@ -259,14 +272,22 @@ class IdentificationResult:
         return f"model file '{self.file}': " if self.file else ''
 
     @overload
-    def predict(self, motion: Any) -> Array: ...
+    def predict(self, motion: pkm_dynamics.PlatformMotion) -> Array: ...
 
     @overload
     def predict(
-        self, motion: Any, standard_deviation: bool = False, bounds: bool = False
+        self,
+        motion: pkm_dynamics.PlatformMotion,
+        standard_deviation: bool = False,
+        bounds: bool = False,
     ) -> Any: ...
 
-    def predict(self, motion: Any, standard_deviation: bool = False, bounds: bool = False) -> Any:
+    def predict(
+        self,
+        motion: pkm_dynamics.PlatformMotion,
+        standard_deviation: bool = False,
+        bounds: bool = False,
+    ) -> Any:
         """Predict the actuator forces (N, n_a) [N, N m] of a motion.
 
         Parameters
@@ -296,39 +317,33 @@ class IdentificationResult:
                 f"the result of '{self.estimator}' has no guaranteed set; identify with "
                 "estimator='ellipsoid'"
             )
-        forces, regressor, covariance = self._prediction(motion)
+        forces, gradient, covariance = self._prediction(motion)
         further = []
         if bounds and self.guaranteed is not None:
-            forces = regressor @ self.guaranteed.centre
-            further = [self.guaranteed.force_half_widths(regressor)]
+            forces = gradient @ self.guaranteed.centre
+            further = [self.guaranteed.force_half_widths(gradient)]
         if not standard_deviation:
             return (forces, *further) if further else forces
-        if self.open_directions is not None:
-            return (forces, self.open_directions.deviation(regressor), *further)
-        return (forces, linear_deviation(regressor, covariance), *further)
+        if self.unidentifiable_directions is not None:
+            return (forces, self.unidentifiable_directions.deviation(gradient), *further)
+        return (forces, linear_deviation(gradient, covariance), *further)
 
-    def _prediction(self, motion: Any) -> tuple[Array, Array, Array]:
-        """Forces (N, n_a), derivatives (N, n_a, k) by all parameters, their covariance."""
-        regressor = self.model.regressor(motion) @ self.columns
-        forces = regressor @ self.values
-        friction = self.drive_friction
-        if friction is None:
-            return forces, regressor, self.covariance
-        velocities = self.model.actuator_states(motion).velocities
-        cross = friction.cross_covariance
-        return (
-            forces + friction.law.forces(velocities),
-            np.concatenate([regressor, friction.law.jacobian(velocities)], axis=-1),
-            np.block([[self.covariance, cross], [cross.T, friction.covariance]]),
+    def _prediction(self, motion: pkm_dynamics.PlatformMotion) -> Prediction:
+        return predict_forces(
+            self.model, motion, self.columns, self.values, self.covariance, self.drive_friction
         )
 
     @overload
-    def predict_currents(self, motion: Any) -> Array: ...
+    def predict_currents(self, motion: pkm_dynamics.PlatformMotion) -> Array: ...
 
     @overload
-    def predict_currents(self, motion: Any, standard_deviation: bool) -> Any: ...
+    def predict_currents(
+        self, motion: pkm_dynamics.PlatformMotion, standard_deviation: bool
+    ) -> Any: ...
 
-    def predict_currents(self, motion: Any, standard_deviation: bool = False) -> Any:
+    def predict_currents(
+        self, motion: pkm_dynamics.PlatformMotion, standard_deviation: bool = False
+    ) -> Any:
         """Predict the motor currents (N, n_a) [A] of a motion.
 
         With the estimated force constants where there are some, else those of the
@@ -352,17 +367,74 @@ class IdentificationResult:
         EstimationError
             A drive has no force constant.
         """
-        forces, regressor, covariance = self._prediction(motion)
+        forces, gradient, covariance = self._prediction(motion)
         constants = self.force_constants or given_constants(self.model, len(covariance))
         currents = constants.currents(forces)
         if not standard_deviation:
             return currents
         return currents, constants.current_deviation(
-            forces, regressor, covariance, self.open_directions
+            forces, gradient, covariance, self.unidentifiable_directions
         )
 
     def save(self, path: Path | str) -> Path:
         """Write the result as YAML; an existing file is not overwritten."""
-        from pkm_identification.result.file import save_result
+        return write_model_file(self.to_mapping(), path)
 
-        return save_result(self, path)
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the provenance of another result says of this one."""
+        return {'estimator': self.estimator, 'robot': self.robot, 'file': self.file}
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return all entries of the model file."""
+        deviation, relative = self.standard_deviation, self.relative_standard_deviation
+        interval, names = self.confidence_interval(), self.parameter_names
+        parts = {'force_constants': self.force_constants, 'drive_friction': self.drive_friction}
+        content = {
+            'format': FORMAT,
+            'version': VERSION if self.drive_friction is None else VERSION_WITH_FRICTION,
+            'robot': self.robot,
+            'description_digest': self.digest,
+            'description_path': self.path,
+            'estimator': self.estimator,
+            'is_physical': self.is_physical,
+            'violations': list(self.consistent.violations),
+            'distance_to_physical': self.consistent.distance,
+            'p_value_physical': self.consistent.p_value,
+            'actuated_joints': self.joint_names,
+            'residual_rms': self.residual_rms,
+            'parameters': [
+                {
+                    'name': self.names[i],
+                    'value': self.values[i],
+                    'standard_deviation': deviation[i],
+                    'relative_standard_deviation': relative[i],
+                    'interval': interval[i],
+                    'unit': self.units[i],
+                    'expression': self.expressions[i],
+                }
+                for i in range(len(self.names))
+            ],
+            'standard_parameters': dict(zip(names, self.standard_parameters, strict=True)),
+            'residual_analysis': [each.to_mapping() for each in self.residual_analysis],
+            'strongest_correlations': [
+                {'parameters': [first, second], 'correlation': value}
+                for first, second, value in self.strongest_correlations()
+            ],
+            **{key: part.to_mapping() for key, part in parts.items() if part is not None},
+            'diagnostics': self.diagnostics,
+            'provenance': self.provenance,
+            'covariance': self.covariance,
+            'base_matrix': [_sparse(row, names) for row in self.matrix],
+            'base_columns': [_sparse(column, names) for column in self.columns.T],
+        }
+        if self.payloads:
+            content['payloads'] = [payload.to_mapping() for payload in self.payloads]
+        if self.unidentifiable_directions is not None:  # the key of earlier releases
+            content['open_directions'] = self.unidentifiable_directions.to_mapping()
+        if self.guaranteed is not None:
+            content['guaranteed_set'] = self.guaranteed.to_mapping(self.names)
+        return content
+
+
+def _sparse(row: Array, names: list[str]) -> dict[str, float]:
+    return {names[i]: float(row[i]) for i in np.flatnonzero(row)}

@@ -77,10 +77,18 @@ def average(recording: Recording, period: float, skip: int | None) -> Averaged:
     if recording.quality is not None and hits.min() < periods.grid.periods:
         periods, strays = without_strays(periods, mean, hits)
         mean, hits = _mean(periods) if strays else (mean, hits)
-    folded = [_part(periods, mean, hits, part) for part in _parts(axes)]
-    noises = [_noise(each, periods.grid.periods) for each in folded]
+    positions, forces = (_part(periods, mean, hits, part) for part in _parts(axes))
     grid = periods.grid
-    return Averaged(*folded, *noises, grid.periods, skip, grid.start, strays)
+    return Averaged(
+        positions,
+        forces,
+        _noise(positions, grid.periods),
+        _noise(forces, grid.periods),
+        grid.periods,
+        skip,
+        grid.start,
+        strays,
+    )
 
 
 def _parts(axes: int) -> tuple[slice, slice]:

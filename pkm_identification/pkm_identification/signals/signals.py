@@ -18,6 +18,7 @@ from pkm_identification.signals.folding import Folded
 from pkm_identification.signals.noise import Noise
 
 Array = NDArray[np.float64]
+Rows = slice | NDArray[np.bool_] | NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -301,7 +302,7 @@ class Signals:
             # copies: a view would keep all of the filtered samples
             yield rows.copy(), part.forces[picked].copy()
 
-    def stretches(self) -> Iterator[tuple[Signals, slice | NDArray[np.int64]]]:
+    def stretches(self) -> Iterator[tuple[Signals, Rows]]:
         """Yield signals that fit into memory, and which of their samples are usable.
 
         All signals in memory are one stretch. Others overlap by what a filter needs on either

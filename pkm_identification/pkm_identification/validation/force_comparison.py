@@ -15,6 +15,7 @@ from pkm_identification.datasets import Recording
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, FilterBand
+from pkm_identification.signals.signals import Rows
 from pkm_identification.validation.figures import (
     Comparison,
     Coverage,
@@ -32,7 +33,6 @@ from pkm_identification.validation.reference import (
 )
 
 Array = NDArray[np.float64]
-Rows = slice | NDArray[np.bool_] | NDArray[np.int64]
 
 SHOWN = 50_000  # samples in the series of a long recording: enough for any picture
 
@@ -97,8 +97,14 @@ def compare_forces(
     if noise is not None and signals.force_noise is not None:
         square = np.diag(found[0].residual_covariance)
         test = noise_test(square, count, noise, signals.force_noise)
+    time, measured, predicted, deviation = (
+        np.concatenate(each) for each in zip(*shown, strict=True)
+    )
     return ForceComparison(
-        *(np.concatenate(each) for each in zip(*shown, strict=True)),
+        time=time,
+        measured=measured,
+        predicted=predicted,
+        standard_deviation=deviation,
         against_measured=found[0],
         against_truth=found[2] if parts.is_filtered else found[1],
         against_truth_in_band=found[2],

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import sosfreqz
@@ -13,6 +10,7 @@ from scipy.special import beta
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording, Truth
 from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
+from pkm_identification.regression.run import LinearParameters
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, FilterBand, HarmonicBand
@@ -38,7 +36,7 @@ def predicted_forces(
     signals: Signals, result: IdentificationResult, model: ClosedChainModel
 ) -> tuple[Array, Array]:
     """Forces (n, n_a) and their standard deviations at the samples, in blocks."""
-    result.with_model(model)
+    result = result.with_model(model)
     blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
     parts = [result.predict(signals.motion(model, rows), True) for rows in blocks]
     forces = np.concatenate([part[0] for part in parts])
@@ -69,12 +67,12 @@ def noise_of_identification(
     the identification had no spread over periods but filtered data, its residuals tell; they
     hold what its model lacks, too. None where neither is there.
     """
-    deviation = _first(result.diagnostics.get('force_noise'))
-    correlation = _first(result.diagnostics.get('force_noise_correlation'), depth=2)
-    if deviation is None:
+    known = [each for each in result.diagnostics.data if _is_known(each.force_noise)]
+    if not known or known[0].force_noise is None:
         return _from_residuals(data, signals, result)
+    deviation, correlation = known[0].force_noise, known[0].force_noise_correlation
     covariance = np.outer(deviation, deviation)
-    if correlation is not None and correlation.shape == covariance.shape:
+    if correlation is not None and _is_known(correlation):
         covariance = covariance * correlation
     else:
         covariance = np.diag(deviation**2)
@@ -87,9 +85,8 @@ def _from_residuals(
     data: Recording, signals: Signals, result: IdentificationResult
 ) -> Array | None:
     """Noise covariance (n_a, n_a) from the residuals of an identification of filtered data."""
-    made = result.diagnostics.get('signals', {})
-    made = made[0] if isinstance(made, list) else made
-    cutoff = made.get('cutoff')
+    made = result.diagnostics.data
+    cutoff = made[0].signals.get('cutoff') if made else None
     if not cutoff:
         return None
     density = result.residual_rms**2 / (float(cutoff) * passed_power())
@@ -119,7 +116,7 @@ def motion_variance(
     axes = len(model.actuated_joints)
     if signals.position_noise is None:
         return np.zeros(axes)
-    base = SimpleNamespace(regressor=lambda motion: model.regressor(motion) @ result.columns)
+    base = LinearParameters(result.names, result.columns, model)
     inertia = apparent_inertia(signals, base, model, np.asarray(result.values))
     both, forces = row_covariance(signals, inertia), row_covariance(signals, None)
     if both is None or forces is None:
@@ -134,16 +131,5 @@ def noise_gain(band: FilterBand, rate: float) -> float:
     return float(np.mean(np.abs(gain) ** 4) * band.rate / rate)
 
 
-def _first(values: Any, depth: int = 1) -> Array | None:
-    """Array of plain numbers, or the first of several such, None where there is none."""
-    if values is None:
-        return None
-    candidates = [values, *values] if isinstance(values, list | tuple) else [values]
-    for candidate in candidates:
-        try:
-            array = np.asarray(candidate, dtype=float)
-        except (TypeError, ValueError):
-            continue
-        if array.ndim == depth and np.isfinite(array).all():
-            return array
-    return None
+def _is_known(values: Array | None) -> bool:
+    return values is not None and bool(np.isfinite(values).all())

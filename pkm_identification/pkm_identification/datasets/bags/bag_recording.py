@@ -171,7 +171,7 @@ def _assemble(
 
     def read(rows: slice) -> Block:
         first, second = np.asarray(pairs.first[rows]), np.asarray(pairs.second[rows])
-        samples = {kind: which[second][:, columns]}
+        samples: dict[str, Any] = {kind: which[second][:, columns]}
         if both is not None:
             samples['efforts'] = both[first][:, own]
         time = _seconds(positions.stamps[first], origin)

@@ -71,6 +71,7 @@ def _numbers_in(
     message: Any, message_type: str, store: Typestore, prefix: str = ''
 ) -> Iterator[tuple[str, _Number]]:
     """Yield all numbers of a message by their names."""
+    rest: Any
     for name, (kind, rest) in store.fielddefs[message_type][1]:
         value = getattr(message, name)
         if kind == Nodetype.NAME:
@@ -105,7 +106,7 @@ class Messages:
     ) -> None:
         self.topic = topic
         self._columns: dict[str, AnyArray] = {}
-        self._decoded = [store.deserialize_cdr(messages[0], message_type)]
+        self._decoded: list[Any] = [store.deserialize_cdr(messages[0], message_type)]
         self.is_uniform = self._read(messages, message_type, store)
         if not self.is_uniform:
             self._decoded = [store.deserialize_cdr(data, message_type) for data in messages]

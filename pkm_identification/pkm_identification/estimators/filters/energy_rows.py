@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics.equations.energy import actuator_work, energy_balance
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import correlation_time
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
-
-Array = NDArray[np.float64]
 
 STANDSTILL = 0.01  # of the mean variance: what a row at standstill has at least
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.problem import Problem
-
-Array = NDArray[np.float64]
 
 FORGOTTEN = 0.5  # of the first standard deviation: what the data do not reduce below it
 
@@ -39,12 +37,12 @@ def size_over_runs(problem: Problem) -> Array:
     )
 
 
-def undetermined(covariance: Array, start: Array) -> NDArray[np.int64]:
+def undetermined(covariance: Array, start: Array) -> Indices:
     """Indices of the parameters that hardly got more certain than their start (f,) was."""
     return np.flatnonzero(np.sqrt(np.diag(covariance)) > FORGOTTEN * start)
 
 
-def opened(covariance: Array, lost: NDArray[np.int64], variance: float = np.inf) -> Array:
+def opened(covariance: Array, lost: Indices, variance: float = np.inf) -> Array:
     """Return the covariance with this variance for the undetermined parameters."""
     found = np.array(covariance)
     found[lost], found[:, lost] = 0.0, 0.0

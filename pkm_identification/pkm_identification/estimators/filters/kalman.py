@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.energy_rows import energy_rows
 from pkm_identification.estimators.filters.initial_state import opened, parameter_size, undetermined
 from pkm_identification.estimators.filters.nonlinear_filters import (
@@ -20,7 +21,7 @@ from pkm_identification.estimators.filters.nonlinear_filters import (
 from pkm_identification.estimators.filters.parameter_filter import Linearisation, ParameterFilter
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.weighted_least_squares import Array, Estimate, inverse_root
+from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
 MEASUREMENTS = ('force', 'energy')
 PROCESSES = ('none', 'robbins_monro')

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.estimators.filters.parameter_filter import (
     Linearisation,
     ParameterFilter,
     data_order,
 )
 
-Array = NDArray[np.float64]
 Function = Callable[[Array, int], Array]
 
 ORDERS = ('original', 'random', 'spread')
@@ -186,7 +186,7 @@ class FilterResult:
     values: Array
     covariance: Array
     history: Array
-    steps: NDArray[np.int64]
+    steps: Indices
     innovation: float
     passes: int
     changes: Array

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.signal import butter, sosfilt, sosfilt_zi
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
-
-Array = NDArray[np.float64]
 
 ORDER = 4
 SETTLING = 2.0  # periods of the cutoff until the filters have forgotten their start

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import correlation_time
 from pkm_identification.estimators.filters.initial_state import opened, size_over_runs, undetermined
 from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
@@ -14,7 +15,6 @@ from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.regression.weighted_least_squares import (
-    Array,
     Estimate,
     inverse_root,
     residual_covariance,

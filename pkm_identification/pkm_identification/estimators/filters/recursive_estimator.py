@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics.friction_laws import DriveFriction
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
 from pkm_identification.regression.prior import require_same_parameters
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from pkm_dynamics import ClosedChainModel, PlatformMotion
     from pkm_identification.result.result import IdentificationResult
 
-Array = NDArray[np.float64]
 
 WARM_UP = 10.0  # samples that the first guess of the noise counts for
 NOISE_MEMORY = 1000.0  # samples that the estimate of the noise rests on

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from pkm_description.errors import EstimationError
-
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array
 
 
 class RecursiveLeastSquares:

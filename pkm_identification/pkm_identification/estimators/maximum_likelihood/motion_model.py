@@ -14,16 +14,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, ComplexArray, Indices, Mask
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.fourier import FourierFit
 
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
 Function = Callable[[Any], Array]
 
 POSITION_STEP = 1e-5  # [m, rad]
@@ -58,7 +56,7 @@ class MotionModel:
         return self.run.harmonic_band
 
     @cached_property
-    def harmonics(self) -> NDArray[np.int64]:
+    def harmonics(self) -> Indices:
         """Measured harmonics (L,) of the motion."""
         measured = self.signals.measured_harmonics
         if measured is None:
@@ -66,7 +64,7 @@ class MotionModel:
         return np.flatnonzero(measured | (np.arange(len(measured)) == 0))
 
     @cached_property
-    def is_real(self) -> NDArray[np.bool_]:
+    def is_real(self) -> Mask:
         """Which (2 L,) of the real and imaginary parts of the coefficients exist."""
         parts = np.ones((len(self.harmonics), 2), dtype=bool)
         parts[self.harmonics == 0, 1] = False
@@ -183,7 +181,7 @@ class ForceJacobian:
         order = (1j * frequency) ** np.arange(3) * np.exp(1j * frequency * model.signals.delay)
         outputs = np.arange(model.band.harmonics + 1)
 
-        def shifted(rows: NDArray[np.int64]) -> ComplexArray:
+        def shifted(rows: Indices) -> ComplexArray:
             local = np.einsum('d,kdja...->kja...', order, self._spectra[rows + self._offset])
             return np.einsum('kja...,jd->kad...', local, directions)
 

@@ -11,15 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, ComplexArray
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.noise import smoothed_spectrum
-
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
 
 NEGLIGIBLE = 1e-9  # noise below this share of a signal is rounding
 ROUNDING = 1e-13

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, ComplexArray
 from pkm_identification.estimators.maximum_likelihood.motion_model import (
     MotionModel,
     complex_rows,
@@ -15,9 +15,6 @@ from pkm_identification.estimators.maximum_likelihood.motion_model import (
 )
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise, motion_noise
 from pkm_identification.regression.run import Run
-
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
 
 MOST_UNKNOWNS = 8000  # of the motion of one run: their matrix takes 0.5 GB
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics.simulation.steady_state import SteadyState
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.covariance.residual_scaling import SIGNIFICANCE, noise_by_frequency
 from pkm_identification.estimators.filters.initial_state import opened
 from pkm_identification.estimators.output_error.simulated_run import SimulatedRun
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
-
-Array = NDArray[np.float64]
 
 SIMULATION_TOLERANCE = 1e-9
 TRACKING = 3.0  # of the position noise: simulated positions further away are not the robot's
@@ -64,12 +62,7 @@ class OutputErrorFit:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        runs: list[SimulatedRun],
-        values: Array,
-        lost: NDArray[np.int64],
-        exact: bool,
+        self, problem: Problem, runs: list[SimulatedRun], values: Array, lost: Indices, exact: bool
     ) -> None:
         self.problem, self.runs, self.values, self.exact = problem, runs, values, exact
         self.lost = lost
@@ -191,8 +184,8 @@ class OutputErrorFit:
                 'simulation_iterations': [
                     state.iterations for state in self.states if state is not None
                 ],
-                'warnings': self._warnings(),
             },
+            warnings=tuple(self._warnings()),
         )
 
     def _away(self, number: int) -> Array:

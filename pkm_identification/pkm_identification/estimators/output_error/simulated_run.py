@@ -6,17 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics.simulation.servo_loop import ServoLoop
 from pkm_dynamics.simulation.steady_state import SteadyState, steady_state
 from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.arrays import Array
 from pkm_identification.regression.run import Run
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, HarmonicBand
-
-Array = NDArray[np.float64]
 
 HARMONIC_SAMPLES = 4  # of the simulation, over the harmonics of the rows
 NEGLIGIBLE = 1e-9  # noise below this share of the forces is rounding

@@ -6,14 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
 from pkm_dynamics.simulation.servo_loop import ServoLoop
+from pkm_identification.arrays import Array
 from pkm_identification.regression.run import Run
-
-Array = NDArray[np.float64]
 
 
 def build_servo(
@@ -58,7 +56,7 @@ def servo_of_run(servo: ServoLoop, run: Run, delay: float | None) -> ServoLoop:
 
 def feedforward_parameters(model: Any, given: Any) -> Array | None:
     """Standard parameters (n_p,) of the feedforward; None where there was none."""
-    from pkm_identification.result.file import load_result
+    from pkm_identification.result.reading import load_result
     from pkm_identification.result.result import IdentificationResult
 
     if given is None or given == 'none':

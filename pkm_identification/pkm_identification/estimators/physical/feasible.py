@@ -11,13 +11,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.stats import chi2
 
 from pkm_description.errors import EstimationError
-from pkm_identification.covariance.at_constraints import with_limits
-from pkm_identification.covariance.residual_scaling import honest_covariance, sensitivity
+from pkm_identification.arrays import Array
+from pkm_identification.covariance.at_constraints import covariance_at_constraints
+from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.physical.bodies import CLOSENESS, MARGIN, PhysicalBodies
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
@@ -29,7 +29,6 @@ from pkm_identification.regression.weighted_least_squares import (
     whitened_rows,
 )
 
-Array = NDArray[np.float64]
 Range = Sequence[float] | float
 
 MOST = 1e8  # standard deviations in all forces together
@@ -67,7 +66,7 @@ def feasible(
     -------
     Estimate
         With physical standard parameters. Its covariance is that without limits, less what
-        they take away, see `held.with_limits`; with a `nominal_spread`, that of the
+        they take away, see `held.covariance_at_constraints`; with a `nominal_spread`, that of the
         posterior in Laplace's approximation.
 
     Raises
@@ -87,11 +86,11 @@ def feasible(
     program = PhysicalProgram(bodies, triangle @ matrix[problem.free], limits=limits)
     found = program.solve(target, nearby(bodies, matrix, problem.expand(free.values)))
     values = matrix[problem.free] @ found.x
-    covariance, rests_on, distance = with_limits(problem, free, values)
+    covariance, rests_on, distance = covariance_at_constraints(problem, free, values)
     undetermined, change = free.undetermined, None
     if nominal_spread is not None:  # the limits are those of the prior: it takes no more away
-        covariance, fit = honest_covariance(problem, free)
-        rests_on = str(fit['covariance_rests_on'])
+        covariance, fit = residual_scaled_covariance(problem, free)
+        rests_on = fit.covariance_rests_on
         covariance, change = posterior(
             problem, bodies, found, covariance, sensitivity(problem, free), nominal_spread
         )

@@ -8,15 +8,14 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics.friction_laws import LAWS, LINEAR, DriveFriction, parameter_units
 from pkm_dynamics.parameters.groups import group_name
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection
-from pkm_identification.regression.weighted_least_squares import Array
 
 COULOMB = ('coulomb', 'coulomb_positive', 'coulomb_negative')
 EXPONENTS = {'stribeck_exponent': (0.5, 3.0), 'power_exponent': (0.05, 3.0)}
@@ -67,18 +66,18 @@ class FrictionColumns:
         return [f'{each.name}.{field}' for each in self.groups for field in LAWS[each.law].fields]
 
     @property
-    def amplitudes(self) -> NDArray[np.int64]:
+    def amplitudes(self) -> Indices:
         """Indices of the amplitudes among the parameters."""
         counts = [len(LAWS[each.law].fields) for each in self.groups]
         return np.cumsum([0, *counts])[:-1].astype(np.int64)
 
     @property
-    def shapes(self) -> NDArray[np.int64]:
+    def shapes(self) -> Indices:
         """Indices of the other parameters."""
         return np.setdiff1d(np.arange(len(self.names)), self.amplitudes)
 
     @property
-    def held(self) -> NDArray[np.bool_]:
+    def held(self) -> Mask:
         """Which parameters (g,) have only one possible value."""
         held = np.zeros(len(self.names), dtype=bool)
         low, high = (
@@ -88,7 +87,7 @@ class FrictionColumns:
         return held
 
     @property
-    def joint_index(self) -> NDArray[np.int64]:
+    def joint_index(self) -> Indices:
         """Parameter (k,) that each parameter of `friction` has the value of."""
         owners: dict[int, list[int]] = {}
         for group, first in zip(self.groups, self.amplitudes, strict=True):
@@ -152,7 +151,7 @@ class FrictionColumns:
                 forces=run.rows.forces - force + slope[..., free] @ values[free],
                 fixed=np.concatenate([run.rows.fixed, slope[..., held]], axis=-1),
             )
-            runs.append(replace(run, selection=wider).with_rows(rows))
+            runs.append(run.with_rows(rows, wider))
         before, target = problem.prior_information
         sizes = values.copy()  # an amplitude of zero has a size all the same
         least = SHOWN * np.array([group.force for group in self.groups])

@@ -15,7 +15,8 @@ import numpy as np
 from scipy.stats import qmc
 
 from pkm_description.errors import EstimationError
-from pkm_identification.covariance.at_constraints import with_limits
+from pkm_identification.arrays import Array
+from pkm_identification.covariance.at_constraints import covariance_at_constraints
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.estimators.physical.feasible import (
     Range,
@@ -34,7 +35,6 @@ from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (
-    Array,
     Estimate,
     inverse_root,
     weighted_least_squares,
@@ -112,7 +112,7 @@ def nonlinear_friction(
     free = weighted_least_squares(linear, [inverse_root(each) for each in noise], noise)
     bodies_part = combinations(problem)[problem.free] @ best.found.x
     values = np.concatenate([bodies_part, best.parameters[~columns.held]])
-    covariance, rests_on, distance = with_limits(linear, free, values)
+    covariance, rests_on, distance = covariance_at_constraints(linear, free, values)
     return Estimate(
         values=values,
         covariance=covariance,

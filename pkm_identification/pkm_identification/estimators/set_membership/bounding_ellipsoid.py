@@ -17,11 +17,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics.kernels.decorator import compiled
-
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array
 
 FLAT = 1e-9  # half a strip's width: what is left of one that only touches the ellipsoid
 LARGEST_WEIGHT = 1e12  # of a strip that replaces an interval (n = 1)

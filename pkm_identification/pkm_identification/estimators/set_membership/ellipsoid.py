@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.estimators.filters.initial_state import FORGOTTEN, opened, size_over_runs
 from pkm_identification.estimators.set_membership.bounding_ellipsoid import bound as take_in
 from pkm_identification.estimators.set_membership.error_bounds import BoundOption, force_bounds
 from pkm_identification.estimators.set_membership.strips import StripsOfRun, strips_of
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate
-
-Array = NDArray[np.float64]
 
 FACTORS = (4.0, 5.0, 6.0, 8.0)  # bounds that are tried where none is given
 NAMED = 100  # outliers that the diagnostics name
@@ -120,8 +118,8 @@ def ellipsoid(
             **_outliers(strips, run.missed),
             'strips': sum(len(each) for each in run.missed),
             'strips_used': run.used,
-            'warnings': _warnings(problem, run, lost),
         },
+        warnings=tuple(_warnings(problem, run, lost)),
     )
 
 
@@ -152,7 +150,7 @@ class Bounding:
     def __init__(self, nominal: Array, radius: Array, strips: list[StripsOfRun], cut: bool) -> None:
         self.nominal, self.radius, self.strips, self.cut = nominal, radius, strips, cut
         self.root, self.centre = np.eye(len(nominal)), np.zeros(len(nominal))
-        self.missed: list[NDArray[np.bool_]] = [np.zeros(0, dtype=bool) for _ in strips]
+        self.missed: list[Mask] = [np.zeros(0, dtype=bool) for _ in strips]
         self.used = 0
 
     @property
@@ -207,7 +205,7 @@ def _check(
         )
 
 
-def _outliers(strips: list[StripsOfRun], missed: list[NDArray[np.bool_]]) -> dict[str, Any]:
+def _outliers(strips: list[StripsOfRun], missed: list[Mask]) -> dict[str, Any]:
     """Count and name what missed."""
     named: list[dict[str, Any]] = []
     by_joint: dict[str, int] = {}
@@ -228,7 +226,7 @@ def _outliers(strips: list[StripsOfRun], missed: list[NDArray[np.bool_]]) -> dic
     }
 
 
-def _warnings(problem: Problem, run: Bounding, lost: NDArray[np.int64]) -> list[str]:
+def _warnings(problem: Problem, run: Bounding, lost: Indices) -> list[str]:
     found = []
     missed = sum(int(np.count_nonzero(each)) for each in run.missed)
     share = missed / sum(len(each) for each in run.missed)

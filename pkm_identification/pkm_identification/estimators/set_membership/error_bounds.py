@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
@@ -17,7 +17,6 @@ from pkm_identification.signals.bands import BLOCK, FilterBand
 from pkm_identification.signals.filtering import TRIM
 from pkm_identification.signals.signals import Signals
 
-Array = NDArray[np.float64]
 BoundOption = float | Sequence[float] | Mapping[str, float]
 
 KINDS = ('noise', 'force', 'limit', 'range')

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.signals.bands import FilterBand
 from pkm_identification.signals.signals import Signals
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-6  # of a bound: errors of both signs that reach it would leave strips of no width
 

@@ -6,16 +6,17 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import FeasibilityError, TrajectoryError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.analysis.clearances import BodyDistances
 from pkm_dynamics.analysis.conditioning import has_singularities
 from pkm_dynamics.limits.limits import LimitOptions, acceleration_limit, aperture_limits
 from pkm_dynamics.trajectories.base import finite_number
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.excitation.search.samples import POSE_FIELDS, Samples
 
-Array = NDArray[np.float64]
 CLEARANCE_SIZE = 0.05  # [m]
 APERTURE_SIZE = 0.3  # [rad]
 
@@ -103,7 +104,9 @@ class DesignLimits:
 class ConstraintTable:
     """All limits as columns sign * quantity / size - limit, feasible when not positive."""
 
-    def __init__(self, model: Any, options: LimitOptions, distances: BodyDistances) -> None:
+    def __init__(
+        self, model: ClosedChainModel, options: LimitOptions, distances: BodyDistances
+    ) -> None:
         joints = [model.description.joint(name) for name in model.joint_names]
         names = list(model.joint_names)
         lower = np.array([joint.limit.lower for joint in joints])
@@ -113,7 +116,7 @@ class ConstraintTable:
         lower[actuated], upper[actuated] = model.lower, model.upper
         speed[actuated] = model.velocity_limit
         size = np.where(np.isfinite(upper - lower), 0.5 * (upper - lower), 1.0)
-        self.parts: list[tuple[str, NDArray[np.intp], Array, Array]] = []
+        self.parts: list[tuple[str, Indices, Array, Array]] = []
         self._range('positions', lower, upper, size, options.stroke_margin)
         self._both('velocities', speed * (1.0 - options.velocity_margin))
         pushed = np.full(len(names), np.inf)
@@ -152,7 +155,7 @@ class ConstraintTable:
         """Fields of `Samples` that a limit applies to."""
         return {part[0] for part in self.parts}
 
-    def _columns_of(self, *names: str) -> NDArray[np.bool_]:
+    def _columns_of(self, *names: str) -> Mask:
         return np.concatenate([np.full(len(part[1]), part[0] in names) for part in self.parts])
 
     def _range(self, field: str, lower: Array, upper: Array, size: Array, margin: float) -> None:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories.base import finite_number
+from pkm_identification.arrays import Array
 
-Array = NDArray[np.float64]
 Criterion = Callable[..., tuple[float, Array]]
 
 CONDITIONS = 'condition_number', 'condition_number_scaled'

@@ -7,25 +7,23 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import KinematicsError
+from pkm_dynamics import BaseParameters, ClosedChainModel
 from pkm_dynamics.analysis.clearances import BodyDistances
 from pkm_dynamics.analysis.conditioning import has_singularities, reciprocal_condition
 from pkm_dynamics.limits.extrema import peaks
 from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
-from pkm_identification.excitation.excitation_design import information_factor
+from pkm_dynamics.trajectories import Execution, FourierTrajectory
+from pkm_identification.arrays import Array, Indices
+from pkm_identification.excitation.information import information_factor
 from pkm_identification.excitation.search.constraints import ConstraintTable, DesignLimits
 from pkm_identification.excitation.search.criteria import POWERS, SMOOTHED, mixed
-from pkm_identification.excitation.search.samples import Evaluator, Samples
-from pkm_identification.excitation.search.sensitivities import local_derivatives
+from pkm_identification.excitation.search.samples import Evaluator, Samples, local_derivatives
 from pkm_identification.excitation.search.sequential_convex import Linearisation
 from pkm_identification.excitation.search.unknowns import PERIOD_SCALE, FourierUnknowns
-
-Array = NDArray[np.float64]
 
 NEAR = 0.5  # constraints closer than this to their limits enter the linearised problem
 SAMPLES_PER_HARMONIC = 12
@@ -77,7 +75,7 @@ class DesignProblem(FourierUnknowns):
     task : DesignTask
     """
 
-    def __init__(self, model: Any, base: Any, task: DesignTask) -> None:
+    def __init__(self, model: ClosedChainModel, base: BaseParameters, task: DesignTask) -> None:
         super().__init__(model, task.harmonics, task.period, task.period_range)
         self.model, self.base, self.task, self.limits = model, base, task, task.limits
         self.options = task.limits.options(_home_condition(model))
@@ -113,7 +111,7 @@ class DesignProblem(FourierUnknowns):
         )
         self.basis = np.stack([np.concatenate(row, axis=1) for row in rows], axis=1)
 
-    def _evaluator_of(self, model: Any) -> Evaluator:
+    def _evaluator_of(self, model: ClosedChainModel) -> Evaluator:
         return Evaluator(
             model, self.base, self.coordinates, self.options, self._distances, self._table.fields
         )
@@ -256,7 +254,7 @@ class DesignProblem(FourierUnknowns):
             labels = np.append(labels, values.size + np.arange(2))
         return Linearisation(value, total, constraints, jacobian, labels)
 
-    def constraints_of(self, z: Array, labels: NDArray[np.intp]) -> Array:
+    def constraints_of(self, z: Array, labels: Indices) -> Array:
         """Return the values at z of the constraints (K,) that a linearisation holds."""
         values = self._values(self.evaluate(z)).ravel()
         return np.concatenate([values, self._period_excess(z)])[labels]
@@ -299,19 +297,22 @@ class DesignProblem(FourierUnknowns):
         size = np.sqrt(self.task.samples / self.samples)
         return value, np.einsum('ab,tan->tbn', size * self.task.whitening, slope)
 
-    def check(self, trajectory: Any, rate: float | None = None) -> FeasibilityReport:
+    def check(
+        self, trajectory: FourierTrajectory | Execution, rate: float | None = None
+    ) -> FeasibilityReport:
         """Return the dense feasibility report within the design limits.
 
         At the rate that `check_feasibility` takes by default; slow motions at less.
         """
-        period = getattr(trajectory, 'trajectory', trajectory).period
+        period = (trajectory.trajectory if isinstance(trajectory, Execution) else trajectory).period
+        assert period is not None
         if rate is None and CHECKED_PER_OSCILLATION * self.harmonics < 1000.0 * period:
             rate = CHECKED_PER_OSCILLATION * self.harmonics / period
         return check_feasibility(
             self.model, trajectory, rate=rate, **dataclasses.asdict(self.options)
         )
 
-    def _smoothed(self) -> Any:
+    def _smoothed(self) -> ClosedChainModel:
         """Return the robot with Coulomb friction that changes sign slowly enough to be sampled.
 
         The forces of the description's narrow transition jump from sample to sample,
@@ -325,7 +326,7 @@ class DesignProblem(FourierUnknowns):
         return type(self.model)(description)
 
 
-def _home_condition(model: Any) -> float:
+def _home_condition(model: ClosedChainModel) -> float:
     """Condition number of the scaled Jacobian at home; 1 where there is no singularity."""
     if not has_singularities(model):
         return 1.0

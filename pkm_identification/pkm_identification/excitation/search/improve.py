@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import FeasibilityError, KinematicsError
+from pkm_identification.arrays import Array
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.sequential_convex import (
     STALLED,
@@ -23,7 +23,6 @@ from pkm_identification.excitation.search.starts import (
     repair_dense,
 )
 
-Array = NDArray[np.float64]
 Watch = Callable[[float, float], bool]  # fraction and criterion; true: stop
 
 REFINEMENT = 8

@@ -1,23 +1,31 @@
-"""What a model says at the states of a motion: regressor and limited quantities."""
+"""What a model says at the states of a motion, and its local derivatives.
+
+A sample of a motion is its state (x, xd, xdd) in trajectory coordinates, 3 n_c numbers.
+Everything that a design needs depends on one sample at a time, so the derivatives with
+respect to Fourier coefficients and period follow exactly from those with respect to the
+state by the chain rule: 3 n_c directions, however many harmonics. The local derivatives
+are differences of the compiled model, exact in accelerations, in which all quantities are
+affine. Positions and velocities move by so little that one-sided differences err by some
+1e-6, far below what the curvature estimate of an optimiser can tell.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_dynamics import PlatformMotion
+from pkm_dynamics import BaseParameters, ClosedChainModel, PlatformMotion
 from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.clearances import BodyDistances
 from pkm_dynamics.analysis.conditioning import reciprocal_condition, rotation_length
 from pkm_dynamics.kinematics.rotations import rpy_motion
 from pkm_dynamics.limits.limits import LimitOptions, aperture_limits, force_allowance
+from pkm_identification.arrays import Array, Indices, Mask
 
-Array = NDArray[np.float64]
 POSE_FIELDS = ('dexterity', 'aperture', 'clearance')
+STATE_STEPS = 3e-6, 1e-6, 1.0  # of position, velocity, acceleration [SI]; the last is exact
 
 
 @dataclass(frozen=True)
@@ -74,8 +82,8 @@ class Evaluator:
 
     def __init__(
         self,
-        model: Any,
-        base: Any,
+        model: ClosedChainModel,
+        base: BaseParameters,
         coordinates: str,
         options: LimitOptions,
         distances: BodyDistances,
@@ -97,8 +105,7 @@ class Evaluator:
         """
         x, xd, xdd = states[:, 0], states[:, 1], states[:, 2]
         if self.coordinates == 'actuators':
-            found: PlatformMotion = self.model.motion_from_actuators(x, xd, xdd)
-            return found
+            return self.model.motion_from_actuators(x, xd, xdd)
         rotation, omega, domega = rpy_motion(x[:, 3:], xd[:, 3:], xdd[:, 3:])
         motion = PlatformMotion(
             x[:, :3],
@@ -107,8 +114,7 @@ class Evaluator:
             np.concatenate([xdd[:, :3], domega], axis=1),
             guess,
         )
-        complete: PlatformMotion = self.model.with_joint_states(motion)
-        return complete
+        return self.model.with_joint_states(motion)
 
     def weights(self, slope: Array) -> Array:
         """Return weights (M, n_a, n_p) of the standard regressor from those of the base's."""
@@ -120,7 +126,7 @@ class Evaluator:
         self,
         states: Array,
         guess: Array | None = None,
-        poses: NDArray[np.intp] | None = None,
+        poses: Indices | None = None,
         weights: Array | None = None,
     ) -> Samples:
         """Evaluate at states (M, 3, n_c).
@@ -160,7 +166,7 @@ class Evaluator:
         )
 
     def _pose_fields(
-        self, motion: PlatformMotion, positions: Array, at: slice | NDArray[np.intp]
+        self, motion: PlatformMotion, positions: Array, at: slice | Indices
     ) -> dict[str, Array]:
         joints, position, rotation = positions[at], motion.position[at], motion.rotation[at]
         sizes = (1, self._closures, len(self.distances.pairs))
@@ -181,3 +187,54 @@ class Evaluator:
         if 'clearance' in self.wanted:
             fields['clearance'][at] = self.distances.clearances(joints, position, rotation)
         return fields
+
+
+def local_derivatives(
+    evaluator: Evaluator, states: Array, samples: Samples, slope: Array, near: Mask
+) -> list[tuple[int, int, Samples]]:
+    """Return the derivatives of everything at states (M, 3, n_c) with respect to the states.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+    states : (M, 3, n_c)
+    samples : Samples
+        What the evaluator says there.
+    slope : (M, n_a, n)
+        Derivatives of a criterion with respect to the regressor.
+    near : (M,)
+        Where the derivatives of `POSE_FIELDS`, which are costly, are wanted; they are zero
+        elsewhere.
+
+    Returns
+    -------
+    list of (order, coordinate, Samples)
+        For the position (order 0), velocity (1) or acceleration (2) of a coordinate,
+        the derivatives of every field of `Samples`; in place of the regressor's, that of
+        the criterion (M,).
+    """
+    count, _, n_c = states.shape
+    # neighbours in time stay neighbours in the batch
+    shifts = np.zeros((3 * n_c, 3, n_c))
+    for order, step in enumerate(STATE_STEPS):
+        shifts[order * n_c : (order + 1) * n_c, order] = step * np.eye(n_c)
+    batch = (states[:, None] + shifts).reshape(-1, 3, n_c)
+    guess = np.repeat(samples.positions, len(shifts), axis=0)
+    poses = np.zeros((count, len(shifts)), dtype=bool)
+    poses[near, :n_c] = True
+    flat = evaluator.evaluate(batch, guess, np.flatnonzero(poses), evaluator.weights(slope))
+    here: dict[str, Array] = dict(vars(samples))
+    here['regressor'] = np.einsum('tan,tan->t', slope, samples.regressor)
+    slopes = {}
+    for name, values in vars(flat).items():
+        moved = values.reshape(count, 3, n_c, *values.shape[1:])
+        changes = moved - here[name][:, None, None]
+        if name in POSE_FIELDS:
+            changes[~poses.reshape(count, 3, n_c)] = 0.0
+        changes /= np.array(STATE_STEPS).reshape(1, 3, *[1] * (changes.ndim - 2))
+        slopes[name] = changes
+    return [
+        (order, i, Samples(**{name: change[:, order, i] for name, change in slopes.items()}))
+        for order in range(3)
+        for i in range(n_c)
+    ]

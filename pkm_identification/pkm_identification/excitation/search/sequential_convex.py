@@ -15,9 +15,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import piqp
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array, Indices
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Linearisation:
     gradient: Array
     constraints: Array
     jacobian: Array
-    labels: NDArray[np.intp]
+    labels: Indices
 
 
 class Problem(Protocol):
@@ -52,7 +51,7 @@ class Problem(Protocol):
     def linearise(self, z: Array) -> Linearisation:
         """Return the first-order model at z."""
 
-    def constraints_of(self, z: Array, labels: NDArray[np.intp]) -> Array:
+    def constraints_of(self, z: Array, labels: Indices) -> Array:
         """Return the values (K,) of some constraints at z."""
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import FeasibilityError
+from pkm_identification.arrays import Array
 from pkm_identification.excitation.search.design_problem import DesignProblem
-
-Array = NDArray[np.float64]
 
 PERIODS = -2.0, 1.5  # mean and spread of a free one's unknown: faster than suggested
 FAST_PERIODS = 3.0  # times the least period, up to which fast motions are drawn

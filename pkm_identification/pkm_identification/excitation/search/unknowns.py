@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.kinematics.rotations import rotation_to_rpy
 from pkm_dynamics.trajectories import FourierTrajectory
-
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array
 
 ROTATION_SCALE = 0.25  # [rad]
 PERIOD_SCALE = 0.3  # of the logarithm of the period
@@ -34,7 +31,11 @@ class FourierUnknowns:
     """
 
     def __init__(
-        self, model: Any, harmonics: int, period: float, period_range: tuple[float, float] | None
+        self,
+        model: ClosedChainModel,
+        harmonics: int,
+        period: float,
+        period_range: tuple[float, float] | None,
     ) -> None:
         self.harmonics, self.first_period, self.period_range = harmonics, period, period_range
         self.coordinates = 'platform' if model.platform_determines_joints else 'actuators'

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from pkm_identification import identify, load_result
-from pkm_identification.covariance.unidentifiable_directions import OpenDirections, linear_deviation
+from pkm_identification.covariance.unidentifiable_directions import (
+    UnidentifiableDirections,
+    linear_deviation,
+)
 
 
 @pytest.fixture
@@ -47,12 +50,12 @@ def test_the_file_keeps_what_is_determined(alike, slider_model, motion, tmp_path
 
 def test_deviation_along_and_across_a_direction():
     covariance = np.diag([4.0, 9.0, 0.0])
-    opened = OpenDirections(np.array([[0.0, 1.0, -2.0]]), covariance)
+    opened = UnidentifiableDirections(np.array([[0.0, 1.0, -2.0]]), covariance)
     gradient = np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 1.0], [0.0, 1.0, 0.0], [1.0, 2.0, 1.001]])
     np.testing.assert_allclose(opened.deviation(gradient), [2.0, 6.0, np.inf, np.inf])
     np.testing.assert_allclose(opened.deviation(gradient[:, :1]), [2.0, 0.0, 0.0, 2.0])
     with pytest.raises(ValueError, match='do not fit'):
-        OpenDirections(np.zeros((1, 2)), covariance)
+        UnidentifiableDirections(np.zeros((1, 2)), covariance)
 
 
 def test_deviation_with_an_unknown_of_its_own():

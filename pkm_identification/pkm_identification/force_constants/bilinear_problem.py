@@ -21,13 +21,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.force_constants.drive_gains import GainGroups
+from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_identification.force_constants.drive_gains import ForceConstantGroups
 from pkm_identification.force_constants.payload_columns import Bodies
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows
@@ -37,10 +37,11 @@ from pkm_identification.regression.weighted_least_squares import Estimate, rows_
 Array = NDArray[np.float64]
 Solve = Callable[[Problem], Estimate]
 
-MAX_STEPS = 50
-HALVINGS = 12
-CONVERGED = 1e-3  # standard deviations of the step
-ROUNDING = 1e-10  # of the cost
+MAX_STEPS = 50  # Gauss-Newton needs under ten from nominal constants a factor two away
+HALVINGS = 12  # of a step, which is 4,000 times as short then
+CONVERGED_STEP = 1e-3  # standard deviations: parameters move no further than that by more steps
+SMALLEST_DECREASE = 1e-10  # of the cost, which is a sum of 1e4 squares: below it is rounding
+SCALE_SHOWN = 1e-6  # of the currents that a common factor must change to be determined
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class _Names:
-    """Stands for the base parameters of the linearised problem."""
-
-    names: list[str]
-
-
-@dataclass(frozen=True)
-class Calibration:
+class BilinearProblem:
     """The bilinear problem.
 
     Unknowns are the base parameters (r), the open components of the payloads (t), the
@@ -92,24 +86,29 @@ class Calibration:
     """
 
     problem: Problem
-    base: Any
+    base: BaseParameters
     selection: Selection
     bodies: Bodies
-    groups: GainGroups
+    groups: ForceConstantGroups
     prior: tuple[Array, Array]
 
     @cached_property
-    def names(self) -> list[str]:
-        """Names of all unknowns, also of the fixed base parameters."""
+    def further_names(self) -> tuple[str, ...]:
+        """Names of the unknowns that follow the base parameters."""
         open_names = [self.bodies.names[i] for i in self.bodies.open]
         drives = [f'{members[0]}.force_constant' for members in self.groups.joints]
-        return [*self.base.names, *open_names, *drives]
+        return (*open_names, *drives)
+
+    @property
+    def size(self) -> int:
+        """Number of all unknowns r + t + g, the fixed base parameters included."""
+        return self.selection.size + len(self.further_names)
 
     @cached_property
     def whole(self) -> Selection:
         """Free and fixed ones of all unknowns."""
         count = self.selection.size
-        more = np.arange(count, len(self.names), dtype=np.int64)
+        more = np.arange(count, self.size, dtype=np.int64)
         return replace(self.selection, free=np.concatenate([self.selection.free, more]))
 
     def state(self, unknowns: Array) -> State:
@@ -129,9 +128,9 @@ class Calibration:
         values = np.concatenate(
             [state.parameters[self.selection.free], self.bodies.standard(state.bodies)]
         )
-        held = state.parameters[self.selection.fixed]
+        fixed = state.parameters[self.selection.fixed]
         assert rows.regressor.shape[-1] == free + 10 * self.bodies.count
-        return np.asarray(rows.regressor @ values + rows.fixed @ held)
+        return np.asarray(rows.regressor @ values + rows.fixed @ fixed)
 
     def measured(self, rows: Rows) -> Array:
         """Currents times nominal constants (m, n_a) in rows of the linear problem."""
@@ -157,35 +156,23 @@ class Calibration:
 
     def linearised(self, state: State) -> Problem:
         """The linear problem of all unknowns about a state; undetermined ones stay there."""
-        runs = []
-        for run in self.problem.runs:
-            here = replace(run, base=_Names(self.names), selection=self.whole)
-            here.__dict__['rows'] = self.linearised_rows(run.rows, state)
-            if run.compact is not run.rows:
-                here.__dict__['compact'] = self.linearised_rows(run.compact, state)
-            runs.append(here)
+        runs = tuple(
+            run.with_rows(
+                self.linearised_rows(run.rows, state),
+                self.whole,
+                None if run.compact is run.rows else self.linearised_rows(run.compact, state),
+            )
+            for run in self.problem.runs
+        )
         return Problem(
-            tuple(runs),
-            _Names(self.names),
+            runs,
+            self.base,
             self.problem.model,
             self.whole,
             self.unknowns(state),
             self.prior,
+            self.further_names,
         )
-
-    def calibrated(self, linear: Problem, factors: Array, signals: Sequence[Any]) -> Problem:
-        """The linear problem in forces of calibrated drives, with such signals of each run."""
-        runs = []
-        for run, each in zip(linear.runs, signals, strict=True):
-            covariance = run.covariance
-            if covariance is not None:
-                covariance = covariance * np.outer(factors, factors)
-            scaled = replace(run, signals=each, covariance=covariance)
-            for name in ('rows', 'compact'):
-                if name in run.__dict__:
-                    scaled.__dict__[name] = _scaled_rows(run.__dict__[name], factors)
-            runs.append(scaled)
-        return replace(linear, runs=tuple(runs))
 
     def cost(self, state: State, weights: Sequence[Array]) -> float:
         """Weighted sum of squares of data and prior."""
@@ -233,10 +220,10 @@ class Calibration:
             linear = self.linearised(state)
             estimate = solve(linear)
             assert estimate.weights is not None
-            step = np.zeros(len(self.names))
+            step = np.zeros(self.size)
             step[self.whole.free] = estimate.values - linear.nominal
             length = self._length(linear, estimate.weights, step)
-            if length < CONVERGED:
+            if length < CONVERGED_STEP:
                 return state, linear, estimate
             before = self.cost(state, estimate.weights)
             for halving in range(HALVINGS):
@@ -245,11 +232,14 @@ class Calibration:
                 if np.isfinite(after) and after < before:
                     break
             else:
-                if length**2 < ROUNDING * before:
+                if length**2 < SMALLEST_DECREASE * before:
                     return state, linear, estimate
                 break
             state = trial
-            if before - after < ROUNDING * before and length**2 < np.sqrt(ROUNDING) * before:
+            if (
+                before - after < SMALLEST_DECREASE * before
+                and length**2 < np.sqrt(SMALLEST_DECREASE) * before
+            ):
                 linear = self.linearised(state)
                 return state, linear, solve(linear)
         raise EstimationError(
@@ -281,7 +271,7 @@ class Calibration:
                 )
             )
         )
-        return self._length(linear, weights, growth) < 1e-6 * size
+        return self._length(linear, weights, growth) < SCALE_SHOWN * size
 
     def with_mean_one(self, state: State) -> State:
         """Scale a state so that the geometric mean of the factors is one."""
@@ -294,8 +284,3 @@ class Calibration:
         parameters = state.parameters.copy()
         parameters[self.selection.free] *= np.exp(shift)
         return State(parameters, scaled.ravel(), state.logarithms + shift)
-
-
-def _scaled_rows(rows: Rows, factors: Array) -> Rows:
-    column = factors[:, None]
-    return Rows(column * rows.regressor, factors * rows.forces, column * rows.fixed)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.force_constants.calibration import Calibration
-from pkm_identification.force_constants.calibration_request import Request
-from pkm_identification.force_constants.drive_gains import GainGroups, build_groups
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.force_constants.bilinear_problem import BilinearProblem
+from pkm_identification.force_constants.drive_gains import ForceConstantGroups, build_groups
+from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
 from pkm_identification.force_constants.force_constants import ForceConstants
-from pkm_identification.force_constants.payload_columns import Bodies, LoadedBase, build_bodies
+from pkm_identification.force_constants.payload_columns import (
+    Bodies,
+    build_bodies,
+    load_names,
+    with_payloads,
+)
 from pkm_identification.regression.prior import prior_information, whitened
 from pkm_identification.regression.problem import Problem, noisy_runs
 from pkm_identification.regression.run import Run
@@ -22,14 +28,11 @@ from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
 Array = NDArray[np.float64]
 
 
-def build_calibration(
-    request: Request,
+def build_bilinear_problem(
+    request: ForceConstantRequest,
     signals: Sequence[Signals],
     model: ClosedChainModel,
     shared: bool,
@@ -37,19 +40,18 @@ def build_calibration(
     estimate: Sequence[str] | str | None,
     fixed: Mapping[str, Any] | None,
     prior: IdentificationResult | Mapping[str, Any] | None,
-) -> Calibration:
+) -> BilinearProblem:
     """Put base regressor, payload columns and what is known of them together."""
     base = model.base_parameters(shared=shared, reduced=reduced)
     nominal = np.asarray(base.matrix @ model.nominal_parameters)
     selection = build_selection(base.names, nominal, estimate, fixed)
     groups = build_groups(model, request.gains)
     bodies = build_bodies(model, request.payloads)
-    whole = LoadedBase(base, bodies)
-    loads = np.arange(selection.size, len(whole.names), dtype=np.int64)
+    loads = np.arange(selection.size, selection.size + 10 * bodies.count, dtype=np.int64)
     wide = replace(selection, free=np.concatenate([selection.free, loads]))
     runs = []
     for number, each in enumerate(signals):
-        run = Run(each, LoadedBase(base, bodies, number), model, wide)
+        run = Run(each, with_payloads(base, bodies, number), model, wide)
         if run.is_long:
             raise EstimationError(
                 f'dataset {number + 1} is too long for payloads or unknown force constants: give '
@@ -57,8 +59,9 @@ def build_calibration(
             )
         runs.append(run)
     first = np.concatenate([nominal, np.zeros(len(loads))])
-    nothing = np.zeros((0, len(whole.names))), np.zeros(0)
-    problem = Problem(tuple(runs), whole, model, wide, first, nothing)
+    nothing = np.zeros((0, len(first))), np.zeros(0)
+    names = tuple(load_names(bodies))
+    problem = Problem(tuple(runs), base, model, wide, first, nothing, names)
     unknown = len(selection.free) + len(bodies.open) + groups.size
     if problem.equations <= unknown:
         raise EstimationError(
@@ -66,23 +69,23 @@ def build_calibration(
             'or raise harmonics= or cutoff='
         )
     problem = replace(problem, runs=noisy_runs(problem))
-    information = _prior(prior, base.names, selection, bodies, groups, model)
-    return Calibration(problem, base, selection, bodies, groups, information)
+    information = _prior(prior, base.names, selection, bodies, groups)
+    return BilinearProblem(problem, base, selection, bodies, groups, information)
 
 
-def start_values(calibration: Calibration) -> Array:
+def start_values(bilinear: BilinearProblem) -> Array:
     """Base parameters (r,) from the runs as if the nominal constants were right.
 
     Runs with a payload whose mass is unknown do not count, if there are others.
     """
-    selection, bodies = calibration.selection, calibration.bodies
+    selection, bodies = bilinear.selection, bilinear.bodies
     size = len(selection.free)
     unknown = {k for k, body in enumerate(bodies.payloads) if body.mass is None}
     runs = [
         (run, body)
-        for run, body in zip(calibration.problem.runs, bodies.runs, strict=True)
+        for run, body in zip(bilinear.problem.runs, bodies.runs, strict=True)
         if body not in unknown
-    ] or list(zip(calibration.problem.runs, bodies.runs, strict=True))
+    ] or list(zip(bilinear.problem.runs, bodies.runs, strict=True))
     loads = bodies.standard(bodies.start.ravel())
     designs, targets = [], []
     for run, _ in runs:
@@ -100,19 +103,17 @@ def _prior(
     names: Sequence[str],
     selection: Selection,
     bodies: Bodies,
-    groups: GainGroups,
-    model: Any,
+    groups: ForceConstantGroups,
 ) -> tuple[Array, Array]:
     """Rows (k, r + t + g) and target of all that is known before."""
     count, opened = selection.size, bodies.open
-    constants = prior.force_constants if isinstance(prior, IdentificationResult) else None
     total = count + len(opened) + groups.size
     rows, target = prior_information(prior, names, selection)
     wide = np.zeros((len(rows), total))
     wide[:, :count] = rows
     parts, targets = [wide], [target]
-    if constants is not None and groups.size:
-        parts, targets = _joint_prior(prior, constants, count, total, groups)
+    if isinstance(prior, IdentificationResult) and prior.force_constants and groups.size:
+        parts, targets = _joint_prior(prior, prior.force_constants, count, total, groups)
     for deviations, values, offset in (
         (bodies.deviations[opened], bodies.start.ravel()[opened], count),
         (groups.deviations, np.zeros(groups.size), count + len(opened)),
@@ -126,7 +127,11 @@ def _prior(
 
 
 def _joint_prior(
-    prior: Any, constants: ForceConstants, count: int, total: int, groups: GainGroups
+    prior: IdentificationResult,
+    constants: ForceConstants,
+    count: int,
+    total: int,
+    groups: ForceConstantGroups,
 ) -> tuple[list[Array], list[Array]]:
     """Rows of an earlier result's parameters and force constants, with their correlation."""
     if constants.groups != groups.joints:

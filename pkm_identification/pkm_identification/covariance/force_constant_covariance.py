@@ -14,7 +14,7 @@ from pkm_identification.regression.weighted_least_squares import Estimate, inver
 Array = NDArray[np.float64]
 
 
-def force_scale_covariance(
+def force_constant_covariance(
     problem: Problem, estimate: Estimate, deviations: Sequence[Array | None], covariance: Array
 ) -> Array:
     """Add to a covariance what a wrong factor of all forces of an axis does.
@@ -39,12 +39,12 @@ def force_scale_covariance(
     """
     if not any(each is not None and np.any(each) for each in deviations):
         return covariance
-    change = scale_sensitivity(problem, estimate, deviations)
+    change = _constant_sensitivity(problem, estimate, deviations)
     change[~np.isfinite(np.diag(covariance))] = 0.0
     return covariance + change @ change.T
 
 
-def scale_sensitivity(
+def _constant_sensitivity(
     problem: Problem, estimate: Estimate, deviations: Sequence[Array | None]
 ) -> Array:
     """Change (f, n_a) of the parameters with one standard deviation of each axis's factor."""

@@ -1,23 +1,31 @@
-"""What a solved calibration says: force constants, payloads, and the robot alone."""
+"""Identification with payloads and unknown force constants."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_identification.covariance.residual_scaling import full_covariance, honest_covariance
-from pkm_identification.covariance.unidentifiable import open_directions
-from pkm_identification.covariance.unidentifiable_directions import OpenDirections
-from pkm_identification.force_constants.calibration import Calibration, State
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.covariance.residual_scaling import (
+    full_covariance,
+    residual_scaled_covariance,
+)
+from pkm_identification.covariance.unidentifiable import unidentifiable_directions
+from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
+from pkm_identification.force_constants.bilinear_build import build_bilinear_problem, start_values
+from pkm_identification.force_constants.bilinear_problem import BilinearProblem, State
+from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
+from pkm_identification.regression.preparation import ParameterOptions
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
-from pkm_identification.regression.solution import Solution
+from pkm_identification.regression.solution import Solution, estimated
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
@@ -25,6 +33,7 @@ from pkm_identification.signals.bands import BLOCK
 
 Array = NDArray[np.float64]
 
+LINEAR = ('ls', 'wls', 'gauss_markov')
 UNCERTAIN = 0.05  # relative deviation of the common factor of all force constants
 NO_SCALE = (
     'the currents show the ratios of the force constants, but not their common factor: with all '
@@ -36,64 +45,90 @@ NO_SCALE = (
 )
 
 
-@dataclass(frozen=True)
-class Calibrated:
-    """What was found.
+def solve_with_force_constants(
+    request: ForceConstantRequest,
+    estimator: str,
+    options: Mapping[str, Any],
+    signals: Sequence[Signals],
+    model: ClosedChainModel,
+    nominal: Array,
+    parameters: ParameterOptions,
+) -> Solution:
+    """Estimate parameters, payloads and force constants together.
 
-    Attributes
+    Parameters
     ----------
-    problem
-        Of the robot alone: forces of calibrated drives, less those of the payloads.
-    fitted
-        Linear problem of all unknowns about the solution, in forces of calibrated drives.
-    solution
-        Estimate of `fitted`; values and covariance of the base parameters.
-    constants
-        None where the force constants were given.
-    payloads
-        One a body.
+    request
+        Payloads and force constants.
+    estimator, options
+        `ls`, `wls` or `gauss_markov`: the weights of the linear problem in each step.
+    signals
+        Of datasets that `request.forces_of` gave.
+    nominal
+        Their force constants (n_a,), as `request.nominal_constants` gives them.
+    parameters
+        As for `build_problem`. The prior may be a result with force constants, which then
+        count with their correlation.
+
+    Returns
+    -------
+    Solution
+        Of the robot alone: forces are those of the drives with their estimated constants, less
+        those of the payloads. `fitted` is the linear problem of all unknowns about it.
+
+    Raises
+    ------
+    EstimationError
+        Another estimator, recordings too long for memory, too few data, or no convergence.
     """
+    if estimator not in LINEAR:
+        raise EstimationError(
+            f"estimator '{estimator}' takes no payloads and no unknown force constants; use "
+            f'{", ".join(LINEAR)}, then give it data with the force constants that these found'
+        )
+    bilinear = build_bilinear_problem(request, signals, model, **parameters)
 
-    problem: Problem
-    fitted: Problem
-    solution: Solution
-    constants: ForceConstants | None
-    payloads: tuple[PayloadEstimate, ...]
+    def step(problem: Problem) -> Estimate:
+        return estimated(problem, estimator, options)
+
+    start = State(
+        start_values(bilinear), bilinear.bodies.start.ravel(), np.zeros(bilinear.groups.size)
+    )
+    state, linear, found = bilinear.solve(step, start)
+    assert found.weights is not None
+    is_free = bilinear.is_free_to_scale(linear, found.weights, state)
+    if is_free:
+        state = bilinear.with_mean_one(state)
+        linear = bilinear.linearised(state)
+        found = step(linear)
+    else:
+        state = bilinear.state(linear.expand(found.values))
+    return _read_out(bilinear, state, linear, found, is_free, nominal, parameters['prior'])
 
 
-def read_out(
-    calibration: Calibration,
+def _read_out(
+    bilinear: BilinearProblem,
     state: State,
     linear: Problem,
     found: Estimate,
     is_free: bool,
     nominal: Array,
-    prior: Any,
-) -> Calibrated:
+    prior: IdentificationResult | Mapping[str, Any] | None,
+) -> Solution:
     """Read constants, payloads and the robot's parameters off a solution.
 
-    Parameters
-    ----------
-    state, linear, found
-        As `Calibration.solve` gives them.
-    is_free
-        Whether only the ratios of the force constants are determined.
-    nominal
-        Force constants (n_a,) that the data were converted with.
-    prior
-        That was used, for the warnings.
+    `is_free` says whether only the ratios of the force constants are determined.
     """
-    covariance, fit = honest_covariance(linear, found)
+    covariance, fit = residual_scaled_covariance(linear, found)
     full = full_covariance(linear, found, covariance)
-    opened_up = open_directions(linear, found)
-    assert found.weights is not None and found.bread is not None and found.noise is not None
-    groups, bodies = calibration.groups, calibration.bodies
-    size = calibration.selection.size
+    directions = unidentifiable_directions(linear, found)
+    assert found.weights is not None and found.noise is not None
+    groups, bodies, size = bilinear.groups, bilinear.bodies, bilinear.selection.size
     factors = groups.factors(state.logarithms)
     constants = None
     if groups.size:
-        determined = opened_up.covariance if is_free and opened_up is not None else full
-        constants = _constants(calibration, nominal, factors, full, determined, is_free)
+        determined = directions.covariance if is_free and directions is not None else full
+        constants = _constants(bilinear, nominal, factors, full, determined, is_free)
     opened = bodies.open
     spread = np.zeros((10 * bodies.count, 10 * bodies.count))
     spread[np.ix_(opened, opened)] = full[size : size + len(opened), size : size + len(opened)]
@@ -108,53 +143,50 @@ def read_out(
         for k, body in enumerate(bodies.payloads)
     )
     signals = [
-        _calibrated_signals(calibration, number, state, factors)
-        for number in range(len(calibration.problem.runs))
+        _forces_of_robot(bilinear, number, state, factors)
+        for number in range(len(bilinear.problem.runs))
     ]
-    return Calibrated(
-        problem=_robot_alone(calibration, signals, factors),
-        fitted=calibration.calibrated(linear, factors, signals),
-        solution=Solution(
-            estimate=replace(
-                found,
-                noise=tuple(noise * np.outer(factors, factors) for noise in found.noise),
-                weights=tuple(weight / factors for weight in found.weights),
-                diagnostics={
-                    **found.diagnostics,
-                    'warnings': [
-                        *found.diagnostics.get('warnings', []),
-                        *_warnings(constants, payloads, prior),
-                    ],
-                },
-            ),
-            values=state.parameters,
-            covariance=full[:size, :size],
-            fit=fit,
-            open_directions=_with_constants(opened_up, calibration, nominal, factors),
+    pairs = list(zip(linear.runs, signals, strict=True))
+    outer = np.outer(factors, factors)
+    return Solution(
+        estimate=replace(
+            found,
+            noise=tuple(noise * outer for noise in found.noise),
+            weights=tuple(weight / factors for weight in found.weights),
+            warnings=(*found.warnings, *_warnings(constants, payloads, prior)),
         ),
-        constants=constants,
+        values=state.parameters,
+        covariance=full[:size, :size],
+        fit=fit,
+        problem=_robot_alone(bilinear, signals, outer),
+        fitted=replace(linear, runs=tuple(run.scaled(each, factors) for run, each in pairs)),
+        unidentifiable_directions=_with_constants(directions, bilinear, nominal, factors),
+        force_constants=constants,
         payloads=payloads,
     )
 
 
 def _with_constants(
-    found: OpenDirections | None, calibration: Calibration, nominal: Array, factors: Array
-) -> OpenDirections | None:
+    found: UnidentifiableDirections | None,
+    bilinear: BilinearProblem,
+    nominal: Array,
+    factors: Array,
+) -> UnidentifiableDirections | None:
     """Turn unknowns (r + t + g) into base parameters and force constants (r + n_a)."""
     if found is None:
         return None
-    groups, size = calibration.groups, calibration.selection.size
+    groups, size = bilinear.groups, bilinear.selection.size
     turned = np.zeros((size + len(factors), len(found.covariance)))
     turned[:size, :size] = np.eye(size)
     values = np.where(np.isfinite(nominal), nominal, 0.0) * factors
     turned[size:, len(found.covariance) - groups.size :] = groups.members * values[:, None]
     directions = found.directions @ turned.T
     shown = np.abs(directions).max(axis=1, initial=0.0) > 0  # others are of the payloads alone
-    return OpenDirections(directions[shown], turned @ found.covariance @ turned.T)
+    return UnidentifiableDirections(directions[shown], turned @ found.covariance @ turned.T)
 
 
 def _constants(
-    calibration: Calibration,
+    bilinear: BilinearProblem,
     nominal: Array,
     factors: Array,
     full: Array,
@@ -166,8 +198,8 @@ def _constants(
     `determined` is the same without infinite variances where only the common factor is
     undetermined: right for ratios.
     """
-    groups, model = calibration.groups, calibration.problem.model
-    size = calibration.selection.size
+    groups, model = bilinear.groups, bilinear.problem.model
+    size = bilinear.selection.size
     members = groups.members
     values = nominal * factors
     scaled = members * np.where(np.isfinite(values), values, 0.0)[:, None]
@@ -196,7 +228,9 @@ def _constants(
 
 
 def _warnings(
-    constants: ForceConstants | None, payloads: Sequence[PayloadEstimate], prior: Any
+    constants: ForceConstants | None,
+    payloads: Sequence[PayloadEstimate],
+    prior: IdentificationResult | Mapping[str, Any] | None,
 ) -> list[str]:
     found = []
     if constants is not None:
@@ -222,31 +256,30 @@ def _warnings(
     return found
 
 
-def _robot_alone(calibration: Calibration, signals: Sequence[Signals], factors: Array) -> Problem:
+def _robot_alone(bilinear: BilinearProblem, signals: Sequence[Signals], outer: Array) -> Problem:
     """The problem of the robot alone, with calibrated forces."""
-    outer = np.outer(factors, factors)
     runs = tuple(
         Run(
             each,
-            calibration.base,
+            bilinear.base,
             run.model,
-            calibration.selection,
+            bilinear.selection,
             None if run.covariance is None else run.covariance * outer,
         )
-        for run, each in zip(calibration.problem.runs, signals, strict=True)
+        for run, each in zip(bilinear.problem.runs, signals, strict=True)
     )
-    model, size = calibration.problem.model, calibration.selection.size
-    nominal = np.asarray(calibration.base.matrix @ model.nominal_parameters)
+    model, size = bilinear.problem.model, bilinear.selection.size
+    nominal = np.asarray(bilinear.base.matrix @ model.nominal_parameters)
     nothing = np.zeros((0, size)), np.zeros(0)
-    return Problem(runs, calibration.base, model, calibration.selection, nominal, nothing)
+    return Problem(runs, bilinear.base, model, bilinear.selection, nominal, nothing)
 
 
-def _calibrated_signals(
-    calibration: Calibration, number: int, state: State, factors: Array
+def _forces_of_robot(
+    bilinear: BilinearProblem, number: int, state: State, factors: Array
 ) -> Signals:
     """Signals of a run with forces of calibrated drives, less those of the payload."""
-    model, bodies = calibration.problem.model, calibration.bodies
-    signals = calibration.problem.runs[number].signals
+    model, bodies = bilinear.problem.model, bilinear.bodies
+    signals = bilinear.problem.runs[number].signals
     assert isinstance(signals, Signals)
     parts = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
     load = np.concatenate(

@@ -11,11 +11,11 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, design_excitation
 from pkm_identification.excitation.design import build_design_problem, suggested_period
-from pkm_identification.excitation.informative_directions import parameter_directions
+from pkm_identification.excitation.information import parameter_directions
 from pkm_identification.excitation.search import design_problem
 from pkm_identification.excitation.search.criteria import figures
 from pkm_identification.excitation.search.improve import REFINEMENT, Improved, Start, improve
-from pkm_identification.excitation.search.search import LINE, _rounds
+from pkm_identification.excitation.search.multi_start import LINE, _rounds
 from pkm_identification.excitation.search.sequential_convex import Linearisation, minimise, restored
 from pkm_identification.excitation.search.starts import fast_unknowns
 

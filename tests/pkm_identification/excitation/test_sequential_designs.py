@@ -10,8 +10,8 @@ from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation import design_excitation
 from pkm_identification.excitation.design import build_design_problem
-from pkm_identification.excitation.excitation_design import information_factor
-from pkm_identification.excitation.information import prior_information
+from pkm_identification.excitation.design_options import prior_information
+from pkm_identification.excitation.information import information_factor
 from pkm_identification.excitation.search.constraints import DesignLimits
 from pkm_identification.result.result import IdentificationResult
 

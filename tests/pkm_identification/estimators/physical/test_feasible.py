@@ -15,7 +15,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 from pkm_dynamics.parameters.standard_parameters import body_indices
 from pkm_identification import identify, load_result
-from pkm_identification.covariance.at_constraints import inward_variance, with_limits
+from pkm_identification.covariance.at_constraints import covariance_at_constraints, inward_variance
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
 from pkm_identification.estimators.physical.feasible import feasible
@@ -169,7 +169,7 @@ def test_always_physical_also_as_read_from_a_file(rps, tmp_path, seed):
     result = identify(recording(rps, noise=1000.0, periods=2, seed=seed), rps, 'feasible')
     read = load_result(result.save(tmp_path / 'model.yaml'), rps)
     for each in (result, read):
-        assert each.is_physical and each.feasible.violations == ()
+        assert each.is_physical and each.consistent.violations == ()
         assert_physical(rps, each.standard_parameters)
         np.testing.assert_allclose(each.matrix @ each.standard_parameters, each.values, rtol=1e-9)
     outside = result.diagnostics['distance_from_unconstrained'] > 0.03
@@ -301,7 +301,7 @@ def test_limits_take_uncertainty_away_as_sampling_says(record, slider_model):
 def test_covariance_without_limits_is_untouched(record, slider_model):
     problem = build_problem(process(record(periods=4)), slider_model)
     free = gauss_markov(problem)
-    covariance, rests_on, distance = with_limits(problem, free, free.values)
+    covariance, rests_on, distance = covariance_at_constraints(problem, free, free.values)
     np.testing.assert_allclose(covariance, free.covariance, rtol=1e-9)
     assert rests_on == 'noise' and distance == pytest.approx(0.0, abs=1e-9)
 

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description import Payload, payload_of
 from pkm_description.errors import DescriptionError, EstimationError
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.drive_gains import EACH, DriveGains
 from pkm_identification.force_constants.force_constants import ForceConstants, exact_constants
 from pkm_identification.result.result import IdentificationResult
 
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Request:
+class ForceConstantRequest:
     """What is attached in each dataset, and which force constants are unknown.
 
     Attributes
@@ -80,15 +78,15 @@ class Request:
                     f'{each.provenance.get("source", "dataset")} has efforts [N, N m] and no '
                     'currents [A]: force constants are those of currents'
                 )
-            if self.gains is not None and each.has_efforts:
-                each = each.without_efforts()
+            if self.gains is not None and isinstance(each, Recording) and each.efforts is not None:
+                each = each.changed(efforts=None)
             data.append(each.for_model(model, self._constants_of(model)))
         return data
 
     def _constants_of(self, model: ClosedChainModel) -> dict[str, float] | None:
         if self.constants is None:
             return None
-        drives = [n for n in model.actuated_joints if n not in getattr(model, 'free_joints', ())]
+        drives = [n for n in model.actuated_joints if n not in model.free_joints]
         for name in {*self.constants, *drives}:
             value = self.constants.get(name, np.nan)
             if name not in drives or not (np.isfinite(value) and value > 0):
@@ -103,7 +101,7 @@ class Request:
         data: Sequence[Recording],
         model: ClosedChainModel,
         prior: IdentificationResult | Mapping[str, Any] | None,
-    ) -> Request:
+    ) -> ForceConstantRequest:
         """Return the request with what recordings say of the uncertainty of force constants.
 
         Where each drive has a factor of its own and nothing else is said of it, the recorded
@@ -118,7 +116,7 @@ class Request:
         if gains is not None and (gains.groups != EACH or gains.deviation is not None):
             return self
         unsaid = 0.0 if gains is None else np.inf
-        free = getattr(model, 'free_joints', ())
+        free = model.free_joints
         deviations = {
             name: float(each) or unsaid
             for name, each in zip(model.actuated_joints, spread, strict=True)
@@ -131,7 +129,7 @@ class Request:
         found = self._constants_of(model)
         if found is None or self.gains is not None:
             return None
-        free = getattr(model, 'free_joints', ())
+        free = model.free_joints
         values = [np.nan if name in free else found[name] for name in model.actuated_joints]
         return exact_constants(model.actuated_joints, np.array(values), size)
 
@@ -173,7 +171,7 @@ class Request:
                     f'{found[0][other[0]]:g} in dataset 1 and {constants[other[0]]:g} in dataset '
                     f'{number + 1}: the drives of one robot must have one'
                 )
-        free = [name in getattr(model, 'free_joints', ()) for name in model.actuated_joints]
+        free = [name in model.free_joints for name in model.actuated_joints]
         return np.where(free, np.nan, found[0])
 
 
@@ -182,7 +180,7 @@ def build_request(
     payloads: Sequence[Payload | Mapping[str, Any] | str | None] | None,
     drive_gains: DriveGains | bool | str | None,
     force_constants: IdentificationResult | ForceConstants | Mapping[str, float] | None = None,
-) -> Request:
+) -> ForceConstantRequest:
     """Read the options of an identification about payloads and force constants.
 
     Parameters
@@ -226,4 +224,4 @@ def build_request(
             found = tuple(payload_of(each) for each in payloads)
         except DescriptionError as error:
             raise EstimationError(f'payloads: {error}') from error
-    return Request(found, DriveGains.of(drive_gains), force_constants, deviation)
+    return ForceConstantRequest(found, DriveGains.of(drive_gains), force_constants, deviation)

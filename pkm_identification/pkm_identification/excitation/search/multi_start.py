@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pkm_description.errors import FeasibilityError
 from pkm_dynamics.trajectories import FourierTrajectory
+from pkm_identification.arrays import Array
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.improve import Improved, Start, improve
 from pkm_identification.excitation.search.monitor import Cancel, Monitor, Progress
@@ -25,7 +25,6 @@ from pkm_identification.excitation.search.workers import improve_in_processes
 
 __all__ = ['DesignSolution', 'solve_design_problem']
 
-Array = NDArray[np.float64]
 
 RANDOM_SHARE = 0.3  # of the starts; the others begin near the best that were found
 MOST_RANDOM = 8

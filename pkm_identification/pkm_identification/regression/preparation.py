@@ -1,0 +1,100 @@
+"""From recordings to signals that a problem is built of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, TypedDict
+
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import Recording
+from pkm_identification.estimators.delay import with_estimated_delay
+from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
+from pkm_identification.result.diagnostics import Delay
+from pkm_identification.result.result import IdentificationResult
+from pkm_identification.signals import SignalOptions, Signals, process
+from pkm_identification.signals.process import ESTIMATE
+
+Progress = Callable[[str, float], None]
+
+
+class Phase(str, Enum):
+    """Phases of an identification, as its progress names them."""
+
+    READING = 'reading signals'
+    DELAY = 'estimating the delay'
+    BUILDING = 'building the regressor'
+    ESTIMATING = 'estimating'
+    ANALYSING = 'analysing the residuals'
+    CHECKING = 'checking physical feasibility'
+    DONE = 'done'
+
+    __str__ = str.__str__
+
+
+class ParameterOptions(TypedDict):
+    """Which parameters a problem has; see `identify` and `build_problem`."""
+
+    shared: bool
+    reduced: bool | str
+    estimate: Sequence[str] | str | None
+    fixed: Mapping[str, Any]
+    prior: IdentificationResult | Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a problem is built of.
+
+    Attributes
+    ----------
+    recordings
+        As they were given.
+    data
+        The same in the joint order of the model, with forces, delays and force constants.
+    signals
+        One a recording.
+    request
+        Payloads and force constants.
+    delays
+        Where they were estimated.
+    outside
+        Warnings of positions outside the strokes.
+    """
+
+    recordings: list[Recording]
+    data: list[Recording]
+    signals: list[Signals]
+    request: ForceConstantRequest
+    delays: list[Delay]
+    outside: list[str]
+
+
+def prepare(
+    recordings: list[Recording],
+    model: ClosedChainModel,
+    options: SignalOptions,
+    request: ForceConstantRequest,
+    parameters: ParameterOptions,
+    report: Progress,
+) -> Prepared:
+    """Convert currents, estimate the delay where that is asked for, and process the signals.
+
+    Raises
+    ------
+    DatasetError, EstimationError
+        Recordings or options do not fit the robot.
+    """
+    data = request.forces_of(recordings, model)
+    request = request.with_recorded_deviations(data, model, parameters['prior'])
+    delays: list[Delay] = []
+    if options.delay == ESTIMATE:
+        report(Phase.DELAY, 0.02)
+        for i, each in enumerate(data):
+            data[i], found = with_estimated_delay(each, model, options, dict(parameters))
+            delays.append(found)
+        options = replace(options, delay=None)
+    signals = [process(each, options) for each in data]
+    outside = [text for each in data for text in each.stroke_warnings(model)]
+    return Prepared(recordings, data, signals, request, delays, outside)

@@ -1,0 +1,399 @@
+"""What an identification says of its data, its fit and its parameters, beside the estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_identification.result.fields import Fields
+from pkm_identification.result.plain import plain
+
+Array = NDArray[np.float64]
+Own = TypeVar('Own')
+
+
+class NoiseSource(str, Enum):
+    """Where the noise of a run's rows is known from."""
+
+    RESIDUALS = 'residuals'
+    SPREAD = 'spread over periods'
+
+
+class RecordedDescription(str, Enum):
+    """Whether data carry the description that they are identified with."""
+
+    NONE = 'none'
+    SAME = 'same'
+    ANOTHER = 'another'
+
+
+@dataclass(frozen=True)
+class Delay:
+    """Time from a position to the effort of the same sample.
+
+    Attributes
+    ----------
+    value, standard_deviation
+        [s]. The covariance of an identification takes the value as exact: with motions of
+        several harmonics its uncertainty makes those of the parameters some per cent larger.
+    recorded
+        What the recording says [s].
+    """
+
+    value: float
+    standard_deviation: float
+    recorded: float
+
+
+@dataclass(frozen=True)
+class RunFit:
+    """Residuals of one run against the noise of its rows.
+
+    Attributes
+    ----------
+    rows
+        Number of rows.
+    residual_variance_ratio
+        Mean square of the whitened residuals per degree of freedom: 1 where noise explains
+        them.
+    residual_variance_ratio_per_axis
+        (n_a,).
+    residual_correlation_time
+        Rows that carry the information of one.
+    noise_from
+        Where the noise is known from.
+    """
+
+    rows: int
+    residual_variance_ratio: float
+    residual_variance_ratio_per_axis: Array
+    residual_correlation_time: float
+    noise_from: NoiseSource
+
+    @classmethod
+    def from_fields(cls, given: Fields) -> RunFit:
+        """Read the entries of a file; a ValueError names what is malformed."""
+        return cls(
+            rows=int(given.number('rows', least=0.0)),
+            residual_variance_ratio=given.number('residual_variance_ratio'),
+            residual_variance_ratio_per_axis=given.numbers(
+                'residual_variance_ratio_per_axis', (-1,)
+            ),
+            residual_correlation_time=given.number('residual_correlation_time'),
+            noise_from=NoiseSource(given.text('noise_from')),
+        )
+
+
+@dataclass(frozen=True)
+class FitDiagnostics:
+    """Residuals of all runs against their noise, and what the covariance rests on.
+
+    Attributes
+    ----------
+    residual_variance_ratio, residual_variance_ratio_per_axis, residual_correlation_time
+        Means over the runs, by their rows; see `RunFit`.
+    covariance_scale
+        Median widening of the variances where the residuals exceed the noise.
+    covariance_rests_on
+        In words.
+    noise_from
+        Where the noise of the runs is known from.
+    runs
+        One a run, where there are several.
+    """
+
+    residual_variance_ratio: float
+    residual_variance_ratio_per_axis: Array
+    residual_correlation_time: float
+    covariance_scale: float
+    covariance_rests_on: str
+    noise_from: tuple[NoiseSource, ...]
+    runs: tuple[RunFit, ...] = ()
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the entries of a file."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        found['noise_from'] = ' and '.join(sorted(each.value for each in self.noise_from))
+        return found if self.runs else {key: found[key] for key in found if key != 'runs'}
+
+    @classmethod
+    def from_fields(cls, given: Fields) -> FitDiagnostics:
+        """Read what `to_mapping` gave; a ValueError names what is malformed."""
+        return cls(
+            residual_variance_ratio=given.number('residual_variance_ratio'),
+            residual_variance_ratio_per_axis=given.numbers(
+                'residual_variance_ratio_per_axis', (-1,)
+            ),
+            residual_correlation_time=given.number('residual_correlation_time'),
+            covariance_scale=given.number('covariance_scale'),
+            covariance_rests_on=given.text('covariance_rests_on'),
+            noise_from=tuple(NoiseSource(each) for each in given.text('noise_from').split(' and ')),
+            runs=tuple(
+                RunFit.from_fields(each)
+                for each in (given.mappings('runs') if 'runs' in given else ())
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class ConditionNumbers:
+    """Condition numbers of the regressor.
+
+    Attributes
+    ----------
+    condition_number
+        As the estimator weighs rows and columns, where it tells; else the weighted one.
+    condition_number_unscaled
+        Of the regressor as it is (SI units).
+    condition_number_scaled
+        With columns of unit length.
+    condition_number_weighted
+        Of the rows whitened by their noise, with the prior's, columns of unit length.
+    """
+
+    condition_number: float
+    condition_number_unscaled: float
+    condition_number_scaled: float
+    condition_number_weighted: float
+
+
+@dataclass(frozen=True)
+class ParameterDiagnostics:
+    """What became of the parameters, by name.
+
+    Attributes
+    ----------
+    undetermined
+        Infinite variance: the data do not determine them.
+    fixed, left_out, dropped
+        Held at a value; that the model does without; that a reduction dropped.
+    equations, degrees_of_freedom
+        Number of scalar equations, and less the number of parameters.
+    """
+
+    undetermined: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    equations: int = 0
+    degrees_of_freedom: int = 0
+    left_out: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DataDiagnostics:
+    """What is known of one recording.
+
+    Attributes
+    ----------
+    recorded_description
+        Whether it carries the description that it is identified with.
+    signals, quality
+        How it was processed, and what is wrong with which samples.
+    force_constant_deviation
+        Relative standard deviations (n_a,) of the force constants, None for forces.
+    delay
+        Where it was estimated.
+    force_noise, position_noise
+        Standard deviations (n_a,) of one sample that the spread over periods shows.
+    force_noise_correlation
+        (n_a, n_a).
+    """
+
+    recorded_description: RecordedDescription = RecordedDescription.NONE
+    signals: Mapping[str, Any] = field(default_factory=dict)
+    quality: Mapping[str, Any] | None = None
+    force_constant_deviation: Array | None = None
+    delay: Delay | None = None
+    force_noise: Array | None = None
+    force_noise_correlation: Array | None = None
+    position_noise: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics(Mapping[str, Any]):
+    """All that an identification tells beside the estimate.
+
+    As a mapping it holds the same as plain values by key, as the model file does: figures of
+    a recording are a list of them where there are several.
+
+    Attributes
+    ----------
+    fit, condition
+        None for a result that was not made by `identify`.
+    parameters
+        By what became of them.
+    data
+        One a recording.
+    is_physical, violations
+        Whether the estimate itself is physically consistent, and what keeps it from it.
+    warnings
+        Of data and estimate.
+    own
+        What the estimator alone tells: its dataclass, or the entries of a file.
+    """
+
+    fit: FitDiagnostics | None = None
+    condition: ConditionNumbers | None = None
+    parameters: ParameterDiagnostics = ParameterDiagnostics()
+    data: tuple[DataDiagnostics, ...] = ()
+    is_physical: bool | None = None
+    violations: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    own: Any = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a plain value."""
+        return self._content[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys."""
+        return iter(self._content)
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._content)
+
+    def own_as(self, kind: type[Own]) -> Own:
+        """Return what the estimator alone tells as its dataclass, also after loading.
+
+        Raises
+        ------
+        KeyError
+            They are those of another estimator.
+        """
+        if isinstance(self.own, kind):
+            return self.own
+        entries = _entries(self.own)
+        return kind(**{each.name: entries[each.name] for each in fields(kind)})  # type: ignore[arg-type]
+
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        content: dict[str, Any] = {}
+        if self.fit is not None:
+            content |= self.fit.to_mapping()
+        if self.condition is not None:
+            content |= _entries(self.condition)
+        content |= _entries(self.parameters)
+        if not self.parameters.dropped:
+            del content['dropped']
+        for each in fields(DataDiagnostics):
+            values = [getattr(entry, each.name) for entry in self.data]
+            if each.name != 'delay' or any(value is not None for value in values):
+                content[each.name] = values[0] if len(values) == 1 else values
+        content |= {
+            'is_physical': self.is_physical,
+            'violations': self.violations,
+            'warnings': self.warnings,
+        }
+        found: dict[str, Any] = plain(content | _entries(self.own))
+        return found
+
+    @classmethod
+    def from_mapping(cls, content: Any, where: str = 'diagnostics') -> Diagnostics:
+        """Read plain entries, those of a model file for example.
+
+        Raises
+        ------
+        ValueError
+            An entry is malformed; it is named.
+        """
+        given = Fields(content, where)
+
+        def names(key: str) -> tuple[str, ...]:
+            return tuple(given.texts(key)) if key in given else ()
+
+        def count(key: str) -> int:
+            return int(given.number(key)) if key in given else 0
+
+        parameters = ParameterDiagnostics(
+            undetermined=names('undetermined'),
+            fixed=names('fixed'),
+            equations=count('equations'),
+            degrees_of_freedom=count('degrees_of_freedom'),
+            left_out=names('left_out'),
+            dropped=names('dropped'),
+        )
+        known = {
+            each.name
+            for part in (FitDiagnostics, ConditionNumbers, ParameterDiagnostics, DataDiagnostics)
+            for each in fields(part)
+        } | {'is_physical', 'violations', 'warnings'}
+        return cls(
+            fit=FitDiagnostics.from_fields(given) if 'covariance_scale' in given else None,
+            condition=ConditionNumbers(
+                **{each.name: given.number(each.name) for each in fields(ConditionNumbers)}
+            )
+            if 'condition_number_weighted' in given
+            else None,
+            parameters=parameters,
+            data=_read_data(given),
+            is_physical=given.flag('is_physical') if 'is_physical' in given else None,
+            violations=names('violations'),
+            warnings=names('warnings'),
+            own={key: given.content[key] for key in given.content if key not in known},
+        )
+
+
+def _read_data(given: Fields) -> tuple[DataDiagnostics, ...]:
+    """Entries of each recording; `signals` tells how many there are."""
+    if 'signals' not in given:
+        return ()
+    is_list = isinstance(given.get('signals'), list)
+    count = len(given.get('signals')) if is_list else 1
+
+    def each(key: str) -> Sequence[Any]:
+        if key not in given:
+            return [None] * count
+        values = given.get(key) if is_list else [given.get(key)]
+        if not isinstance(values, list) or len(values) != count:
+            raise ValueError(f"'{given.path(key)}' must have {count} entries")
+        return values
+
+    found = []
+    for number in range(count):
+        own = Fields(
+            {
+                key.name: each(key.name)[number]
+                for key in fields(DataDiagnostics)
+                if each(key.name)[number] is not None
+            },
+            given.where,
+        )
+        delay = own.mapping('delay') if 'delay' in own else None
+        arrays = {
+            key: own.numbers(key, shape)
+            for key, shape in (
+                ('force_constant_deviation', (-1,)),
+                ('force_noise', (-1,)),
+                ('force_noise_correlation', (-1, -1)),
+                ('position_noise', (-1,)),
+            )
+            if key in own
+        }
+        found.append(
+            DataDiagnostics(
+                recorded_description=RecordedDescription(own.text('recorded_description'))
+                if 'recorded_description' in own
+                else RecordedDescription.NONE,
+                signals=own.mapping('signals').content,
+                quality=own.mapping('quality').content if 'quality' in own else None,
+                delay=None
+                if delay is None
+                else Delay(**{key.name: delay.number(key.name) for key in fields(Delay)}),
+                **arrays,
+            )
+        )
+    return tuple(found)
+
+
+def _entries(value: Any) -> dict[str, Any]:
+    """Fields of a dataclass, or entries of a mapping."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return {each.name: getattr(value, each.name) for each in fields(value)}

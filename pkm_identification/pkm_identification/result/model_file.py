@@ -1,0 +1,78 @@
+"""Model files: YAML that a person reads and the controller's tools load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pkm_description.errors import ModelFileError
+from pkm_dynamics.atomic_write import write_new_text
+from pkm_identification.result.plain import plain
+
+FORMAT = 'pkm identified model'
+VERSION = 1
+VERSION_WITH_FRICTION = 2  # holds friction that a reader of version 1 would leave out
+LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)  # in C where PyYAML has it
+HEADER = """\
+# Identified dynamic model. SI units. `parameters` are the estimates with their standard
+# deviations, these as shares of the values [%], and 95 % confidence intervals;
+# `standard_parameters` are a physical set of bodies and friction nearest to them, for the
+# controller.
+"""
+
+
+def write_model_file(content: Mapping[str, Any], path: Path | str) -> Path:
+    """Write the entries of a result; a half-written file is never seen.
+
+    Raises
+    ------
+    ModelFileError
+        The file exists already or cannot be written.
+    """
+    text = HEADER + yaml.dump(
+        plain(content), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
+    )
+    return write_new_text(path, text, ModelFileError)
+
+
+def read_model_file(path: Path) -> dict[str, Any]:
+    """Return the entries of a model file of a known version.
+
+    Raises
+    ------
+    ModelFileError
+        The file is missing, cannot be read, or is something else.
+    """
+    try:
+        content = yaml.load(path.read_text(encoding='utf8'), Loader=LOADER)
+    except FileNotFoundError as error:
+        raise ModelFileError(f"model file '{path}' does not exist") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ModelFileError(f"model file '{path}' cannot be read: {error}") from error
+    if not isinstance(content, dict) or content.get('format') != FORMAT:
+        raise ModelFileError(f"'{path}' is not an identified model (format: {FORMAT})")
+    if content.get('version') not in (VERSION, VERSION_WITH_FRICTION):
+        raise ModelFileError(
+            f"'{path}' has version {content.get('version')}; this release reads {VERSION} and "
+            f'{VERSION_WITH_FRICTION}'
+        )
+    return content
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style, but lists of numbers on one line."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write repeated values out."""
+        return True
+
+
+def _represent_list(dumper: yaml.SafeDumper, data: list[Any]) -> yaml.Node:
+    flat = all(isinstance(item, int | float | str) for item in data)
+    return dumper.represent_sequence('tag:yaml.org,2002:seq', data, flow_style=flat)
+
+
+_Dumper.add_representer(list, _represent_list)

@@ -1,0 +1,167 @@
+"""The result of an identification, put together from what its steps found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.friction_laws import is_friction_law_parameter
+from pkm_identification.covariance.judgement import Judgement
+from pkm_identification.datasets import Recording
+from pkm_identification.regression.preparation import ParameterOptions, Prepared
+from pkm_identification.regression.solution import Solution
+from pkm_identification.result.diagnostics import (
+    DataDiagnostics,
+    Delay,
+    Diagnostics,
+    ParameterDiagnostics,
+)
+from pkm_identification.result.guaranteed_set import GuaranteedSet
+from pkm_identification.result.provenance import (
+    Provenance,
+    description_path,
+    recorded_description,
+    versions,
+)
+from pkm_identification.result.result import IdentificationResult
+from pkm_identification.signals import Signals
+from pkm_identification.signals.noise import Noise
+
+Array = NDArray[np.float64]
+
+
+def assemble(
+    model: ClosedChainModel,
+    estimator: str,
+    prepared: Prepared,
+    solution: Solution,
+    judgement: Judgement,
+    left_out: Sequence[int],
+    options: Mapping[str, Any],
+) -> IdentificationResult:
+    """Put a result together.
+
+    Parameters
+    ----------
+    left_out
+        Indices of the base parameters that the model does without.
+    options
+        Of `identify`, as they were given.
+    """
+    found, base = solution.estimate, solution.problem.base
+    description = model.description
+    names = list(base.names)
+    constants = solution.force_constants
+    root = found.guaranteed_root
+    return IdentificationResult(
+        names=names,
+        values=solution.values,
+        covariance=solution.covariance,
+        units=list(base.units),
+        expressions=list(base.expressions),
+        estimator=estimator,
+        matrix=base.matrix,
+        columns=base.columns,
+        parameter_names=list(model.parameter_names),
+        consistent=judgement.consistent,
+        joint_names=list(model.actuated_joints),
+        residuals=judgement.residuals,
+        residual_rms=judgement.residual_rms,
+        robot=description.name,
+        digest=description.digest,
+        path=description_path(description),
+        guaranteed=None
+        if root is None
+        else GuaranteedSet(solution.values, root, solution.problem.free),
+        force_constants=constants or prepared.request.given_constants(model, len(names)),
+        payloads=solution.payloads,
+        drive_friction=solution.drive_friction,
+        unidentifiable_directions=solution.unidentifiable_directions,
+        diagnostics=_diagnostics(description.digest, prepared, solution, judgement, left_out),
+        provenance=Provenance(
+            data=tuple(
+                {key: each.provenance[key] for key in each.provenance if key != 'metadata'}
+                for each in prepared.recordings
+            ),
+            recording=tuple(each.provenance.get('metadata', {}) for each in prepared.recordings),
+            options=options,
+            versions=versions(),
+        ),
+        residual_analysis=judgement.analysis,
+        mechanism=model,
+    )
+
+
+def given_options(
+    parameters: ParameterOptions, left_out: Sequence[str], fixed: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the options of the parameters that were given, as a file can say them."""
+    given: dict[str, Any] = {
+        'estimate': parameters['estimate'],
+        'fixed': fixed,
+        'prior': parameters['prior'],
+        'left_out': list(left_out) or None,
+    }
+    prior = parameters['prior']
+    if isinstance(prior, IdentificationResult):
+        given['prior'] = {'estimator': prior.estimator, 'file': prior.file, **prior.provenance}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _diagnostics(
+    digest: str,
+    prepared: Prepared,
+    solution: Solution,
+    judgement: Judgement,
+    left_out: Sequence[int],
+) -> Diagnostics:
+    found, fitted = solution.estimate, solution.fitted
+    names = solution.problem.base.names
+    undetermined = [fitted.names[i] for i in found.undetermined]
+    signals = [run.signals for run in solution.problem.runs]
+    delays: Sequence[Delay | None] = prepared.delays or [None] * len(signals)
+    data = zip(prepared.recordings, prepared.data, signals, delays, strict=True)
+    return Diagnostics(
+        fit=solution.fit,
+        condition=judgement.condition,
+        parameters=ParameterDiagnostics(
+            undetermined=tuple(n for n in undetermined if not is_friction_law_parameter(n)),
+            fixed=tuple(names[i] for i in solution.problem.selection.fixed if i < len(names)),
+            equations=fitted.equations,
+            degrees_of_freedom=fitted.degrees_of_freedom,
+            left_out=tuple(names[i] for i in left_out),
+        ),
+        data=tuple(_of_recording(digest, *each) for each in data),
+        is_physical=judgement.consistent.is_physical,
+        violations=judgement.consistent.violations,
+        warnings=(
+            *prepared.outside,
+            *(text for each in signals for text in each.warnings),
+            *prepared.request.warnings,
+            *found.warnings,
+        ),
+        own=found.diagnostics,
+    )
+
+
+def _of_recording(
+    digest: str, recording: Recording, data: Recording, signals: Signals, delay: Delay | None
+) -> DataDiagnostics:
+    def deviations(noise: Noise | None) -> Array | None:
+        return None if noise is None else np.sqrt(np.diag(noise.covariance))
+
+    force_noise = signals.force_noise
+    return DataDiagnostics(
+        recorded_description=recorded_description(recording, digest),
+        signals=signals.diagnostics.to_dict(),
+        quality=None if signals.quality is None else signals.quality.to_dict(),
+        force_constant_deviation=data.effort_scale_deviation,
+        delay=delay,
+        force_noise=deviations(force_noise),
+        force_noise_correlation=None if force_noise is None else force_noise.correlation,
+        position_noise=deviations(signals.position_noise),
+    )
