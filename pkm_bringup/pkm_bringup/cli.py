@@ -8,6 +8,7 @@ interrupted.
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import sys
 from collections.abc import Sequence
@@ -45,17 +46,32 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser with all verbs."""
+def build_parser(verb: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser with all verbs.
+
+    Parameters
+    ----------
+    verb
+        The one that is needed in full; the others then only have a name and a line of help,
+        since their modules take time to load. By default all are complete.
+    """
     parser = Parser(
         prog='pkm', description=DESCRIPTION, formatter_class=argparse.RawTextHelpFormatter
     )
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', required=True, dest='verb')
     folder = Path(__file__).parent / 'verbs'
     for name in VERBS:
-        if (folder / f'{name}.py').is_file():
+        if verb in (None, name):
             import_module(f'pkm_bringup.verbs.{name}').add_parser(verbs)
+        else:
+            verbs.add_parser(name, help=_purpose(folder / f'{name}.py'))
     return parser
+
+
+def _purpose(file: Path) -> str:
+    """Return what a verb is for, as the docstring of its module says behind the colon."""
+    module = ast.parse(file.read_text(encoding='utf-8'))
+    return (ast.get_docstring(module) or '').split('\n')[0].partition(': ')[2].rstrip('.')
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,7 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status.
     """
     try:
-        arguments, unknown = build_parser().parse_known_args(argv)
+        words = sys.argv[1:] if argv is None else argv
+        verb = next((word for word in words if not word.startswith('-')), '')
+        arguments, unknown = build_parser(verb).parse_known_args(words)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
     program = _program(arguments)

@@ -9,8 +9,8 @@ import numpy as np
 
 from pkm_dynamics.limits.extrema import largest, smallest
 from pkm_dynamics.limits.feasibility import check_feasibility
-from pkm_dynamics.limits.limits import worst_and_broken
 from pkm_dynamics.limits.margins import FeasibilityReport
+from pkm_dynamics.limits.robot_limits import worst_and_broken
 
 if TYPE_CHECKING:
     from pkm_control.closed_loop import ClosedLoopRecording

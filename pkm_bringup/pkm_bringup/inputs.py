@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pkm_bringup.arguments import DEFAULT_RAMP, PERIODS, SHIPPED
 
@@ -22,64 +22,6 @@ def load_model(robot: str) -> ClosedChainModel:
     import pkm_dynamics
 
     return pkm_dynamics.ClosedChainModel(pkm_description.load(robot))
-
-
-def load_data(path: str, allow_incomplete: bool, options: dict[str, Any] | None = None) -> Any:
-    """Return a dataset; only bags can be incomplete.
-
-    Parameters
-    ----------
-    options
-        Of `load`, see `data_options`.
-    """
-    from pkm_identification import load
-
-    chosen: dict[str, Any] = dict(options or {})
-    if allow_incomplete:
-        chosen['allow_incomplete'] = True
-    return load(path, **chosen)
-
-
-def data_options(arguments: Any) -> dict[str, Any]:
-    """Return the options of `load` that --topic, --joint and the units ask for.
-
-    Raises
-    ------
-    DatasetError
-        One of them has not its form.
-    """
-    options: dict[str, Any] = {}
-    if arguments.topic:
-        options['topic'] = arguments.topic
-    if arguments.joint:
-        options['joints'] = dict(_pair(text, '--joint', 'NAME=NAME') for text in arguments.joint)
-        if len(options['joints']) < len(arguments.joint):
-            raise _data_error('--joint names a joint of the data twice')
-    if arguments.effort_unit != 'N':
-        options['effort_unit'] = arguments.effort_unit
-    constants = {}
-    for text in arguments.force_constant:
-        name, value = _pair(text, '--force-constant', 'JOINT=VALUE[,DEVIATION]')
-        try:
-            constants[name] = [float(part) for part in value.split(',')]
-        except ValueError as error:
-            raise _data_error(f"--force-constant '{text}': '{value}' is not a number") from error
-    if constants:
-        options['force_constants'] = constants
-    return options
-
-
-def _pair(text: str, option: str, form: str) -> tuple[str, str]:
-    name, separator, value = text.partition('=')
-    if not (name and separator and value):
-        raise _data_error(f"{option} '{text}' must have the form {form}")
-    return name, value
-
-
-def _data_error(message: str) -> Exception:
-    from pkm_description.errors import DatasetError
-
-    return DatasetError(message)
 
 
 def load_payload(text: str) -> Payload | None:
@@ -100,35 +42,6 @@ def load_payload(text: str) -> Payload | None:
     except (OSError, UnicodeDecodeError) as error:
         raise DescriptionError(f"payload file '{text}' cannot be read: {error}") from error
     return payload_of(content, f"'{text}': ")
-
-
-def parse_options(texts: Sequence[str]) -> dict[str, Any]:
-    """Return options given as NAME=VALUE, the values being YAML scalars, lists or mappings.
-
-    Patterns such as `*.viscous` need no quotes, although `*` begins an alias in YAML.
-
-    Raises
-    ------
-    EstimationError
-        Something else was given, or a name twice.
-    """
-    import yaml
-
-    from pkm_description.errors import EstimationError
-    from pkm_identification.written_options import option_value
-
-    options: dict[str, Any] = {}
-    for text in texts:
-        name, separator, value = text.partition('=')
-        if not separator or not name:
-            raise EstimationError(f"option '{text}' must have the form NAME=VALUE")
-        if name in options:
-            raise EstimationError(f"option '{name}' is given twice")
-        try:
-            options[name] = option_value(value)
-        except yaml.YAMLError as error:
-            raise EstimationError(f"option '{name}': '{value}' is not a YAML value") from error
-    return options
 
 
 def load_trajectory(text: str, model: ClosedChainModel, any_robot: bool = False) -> Trajectory:

@@ -19,7 +19,7 @@ from pkm_control.feedforward import (
 from pkm_control.gains import servo_gains
 from pkm_description import Payload, with_force_constants, with_payload
 from pkm_description.errors import SimulationError
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pkm_description.errors import PkmError
-from pkm_dynamics.atomic_write import write_new
+from pkm_dynamics.atomic_write import write_atomically
 
 
 class OutputError(PkmError):
@@ -50,7 +50,7 @@ def write_output(path: Path, write: Callable[[Path], object]) -> Path:
     OutputError
         The file has appeared meanwhile or cannot be written.
     """
-    return write_new(path, write, OutputError)
+    return write_atomically(path, write, OutputError)
 
 
 def write_output_folder(folder: Path, write: Callable[[Path], object]) -> Path:

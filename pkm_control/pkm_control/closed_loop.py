@@ -18,27 +18,19 @@ from pkm_dynamics.trajectories import Phase, Trajectory
 Array = NDArray[np.float64]
 
 
-class Sample(Protocol):
-    """What a plant shows after one control interval; see `pkm_dynamics.simulation`."""
-
-    @property
-    def time(self) -> float:
-        """End of the interval [s]."""
-
-    @property
-    def positions(self) -> Array:
-        """Measured positions (n_a,) [m, rad]."""
-
-
 class Plant(Protocol):
-    """Anything that takes actuator forces for one control interval."""
+    """Anything that takes actuator forces for one control interval.
+
+    A sample has the `time` [s] of the interval's end and the measured `positions` (n_a,)
+    [m, rad]; currents and truth where the plant knows them. See `pkm_dynamics.simulation`.
+    """
 
     @property
     def sample(self) -> Any:
-        """The latest `Sample`."""
+        """The latest sample."""
 
     def step(self, command: ArrayLike) -> Any:
-        """Apply forces (n_a,) [N, N m] for one interval and return the new `Sample`."""
+        """Apply forces (n_a,) [N, N m] for one interval and return the new sample."""
 
 
 @dataclass(frozen=True)

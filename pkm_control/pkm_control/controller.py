@@ -8,7 +8,6 @@ compares like with like whatever the delay of the message.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,15 +18,14 @@ from pkm_control.gains import ServoGains
 from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
 from pkm_control.servo import JointServo
 from pkm_description.errors import PkmError
+from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.actuation import require_drives
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.trajectories import Execution, Phase, StoppedExecution, Trajectory
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel, PlatformMotion
 
 Array = NDArray[np.float64]
 
+START_GAP = 1e-6  # [m, rad] from rest to the start of a motion: too small for a jerk
 SMALLER = 'a feedforward model, higher gains or a slower motion make it smaller'
 
 
@@ -171,7 +169,7 @@ class TrajectoryController:
         gap = execution.evaluate([0.0])[0][0] - self.resting_coordinates(coordinates)
         if coordinates == 'platform':
             gap[3:] -= 2.0 * np.pi * np.round(gap[3:] / (2.0 * np.pi))
-        if np.abs(gap).max() > 1e-6:
+        if np.abs(gap).max() > START_GAP:
             raise ControlFault(
                 ErrorCode.INFEASIBLE, 'the motion does not start where the robot rests'
             )
@@ -250,24 +248,10 @@ class TrajectoryController:
         command = np.clip(wanted, -self._force_limit, self._force_limit)
         saturated = command != wanted
         self._supervise(phase, measured, error, bool(saturated.any()))
-        trajectory_time, period_index, fraction, time_left = progress
-        return StepResult(
-            time,
-            phase,
-            trajectory_time,
-            period_index,
-            fraction,
-            time_left,
-            desired.position,
-            desired.velocity,
-            measured,
-            force,
-            feedback,
-            command,
-            saturated,
-            feedforward.name,
-            outcome,
-        )
+        motion = (desired.position, desired.velocity, measured)
+        forces = (force, feedback, command)
+        ending = (saturated, feedforward.name, outcome)
+        return StepResult(time, phase, *progress, *motion, *forces, *ending)
 
     def _advance(
         self, time: float, feedforward: Feedforward

@@ -8,24 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import ModelFileError
+from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
 from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
 from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
 
 Array = NDArray[np.float64]
 
 KINDS = ('rigid_body', 'friction', 'rotor')
 # What the amplitude of a friction law is multiplied with at most.
 LARGEST = {'stribeck_force': 1.0, 'atan_force': 0.5 * np.pi, 'power_force': np.inf}
+# Least value [kg, N, ...] of what must not be negative: an estimator that projects onto zero
+# ends this near to it.
+LEAST = -1e-9
+# The same for the least eigenvalue of a pseudo-inertia, in units of the largest: what interior
+# point solvers leave of a constraint that holds with equality.
+INDEFINITE = 1e-6
 
 
 class NotPhysicalError(ModelFileError):
@@ -84,8 +87,7 @@ def nominal_feedforward(
     model: ClosedChainModel, rigid_body: bool = True, friction: bool = True, rotor: bool = True
 ) -> Feedforward:
     """Feedforward with the parameters of the description."""
-    parts = {'rigid_body': rigid_body, 'friction': friction, 'rotor': rotor}
-    return _masked(model, 'nominal', np.asarray(model.nominal_parameters), parts)
+    return _masked(model, 'nominal', model.nominal_parameters, (rigid_body, friction, rotor))
 
 
 def identified_feedforward(
@@ -121,33 +123,31 @@ def identified_feedforward(
     beyond = [entry for entry in names if entry not in known and is_friction_law_parameter(entry)]
     for entry in names:
         if entry not in known and entry not in beyond:
-            raise ModelFileError(f"parameter '{entry}' is unknown to robot '{_robot(model)}'")
-    missing = [entry for entry in model.parameter_names if entry not in set(names)]
+            robot = model.description.name
+            raise ModelFileError(f"parameter '{entry}' is unknown to robot '{robot}'")
+    by_name = dict(zip(names, numbers.tolist(), strict=True))
+    missing = [entry for entry in model.parameter_names if entry not in by_name]
     if missing:
         raise ModelFileError(f"parameter '{missing[0]}' is missing ({len(missing)} in all)")
-    order = {entry: i for i, entry in enumerate(names)}
-    sorted_values = numbers[[order[entry] for entry in model.parameter_names]]
-    for entry, value in zip(model.parameter_names, sorted_values, strict=True):
-        if not np.isfinite(value):
+    for entry in model.parameter_names:
+        if not np.isfinite(by_name[entry]):
             raise ModelFileError(f"parameter '{entry}' is not finite")
     positive = model.parameter_mask('friction') | model.parameter_mask('rotor')
     for i, entry in enumerate(model.parameter_names):
-        if (entry.endswith('.m') or positive[i]) and sorted_values[i] < -1e-9:
-            raise NotPhysicalError(f"parameter '{entry}' is negative: {sorted_values[i]:.6g}")
-    by_name = dict(zip(model.parameter_names, sorted_values.tolist(), strict=True))
+        if (entry.endswith('.m') or positive[i]) and by_name[entry] < LEAST:
+            raise NotPhysicalError(f"parameter '{entry}' is negative: {by_name[entry]:.6g}")
     _check_bodies(by_name)
-    parts = {'rigid_body': rigid_body, 'friction': friction, 'rotor': rotor}
-    found = _masked(model, name, sorted_values, parts)
+    values = np.array([by_name[entry] for entry in model.parameter_names])
+    found = _masked(model, name, values, (rigid_body, friction, rotor))
     if not beyond:
         return found
-    law = _drive_friction(model, {entry: float(numbers[order[entry]]) for entry in beyond})
+    law = DriveFriction.from_parameters(
+        {entry: by_name[entry] for entry in beyond},
+        model.actuated_joints,
+        model.description.transition_velocity,
+    )
     _check_friction(law, by_name)
     return replace(found, friction=law) if friction else found
-
-
-def _drive_friction(model: ClosedChainModel, values: dict[str, float]) -> DriveFriction:
-    velocity = model.description.transition_velocity
-    return DriveFriction.from_parameters(values, model.actuated_joints, velocity)
 
 
 def _check_friction(friction: DriveFriction, linear: dict[str, float]) -> None:
@@ -161,7 +161,7 @@ def _check_friction(friction: DriveFriction, linear: dict[str, float]) -> None:
             for kind in ('coulomb', 'coulomb_positive', 'coulomb_negative')
             if f'{joint}.{kind}' in linear
         ]
-        if LARGEST[field] * value < -min(held, default=0.0) - 1e-6 * abs(value) - 1e-9:
+        if LARGEST[field] * value < LEAST - min(held, default=0.0) - INDEFINITE * abs(value):
             raise NotPhysicalError(
                 f"parameter '{entry}' is {value:.6g}: with the Coulomb friction of '{joint}' "
                 'it is friction that drives the joint'
@@ -179,8 +179,7 @@ def _check_bodies(values: dict[str, float]) -> None:
             eigenvalues = np.linalg.eigvalsh(pseudo)
         except np.linalg.LinAlgError:
             raise NotPhysicalError(f"body '{body}': inertial parameters out of range") from None
-        tolerance = 1e-6 * abs(eigenvalues[-1]) + 1e-9
-        if not eigenvalues[0] >= -tolerance:
+        if not eigenvalues[0] >= LEAST - INDEFINITE * abs(eigenvalues[-1]):
             raise NotPhysicalError(
                 f"body '{body}': no distribution of mass has these inertial parameters "
                 f'(least eigenvalue of the pseudo-inertia {eigenvalues[0]:.6g})'
@@ -188,19 +187,18 @@ def _check_bodies(values: dict[str, float]) -> None:
 
 
 def _masked(
-    model: ClosedChainModel, name: str, parameters: Array, parts: dict[str, bool]
+    model: ClosedChainModel, name: str, parameters: ArrayLike, parts: tuple[bool, bool, bool]
 ) -> Feedforward:
-    kept = np.array(parameters, dtype=float)
-    for kind in KINDS:
-        if not parts[kind]:
-            kept[model.parameter_mask(kind)] = 0.0
-    if not any(parts.values()):
+    """Keep the parameters of those `KINDS` that are asked for."""
+    if not any(parts):
         return no_feedforward()
-    left_out = [kind for kind in KINDS if not parts[kind] and model.parameter_mask(kind).any()]
+    kept = np.array(parameters, dtype=float)
+    left_out = []
+    for kind, part in zip(KINDS, parts, strict=True):
+        mask = model.parameter_mask(kind)
+        if not part and mask.any():
+            kept[mask] = 0.0
+            left_out.append(kind)
     kept.setflags(write=False)
     suffix = ''.join(f' without {kind.replace("_", " ")}' for kind in left_out)
     return Feedforward(name + suffix, kept)
-
-
-def _robot(model: ClosedChainModel) -> str:
-    return str(model.description.name)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class LoopSummary:
 
 
 class LoopStatistics:
-    """Counts cycles and keeps the times of the latest ones in a ring.
+    """Counts cycles and keeps the times of the latest `window` ones.
 
     Attributes
     ----------
@@ -46,36 +44,19 @@ class LoopStatistics:
 
     def __init__(self, window: int = 5000) -> None:
         self.cycles = self.missed = self.repeated = 0
-        self._window = window
-        self._compute = np.zeros(window)
-        self._late = np.zeros(window)
-        self._start = np.zeros(window)
+        self._latest: deque[tuple[float, float, float]] = deque(maxlen=window)
 
     def add(self, start: float, compute: float, late: float = 0.0) -> None:
         """Count a cycle that began at `start` [s] of a steady clock."""
-        slot = self.cycles % self._window
-        self._start[slot] = start
-        self._compute[slot] = compute
-        self._late[slot] = late
+        self._latest.append((start, compute, late))
         self.cycles += 1
 
     def summary(self) -> LoopSummary:
         """Return figures over the latest cycles; nan before there are two."""
-        count = min(self.cycles, self._window)
-        if count < 2:
-            nan = float('nan')
-            return LoopSummary(self.cycles, self.missed, self.repeated, *([nan] * 6))
-        starts = self._start[:count]
-        p50, p99 = np.percentile(self._compute[:count], [50, 99])
-        late50, late99 = np.percentile(self._late[:count], [50, 99])
-        return LoopSummary(
-            self.cycles,
-            self.missed,
-            self.repeated,
-            float((count - 1) / max(starts.max() - starts.min(), 1e-9)),
-            float(p50),
-            float(p99),
-            float(self._compute[:count].max()),
-            float(late50),
-            float(late99),
-        )
+        counts = (self.cycles, self.missed, self.repeated)
+        if len(self._latest) < 2:
+            return LoopSummary(*counts, *([float('nan')] * 6))
+        start, compute, late = np.array(self._latest).T
+        span = max(float(start.max() - start.min()), 1e-9)  # [s] of a clock that stands still
+        figures = [*np.percentile(compute, [50, 99, 100]), *np.percentile(late, [50, 99])]
+        return LoopSummary(*counts, (len(start) - 1) / span, *map(float, figures))

@@ -1,7 +1,7 @@
 """Closing the loops of one configuration: residuals, Jacobian, Levenberg-Marquardt.
 
-One configuration at a time, in plain NumPy: for loading and checking descriptions and
-for completing joint states. Batches are the business of `pkm_dynamics`.
+One configuration at a time: for loading and checking descriptions and for completing joint
+states. Batches are the business of `pkm_dynamics`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description.description import Description, Pose
 from pkm_description.errors import ConvergenceError, DescriptionError
 from pkm_description.kinematic_tree import (
-    BASE,
     DIRECTION_ROW,
     FLOATING,
     POINT_ROW,
     PRISMATIC,
-    REVOLUTE,
     KinematicTree,
 )
-from pkm_description.rotations import rotation_from_vector, rotation_vector
+from pkm_description.rotation_formats import rotation_from_vector, rotation_vector
+from pkm_description.tree_geometry import TreeGeometry, TreeLayout
 
 Floats = NDArray[np.float64]
 
@@ -71,8 +70,7 @@ class Assembly:
         self._actuated = np.array(
             [self.tree.coordinate_of(name) for name in description.actuated_joints], dtype=int
         )
-        moves = np.vstack([self.tree.ancestors, np.zeros(self.tree.n_v, dtype=bool)]).astype(float)
-        self._row_signs = moves[self.tree.row_child] - moves[self.tree.row_parent]
+        self.layout = TreeLayout.build(self.tree)
 
     @property
     def actuated_coordinates(self) -> NDArray[np.int64]:
@@ -84,27 +82,20 @@ class Assembly:
         joints = np.array([self.description.home_joints[n] for n in self.tree.joint_names])
         return Configuration(joints, self.description.home)
 
+    def geometry(self, configuration: Configuration) -> TreeGeometry:
+        """Place all bodies: one sample of a batch."""
+        platform = configuration.platform
+        return TreeGeometry.build(
+            self.layout,
+            configuration.joints[None],
+            platform.position[None],
+            platform.rotation[None],
+        )
+
     def body_poses(self, configuration: Configuration) -> tuple[Floats, Floats]:
         """Positions (n_b, 3) [m] and rotations (n_b, 3, 3) of all bodies in the base frame."""
-        tree = self.tree
-        position = np.zeros((tree.n_b, 3))
-        rotation = np.zeros((tree.n_b, 3, 3))
-        for body in range(tree.n_b):
-            above = tree.parent[body]
-            p, r = tree.origin_position[body], tree.origin_rotation[body]
-            if above != BASE:
-                p = position[above] + rotation[above] @ p
-                r = rotation[above] @ r
-            kind = tree.joint_kind[body]
-            if kind == FLOATING:
-                p, r = configuration.platform.position, configuration.platform.rotation
-            elif kind == REVOLUTE:
-                angle = configuration.joints[tree.scalar_index[body]]
-                r = r @ rotation_from_vector(tree.axis[body] * angle)
-            elif kind == PRISMATIC:
-                p = p + r @ tree.axis[body] * configuration.joints[tree.scalar_index[body]]
-            position[body], rotation[body] = p, r
-        return position, rotation
+        geometry = self.geometry(configuration)
+        return geometry.position[0], geometry.rotation[0]
 
     def platform_pose(self, configuration: Configuration) -> Pose:
         """Pose of the platform link in the base frame."""
@@ -113,41 +104,8 @@ class Assembly:
 
     def closure(self, configuration: Configuration) -> tuple[Floats, Floats]:
         """Residual (n_r,) [m, 1] of the closing rows and their Jacobian (n_r, n_v)."""
-        tree = self.tree
-        position, rotation = self.body_poses(configuration)
-        # The base stands behind the bodies, where its index -1 finds it.
-        place = np.vstack([position, np.zeros(3)])
-        turn = np.concatenate([rotation, np.eye(3)[None]])
-        parent, child, point = tree.row_parent, tree.row_child, tree.row_kind == POINT_ROW
-        direction = _apply(turn[parent], tree.row_parent_direction)
-        other = _apply(turn[child], tree.row_child_direction)
-        x_child = place[child] + _apply(turn[child], tree.row_child_point)
-        x_parent = place[parent] + _apply(turn[parent], tree.row_parent_point)
-        target = np.where(point[:, None], x_child - x_parent, other)
-        residual = np.sum(direction * target, axis=1)
-        wrench = np.zeros((len(point), 6))
-        wrench[point, :3] = direction[point]
-        wrench[:, 3:] = _cross(np.where(point[:, None], x_child, other), direction)
-        jacobian = self._row_signs * (wrench @ self._screws(position, rotation).T)
-        return residual, jacobian
-
-    def _screws(self, position: Floats, rotation: Floats) -> Floats:
-        """Screw axes (n_v, 6) [v0; omega] of the velocity coordinates, about the base origin."""
-        tree = self.tree
-        screws = np.zeros((tree.n_v, 6))
-        axis = _apply(rotation, tree.axis)
-        sliding, turning = tree.joint_kind == PRISMATIC, tree.joint_kind == REVOLUTE
-        screws[tree.coordinate[sliding], :3] = axis[sliding]
-        screws[tree.coordinate[turning], :3] = _cross(position[turning], axis[turning])
-        screws[tree.coordinate[turning], 3:] = axis[turning]
-        if tree.floating_body >= 0:
-            first = int(tree.coordinate[tree.floating_body])
-            screws[first : first + 3, :3] = np.eye(3)
-            screws[first + 3 : first + 6, 3:] = np.eye(3)
-            screws[first + 3 : first + 6, :3] = _cross(
-                np.tile(position[tree.floating_body], (3, 1)), np.eye(3)
-            )
-        return screws
+        geometry = self.geometry(configuration)
+        return geometry.residual()[0], geometry.row_jacobian[0]
 
     def moved(self, configuration: Configuration, change: Floats) -> Configuration:
         """Configuration after a change (n_v,) of the velocity coordinates."""
@@ -167,8 +125,8 @@ class Assembly:
 
     def pose_rows(self, configuration: Configuration, target: Pose) -> tuple[Floats, Floats]:
         """Pose of the platform less `target` (6,) [m, rad] and its Jacobian (6, n_v)."""
-        position, rotation = self.body_poses(configuration)
-        screws = self._screws(position, rotation)
+        geometry = self.geometry(configuration)
+        position, rotation, screws = geometry.position[0], geometry.rotation[0], geometry.screws[0]
         body = self.tree.platform_body
         error = np.concatenate(
             [position[body] - target.position, rotation_vector(rotation[body] @ target.rotation.T)]
@@ -194,9 +152,9 @@ class Assembly:
     def _unwind(self, configuration: Configuration, residual: Floats, jacobian: Floats) -> None:
         """Put angles in place of the direction rows, which vanish for turned frames too."""
         tree = self.tree
-        position, rotation = self.body_poses(configuration)
-        screws = self._screws(position, rotation)
-        turn = np.concatenate([rotation, np.eye(3)[None]])
+        geometry = self.geometry(configuration)
+        screws = geometry.screws[0]
+        turn = np.concatenate([geometry.rotation[0], np.eye(3)[None]])
         for index, constraint in enumerate(self.description.constraints):
             rows = np.flatnonzero((tree.row_constraint == index) & (tree.row_kind == DIRECTION_ROW))
             if not len(rows) or constraint.type == 'universal':
@@ -211,7 +169,7 @@ class Assembly:
                 continue
             residual[rows] = r_p.T @ rotation_vector(r_c @ r_p.T)
             wrench = np.hstack([np.zeros((3, 3)), r_p.T])
-            jacobian[rows] = self._row_signs[rows] * (wrench @ screws.T)
+            jacobian[rows] = self.layout.row_sign[rows] * (wrench @ screws.T)
 
     def close(
         self,
@@ -337,14 +295,3 @@ def numerical_rank(matrix: Floats) -> int:
         return 0
     singular = np.linalg.svd(matrix, compute_uv=False)
     return int(np.sum(singular > RANK_TOLERANCE * max(singular[0], 1e-300)))
-
-
-def _apply(rotations: Floats, vectors: Floats) -> Floats:
-    """Turn vectors (n, 3) by rotations (n, 3, 3)."""
-    return np.einsum('nij,nj->ni', rotations, vectors)
-
-
-def _cross(first: Floats, second: Floats) -> Floats:
-    """Cross products (n, 3), without the overhead that `numpy.cross` has for few rows."""
-    following, last = [1, 2, 0], [2, 0, 1]
-    return first[:, following] * second[:, last] - first[:, last] * second[:, following]

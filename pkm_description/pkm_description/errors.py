@@ -10,6 +10,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
+NAMES_SHOWN = 8  # in a message: those of a hexapod's legs and two more
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for a message; of many the first, and how many more there are."""
+    names = list(names)
+    more = f' and {len(names) - NAMES_SHOWN} more' if len(names) > NAMES_SHOWN else ''
+    return ', '.join(names[:NAMES_SHOWN]) + more
+
 
 class PkmError(Exception):
     """Base of every error that this project raises on purpose."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from pkm_description.description import FRICTION_MODELS, Constraint, Friction, Joint
 from pkm_description.errors import DescriptionError
-from pkm_description.sidecar import mapping, number
+from pkm_description.sidecar import known_keys, mapping, number
 from pkm_description.xml_elements import suggestion
 
 FRICTION_KEYS: dict[str, tuple[str, ...]] = {
@@ -51,7 +51,8 @@ def check_friction_names(sidecar: Mapping[str, Any], names: set[str]) -> None:
 
 
 def _friction(value: Any, name: str, base: Friction | None) -> Friction:
-    value = mapping(value, f"friction of '{name}'")
+    known = ('model', 'coulomb', 'viscous', 'coulomb_negative')
+    value = known_keys(value, f"friction of '{name}'", known)
     model = value.get('model', _friction_model(value, base))
     base = base or Friction()
     if not isinstance(model, str) or model not in FRICTION_MODELS:
@@ -59,12 +60,6 @@ def _friction(value: Any, name: str, base: Friction | None) -> Friction:
             f"friction of '{name}' has the unknown model '{model}'; "
             f'models are {", ".join(FRICTION_MODELS)}'
         )
-    known = ('model', 'coulomb', 'viscous', 'coulomb_negative')
-    for key in value:
-        if key not in known:
-            raise DescriptionError(
-                f"friction of '{name}' has the unknown key '{key}'; keys are {', '.join(known)}"
-            )
     for key in value:
         if key != 'model' and key not in FRICTION_KEYS[model]:
             raise DescriptionError(

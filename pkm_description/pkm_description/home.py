@@ -8,7 +8,7 @@ import numpy as np
 
 from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly, Configuration
 from pkm_description.description import Description, Pose, frozen
-from pkm_description.errors import DescriptionError
+from pkm_description.errors import DescriptionError, listed
 from pkm_description.home_search import HOME_TOLERANCE, HomeSearch, Requirements
 from pkm_description.kinematic_tree import POINT_ROW
 from pkm_description.mobility import (
@@ -21,9 +21,7 @@ from pkm_description.mobility import (
     rounded_angles,
     undriven_joints,
 )
-from pkm_description.rotations import rotation_vector, rpy_from_rotation
-
-_SHOWN = 6  # names in a message
+from pkm_description.rotation_formats import rotation_vector, rpy_from_rotation
 
 
 def close_at_home(
@@ -134,9 +132,8 @@ def _rounding_hint(assembly: Assembly, gap: float) -> str:
 def _open_inside_limits(assembly: Assembly, configuration: Configuration) -> str:
     """Say which constraint gapes when the joints are kept inside their limits."""
     limits = [assembly.description.joint(name).limit for name in assembly.tree.joint_names]
-    clipped = np.clip(
-        configuration.joints, [limit.lower for limit in limits], [limit.upper for limit in limits]
-    )
+    bounds = np.array([(limit.lower, limit.upper) for limit in limits]).reshape(-1, 2)
+    clipped = np.clip(configuration.joints, *bounds.T)
     residual, _ = assembly.closure(Configuration(clipped, configuration.platform))
     if not len(residual):
         return ''
@@ -163,7 +160,7 @@ def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
     moving = moving_joints(assembly, configuration)
     dependent = dependent_actuators(assembly, configuration)
     if moving:
-        message += f'; with all of them locked still move {_listed(moving)}'
+        message += f'; with all of them locked still move {listed(moving)}'
         undriven = undriven_joints(assembly, configuration)
         if mobility > n_a and undriven:
             message += (
@@ -172,7 +169,7 @@ def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
             )
     if dependent:
         message += (
-            f'; not independent of the others: {_listed(dependent)} (every degree of freedom takes '
+            f'; not independent of the others: {listed(dependent)} (every degree of freedom takes '
             'one actuator)'
         )
     if mobility < n_a:
@@ -211,7 +208,7 @@ def _check_consistency(assembly: Assembly, configuration: Configuration) -> None
     raise DescriptionError(
         f"constraint '{broken.constraint}' closes at home but not beside it: with "
         f"'{broken.joint}' moved by {broken.step:.2g} {unit} it opens by {broken.gap:.2g}. Closing "
-        f'rows are redundant in {_listed(redundant)}, and those must hold everywhere: check that '
+        f'rows are redundant in {listed(redundant)}, and those must hold everywhere: check that '
         'the axes of a planar loop are parallel (those of a spherical one concurrent), and that '
         'home is not singular'
     )
@@ -233,7 +230,3 @@ def _check_home(description: Description, pose: Pose) -> None:
 
 def _counted(names: list[str], what: str) -> str:
     return f'{len(names)} {what}{"" if len(names) == 1 else "s"} ({", ".join(names)})'
-
-
-def _listed(names: list[str]) -> str:
-    return ', '.join(names[:_SHOWN]) + (', ...' if len(names) > _SHOWN else '')

@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 HOME_TOLERANCE = 1e-6  # [m, rad] between a declared home and the closed one
+AT_LIMIT = 1e-9  # [m, rad] beyond a limit: a search that ends at the limit misses it by rounding
 _STARTS = 60
 _FEW_STARTS = 20  # where the loops close and only limits or the pose are missed
 _ITERATIONS = 1500  # over all starts
@@ -40,7 +41,9 @@ class HomeSearch:
         self.assembly = assembly
         self.requirements = requirements
         tree, home_given = assembly.tree, requirements.home_given
-        self._limits = [assembly.description.joint(name).limit for name in tree.joint_names]
+        limits = [assembly.description.joint(name).limit for name in tree.joint_names]
+        self._lower = np.array([limit.lower for limit in limits])
+        self._upper = np.array([limit.upper for limit in limits])
         self._coordinates = np.array([tree.coordinate_of(n) for n in tree.joint_names], dtype=int)
         self._free = np.ones(tree.n_v, dtype=bool)
         if home_given and tree.floating_body >= 0:
@@ -94,27 +97,20 @@ class HomeSearch:
         if self.requirements.home_given:
             home = self.assembly.description.home
             pose = float(np.max(np.abs(self.assembly.pose_rows(result.configuration, home)[0])))
-        return result.gap + pose + self._beyond(result.configuration)
+        return result.gap + pose + float(np.sum(self._beyond(result.configuration)))
 
-    def _beyond(self, configuration: Configuration) -> float:
-        """How far [m, rad] joints are outside their limits, all added up."""
-        beyond = 0.0
-        for limit, value in zip(self._limits, configuration.joints, strict=True):
-            beyond += max(0.0, limit.lower - 1e-9 - value, value - limit.upper - 1e-9)
-        return beyond
+    def _beyond(self, configuration: Configuration) -> Floats:
+        """How far [m, rad] each joint (n_j,) is outside its limits."""
+        joints = configuration.joints
+        beyond = np.maximum(self._lower - joints, joints - self._upper)
+        return np.maximum(beyond - AT_LIMIT, 0.0)
 
     def _next_start(self, result: ClosedConfiguration, drawn: Floats) -> Floats:
         """Keep the joints of good groups and those that are held, and draw the others."""
-        kept = ~self._free
+        kept, beyond = ~self._free, self._beyond(result.configuration)
         for rows, coordinates in self._groups:
             residual = np.abs(result.residual[rows])
-            inside = all(
-                limit.lower - 1e-9 <= value <= limit.upper + 1e-9
-                for limit, value, c in zip(
-                    self._limits, result.configuration.joints, self._coordinates, strict=True
-                )
-                if coordinates[c]
-            )
+            inside = not np.any(beyond[coordinates[self._coordinates]])
             if len(self._groups) > 1 and inside and np.max(residual) < CLOSURE_TOLERANCE:
                 kept |= coordinates
         return np.where(kept[self._coordinates], result.configuration.joints, drawn)
@@ -136,18 +132,11 @@ class HomeSearch:
 
     def _ranges(self) -> tuple[Floats, Floats]:
         """Finite ranges (n_j,) to draw joints from: the limits, half a turn or 1 m where open."""
-        lower, upper = [], []
-        for name, limit in zip(self.assembly.tree.joint_names, self._limits, strict=True):
-            prismatic = self.assembly.description.joint(name).type == 'prismatic'
-            reach = max(1.0, self.assembly.size) if prismatic else np.pi
-            low, high = limit.lower, limit.upper
-            if not np.isfinite(low):
-                low = high - 2 * reach if np.isfinite(high) else -reach
-            if not np.isfinite(high):
-                high = low + 2 * reach
-            lower.append(low)
-            upper.append(high)
-        return np.array(lower), np.array(upper)
+        lengths = self.assembly.lengths[self._coordinates]
+        reach = np.where(lengths, max(1.0, self.assembly.size), np.pi)
+        below = np.where(np.isfinite(self._upper), self._upper - 2 * reach, -reach)
+        lower = np.where(np.isfinite(self._lower), self._lower, below)
+        return lower, np.where(np.isfinite(self._upper), self._upper, lower + 2 * reach)
 
     def _independent_groups(self) -> list[tuple[Mask, Mask]]:
         """Rows (n_r,) and free coordinates (n_v,) of the groups that share no row."""
@@ -181,15 +170,19 @@ class HomeSearch:
             away = bool(np.max(np.abs(error)) > HOME_TOLERANCE)
         flipped = self.flipped_constraint(configuration) is not None
         open_by = 0.0 if result.closed else result.gap
-        return not result.closed, flipped, away, open_by + self._beyond(configuration)
+        beyond = float(np.sum(self._beyond(configuration)))
+        return not result.closed, flipped, away, open_by + beyond
 
     def outside_joint(self, configuration: Configuration) -> str | None:
         """Say which joint is outside its limits, if any is."""
-        names = self.assembly.tree.joint_names
-        for name, limit, value in zip(names, self._limits, configuration.joints, strict=True):
-            if not limit.lower - 1e-9 <= value <= limit.upper + 1e-9:
-                return f"joint '{name}' at {value:.6g} (limits {limit.lower:g} to {limit.upper:g})"
-        return None
+        outside = np.flatnonzero(self._beyond(configuration))
+        if not len(outside):
+            return None
+        k = int(outside[0])
+        return (
+            f"joint '{self.assembly.tree.joint_names[k]}' at {configuration.joints[k]:.6g} (limits "
+            f'{self._lower[k]:g} to {self._upper[k]:g})'
+        )
 
     def flipped_constraint(self, configuration: Configuration) -> str | None:
         """Name a constraint whose rows hold with its frames turned against each other."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pkm_description.assembly import Assembly, ClosedConfiguration, Configuration, numerical_rank
 from pkm_description.description import Pose
-from pkm_description.rotations import rpy_from_rotation
+from pkm_description.rotation_formats import rpy_from_rotation
 
 Floats = NDArray[np.float64]
 

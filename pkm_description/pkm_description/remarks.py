@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.assembly import Assembly
 from pkm_description.description import Description, Inertial, Joint, Link
+from pkm_description.errors import listed
 from pkm_description.mobility import actuation_margin, constraint_rows, rounded_angles
 
 NEAR_SINGULAR = 1e-3
@@ -16,7 +15,6 @@ NEAR_LIMIT = 0.02  # of the stroke
 GYRATION = (1e-3, 3.0)  # usual radii of gyration in units of the mechanism's size
 FAR_COM = 5.0  # centres of mass further from their frame than this, in the same unit
 USUAL_GRAVITY = (9.7, 9.9)
-_SHOWN = 8
 
 
 def remarks(description: Description) -> list[str]:
@@ -56,24 +54,24 @@ def _about_drives(description: Description) -> list[str]:
     found = []
     unknown = [a.joint for a in drives if not np.isfinite(a.force_constant)]
     if unknown:
-        found.append(f'no force constant, so currents cannot become forces: {_names(unknown)}')
+        found.append(f'no force constant, so currents cannot become forces: {listed(unknown)}')
     endless = [j.name for j in joints if not np.isfinite(j.limit.upper - j.limit.lower)]
     if endless:
-        found.append(f'no stroke limit, so strokes are not checked: {_names(endless)}')
+        found.append(f'no stroke limit, so strokes are not checked: {listed(endless)}')
     unlimited = [j.name for j in joints if not np.isfinite(j.limit.velocity)]
     if unlimited:
-        found.append(f'no velocity limit, so speeds are not checked: {_names(unlimited)}')
+        found.append(f'no velocity limit, so speeds are not checked: {listed(unlimited)}')
     smooth = [
         j.name
         for j in joints
         if j.friction is None or (j.friction.coulomb == 0.0 and j.friction.viscous == 0.0)
     ]
     if smooth:
-        found.append(f'no nominal friction in a drive: {_names(smooth)}')
+        found.append(f'no nominal friction in a drive: {listed(smooth)}')
     if description.free_joints:
         found.append(
             'degrees of freedom without a drive (the robot can be identified, not commanded): '
-            f'{_names(description.free_joints)}'
+            f'{listed(description.free_joints)}'
         )
     return found
 
@@ -89,7 +87,7 @@ def _about_passive_joints(description: Description) -> list[str]:
         and not np.isfinite(joint.limit.upper - joint.limit.lower)
     ]
     if endless:
-        return [f'passive joints without limits: {_names(endless)}']
+        return [f'passive joints without limits: {listed(endless)}']
     return []
 
 
@@ -108,11 +106,11 @@ def _about_bodies(description: Description, assembly: Assembly) -> list[str]:
         if physical_state(link) == 'massless' and name not in fixed
     ]
     if massless:
-        found.append(f'moving bodies without mass: {_names(massless)}')
+        found.append(f'moving bodies without mass: {listed(massless)}')
     points = [n for n, link in moving.items() if physical_state(link) == 'point mass']
     points = [name for name in points if name not in fixed]
     if points:
-        found.append(f'bodies with mass but without inertia: {_names(points)}')
+        found.append(f'bodies with mass but without inertia: {listed(points)}')
     for name, link in moving.items():
         if link.inertial is None or link.inertial.mass == 0.0:
             continue
@@ -149,7 +147,7 @@ def _about_home(description: Description, assembly: Assembly) -> list[str]:
         if joint.is_scalar and _near_limit(joint, description.home_joints[joint.name])
     ]
     if near:
-        found.append(f'at home within {NEAR_LIMIT:.0%} of a limit: {_names(near)}')
+        found.append(f'at home within {NEAR_LIMIT:.0%} of a limit: {listed(near)}')
     redundant = [
         f'{item.name} ({item.redundant} of {item.rows})'
         for item in constraint_rows(assembly)
@@ -157,7 +155,7 @@ def _about_home(description: Description, assembly: Assembly) -> list[str]:
     ]
     if redundant:
         found.append(
-            f'redundant closing rows (reaction forces there are not unique): {_names(redundant)}'
+            f'redundant closing rows (reaction forces there are not unique): {listed(redundant)}'
         )
         found += [f'{item} (in an over-constrained loop)' for item in rounded_angles(assembly)]
     return found
@@ -180,13 +178,7 @@ def _about_designs(description: Description) -> list[str]:
             key = tuple(link.inertial.standard_parameters().tolist())
             groups.setdefault(key, []).append(link.name)
     return [
-        f'equal inertias, but not declared `same_design`: {_names(names)}'
+        f'equal inertias, but not declared `same_design`: {listed(names)}'
         for names in groups.values()
         if len(names) > 1
     ]
-
-
-def _names(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f' and {len(names) - _SHOWN} more' if len(names) > _SHOWN else ''
-    return ', '.join(names[:_SHOWN]) + more

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from pkm_description.description import Actuator, Description, Joint, Pose, frozen
+from pkm_description.description import Actuator, Description, Inertial, Joint, Pose, frozen
 from pkm_description.errors import DescriptionError
-from pkm_description.rotations import rotation_from_rpy
+from pkm_description.rotation_formats import rotation_from_rpy
 from pkm_description.xml_elements import suggestion
 
 MAX_CHARACTERS = 1_000_000
@@ -170,8 +170,15 @@ def with_actuators(
                 f'{suggestion(str(name), actuated)}; '
                 f'they are {", ".join(sorted(actuated))}'
             )
-    undriven = tuple(Actuator(name, np.nan, free=True) for name in free)
-    return _with_rotors(actuators, rotors) + undriven
+    driven = tuple(
+        dataclasses.replace(
+            item, rotor_inertia=number(rotors[item.joint], f"rotor_inertia of '{item.joint}'")
+        )
+        if item.joint in rotors
+        else item
+        for item in actuators
+    )
+    return driven + tuple(Actuator(name, np.nan, free=True) for name in free)
 
 
 def free_joints_of(
@@ -209,19 +216,6 @@ def without_effort(joints: tuple[Joint, ...], free: tuple[str, ...]) -> tuple[Jo
     )
 
 
-def _with_rotors(
-    actuators: tuple[Actuator, ...], rotors: Mapping[str, Any]
-) -> tuple[Actuator, ...]:
-    return tuple(
-        dataclasses.replace(
-            a, rotor_inertia=number(rotors[a.joint], f"rotor_inertia of '{a.joint}'")
-        )
-        if a.joint in rotors
-        else a
-        for a in actuators
-    )
-
-
 def designs_of(sidecar: Mapping[str, Any], description: Description) -> tuple[tuple[str, ...], ...]:
     """Groups of links or joints of one design; members must agree in their nominal data."""
     groups = sidecar.get('same_design', [])
@@ -231,11 +225,10 @@ def designs_of(sidecar: Mapping[str, Any], description: Description) -> tuple[tu
     ):
         raise DescriptionError('same_design must be a list of lists of names')
     rotors = {a.joint: a.rotor_inertia for a in description.actuators}
-    links = {link.name: link for link in description.links}
-    joints = {joint.name: joint for joint in description.joints}
+    links = {link.name: link.inertial for link in description.links}
+    joints = {j.name: (j.type, j.friction, rotors.get(j.name)) for j in description.joints}
     seen: set[str] = set()
     for group in groups:
-        kinds = {'link' if n in links else 'joint' if n in joints else None for n in group}
         for name in group:
             if name not in links and name not in joints:
                 raise DescriptionError(
@@ -245,36 +238,25 @@ def designs_of(sidecar: Mapping[str, Any], description: Description) -> tuple[tu
             if name in seen:
                 raise DescriptionError(f"same_design lists '{name}' twice")
             seen.add(name)
-        if len(kinds) != 1:
+        if len({name in links for name in group}) != 1:
             raise DescriptionError(f'same_design mixes links and joints: {group}')
+        first = group[0]
         for name in group[1:]:
-            if kinds == {'link'}:
-                same = _same_inertial(links[group[0]], links[name])
+            if first in links:
+                same = _same_inertial(links[first], links[name])
+                what = 'masses, centres of mass and inertias'
             else:
-                first, other = joints[group[0]], joints[name]
-                same = (first.type, first.friction) == (other.type, other.friction)
-                same = same and rotors.get(group[0]) == rotors.get(name)
+                same, what = joints[first] == joints[name], 'type, friction and rotor inertia'
             if not same:
                 raise DescriptionError(
-                    f"same_design: '{name}' has other nominal parameters than '{group[0]}'; "
-                    + (
-                        'masses, centres of mass and inertias'
-                        if kinds == {'link'}
-                        else 'type, friction and rotor inertia'
-                    )
-                    + ' must agree'
+                    f"same_design: '{name}' has other nominal parameters than '{first}'; {what} "
+                    'must agree'
                 )
     return tuple(tuple(group) for group in groups)
 
 
-def _same_inertial(first: Any, second: Any) -> bool:
-    if first.inertial is None or second.inertial is None:
-        return first.inertial is second.inertial
-    return bool(
-        np.allclose(
-            first.inertial.standard_parameters(),
-            second.inertial.standard_parameters(),
-            rtol=1e-9,
-            atol=1e-12,
-        )
-    )
+def _same_inertial(first: Inertial | None, second: Inertial | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    one, other = first.standard_parameters(), second.standard_parameters()
+    return bool(np.allclose(one, other, rtol=1e-9, atol=1e-12))

@@ -1,17 +1,21 @@
-"""Checks of the sidecar's sections that only later stages use."""
+"""Sections of the sidecar that only later stages use: workspace, benchmark circle, simulation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pkm_description.description import Description
 from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, number
-from pkm_description.simulation_section import read_simulation
 
+Array = NDArray[np.float64]
+
+SIMULATION_KEYS = ('force_noise', 'position_noise', 'position_resolution', 'cogging', 'stribeck')
 WORKSPACE_KEYS = ('position_lower', 'position_upper', 'tilt', 'aperture')
 CIRCLE_KEYS = ('diameter', 'speed', 'tilt', 'tilt_axis')
 
@@ -84,3 +88,122 @@ def _check_circle(value: Any) -> None:
         raise DescriptionError(
             f'benchmark_circle.tilt_axis must be x or y, not {table["tilt_axis"]!r}'
         )
+
+
+@dataclass(frozen=True)
+class SimulationSection:
+    """Arrays over the actuated joints (n_a,); free joints have no cogging.
+
+    Attributes
+    ----------
+    force_covariance : numpy.ndarray
+        (n_a, n_a) of the measured forces of one sample [N^2].
+    position_covariance : numpy.ndarray
+        (n_a, n_a) of the measured positions of one sample [m^2, rad^2].
+    position_resolution : float
+        Step of the position sensors [m, rad].
+    cogging_amplitude, cogging_period, cogging_phase : numpy.ndarray
+        (n_a,) [N, N m], [m, rad], [rad].
+    stribeck : mapping
+        By joint: `static` [N, N m], `velocity` [m/s, rad/s], perhaps `exponent`.
+    """
+
+    force_covariance: Array
+    position_covariance: Array
+    position_resolution: float
+    cogging_amplitude: Array
+    cogging_period: Array
+    cogging_phase: Array
+    stribeck: Mapping[str, Mapping[str, float]]
+
+
+def read_simulation(description: Description) -> SimulationSection:
+    """Read and check the section; raises DescriptionError naming the key."""
+    section = known_keys(description.simulation, 'simulation', SIMULATION_KEYS)
+    count = len(description.actuated_joints)
+    cogging = known_keys(
+        section.get('cogging', {}), 'simulation.cogging', ('amplitude', 'period', 'phase')
+    )
+    period = _per_joint(description, cogging.get('period', 1.0), 'cogging.period', 1.0)
+    if np.any(period <= 0.0):
+        raise DescriptionError(f'simulation.cogging.period must be positive, not {period.min():g}')
+    where = 'simulation.position_resolution'
+    resolution = number(section.get('position_resolution', 0.0), where)
+    if resolution < 0.0:
+        raise DescriptionError(f'{where} must not be negative, not {resolution:g}')
+    return SimulationSection(
+        force_covariance=_covariance(section, 'force_noise', count),
+        position_covariance=_covariance(section, 'position_noise', count),
+        position_resolution=resolution,
+        cogging_amplitude=_per_joint(
+            description, cogging.get('amplitude', {}), 'cogging.amplitude', 0.0
+        ),
+        cogging_period=period,
+        cogging_phase=_per_joint(description, cogging.get('phase', {}), 'cogging.phase', 0.0),
+        stribeck=_stribeck(section, description.scalar_joints),
+    )
+
+
+def _stribeck(section: Mapping[str, Any], joints: list[str]) -> dict[str, dict[str, float]]:
+    result = {}
+    table = known_keys(section.get('stribeck', {}), 'simulation.stribeck', joints)
+    for joint, entry in table.items():
+        where = f'simulation.stribeck.{joint}'
+        values = known_keys(entry, where, ('static', 'velocity', 'exponent'))
+        for key in ('static', 'velocity'):
+            if key not in values:
+                raise DescriptionError(f"{where} has no '{key}'")
+        numbers = {key: number(value, f'{where}.{key}') for key, value in values.items()}
+        for key, value in numbers.items():
+            if value <= 0.0:
+                raise DescriptionError(f'{where}.{key} must be positive, not {value:g}')
+        result[joint] = numbers
+    return result
+
+
+def _covariance(section: Mapping[str, Any], key: str, count: int) -> Array:
+    if key not in section:
+        return np.zeros((count, count))
+    entry = known_keys(section[key], f'simulation.{key}', ('standard_deviation', 'correlation'))
+    if 'standard_deviation' not in entry:
+        raise DescriptionError(f"simulation.{key} has no 'standard_deviation'")
+    where = f'simulation.{key}.standard_deviation'
+    deviation = _array(entry['standard_deviation'], where)
+    if deviation.shape not in ((), (count,)) or np.any(deviation < 0.0):
+        raise DescriptionError(f'{where} must be one or {count} non-negative numbers')
+    deviation = np.broadcast_to(deviation, (count,))
+    where = f'simulation.{key}.correlation'
+    correlation = _array(entry.get('correlation', np.eye(count)), where)
+    if correlation.shape != (count, count):
+        raise DescriptionError(
+            f'{where} must be a {count} x {count} matrix, not of the shape {correlation.shape}'
+        )
+    if not np.allclose(correlation, correlation.T) or not np.allclose(np.diag(correlation), 1.0):
+        raise DescriptionError(f'{where} must be symmetric with a diagonal of ones')
+    if np.linalg.eigvalsh(correlation)[0] <= 0.0:
+        raise DescriptionError(f'{where} must be positive definite')
+    return np.asarray(correlation * np.outer(deviation, deviation), dtype=float)
+
+
+def _per_joint(description: Description, value: Any, where: str, default: float) -> Array:
+    """Return (n_a,) values given as one number or as {joint: number}; free joints have none."""
+    driven, where = description.driven_joints, f'simulation.{where}'
+    if not isinstance(value, Mapping):
+        value = dict.fromkeys(driven, number(value, where))
+    table = known_keys(value, where, driven)
+    return np.array(
+        [
+            number(table.get(joint, default), f'{where}.{joint}')
+            for joint in description.actuated_joints
+        ]
+    )
+
+
+def _array(value: Any, where: str) -> Array:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise DescriptionError(f'{where} must be numeric, not {value!r}') from None
+    if not np.all(np.isfinite(array)):
+        raise DescriptionError(f'{where} must be finite, not {value!r}')
+    return array

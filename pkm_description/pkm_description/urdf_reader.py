@@ -7,6 +7,7 @@ The document stays a valid tree for every other URDF tool; loops are closed by
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +27,6 @@ from pkm_description.description import (
     frozen,
 )
 from pkm_description.errors import DescriptionError
-from pkm_description.ros2_control import read_actuators
 from pkm_description.xml_elements import (
     check_attributes,
     check_children,
@@ -36,9 +36,12 @@ from pkm_description.xml_elements import (
     only,
     parse_xml,
     pose,
+    similar,
+    suggestion,
     vector,
 )
 
+INTERFACES = ('effort', 'position', 'velocity', 'acceleration')
 ROBOT_ELEMENTS = ('link', 'joint', 'constraint', 'ros2_control')
 ROBOT_FOREIGN = ('material', 'transmission', 'gazebo', 'sensor', 'group', 'mujoco', 'drake')
 LINK_ELEMENTS = ('inertial', 'visual', 'collision')
@@ -108,7 +111,7 @@ class _Reader:
             raise DescriptionError(f"'{self.where}' has no <link>")
         joints = tuple(self._joint(element) for element in root.findall('joint'))
         constraints = tuple(self._constraint(element) for element in root.findall('constraint'))
-        actuators = read_actuators(root, joints)
+        actuators = _actuators(root, joints)
         for (tag, owner), names in self.strange.items():
             self.warnings.append(f"<{tag}> in {owner} '{names[0]}'{_more(names)} is not used")
         if self.incomplete:
@@ -274,3 +277,56 @@ def _friction(element: etree._Element | None) -> Friction | None:
             f'{label(element)}: damping and friction must be finite and not negative'
         )
     return friction
+
+
+def _actuators(root: etree._Element, joints: Iterable[Joint]) -> tuple[Actuator, ...]:
+    """Drives of a robot element in the order of the file; raises DescriptionError."""
+    scalar = {joint.name: joint.is_scalar for joint in joints}
+    found: dict[str, Actuator] = {}
+    for block in root.findall('ros2_control'):
+        for element in block.findall('joint'):
+            name = name_of(element)
+            if name not in scalar:
+                raise DescriptionError(
+                    f"<ros2_control> names the joint '{name}', which does not exist"
+                    f'{suggestion(name, scalar)}; joints are '
+                    f'{", ".join(item for item in scalar if scalar[item])}'
+                )
+            actuator = _actuator(element, name)
+            if actuator is None:
+                continue
+            if name in found:
+                raise DescriptionError(f"<ros2_control> gives the joint '{name}' two drives")
+            found[name] = actuator
+    return tuple(found.values())
+
+
+def _actuator(element: etree._Element, name: str) -> Actuator | None:
+    interfaces = [str(item.get('name')) for item in element.findall('command_interface')]
+    for interface in interfaces:
+        meant = similar(interface, INTERFACES)
+        if interface not in INTERFACES and meant:
+            raise DescriptionError(
+                f"<ros2_control> gives the joint '{name}' the command interface "
+                f"'{interface}' (is '{meant}' meant?)"
+            )
+    if 'effort' not in interfaces:
+        return None
+    constant = math.nan
+    for parameter in element.findall('param'):
+        key = str(parameter.get('name'))
+        if key != 'force_constant' and similar(key, ('force_constant',)):
+            raise DescriptionError(
+                f"actuated joint '{name}' has the parameter '{key}' (is 'force_constant' meant?)"
+            )
+        if key == 'force_constant':
+            try:
+                constant = float(parameter.text or '')
+            except ValueError:
+                constant = math.nan
+            if not math.isfinite(constant):
+                raise DescriptionError(
+                    f"actuated joint '{name}': force_constant '{parameter.text or ''}' is not a "
+                    'finite number'
+                )
+    return Actuator(name, constant)

@@ -11,7 +11,7 @@ from lxml import etree
 
 from pkm_description.description import Pose, frozen
 from pkm_description.errors import DescriptionError
-from pkm_description.rotations import rotation_from_rpy
+from pkm_description.rotation_formats import rotation_from_rpy
 
 MAX_BYTES = 5_000_000
 LIKE = 0.75  # similarity from which an unknown name is a misspelled known one

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pkm_description.errors import UnderactuatedError
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.model import ClosedChainModel
 
 
 def require_drives(model: ClosedChainModel, use: str) -> None:

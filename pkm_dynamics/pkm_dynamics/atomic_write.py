@@ -10,7 +10,7 @@ from pathlib import Path
 from pkm_description.errors import PkmError
 
 
-def write_new(
+def write_atomically(
     path: str | Path, write: Callable[[Path], object], error: type[PkmError] = PkmError
 ) -> Path:
     """Let `write` fill a temporary file of the same suffix, then put it in place.
@@ -47,6 +47,6 @@ def write_new(
     return path
 
 
-def write_new_text(path: str | Path, text: str, error: type[PkmError] = PkmError) -> Path:
-    """Write a text in UTF-8 as `write_new` does."""
-    return write_new(path, lambda part: part.write_text(text, encoding='utf-8'), error)
+def write_text_atomically(path: str | Path, text: str, error: type[PkmError] = PkmError) -> Path:
+    """Write a text in UTF-8 as `write_atomically` does."""
+    return write_atomically(path, lambda part: part.write_text(text, encoding='utf-8'), error)

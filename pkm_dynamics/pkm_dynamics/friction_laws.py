@@ -21,11 +21,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import ModelFileError
+from pkm_dynamics.array_types import Floats, Integers
 
-Floats = NDArray[np.float64]
 Evaluation = tuple[Floats, tuple[Floats, ...]]
 
 LINEAR = 'coulomb_viscous'
@@ -185,7 +185,7 @@ class DriveFriction:
         return np.sign(velocities)
 
     @cached_property
-    def _groups(self) -> list[tuple[str, NDArray[np.int64], NDArray[np.int64]]]:
+    def _groups(self) -> list[tuple[str, Integers, Integers]]:
         """Drives of each law, and where their parameters (fields, drives) stand in `values`."""
         first = np.cumsum([0, *(len(LAWS[law].fields) for law in self.laws)])
         groups = []

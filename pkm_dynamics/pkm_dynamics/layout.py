@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from pkm_dynamics.array_types import Floats, Integers
 
 LANES = 8  # samples that a generated function takes at once
 LARGEST_STEP = 0.3  # of Newton: angles [rad], lengths in units of the mechanism's size

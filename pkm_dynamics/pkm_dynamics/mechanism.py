@@ -13,40 +13,24 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from pkm_description import Description, DescriptionError
 from pkm_description.assembly import Assembly
 from pkm_description.kinematic_tree import POINT_ROW, KinematicTree
+from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.layout import Layout
 from pkm_dynamics.parameters.parameter_table import ParameterTable, parameter_table
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+TREE_FIELDS = ('joint_kind', 'coordinate', 'scalar_index', 'floating_body')  # of a Layout
 
 
 class Mechanism(NamedTuple):
-    """Arrays over bodies (n_b), rows (n_r), coordinates (n_v) and friction terms (n_f)."""
+    """Arrays over rows (n_r), coordinates (n_v) and friction terms (n_f), beside the tree's."""
 
-    parent: Integers
-    joint_kind: Integers
-    coordinate: Integers
-    scalar_index: Integers
-    origin_position: Floats
-    origin_rotation: Floats
-    axis: Floats
-    platform_body: int
-    floating_body: int
-    row_kind: Integers
-    row_parent: Integers
-    row_child: Integers
-    row_parent_point: Floats
-    row_child_point: Floats
-    row_parent_direction: Floats
-    row_child_direction: Floats
-    row_sign: NDArray[np.int64]
-    row_is_triple: NDArray[np.bool_]
+    tree: KinematicTree
+    row_sign: Integers
+    row_is_triple: Booleans
     row_base_axis: Integers
     independent: Integers
     actuated: Integers
@@ -78,7 +62,7 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
     actuated = assembly.actuated_coordinates
     independent = _independent_coordinates(assembly, jacobian)
     dependent = np.setdiff1d(np.arange(tree.n_v), independent)
-    sign = _row_signs(assembly)
+    sign = assembly.layout.row_sign.astype(np.int64)
     starts, coordinates, rows, determinants = _components(
         jacobian, sign, dependent, tree.row_constraint, description
     )
@@ -92,22 +76,7 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
     table, terms = parameter_table(assembly)
     friction = np.array(terms.friction, dtype=np.int64).reshape(-1, 4)
     mechanism = Mechanism(
-        parent=tree.parent,
-        joint_kind=tree.joint_kind,
-        coordinate=tree.coordinate,
-        scalar_index=tree.scalar_index,
-        origin_position=tree.origin_position,
-        origin_rotation=tree.origin_rotation,
-        axis=tree.axis,
-        platform_body=tree.platform_body,
-        floating_body=tree.floating_body,
-        row_kind=tree.row_kind,
-        row_parent=tree.row_parent,
-        row_child=tree.row_child,
-        row_parent_point=tree.row_parent_point,
-        row_child_point=tree.row_child_point,
-        row_parent_direction=tree.row_parent_direction,
-        row_child_direction=tree.row_child_direction,
+        tree=tree,
         row_sign=sign,
         row_is_triple=triple,
         row_base_axis=base_axis,
@@ -134,12 +103,7 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         transition_velocity=description.transition_velocity,
         n_parameters=len(table.names),
     )
-    writable: dict[str, Any] = {
-        name: value.copy()
-        for name, value in mechanism._asdict().items()
-        if isinstance(value, np.ndarray)
-    }
-    return mechanism._replace(**writable), table
+    return mechanism, table
 
 
 def _size(assembly: Assembly) -> float:
@@ -166,20 +130,7 @@ def _independent_coordinates(assembly: Assembly, jacobian: Floats) -> Integers:
     return assembly.actuated_coordinates.astype(np.int64)
 
 
-def _row_signs(assembly: Assembly) -> NDArray[np.int64]:
-    """+1 where a coordinate (n_r, n_v) moves only the child of a row, -1 only the parent."""
-    tree = assembly.tree
-    none = np.zeros(tree.n_v, dtype=bool)
-    sign = np.zeros((len(tree.row_kind), tree.n_v), dtype=np.int64)
-    for row in range(len(tree.row_kind)):
-        child, parent = tree.row_child[row], tree.row_parent[row]
-        moves_child = tree.ancestors[child] if child >= 0 else none
-        moves_parent = tree.ancestors[parent] if parent >= 0 else none
-        sign[row] = moves_child.astype(np.int64) - moves_parent.astype(np.int64)
-    return sign
-
-
-def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[NDArray[np.bool_], Integers]:
+def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[Booleans, Integers]:
     """Which rows are one of three that close a point, and along which base axis they may count.
 
     Where all three are chosen, the base's axes serve as well as the parent body's.
@@ -197,7 +148,7 @@ def _base_axes(tree: KinematicTree, chosen: Integers) -> tuple[NDArray[np.bool_]
 
 def _components(
     jacobian: Floats,
-    sign: NDArray[np.int64],
+    sign: Integers,
     dependent: Integers,
     row_constraint: Integers,
     description: Description,
@@ -240,13 +191,18 @@ def _components(
 
 
 def layout_of(m: Mechanism) -> Layout:
-    """Pick what the compiled loops need."""
-    same = {name: getattr(m, name) for name in Layout._fields if name in Mechanism._fields}
-    return Layout(
-        n_r=len(m.row_kind),
-        n_v=m.row_sign.shape[1],
+    """Pick what the compiled loops need, in arrays of their own that may be written to."""
+    tree = m.tree
+    known: dict[str, Any] = m._asdict() | {name: getattr(tree, name) for name in TREE_FIELDS}
+    known.update(
+        n_r=len(tree.row_kind),
+        n_v=tree.n_v,
         n_p=m.n_parameters,
         inertial_bodies=len(m.inertial_body),
         other_parameters=np.concatenate([m.friction_parameter, m.rotor_parameter]),
-        **same,
     )
+    picked: dict[str, Any] = {
+        name: np.copy(known[name]) if isinstance(known[name], np.ndarray) else known[name]
+        for name in Layout._fields
+    }
+    return Layout(**picked)

@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from functools import cached_property
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pkm_description import (
-    Description,
-    DescriptionError,
-    EstimationError,
-    KinematicsError,
-    TrajectoryError,
-)
-from pkm_description.assembly import Assembly
-from pkm_dynamics.codegen.program_set import ProgramSet
-from pkm_dynamics.kernels import closure, dynamics
-from pkm_dynamics.kernels import motion as kinematics
-from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
-from pkm_dynamics.kinematics.positions import STATE_TOLERANCE, Initial, Positions
-from pkm_dynamics.kinematics.restricted_poses import Configurations
-from pkm_dynamics.kinematics.tree_geometry import TreeLayout
-from pkm_dynamics.layout import Code
-from pkm_dynamics.mechanism import build_mechanism, layout_of
-from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
+from pkm_description import Description
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.equations.dynamic_model import DynamicModel
+from pkm_dynamics.equations.forward_dynamics import Accelerations, forward_dynamics, mass_matrix
+from pkm_dynamics.equations.wrench import PlatformWrench
+from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.base_parameters import BaseParameters, build_base_parameters
 from pkm_dynamics.parameters.null_space import NullSpace, build_null_space
-from pkm_dynamics.parameters.parameter_table import checked_parameters
-
-if TYPE_CHECKING:
-    from pkm_dynamics.equations.forward_dynamics import Accelerations
-    from pkm_dynamics.equations.wrench import PlatformWrench
-
-Floats = NDArray[np.float64]
 
 
-class ClosedChainModel:
+class ClosedChainModel(DynamicModel):
     """Kinematics and dynamics of a closed chain.
 
-    Forces are linear in the parameters: Q_a = regressor(motion) @ parameters. The
-    spanning tree's forces are projected to the actuators by virtual power, so the model
-    holds for any mechanism that the description accepts.
+    What it does with positions and motions stands in `KinematicModel`, forces and their
+    regressor in `DynamicModel`; functions below this class take one of these.
 
     Parameters
     ----------
@@ -68,272 +46,8 @@ class ClosedChainModel:
     """
 
     def __init__(self, description: Description) -> None:
-        self.description = description
-        self._assembly = Assembly(description)
-        self._mechanism, table = build_mechanism(self._assembly)
-        self._programs = ProgramSet(self._mechanism)
-        self._layout = layout_of(self._mechanism)
-        home = self._assembly.home()
-        self.actuated_joints = list(description.actuated_joints)
-        self.joint_names = list(self._assembly.tree.joint_names)
-        self.parameter_names = table.names
-        self.parameter_units = table.units
-        self.parameter_kinds = table.kinds
-        self.nominal_parameters = _frozen(table.nominal)
-        self.home_joints = _frozen(home.joints)
-        self.home_position = _frozen(description.home.position)
-        self.home_rotation = _frozen(description.home.rotation)
-        self.home_actuators = _frozen(home.joints[self._mechanism.actuated_scalar])
-        limits = [description.joint(name).limit for name in self.actuated_joints]
-        self.lower = _frozen([limit.lower for limit in limits])
-        self.upper = _frozen([limit.upper for limit in limits])
-        self.velocity_limit = _frozen([limit.velocity for limit in limits])
-        self.force_limit = _frozen([limit.effort for limit in limits])
-        self.force_constants = _frozen([a.force_constant for a in description.actuators])
-        self._positions = Positions(self._assembly, self._mechanism, self._programs)
+        super().__init__(description)
         self._base: dict[tuple[bool, bool | str], BaseParameters] = {}
-        self._null_space: NullSpace | None = None
-        self._check_zero_parameters()
-
-    def __reduce__(self) -> tuple[type[ClosedChainModel], tuple[Description]]:
-        return type(self), (self.description,)  # compiled code stays in its process
-
-    @property
-    def n_a(self) -> int:
-        """Number of actuated joints."""
-        return len(self.actuated_joints)
-
-    @property
-    def free_joints(self) -> list[str]:
-        """Actuated joints without a drive, at the end of `actuated_joints`: force zero."""
-        return self.description.free_joints
-
-    @property
-    def n_p(self) -> int:
-        """Number of standard parameters."""
-        return len(self.parameter_names)
-
-    @property
-    def length_scale(self) -> float:
-        """Largest distance [m] of a body's origin from the base's at home."""
-        return float(self._mechanism.length_scale)
-
-    @property
-    def platform_determines_joints(self) -> bool:
-        """Whether the platform has six degrees of freedom and floats."""
-        return bool(self._mechanism.independent_is_platform)
-
-    def parameter_mask(self, kind: str) -> NDArray[np.bool_]:
-        """Which parameters (n_p,) are of a kind: rigid_body, friction or rotor."""
-        kinds = ('rigid_body', 'friction', 'rotor')
-        if kind not in kinds:
-            raise EstimationError(f"unknown parameter kind '{kind}'; kinds are {', '.join(kinds)}")
-        return np.array([item == kind for item in self.parameter_kinds], dtype=bool)
-
-    @property
-    def zero_parameter_mask(self) -> NDArray[np.bool_]:
-        """Which parameters (n_p,) the description declares zero by the parts' symmetry."""
-        patterns = self.description.zero_parameters
-        return np.array(
-            [any(fnmatchcase(name, p) for p in patterns) for name in self.parameter_names],
-            dtype=bool,
-        )
-
-    def _check_zero_parameters(self) -> None:
-        for pattern in self.description.zero_parameters:
-            if not any(fnmatchcase(name, pattern) for name in self.parameter_names):
-                raise DescriptionError(f"zero_parameters: '{pattern}' matches no parameter")
-        wrong = np.flatnonzero(self.zero_parameter_mask & (self.nominal_parameters != 0.0))
-        if len(wrong):
-            raise DescriptionError(
-                f"zero_parameters names '{self.parameter_names[wrong[0]]}', whose nominal value is "
-                f'{self.nominal_parameters[wrong[0]]:g}'
-            )
-
-    # -- kinematics ---------------------------------------------------------------
-
-    def inverse_kinematics(self, position: ArrayLike, rotation: ArrayLike) -> Floats:
-        """Actuator positions (N, n_a) [m, rad] of platform poses (N, 3) [m], (N, 3, 3).
-
-        Consecutive samples are taken as neighbours: each starts the next one's search.
-        Raises ConvergenceError with the samples that cannot be reached.
-        """
-        p = samples(position, 'position', (3,))
-        r = rotations(rotation, 'rotation', len(p))
-        return self._actuated(self._positions.joints_of_poses(p, r, None))
-
-    def forward_kinematics(self, q: ArrayLike, initial: Initial = None) -> tuple[Floats, Floats]:
-        """Platform position (N, 3) [m] and rotation (N, 3, 3) of actuator positions (N, n_a).
-
-        The search starts at `initial` (a platform pose (position, rotation), all joint
-        positions (n_j,), or the last sample of a motion), at home when absent, and each
-        sample starts the next; one that cannot be reached from there is tried from the
-        start. `initial` may also hold a start for each of N > 1 samples: poses (N, 3),
-        (N, 3, 3) or joint positions (N, n_j). A solution is always the one that is
-        connected with its start: the loops stay closed and no singularity is met while the
-        actuators go there straight.
-        Raises ConvergenceError with the samples for which there is none.
-        """
-        _, position, rotation = self._positions.of_actuators(self._check_actuators(q, 'q'), initial)
-        return position, rotation
-
-    def motion_from_actuators(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, initial: Initial = None
-    ) -> PlatformMotion:
-        """Motion of platform and joints from actuator motions (N, n_a) each."""
-        q = self._check_actuators(q, 'q')
-        qd = self._check_actuators(qd, 'qd', len(q))
-        qdd = self._check_actuators(qdd, 'qdd', len(q))
-        joints, position, rotation = self._positions.of_actuators(q, initial)
-        velocity, acceleration, twist, twist_dot = kinematics.joint_motion(
-            self._layout,
-            self._motion_code(closure.BY_ACTUATORS),
-            closure.BY_ACTUATORS,
-            joints,
-            position,
-            rotation,
-            qd,
-            qdd,
-        )
-        return PlatformMotion(position, rotation, twist, twist_dot, joints, velocity, acceleration)
-
-    def configurations_of_poses(
-        self, position: ArrayLike, rotation: ArrayLike, nearest: str | None = None
-    ) -> tuple[Configurations, NDArray[np.bool_]]:
-        """Configurations at poses (N, 3), (N, 3, 3), each searched from home, and which close.
-
-        With `nearest`, a platform with fewer than six degrees of freedom goes to the
-        nearest pose that it can take (`pose`), or to the nearest position with whatever
-        rotation it has there (`position`). The rows that do not close mean nothing.
-        """
-        if nearest not in (None, 'pose', 'position'):
-            raise KinematicsError(f"nearest must be None, 'pose' or 'position', not {nearest!r}")
-        p = samples(position, 'position', (3,))
-        r = rotations(rotation, 'rotation', len(p))
-        return self._positions.at_poses(p, r, nearest)
-
-    def configurations_of_actuators(self, q: ArrayLike) -> tuple[Configurations, NDArray[np.bool_]]:
-        """Configurations at actuator positions (N, n_a), each from home, and which close."""
-        q = self._check_actuators(q, 'q')
-        starts = (np.repeat(array, len(q), axis=0) for array in self._positions.home_starts)
-        return self._positions.follow(Configurations(*starts), q)
-
-    def joint_states(self, motion: PlatformMotion) -> JointStates:
-        """Positions, velocities and accelerations (N, n_j) of all scalar joints."""
-        if motion.joint_velocities is not None and motion.joint_accelerations is not None:
-            assert motion.joint_positions is not None
-            joints = self._positions.check_guess(motion.joint_positions).copy()
-            pose = motion.position.copy(), motion.rotation.copy()
-            self._positions.check_joints(joints, *pose)
-            return JointStates(joints, motion.joint_velocities, motion.joint_accelerations)
-        mode, joints, p, r, rates, rates_dot = self._state(motion)
-        velocity, acceleration, _, _ = kinematics.joint_motion(
-            self._layout, self._motion_code(mode), mode, joints, p, r, rates, rates_dot
-        )
-        return JointStates(joints, velocity, acceleration)
-
-    def actuator_states(self, motion: PlatformMotion) -> ActuatorStates:
-        """Positions, velocities and accelerations (N, n_a) of the actuated joints."""
-        return ActuatorStates(*(self._actuated(array) for array in self.joint_states(motion)))
-
-    def with_joint_states(self, motion: PlatformMotion) -> PlatformMotion:
-        """Return the motion with its joint states filled in, so that they are found only once."""
-        return PlatformMotion(
-            motion.position,
-            motion.rotation,
-            motion.twist,
-            motion.acceleration,
-            *self.joint_states(motion),
-        )
-
-    def jacobian(
-        self, position: ArrayLike, rotation: ArrayLike, joints: ArrayLike | None = None
-    ) -> Floats:
-        """Actuator rates from the platform's twist (N, n_a, 6), for six degrees of freedom.
-
-        `joints` (N, n_j) are joint positions nearby, which save time.
-        """
-        if not self.platform_determines_joints:
-            raise KinematicsError(
-                f"robot '{self.description.name}' has no platform that floats with six degrees of "
-                'freedom: use platform_jacobian'
-            )
-        p = samples(position, 'position', (3,))
-        r = rotations(rotation, 'rotation', len(p))
-        guess = None if joints is None else np.asarray(joints, dtype=float)
-        found = self._positions.joints_of_poses(p, r, guess)
-        return kinematics.actuator_jacobians(
-            self._layout, self._programs.code('systems'), found, p.copy(), r.copy()
-        )
-
-    def platform_jacobian(self, q: ArrayLike, initial: Initial = None) -> Floats:
-        """Platform twist [v; omega] from the actuators' rates (N, 6, n_a).
-
-        `initial` says where the search for the configurations starts, as in
-        `forward_kinematics`.
-        """
-        joints, p, r = self._positions.of_actuators(self._check_actuators(q, 'q'), initial)
-        return self._positions.platform_jacobians(joints, p, r)
-
-    def platform_jacobian_at(
-        self, joints: ArrayLike, position: ArrayLike, rotation: ArrayLike
-    ) -> Floats:
-        """Platform twist from the actuators' rates (N, 6, n_a) at closed configurations.
-
-        All joint positions (N, n_j) and the poses of the platform that belong to them, as
-        a motion holds them; nothing is solved.
-        """
-        j = self._positions.check_guess(np.array(joints, dtype=float))
-        p = samples(position, 'position', (3,), len(j))
-        r = rotations(rotation, 'rotation', len(j))
-        return self._positions.platform_jacobians(j, p.copy(), r.copy())
-
-    def body_motion(self, motion: PlatformMotion) -> BodyMotion:
-        """Motion of every body and its Jacobian from the actuators' rates."""
-        return build_body_motion(
-            self.tree_layout, self._assembly.actuated_coordinates, motion, self.joint_states(motion)
-        )
-
-    @property
-    def tree_layout(self) -> TreeLayout:
-        """The spanning tree and its closing rows as arrays."""
-        return self._positions.tree_layout
-
-    # -- dynamics -----------------------------------------------------------------
-
-    def inverse_dynamics(
-        self, motion: PlatformMotion, parameters: ArrayLike | None = None
-    ) -> Floats:
-        """Actuator forces (N, n_a) [N, N m] of a motion, positive along positive velocity.
-
-        `parameters` (n_p,) are standard parameters; the description's when absent.
-        """
-        values = checked_parameters(parameters, self.nominal_parameters)
-        mode, *state = self._state(motion)
-        code = self._force_code()
-        forces = dynamics.inverse_dynamics(self._layout, code, mode, *state, values)
-        self._refuse_singular(forces)
-        return forces
-
-    def states_and_forces(
-        self, motion: PlatformMotion, parameters: ArrayLike | None = None
-    ) -> tuple[JointStates, Floats]:
-        """`joint_states` and `inverse_dynamics` of a motion in one pass, for control loops."""
-        values = checked_parameters(parameters, self.nominal_parameters)
-        mode, joints, *state = self._state(motion)
-        velocity, acceleration, forces = dynamics.states_and_forces(
-            self._layout, self._force_code(), mode, joints, *state, values
-        )
-        self._refuse_singular(forces)
-        return JointStates(joints, velocity, acceleration), forces
-
-    def regressor(self, motion: PlatformMotion) -> Floats:
-        """Force per standard parameter (N, n_a, n_p): regressor @ parameters are the forces."""
-        mode, *state = self._state(motion)
-        code = self._motion_code(mode, 'columns', 'inertial')
-        regressor = dynamics.regressor(self._layout, code, mode, *state)
-        self._refuse_singular(regressor[:, 0])
-        return regressor
 
     def forward_dynamics(
         self,
@@ -343,14 +57,10 @@ class ClosedChainModel:
         wrench: PlatformWrench | None = None,
     ) -> Accelerations:
         """Accelerations of a state under actuator forces (N, n_a); see `forward_dynamics`."""
-        from pkm_dynamics.equations.forward_dynamics import forward_dynamics
-
         return forward_dynamics(self, state, forces, parameters, wrench)
 
     def mass_matrix(self, state: PlatformMotion, parameters: ArrayLike | None = None) -> Floats:
         """Inertia that the actuators feel (N, n_a, n_a) [kg, kg m, kg m^2]."""
-        from pkm_dynamics.equations.forward_dynamics import mass_matrix
-
         return mass_matrix(self, state, parameters)
 
     def base_parameters(self, shared: bool = False, reduced: bool | str = False) -> BaseParameters:
@@ -362,110 +72,9 @@ class ClosedChainModel:
         """
         key = (bool(shared), reduced if isinstance(reduced, str) else bool(reduced))
         if key not in self._base:
-            if self._null_space is None:
-                self._null_space = build_null_space(self)
             self._base[key] = build_base_parameters(self, *key, self._null_space)
         return self._base[key]
 
-    # -- internals ----------------------------------------------------------------
-
-    def _motion_code(self, mode: int, *further: str) -> Code:
-        if not self._programs.inline:
-            return self._programs.code('systems', 'bias', 'platform', *further)
-        given = mode == closure.BY_PLATFORM or not self._mechanism.independent_is_platform
-        return self._programs.code('kinematics' if given else 'actuated', *further)
-
-    def _force_code(self) -> Code:
-        inside = ('dynamics',)
-        return self._programs.code(
-            *(inside if self._programs.inline else ('systems', 'bias', 'forces'))
-        )
-
-    def _refuse_singular(self, forces: Floats) -> None:
-        """Refuse forces (N, k) that are nan, as loops solved outside the code leave them."""
-        if not (self._programs.inline or np.isfinite(forces.sum())):
-            self._positions.refuse_singular(np.asarray(np.isnan(forces).any(axis=1)))
-
-    def _actuated(self, joints: Floats) -> Floats:
-        return joints[:, self._mechanism.actuated_scalar]
-
-    def _check_actuators(self, values: ArrayLike, name: str, count: int | None = None) -> Floats:
-        array = np.array(values, dtype=np.float64, order='C')
-        if array.ndim != 2 or array.shape[1] != self.n_a:
-            raise TrajectoryError(
-                f'{name} must have the shape (N, {self.n_a}) for the joints '
-                f'{", ".join(self.actuated_joints)}, got {array.shape}'
-            )
-        if count is not None and len(array) != count:
-            raise TrajectoryError(f'{name} has {len(array)} samples, q has {count}')
-        bad = np.argwhere(~np.isfinite(array))
-        if len(bad):
-            raise TrajectoryError(
-                f"{name} of joint '{self.actuated_joints[bad[0][1]]}' is not finite at sample "
-                f'{bad[0][0]}'
-            )
-        return array
-
-    def _state(self, motion: PlatformMotion) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
-        """Joint positions and independent rates that the kernels take."""
-        p, r = motion.position.copy(), motion.rotation.copy()
-        if self.platform_determines_joints:
-            joints = self._positions.joints_of_poses(p, r, motion.joint_positions)
-            return (
-                closure.BY_PLATFORM,
-                joints,
-                p,
-                r,
-                motion.twist.copy(),
-                motion.acceleration.copy(),
-            )
-        if motion.joint_velocities is not None and motion.joint_accelerations is not None:
-            assert motion.joint_positions is not None
-            joints = self._positions.check_guess(motion.joint_positions).copy()
-            rates = np.ascontiguousarray(self._actuated(motion.joint_velocities))
-            rates_dot = np.ascontiguousarray(self._actuated(motion.joint_accelerations))
-            self._positions.check_joints(joints, p, r, determinants=self._programs.inline)
-            return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
-        return self._state_of_pose_motion(motion)
-
-    def _state_of_pose_motion(
-        self, motion: PlatformMotion
-    ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
-        """State of a mechanism with fewer than six degrees of freedom from its platform alone."""
-        p, r = motion.position.copy(), motion.rotation.copy()
-        joints = self._positions.joints_of_poses(p, r, motion.joint_positions)
-        jacobian = self._positions.platform_jacobians(joints, p, r)
-        rates = _least_squares(jacobian, motion.twist, 'twist')
-        zero = np.zeros_like(rates)
-        _, _, _, bias = kinematics.joint_motion(
-            self._layout,
-            self._motion_code(closure.BY_ACTUATORS),
-            closure.BY_ACTUATORS,
-            joints,
-            p,
-            r,
-            rates,
-            zero,
-        )
-        rates_dot = _least_squares(jacobian, motion.acceleration - bias, 'acceleration')
-        return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
-
-
-def _frozen(values: ArrayLike) -> Floats:
-    array = np.array(values, dtype=np.float64)
-    array.setflags(write=False)
-    return array
-
-
-def _least_squares(jacobian: Floats, target: Floats, what: str) -> Floats:
-    """Solve jacobian (N, 6, n_a) x = target (N, 6), refusing what the mechanism cannot do."""
-    solution = np.einsum('nij,nj->ni', np.linalg.pinv(jacobian), target)
-    missed = np.abs(np.einsum('nij,nj->ni', jacobian, solution) - target)
-    size = np.max(np.abs(target), initial=1.0)
-    worst = int(np.argmax(missed.max(axis=1))) if len(missed) else 0
-    if len(missed) and missed[worst].max() > STATE_TOLERANCE * size:
-        raise KinematicsError(
-            f'sample {worst}: the mechanism cannot follow that platform {what} (it misses it by '
-            f'{missed[worst].max():.2e}); give actuator coordinates with motion_from_actuators'
-        )
-    return solution
+    @cached_property
+    def _null_space(self) -> NullSpace:
+        return build_null_space(self)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
-
-Floats = NDArray[np.float64]
+from pkm_dynamics.array_types import Booleans, Floats, Integers
 
 ROTATION_TOLERANCE = 1e-6
 
@@ -93,7 +92,7 @@ class PlatformMotion:
     def __len__(self) -> int:
         return len(self.position)
 
-    def __getitem__(self, index: slice | NDArray[np.int64] | NDArray[np.bool_]) -> PlatformMotion:
+    def __getitem__(self, index: slice | Integers | Booleans) -> PlatformMotion:
         """Return the motion of some samples; `index` is a slice, a mask or an index array."""
         if isinstance(index, int | np.integer):
             index = slice(index, index + 1) if index != -1 else slice(-1, None)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from pkm_description import ConvergenceError
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-Floats = NDArray[np.float64]
+from pkm_dynamics.array_types import Booleans
+from pkm_dynamics.equations.dynamic_model import DynamicModel
+from pkm_dynamics.motion import PlatformMotion
 
 _STROKE_FRACTION = 0.25
 _POSE_FRACTION = 0.12
@@ -22,7 +16,7 @@ _POSE_ANGLE = 0.35
 
 
 def random_motion(
-    model: ClosedChainModel, count: int, seed: int, scale: float = 1.0, within_limits: bool = True
+    model: DynamicModel, count: int, seed: int, scale: float = 1.0, within_limits: bool = True
 ) -> PlatformMotion:
     """Random motions around home, `count` samples inside the stroke, for ranks and tests.
 
@@ -56,10 +50,8 @@ def random_motion(
 
 
 def _random_poses(
-    model: ClosedChainModel, count: int, scale: float, rng: np.random.Generator, limits: bool
+    model: DynamicModel, count: int, scale: float, rng: np.random.Generator, limits: bool
 ) -> PlatformMotion:
-    from pkm_dynamics.motion import PlatformMotion
-
     reach = scale * _POSE_FRACTION * model.length_scale
     position = model.home_position + reach * rng.uniform(-1, 1, (count, 3))
     turn = Rotation.from_rotvec(scale * _POSE_ANGLE * rng.uniform(-1, 1, (count, 3)))
@@ -84,7 +76,7 @@ def _random_poses(
 
 
 def _random_actuators(
-    model: ClosedChainModel, count: int, scale: float, rng: np.random.Generator, limits: bool
+    model: DynamicModel, count: int, scale: float, rng: np.random.Generator, limits: bool
 ) -> PlatformMotion:
     half = np.where(_prismatic(model), _POSE_FRACTION * characteristic_length(model), _POSE_ANGLE)
     if limits:
@@ -104,20 +96,18 @@ def _random_actuators(
     return model.motion_from_actuators(q[:0], q[:0], q[:0])
 
 
-def characteristic_length(model: ClosedChainModel) -> float:
+def characteristic_length(model: DynamicModel) -> float:
     """Size of the robot [m]: distance of its bodies from the base, or longest stroke."""
     stroke = (model.upper - model.lower)[_prismatic(model)]
     return max(model.length_scale, float(stroke[np.isfinite(stroke)].max(initial=0.0)))
 
 
-def _prismatic(model: ClosedChainModel) -> NDArray[np.bool_]:
+def _prismatic(model: DynamicModel) -> Booleans:
     types = [model.description.joint(name).type for name in model.actuated_joints]
     return np.array([kind == 'prismatic' for kind in types], dtype=bool)
 
 
 def _concatenate(motions: list[PlatformMotion]) -> PlatformMotion:
-    from pkm_dynamics.motion import PlatformMotion
-
     return PlatformMotion(
         *(np.concatenate([getattr(m, name) for m in motions]) for name in PlatformMotion.FIELDS)
     )

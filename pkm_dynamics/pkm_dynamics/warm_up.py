@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
 from pkm_description import load
+from pkm_dynamics.kernels import closure, forces, joint_rates
 from pkm_dynamics.model import ClosedChainModel
-from pkm_dynamics.motion import PlatformMotion
+
+ROBOT = 'palida'  # any robot: the kernels are the same for all
 
 
-def warm_up(robot: str = 'palida') -> float:
-    """Call every kernel once; returns the time taken [s]."""
-    start = time.perf_counter()
+def compile_positions(robot: str) -> None:
+    """Call the kernels that close the loops."""
     model = ClosedChainModel(load(robot))
-    motion = PlatformMotion(
-        model.home_position[None], model.home_rotation[None], np.zeros((1, 6)), np.zeros((1, 6))
-    )
-    model.inverse_dynamics(motion)
-    model.regressor(motion)
-    model.states_and_forces(model.with_joint_states(motion))
-    model.joint_states(model.with_joint_states(motion))
-    model.jacobian(motion.position, motion.rotation)
-    model.platform_jacobian(model.home_actuators[None])
+    pose = model.home_position[None].copy(), model.home_rotation[None].copy()
+    model.inverse_kinematics(*pose)
+    model.forward_kinematics(model.home_actuators[None])
+    model._positions.check_joints(model.home_joints[None].copy(), *pose)
+
+
+def compile_motions(robot: str) -> None:
+    """Call the kernels of rates, forces and Jacobians, none of which closes the loops."""
+    model = ClosedChainModel(load(robot))
+    home = model.home_joints, model.home_position, model.home_rotation
+    configuration = [array[None].copy() for array in home]
+    state = closure.BY_PLATFORM, *configuration, np.zeros((1, 6)), np.zeros((1, 6))
+    code = model._motion_code(closure.BY_PLATFORM, 'columns', 'inertial', 'dynamics', 'systems')
+    parameters = model.nominal_parameters.copy()
+    joint_rates.joint_motion(model._layout, code, *state)
+    forces.states_and_forces(model._layout, code, *state, parameters)
+    forces.regressor(model._layout, code, *state)
+    joint_rates.actuator_jacobians(model._layout, code, *configuration)
+    model.platform_jacobian_at(*configuration)
+
+
+def warm_up(robot: str = ROBOT) -> float:
+    """Call every kernel once, in two processes of about equal work; returns the time taken [s]."""
+    start = time.perf_counter()
+    spawn = multiprocessing.get_context('spawn')  # a fork would share LLVM's state
+    with ProcessPoolExecutor(2, spawn) as pool:
+        for part in [pool.submit(work, robot) for work in (compile_positions, compile_motions)]:
+            part.result()
     return time.perf_counter() - start
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import pkm_description
-from pkm_description.rotations import rotation_from_rpy
+from pkm_description.rotation_formats import rotation_from_rpy
 
 #: Joints of the serial chain and those of them that are actuated.
 CHAINS = {

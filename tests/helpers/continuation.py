@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from pkm_description.tree_geometry import TreeGeometry
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.kinematics.tree_geometry import TreeGeometry
 
 
 class Path(NamedTuple):

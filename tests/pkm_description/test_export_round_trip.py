@@ -11,7 +11,7 @@ from mjcf_robot import MjcfRobot
 
 import pkm_description
 from pkm_description import Inertial, build_export
-from pkm_description.exporters import export_mjcf
+from pkm_description.exporters import build_mjcf
 from pkm_dynamics import ClosedChainModel
 
 RUBBING = """
@@ -223,7 +223,7 @@ def test_our_forces_hold_palida_in_mujoco(joint_friction):
     model = ClosedChainModel(description)
     still = np.zeros((1, model.n_a))
     hold = forces_of(model, (model.home_actuators[None], still, still), None)[0]
-    text = export_mjcf(description, timestep=5e-4, joint_friction=joint_friction)
+    text = build_mjcf(description, timestep=5e-4, joint_friction=joint_friction).text
     plant = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(plant)
 

@@ -12,7 +12,7 @@ from mechanisms import four_bar
 import pkm_description
 from pkm_description import ExportError, Friction, Inertial
 from pkm_description.assembly import Assembly
-from pkm_description.exporters import export_mjcf
+from pkm_description.exporters import build_mjcf
 
 
 @pytest.fixture(scope='module')
@@ -60,7 +60,7 @@ def test_keyframe_is_the_closed_home(palida):
 def test_limits_rotors_and_motors():
     description = closed_chain('spherical')
     actuators = tuple(dataclasses.replace(a, rotor_inertia=0.5) for a in description.actuators)
-    text = export_mjcf(dataclasses.replace(description, actuators=actuators))
+    text = build_mjcf(dataclasses.replace(description, actuators=actuators)).text
     model, _ = loaded(text)
     assert model.joint('joint1').armature[0] == 0.5
     assert model.joint('joint4').armature[0] == 0.0
@@ -69,21 +69,21 @@ def test_limits_rotors_and_motors():
 
 
 def test_joint_friction_is_written_on_request(palida):
-    with_friction, _ = loaded(export_mjcf(palida))
-    without, _ = loaded(export_mjcf(palida, joint_friction=False))
+    with_friction, _ = loaded(build_mjcf(palida).text)
+    without, _ = loaded(build_mjcf(palida, joint_friction=False).text)
     address = int(with_friction.joint('leg3_strut').dofadr[0])
     assert with_friction.dof_frictionloss[address] == pytest.approx(14.794)
     assert with_friction.dof_damping[address] == pytest.approx(14.218)
     assert not np.any(without.dof_frictionloss) and not np.any(without.dof_damping)
     lopsided = Friction(coulomb=2.0, coulomb_negative=4.0, viscous=1.0, model='asymmetric')
-    model, _ = loaded(export_mjcf(with_joint(palida, 'leg3_strut', friction=lopsided)))
+    model, _ = loaded(build_mjcf(with_joint(palida, 'leg3_strut', friction=lopsided)).text)
     assert model.dof_frictionloss[address] == pytest.approx(3.0)
 
 
 def test_tree_dynamics_of_both_exports_agree(palida):
     """MuJoCo on the MJCF and Pinocchio on the tree URDF: same joint forces."""
     pinocchio = pytest.importorskip('pinocchio')
-    model, data = loaded(export_mjcf(palida, joint_friction=False))
+    model, data = loaded(build_mjcf(palida, joint_friction=False).text)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     other = pinocchio.buildModelFromXML(pkm_description.export(palida, 'urdf'))
     other_data = other.createData()
@@ -109,7 +109,7 @@ def test_tree_dynamics_of_both_exports_agree(palida):
 @pytest.mark.parametrize('kind', CHAINS)
 def test_closures_leave_the_described_mobility(kind):
     description = closed_chain(kind)
-    model, data = loaded(export_mjcf(description, joint_limits=False))
+    model, data = loaded(build_mjcf(description, joint_limits=False).text)
     assert np.max(gaps(model, data)) < 1e-12
     jacobian = np.reshape(data.efc_J, (data.nefc, model.nv))
     assembly = Assembly(description)
@@ -118,7 +118,7 @@ def test_closures_leave_the_described_mobility(kind):
 
 
 def test_massless_link_gets_the_documented_stand_in(palida):
-    model, _ = loaded(export_mjcf(with_link(palida, 'leg1_ring', None)))
+    model, _ = loaded(build_mjcf(with_link(palida, 'leg1_ring', None)).text)
     assert model.body('leg1_ring').mass[0] == 1e-8
     np.testing.assert_allclose(model.body('leg1_ring').inertia, 1e-10)
 
@@ -320,9 +320,9 @@ def test_errors_name_the_offender(palida):
     with pytest.raises(ExportError, match="sdf has no form 'tree'.*graph, gazebo"):
         pkm_description.export(palida, 'sdf', 'tree')
     with pytest.raises(ExportError, match='time step'):
-        export_mjcf(palida, timestep=0.0)
+        build_mjcf(palida, timestep=0.0)
     plate = Inertial(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0]))
     with pytest.raises(ExportError, match="link 'platform'.*principal inertias"):
-        export_mjcf(with_link(palida, 'platform', plate))
+        build_mjcf(with_link(palida, 'platform', plate))
     with pytest.raises(ExportError, match="joint 'platform_joint'.*base link"):
-        export_mjcf(with_joint(palida, 'platform_joint', parent='leg1_ring'))
+        build_mjcf(with_joint(palida, 'platform_joint', parent='leg1_ring'))

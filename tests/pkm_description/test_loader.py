@@ -9,7 +9,7 @@ import pytest
 import pkm_description
 from pkm_description import DescriptionError, loads
 from pkm_description.assembly import Assembly
-from pkm_description.rotations import rpy_from_rotation
+from pkm_description.rotation_formats import rpy_from_rotation
 
 
 @pytest.fixture(scope='module')

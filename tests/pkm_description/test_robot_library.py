@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from number_sources import STATUSES, idle_sources, numbers_of, source_of, unsourced
 
 import pkm_description
 from pkm_description import DescriptionError
 from pkm_description.assembly import Assembly
-from pkm_description.sources import STATUSES, idle_sources, numbers_of, source_of, unsourced
 
 PACKAGE = Path(__file__).resolve().parents[2] / 'pkm_description'
 HEXAPODS = ('palida', 'msi', 'uf_pkm', 'hexel', 'ford')

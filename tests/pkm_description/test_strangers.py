@@ -10,7 +10,7 @@ import pytest
 
 from pkm_description import DescriptionError, load
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 
 FOLDER = Path(__file__).parent / 'strangers'
 ROBOTS = {'three_prs': '.urdf.xacro', 'planar': '.urdf', 'six_rus': '.urdf.xacro'}

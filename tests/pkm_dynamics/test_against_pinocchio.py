@@ -7,7 +7,7 @@ import pytest
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 
 pytest.importorskip('pinocchio')
 

@@ -10,8 +10,8 @@ from base_models import LIBRARY, model_of
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.parameters.base_parameters import random_motion
 from pkm_dynamics.parameters.null_space import numerical_rank
+from pkm_dynamics.random_motion import random_motion
 
 
 @pytest.fixture(scope='module')

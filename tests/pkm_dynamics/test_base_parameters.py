@@ -11,8 +11,9 @@ from base_models import MECHANISMS, model_of
 import pkm_description
 from pkm_description import DescriptionError, EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.parameters.base_parameters import group_name, random_motion
+from pkm_dynamics.parameters.groups import group_name
 from pkm_dynamics.parameters.null_space import build_null_space
+from pkm_dynamics.random_motion import random_motion
 
 
 @pytest.fixture(scope='module')

@@ -7,8 +7,9 @@ import pytest
 from every_model import NAMES, model_of
 from waves import derivative, wave
 
-from pkm_dynamics.equations.body_regressors import actuator_regressor
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.equations.body_regressors import local, local_columns, spread, wrench_regressor
+from pkm_dynamics.parameters.parameter_terms import ParameterTerms
+from pkm_dynamics.random_motion import random_motion
 
 
 def spins(rotation_rate, rotation):
@@ -17,11 +18,29 @@ def spins(rotation_rate, rotation):
     return np.stack([matrix[..., 2, 1], matrix[..., 0, 2], matrix[..., 1, 0]], axis=-1)
 
 
+def regressor_of_bodies(model, motion):
+    """Forces (N, n_a, n_p) per standard parameter, without compiled code."""
+    terms = ParameterTerms.of(model)
+    acceleration = motion.acceleration.copy()
+    acceleration[..., :3] -= model.description.gravity
+    unit = wrench_regressor(
+        local(motion, terms.bodies, motion.twist), local(motion, terms.bodies, acceleration)
+    )
+    jacobian = local_columns(motion, terms.bodies, motion.jacobian)
+    out = spread(terms, np.swapaxes(jacobian, -1, -2) @ unit, model.n_p)
+    friction = terms.friction_forces(motion) @ motion.transfer
+    out[..., terms.friction_columns] = np.swapaxes(friction, 1, 2)
+    rotors = terms.rotor_coordinates
+    felt = motion.transfer[:, rotors] * motion.rates_dot[:, rotors, None]
+    out[..., terms.rotor_columns] = np.swapaxes(felt, 1, 2)
+    return out
+
+
 @pytest.mark.parametrize('name', NAMES)
 def test_regressor_summed_over_the_bodies_is_that_of_the_kernels(name):
     model = model_of(name)
     motion = random_motion(model, 20, seed=4)
-    ours = actuator_regressor(model, model.body_motion(motion))
+    ours = regressor_of_bodies(model, model.body_motion(motion))
     theirs = model.regressor(motion)
     np.testing.assert_allclose(ours, theirs, atol=1e-10 * np.abs(theirs).max(), rtol=0)
 
@@ -45,7 +64,7 @@ def test_platform_and_joints_move_as_the_model_says(name):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_twists_accelerations_and_jacobian_rates_are_time_derivatives(name):
+def test_twists_and_accelerations_are_time_derivatives(name):
     model = model_of(name)
     h = 1e-3
     motion = wave(model, 0.3 + h * np.arange(-2, 3))
@@ -56,6 +75,3 @@ def test_twists_accelerations_and_jacobian_rates_are_time_derivatives(name):
     turning = spins(derivative(bodies.rotation, h), bodies.rotation[2])
     np.testing.assert_allclose(turning, twist[:, 3:], atol=1e-7 * size)
     np.testing.assert_allclose(derivative(bodies.twist, h), acceleration, atol=1e-6 * size)
-    spatial = bodies.geometry.jacobians(bodies.transfer)
-    rate = bodies.jacobian_rate()[2]
-    np.testing.assert_allclose(derivative(spatial, h), rate, atol=1e-6 * (1.0 + np.abs(rate).max()))

@@ -6,7 +6,8 @@ import ctypes
 import math
 import os
 import threading
-import time
+import uuid
+from dataclasses import replace
 
 import mechanisms
 import numpy as np
@@ -15,8 +16,7 @@ import pytest
 import pkm_description
 from pkm_description.assembly import Assembly
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.codegen import programs, store
-from pkm_dynamics.codegen.equations import eliminate, inverse
+from pkm_dynamics.codegen import machine_code, program_set, programs, store
 from pkm_dynamics.codegen.expression import (
     Graph,
     absolute,
@@ -29,15 +29,23 @@ from pkm_dynamics.codegen.expression import (
     smaller,
 )
 from pkm_dynamics.codegen.machine_code import MachineCode
+from pkm_dynamics.codegen.mechanism_equations import eliminate, inverse
+from pkm_dynamics.codegen.program_set import ProgramSet
 from pkm_dynamics.layout import LANES
 from pkm_dynamics.mechanism import build_mechanism
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
+
+
+def new_origin():
+    """Bytes that no code in the store was made from."""
+    return uuid.uuid4().bytes
 
 
 def evaluate(graph, outputs, values, uniforms=(0.0,)):
     """Values (n, LANES) of the outputs, compiled and called."""
     code = MachineCode()
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(code.compile('f', graph, outputs))
+    address = code.function('f', new_origin(), lambda: (graph, outputs))
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(address)
     inputs = np.ascontiguousarray(values, dtype=float)
     shared, out = np.array(uniforms, dtype=float), np.empty((len(outputs), LANES))
     function(inputs.ctypes.data, shared.ctypes.data, out.ctypes.data)
@@ -121,7 +129,7 @@ def evaluate_once(graph, outputs, values):
     """Evaluate with a function compiled once."""
     if 'f' not in _COMPILED:
         _COMPILED['code'] = MachineCode()
-        address = _COMPILED['code'].compile('trigonometry', graph, outputs)
+        address = _COMPILED['code'].function('f', new_origin(), lambda: (graph, outputs))
         _COMPILED['f'] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(address)
     inputs, out = np.ascontiguousarray(values), np.empty((len(outputs), LANES))
     _COMPILED['f'](inputs.ctypes.data, inputs.ctypes.data, out.ctypes.data)
@@ -187,61 +195,111 @@ def test_a_batch_gives_what_its_samples_give(name):
         np.testing.assert_array_equal(model.regressor(motion[k : k + 1])[0], regressor[k])
 
 
+class Watch:
+    """Tells when the process is about to fork, while it is switched on."""
+
+    def __init__(self):
+        self.forking = threading.Event()
+        self.on = False
+        # Called before the hooks that were registered earlier, that of the compiler's lock too.
+        os.register_at_fork(before=lambda: self.on and self.forking.set())
+
+
 def test_a_fork_waits_for_a_thread_that_compiles(tmp_path, monkeypatch):
     """A child that inherits LLVM in the middle of a compilation can never compile itself."""
     monkeypatch.setattr(store, 'store_folder', lambda: tmp_path)
-    description = mechanisms.tripod()
-    compiling, done = threading.Event(), threading.Event()
+    mechanism, _ = build_mechanism(Assembly(mechanisms.tripod()))
+    watch, done, forked = Watch(), threading.Event(), threading.Event()
     build = programs.systems
 
     def slow(mechanism):
-        compiling.set()
-        time.sleep(0.3)
+        watch.forking.wait()
+        forked.wait(0.5)  # in vain, as the fork waits for this thread
         done.set()
         return build(mechanism)
 
     monkeypatch.setitem(programs.BUILDERS, 'systems', slow)
-    model = ClosedChainModel(description)
-    thread = threading.Thread(target=model.platform_jacobian, args=(model.home_actuators[None],))
+    compiling = ProgramSet(mechanism)
+    thread = threading.Thread(target=compiling.code, args=('systems',))
     thread.start()
-    assert compiling.wait(30.0)
+    while not program_set._COMPILING.locked():
+        thread.join(0.001)
+    watch.on = True
     child = os.fork()
+    forked.set()
     if child == 0:
         os._exit(0 if done.is_set() else 1)
+    watch.on = False
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def test_kept_code_is_used_without_its_equations(tmp_path, monkeypatch):
+    """What another process compiled is found by the mechanism, and gives the same numbers."""
+    monkeypatch.setattr(store, 'store_folder', lambda: tmp_path)
+    mechanism, _ = build_mechanism(Assembly(mechanisms.tripod()))
+
+    def pose(mechanism):
+        code = ProgramSet(mechanism).code('twist')
+        values = np.random.default_rng(3).normal(size=(100, LANES))
+        out = np.empty((6, LANES))
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(code.twist)
+        function(values.ctypes.data, values.ctypes.data, out.ctypes.data)
+        return out
+
+    def never(mechanism):
+        raise AssertionError('the equations were built again')
+
+    first = pose(mechanism)
+    build = programs.BUILDERS['twist']
+    monkeypatch.setitem(programs.BUILDERS, 'twist', never)
+    np.testing.assert_array_equal(pose(mechanism), first)
+    tree = mechanism.tree
+    others = [
+        mechanism._replace(tree=replace(tree, origin_position=tree.origin_position + 1e-9)),
+        mechanism._replace(gravity=mechanism.gravity + 1e-9),
+        mechanism._replace(friction_kind=mechanism.friction_kind + 1),
+        mechanism._replace(length_scale=mechanism.length_scale * 2.0),
+    ]
+    for other in others:
+        with pytest.raises(AssertionError, match='built again'):
+            pose(other)
+    monkeypatch.setitem(programs.BUILDERS, 'twist', build)
+    monkeypatch.setattr(machine_code, 'GENERATOR', b'another generator')
+    np.testing.assert_array_equal(pose(mechanism), first)
+    assert len(list(tmp_path.glob('*.object'))) == 2
+
+
 def test_code_is_kept_and_read_back(tmp_path):
     kept = store.Store(tmp_path)
-    assert kept.read('text') is None
-    kept.write('text', b'code')
-    assert kept.read('text') == b'code'
-    assert kept.read('other text') is None
+    assert kept.read(b'text') is None
+    kept.write(b'text', b'code')
+    assert kept.read(b'text') == b'code'
+    assert kept.read(b'other text') is None
     assert [path.suffix for path in tmp_path.iterdir()] == ['.object']
 
 
 def test_damaged_code_does_not_count(tmp_path):
     kept = store.Store(tmp_path)
     code = bytes(range(200))
-    kept.write('text', code)
-    kept.write('other text', code[::-1])
-    path, other = kept.path('text'), kept.path('other text')
+    kept.write(b'text', code)
+    kept.write(b'other text', code[::-1])
+    path, other = kept.path(b'text'), kept.path(b'other text')
     sound = path.read_bytes()
     flipped = bytearray(sound)
     flipped[100] ^= 1
     for damaged in (b'', b'code', sound[:100], bytes(len(sound)), flipped, other.read_bytes()):
         path.write_bytes(damaged)
-        assert kept.read('text') is None
+        assert kept.read(b'text') is None
     path.write_bytes(sound)
-    assert kept.read('text') == code
+    assert kept.read(b'text') == code
 
 
 def test_only_the_newest_code_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(store, 'MOST_FILES', 3)
     kept = store.Store(tmp_path)
     for k in range(6):
-        kept.write(f'text {k}', b'code')
+        kept.write(f'text {k}'.encode(), b'code')
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -249,8 +307,8 @@ def test_without_a_folder_nothing_is_kept(tmp_path):
     file = tmp_path / 'not_a_folder'
     file.write_text('')
     kept = store.Store(file)
-    kept.write('text', b'code')
-    assert kept.read('text') is None
+    kept.write(b'text', b'code')
+    assert kept.read(b'text') is None
 
 
 def test_a_user_without_a_home_gets_no_folder_in_the_working_directory(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from every_model import NAMES, model_of
 
 from pkm_description import TrajectoryError
 from pkm_dynamics.analysis.com_sensitivity import com_sensitivity
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 
 
 def shifted(model, body, offset):

@@ -10,7 +10,7 @@ import pkm_description
 from pkm_description import TrajectoryError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.analysis.contributions import GROUPS, contributions
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.trajectories import benchmark_circle
 
 

@@ -11,12 +11,12 @@ from pkm_description import TrajectoryError
 from pkm_dynamics import PlatformMotion
 from pkm_dynamics.equations.energy import (
     actuator_work,
-    dissipation_regressor,
+    body_dissipation,
+    body_energy_parts,
     energy_balance,
-    energy_parts,
-    energy_regressor,
 )
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.parameters.parameter_terms import ParameterTerms
+from pkm_dynamics.random_motion import random_motion
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -40,7 +40,8 @@ def test_energy_is_that_of_the_bodies_about_their_centres_of_mass(name):
         if actuator.rotor_inertia:
             rate = bodies.actuator_rates[:, model.actuated_joints.index(actuator.joint)]
             kinetic += 0.5 * actuator.rotor_inertia * rate**2
-    for found, expected in zip(energy_parts(model, motion), (kinetic, potential), strict=True):
+    parts = body_energy_parts(model, bodies, ParameterTerms.of(model))
+    for found, expected in zip(parts, (kinetic, potential), strict=True):
         values = found @ model.nominal_parameters
         np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
 
@@ -52,8 +53,9 @@ def test_power_of_the_forces_is_stored_or_becomes_heat(name):
     h = 1e-3
     motion = wave(model, 0.3 + h * np.arange(-2, 3))
     parameters = np.random.default_rng(1).normal(size=model.n_p)
-    energy = energy_regressor(model, motion) @ parameters
-    heat = dissipation_regressor(model, motion)[2] @ parameters
+    bodies, terms = model.body_motion(motion), ParameterTerms.of(model)
+    energy = sum(body_energy_parts(model, bodies, terms)) @ parameters
+    heat = body_dissipation(model, bodies, terms)[2] @ parameters
     forces = model.inverse_dynamics(motion, parameters)[2]
     power = forces @ model.actuator_states(motion).velocities[2]
     scale = np.abs(forces).max() * np.abs(model.actuator_states(motion).velocities[2]).max()
@@ -107,7 +109,8 @@ def test_energy_rows_identify_what_forces_identify():
 @pytest.mark.parametrize('name', NAMES)
 def test_friction_heats(name):
     model = model_of(name)
-    heat = dissipation_regressor(model, random_motion(model, 30, seed=5))
+    bodies = model.body_motion(random_motion(model, 30, seed=5))
+    heat = body_dissipation(model, bodies, ParameterTerms.of(model))
     friction = model.parameter_mask('friction')
     assert np.all(heat >= 0.0)
     assert np.all(heat[:, ~friction] == 0.0)

@@ -12,7 +12,7 @@ from waves import wave
 
 import pkm_description
 from pkm_description import SimulationError, TrajectoryError
-from pkm_description.exporters import export_mjcf
+from pkm_description.exporters import build_mjcf
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations import equations_of_motion
 from pkm_dynamics.equations.integration import CLOSURE_TOLERANCE, integrate_motion
@@ -80,7 +80,7 @@ def test_forces_of_a_motion_lead_back_to_it(name):
 @pytest.mark.parametrize('name', ['skew_hexapod', 'tripod', 'skew_five_bar', 'skew_arm'])
 def test_free_fall_agrees_with_mujoco(name):
     model = model_of(name)
-    text = export_mjcf(MAKERS[name](), timestep=2e-5, joint_friction=False, joint_limits=False)
+    text = build_mjcf(MAKERS[name](), timestep=2e-5, joint_friction=False, joint_limits=False).text
     engine = mujoco.MjModel.from_xml_string(text)
     engine.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
     data = mujoco.MjData(engine)

@@ -44,7 +44,7 @@ def test_caches_elsewhere_carry_the_stamp_too(tmp_path):
 def test_without_a_folder_the_package_still_works():
     """As on a read-only installation for a user without a home."""
     script = (
-        'from pkm_dynamics.kinematics.rotations import rpy_to_rotation\n'
+        'from pkm_dynamics.kinematics.roll_pitch_yaw import rpy_to_rotation\n'
         'print(rpy_to_rotation([0.0, 0.0, 0.0]).trace())\n'
     )
     out, warning = run_with(script, NUMBA_CACHE_LOCATOR_CLASSES='ZipCacheLocator')

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 import pkm_description
 from pkm_description import ConvergenceError, KinematicsError, TrajectoryError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 
 MAKERS = {
     'palida': lambda: pkm_description.load('palida'),

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 import pkm_description
 from pkm_description import ConvergenceError, DescriptionError, KinematicsError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.analysis.apertures import joint_apertures
+from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.reachability import CRITERIA, reachable, reachable_actuators
 from pkm_dynamics.analysis.workspace import largest_box, region, workspace, workspace_slice
 
@@ -67,7 +67,8 @@ def test_apertures_are_angles_between_strut_and_platform():
     model = model_of('hexapod')
     p, r = random_poses(model, 60, 0.1, 0.5, seed=2)
     zero = np.zeros((60, 6))
-    found = joint_apertures(model, PlatformMotion(p, r, zero, zero))
+    joints = model.joint_states(PlatformMotion(p, r, zero, zero)).positions
+    found = apertures_of_joints(model, joints, p, r)
     assert found.names == tuple(f'top{n}' for n in range(1, 7))
     base, top = np.radians([-10, 10, 110, 130, 230, 250]), np.radians([-50, 50, 70, 170, 190, 290])
     a = 0.6 * np.stack([np.cos(base), np.sin(base), 0 * base], axis=1)
@@ -84,8 +85,8 @@ def test_apertures_are_angles_between_strut_and_platform():
     verdict = reachable(model, p, r, singularity_limit=0.0)
     np.testing.assert_array_equal(verdict.failed['aperture'], expected.max(axis=1) > 0.6)
     assert 0 < verdict.counts['aperture'] < 60
-    at_rest = joint_apertures(
-        model, PlatformMotion(model.home_position[None], np.eye(3)[None], zero[:1], zero[:1])
+    at_rest = apertures_of_joints(
+        model, model.home_joints[None], model.home_position[None], np.eye(3)[None]
     )
     np.testing.assert_allclose(at_rest.angles, 0.0, atol=1e-9)
     np.testing.assert_array_equal(at_rest.limits, 0.6)

@@ -72,7 +72,7 @@ def test_joint_states_at_a_singularity_are_refused():
 
 def place(model, joints):
     """State at rest, the platform where the joints put it."""
-    from pkm_dynamics.kinematics.tree_geometry import TreeGeometry
+    from pkm_description.tree_geometry import TreeGeometry
 
     home = model.home_position[None], model.home_rotation[None]
     geometry = TreeGeometry.build(model.tree_layout, joints, *home)

@@ -7,7 +7,7 @@ import pytest
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 
 HEXAPODS = ('palida', 'msi', 'uf_pkm', 'hexel', 'ford')
 OTHERS = ('rps_upv', 'h4', 'delta', 'five_bar', 'four_bar', 'serial_arm', 'cart_pendulum')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy, rpy_motion, rpy_to_rotation
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy, rpy_motion, rpy_to_rotation
 
 
 def test_rotation_against_scipy() -> None:

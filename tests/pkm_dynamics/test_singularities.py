@@ -20,7 +20,6 @@ from pkm_dynamics.analysis.singularities import (
     singularities,
     singularities_of_joints,
 )
-from pkm_dynamics.analysis.singularity_margin import singularity_margin
 
 MAKERS = {
     'skew_hexapod': mechanisms.skew_hexapod,
@@ -201,21 +200,3 @@ def test_characteristic_length_weighs_translation_and_rotation_alike():
         singularities(model, home, length=0.0)
     with pytest.raises(KinematicsError, match="'posture'.*pose, position"):
         singularities(model, home, output='posture')
-
-
-def test_margin_along_a_motion_sees_between_the_samples():
-    """A motion that passes its worst point between two coarse samples."""
-    model = model_of('five_bar')
-
-    def motion(count):
-        s = np.linspace(-1.0, 1.0, count)
-        q = model.home_actuators + np.stack([0.22 - 0.22 * s**2, -0.22 + 0.22 * s**2], axis=1)
-        return at_rest(model, q)
-
-    coarse, fine = singularity_margin(model, motion(8)), singularity_margin(model, motion(801))
-    worst = fine.worst
-    sampled = getattr(coarse.along, worst).min()
-    assert coarse.smallest[worst] < sampled - 0.1 * abs(sampled - fine.smallest[worst])
-    np.testing.assert_allclose(coarse.smallest[worst], fine.smallest[worst], rtol=2e-3)
-    np.testing.assert_allclose(coarse.where[worst] / 7, fine.where[worst] / 800, atol=0.02)
-    assert coarse.worst in str(coarse)

@@ -17,8 +17,8 @@ from pkm_control.gains import servo_gains
 from pkm_control.servo import JointServo
 from pkm_description.errors import SimulationError
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
-from pkm_dynamics.simulation.servo_loop import ServoLoop
 from pkm_dynamics.trajectories import FourierTrajectory
 
 STEP, SUBSTEP, CUTOFF = 1e-3, 1e-4, 150.0

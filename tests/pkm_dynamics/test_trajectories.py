@@ -15,6 +15,7 @@ from pkm_dynamics.trajectories import (
     SampledTrajectory,
     Trajectory,
     load_trajectory,
+    trajectory_from_dict,
 )
 
 
@@ -109,7 +110,7 @@ def test_tilt_about_x_raises_the_far_side() -> None:
 
 def test_mirrored_motion_is_the_reflection_of_platform_points() -> None:
     plain, mirrored = circle(), circle(True)
-    from pkm_dynamics.kinematics.rotations import rpy_to_rotation
+    from pkm_dynamics.kinematics.roll_pitch_yaw import rpy_to_rotation
 
     mirror = np.diag([1.0, -1.0, 1.0])
     t = np.linspace(0.0, 1.0, 5)
@@ -125,7 +126,7 @@ def test_dictionary_and_file_round_trip(trajectory: Trajectory, tmp_path) -> Non
     path = tmp_path / 'trajectory.yaml'
     trajectory.save(path)
     t = np.linspace(0.0, trajectory.duration, 11)
-    for copy in (Trajectory.from_dict(trajectory.to_dict()), load_trajectory(path)):
+    for copy in (trajectory_from_dict(trajectory.to_dict()), load_trajectory(path)):
         assert type(copy) is type(trajectory)
         assert copy.robot == trajectory.robot
         for one, other in zip(trajectory.evaluate(t), copy.evaluate(t), strict=True):
@@ -168,14 +169,14 @@ def good() -> dict:
 )
 def test_errors_name_the_field(change: dict, field: str) -> None:
     with pytest.raises(TrajectoryError, match=f'^{field}'):
-        Trajectory.from_dict(good() | change)
+        trajectory_from_dict(good() | change)
 
 
 def test_missing_key_is_named() -> None:
     data = good()
     del data['period']
     with pytest.raises(TrajectoryError, match='^period: missing'):
-        Trajectory.from_dict(data)
+        trajectory_from_dict(data)
 
 
 @pytest.mark.parametrize('cls', [SampledTrajectory, PointToPoint])

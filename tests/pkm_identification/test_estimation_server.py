@@ -22,7 +22,7 @@ from pkm_identification import load, load_result, reduce_model, validate
 from pkm_identification.model_selection.identifiability import identifiability
 from pkm_identification.model_selection.model_comparison import compare_estimators
 from pkm_identification.nodes.estimation_server import EstimationServer
-from pkm_identification.requests import estimation as estimation_requests
+from pkm_identification.requests import identify_request
 from pkm_msgs.action import Compare, IdentifyWithProgress
 from pkm_msgs.srv import ApplyModel, Identify, SetModel, Validate
 
@@ -207,17 +207,21 @@ def test_refusals_of_identify(graph, data, tmp_path):
         (options(fixed=['a']), code.BAD_OPTION, "option 'fixed' must be a mapping"),
         (options(estimate={}), code.BAD_OPTION, "option 'estimate' must be a name"),
         (options(fixed={'nobody.m': 1.0}), code.ESTIMATION_FAILED, "'nobody.m'"),
-        (options(reduce=True, validation=3), code.ESTIMATION_FAILED, 'paths of recordings'),
+        (options(reduce=True, validation=3), code.BAD_OPTION, 'a list of paths'),
         (options(reduce='yes'), code.BAD_OPTION, "'reduce' must be true or false"),
         (options(held_at='zero'), code.BAD_OPTION, "unknown option 'held_at'"),
         (options(reduce=True, keep=3), code.BAD_OPTION, "option 'keep' must be a name"),
         (options(reduce=True, drive_gains=True), code.ESTIMATION_FAILED, "with 'drive_gains'"),
         (options(progress=1), code.BAD_OPTION, "unknown option 'progress'"),
-        (options(period=[1, 2]), code.BAD_OPTION, "option 'period' must be a number"),
+        (options(period=[1, 2]), code.BAD_OPTION, "option 'period' must be a positive number [s]"),
         (options(harmonics=True), code.BAD_OPTION, "'harmonics' must be a whole number"),
         (options(payloads=3), code.BAD_OPTION, "option 'payloads' must be a list"),
-        (options(threshold='x'), code.BAD_OPTION, 'threshold must be a positive percentage'),
-        (options(level=1.0), code.BAD_OPTION, 'level must lie between 0 and 1'),
+        (
+            options(threshold='x'),
+            code.BAD_OPTION,
+            "'threshold' must be a positive number [percent]",
+        ),
+        (options(level=1.0), code.BAD_OPTION, "option 'level' must be a number between 0 and 1"),
         (options(load='A'), code.BAD_OPTION, "option 'load' must be a mapping"),
         (options(load={'effort_unit': 'kg'}), code.BAD_DATA, "unknown effort_unit 'kg'"),
         ({'option_name': ['period']}, code.BAD_OPTION, '1 option names but 0 values'),
@@ -236,7 +240,7 @@ def test_what_nobody_foresaw_does_not_end_the_server(graph, data, monkeypatch):
         raise RuntimeError('no such luck')
 
     with monkeypatch.context() as patch:
-        patch.setattr(estimation_requests, 'identify', broken)
+        patch.setattr(identify_request, 'identify', broken)
         response = identify(graph, data[0])
     assert response.error_code == Identify.Response.ESTIMATION_FAILED
     assert 'defect: RuntimeError: no such luck' in response.error_msg
@@ -437,7 +441,7 @@ def test_long_work_leaves_the_server_responsive_and_can_be_canceled(graph, data,
             progress('estimating', 0.5)
         raise AssertionError('was not canceled')
 
-    monkeypatch.setattr(estimation_requests, 'identify', endless)
+    monkeypatch.setattr(identify_request, 'identify', endless)
     graph.listen(DiagnosticArray, 'diagnostics')
     handle = send_goal(graph, data=data[0], estimator='ls')
     graph.until(begun.is_set)

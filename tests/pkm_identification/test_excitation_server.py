@@ -18,6 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 import pkm_description
+from pkm_description.nodes.background import Background
 from pkm_description.nodes.description_publisher import LATCHED
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.nodes.trajectory_messages import to_message
@@ -25,7 +26,6 @@ from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import load
 from pkm_identification.datasets.bags.bag_reader import read_bag
 from pkm_identification.nodes.excitation_server import ExcitationServer
-from pkm_identification.nodes.waiting import Waiting
 from pkm_msgs.action import Excite, FollowPlatformTrajectory
 from pkm_msgs.msg import ControllerState, MotorCurrents
 
@@ -46,7 +46,7 @@ class Pretender(Node):
         self.stopped_smoothly = False
         self._run = None
         self._step = 0
-        self._waiting = Waiting(self)
+        self._waiting = Background(self, 'stand-in')
         self._states = self.create_publisher(JointState, 'joint_states', 1000)
         self._currents = self.create_publisher(MotorCurrents, 'motor_currents', 1000)
         self._own = self.create_publisher(ControllerState, '~/state', 1000)

@@ -12,7 +12,7 @@ import yaml
 import pkm_description
 from pkm_description import Payload, payload_of
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.trajectories import FourierTrajectory, PointToPoint, Trajectory
+from pkm_dynamics.trajectories import FourierTrajectory, PointToPoint, trajectory_from_dict
 from pkm_identification.datasets import BagWriter
 from pkm_identification.datasets.bags.message_types import complete_typestore, jazzy_typestore
 from pkm_identification.excitation import load_excitation
@@ -143,7 +143,7 @@ def test_metadata_is_plain_yaml_and_says_it_all(model):
     again = yaml.safe_load(dump_metadata(finished_metadata(metadata, 'aborted', 208, 'canceled')))
     assert again['outcome'] == 'aborted'
     assert (again['error_code'], again['error_msg']) == (208, 'canceled')
-    read = Trajectory.from_dict(again['trajectory'])
+    read = trajectory_from_dict(again['trajectory'])
     assert np.array_equal(read.sine, trajectory.sine)
     assert (again['period'], again['periods'], again['ramp_time']) == (trajectory.period, 10, 1.5)
     assert again['description_digest'] == model.description.digest

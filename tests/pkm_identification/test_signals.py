@@ -247,9 +247,9 @@ def test_rounded_stamps(record, motion, origin, kind, rate, long):
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        ({'method': 'spline'}, "unknown signal method 'spline'; valid are auto, fourier, filter"),
-        ({'period': -1.0}, 'period must be positive'),
-        ({'harmonics': 0}, 'harmonics must be positive'),
+        ({'method': 'spline'}, "option 'method' must be auto, fourier, filter"),
+        ({'period': -1.0}, "'period' must be a positive number"),
+        ({'harmonics': 0}, "'harmonics' must be a whole number >= 1"),
         ({'skip_periods': -1}, 'skip_periods'),
     ],
 )
@@ -308,8 +308,8 @@ def test_periods_in_which_the_servo_settles_are_left_out(noise):
 @pytest.mark.parametrize('name', ['period', 'cutoff', 'harmonics', 'skip_periods'])
 @pytest.mark.parametrize('value', ['some', [1, 2], True])
 def test_options_of_a_wrong_type_are_named(name, value):
-    kind = 'number' if name in ('period', 'cutoff') else 'whole number'
-    with pytest.raises(EstimationError, match=f'{name} must be a {kind}, got'):
+    kind = 'positive number' if name in ('period', 'cutoff') else 'whole number'
+    with pytest.raises(EstimationError, match=f"option '{name}' must be a {kind}"):
         SignalOptions(**{name: value})
 
 

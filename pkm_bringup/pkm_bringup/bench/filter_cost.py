@@ -10,7 +10,7 @@ import numpy as np
 
 from pkm_bringup.bench import textbook
 from pkm_bringup.bench.timing import spread
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 from pkm_identification import RecursiveEstimator
 from pkm_identification.estimators.filters.nonlinear_filters import (
     FilterOptions,

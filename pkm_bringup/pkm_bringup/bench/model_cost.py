@@ -13,7 +13,7 @@ from pkm_bringup.bench.peers import mujoco_peer, pinocchio_peer
 from pkm_bringup.bench.timing import cost
 from pkm_description import export, library, load
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.simulation import SimulatedPlant
 
 if TYPE_CHECKING:

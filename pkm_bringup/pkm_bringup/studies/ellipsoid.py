@@ -19,7 +19,7 @@ from pkm_bringup.studies.ellipsoid_robot import held_out
 from pkm_bringup.studies.seeds import Update, over_seeds
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
+from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.result.guaranteed_set import GuaranteedSet

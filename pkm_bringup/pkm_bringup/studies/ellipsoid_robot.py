@@ -16,7 +16,7 @@ from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
+from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.result.guaranteed_set import GuaranteedSet

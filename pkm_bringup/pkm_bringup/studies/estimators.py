@@ -23,7 +23,7 @@ from pkm_bringup.studies.servo_plant import under_servo
 from pkm_control.feedforward import nominal_feedforward
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.parameters.base_parameters import random_motion
+from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory, benchmark_circle
 from pkm_identification.datasets import Recording

@@ -9,9 +9,9 @@ import numpy as np
 from pkm_bringup.studies.noise_plant import noisy_periods
 from pkm_control.gains import servo_gains
 from pkm_control.servo import VELOCITY_CUTOFF
+from pkm_dynamics.settled.servo_loop import ServoLoop
+from pkm_dynamics.settled.steady_state import steady_state
 from pkm_dynamics.simulation import PlantEffects
-from pkm_dynamics.simulation.servo_loop import ServoLoop
-from pkm_dynamics.simulation.steady_state import steady_state
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.datasets import Recording
 

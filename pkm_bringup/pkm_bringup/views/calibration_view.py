@@ -1,18 +1,13 @@
-"""Payloads and force constants of `pkm identify`: its options and what it prints of them."""
+"""What `pkm identify` prints of payloads and force constants."""
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
-from collections.abc import Sequence
 from typing import Any
 
-from pkm_bringup.argument_types import not_negative
-from pkm_bringup.inputs import load_payload
 from pkm_bringup.views.console import print_table
 
-RECORDED = 'recorded'
 COMPONENTS = (
     'mass [kg]',
     'centre x [m]',
@@ -25,81 +20,6 @@ COMPONENTS = (
     'Iyz [kg m^2]',
     'Izz [kg m^2]',
 )
-
-
-def add_calibration(parser: argparse.ArgumentParser) -> None:
-    """Add the options of payloads and force constants."""
-    parser.add_argument(
-        '--payload',
-        action='append',
-        default=[],
-        metavar='PAYLOAD',
-        help='one for each DATA, in order: recorded (what the file names), none, unknown, YAML '
-        'text or file with what is known of mass [kg], centre [m, platform frame], inertia '
-        '[kg m^2, about the centre], and mass_deviation, centre_deviation, inertia_deviation; '
-        'what is left out is estimated; default: recorded',
-    )
-    parser.add_argument(
-        '--drive-gains',
-        choices=('each', 'shared'),
-        help='estimate the force constants [N/A, N m/A] from the currents, one a drive or one '
-        'factor for all; their common factor needs a known payload or a known constant',
-    )
-    parser.add_argument(
-        '--constants',
-        metavar='MODEL',
-        help='model file of an earlier identification with --drive-gains, whose force constants '
-        '[N/A, N m/A] count before those of data and description',
-    )
-    parser.add_argument(
-        '--gain-deviation',
-        action='append',
-        default=[],
-        metavar='[JOINT=]FRACTION',
-        type=_deviation,
-        help='with --drive-gains, repeatable: relative standard deviation [1] of the given force '
-        'constants, of all or of a joint; 0 is exact; default: unknown',
-    )
-
-
-def calibration_options(arguments: Any, datasets: Sequence[Any]) -> dict[str, Any]:
-    """Return the options of `identify` that were given.
-
-    Raises
-    ------
-    EstimationError
-        The numbers of payloads and data differ, or deviations come without gains.
-    """
-    from pkm_description import EstimationError
-    from pkm_identification import DriveGains
-
-    found: dict[str, Any] = {}
-    if arguments.payload:
-        if len(arguments.payload) != len(datasets):
-            raise EstimationError(
-                f'{len(arguments.payload)} --payload for {len(datasets)} DATA: give one each, none '
-                'where nothing is attached'
-            )
-        found['payloads'] = [
-            each.payload if text == RECORDED else load_payload(text)
-            for text, each in zip(arguments.payload, datasets, strict=True)
-        ]
-    if arguments.constants:
-        from pkm_identification import load_result
-
-        found['force_constants'] = load_result(arguments.constants)
-    if arguments.gain_deviation and not arguments.drive_gains:
-        raise EstimationError('--gain-deviation needs --drive-gains')
-    if arguments.drive_gains:
-        deviation: Any = dict(arguments.gain_deviation)
-        found['drive_gains'] = DriveGains(arguments.drive_gains, deviation or None)
-    return found
-
-
-def _deviation(text: str) -> tuple[str, float]:
-    """Return joint (`*` for all) and deviation, as argparse's `type`."""
-    joint, separator, value = text.rpartition('=')
-    return (joint if separator else '*'), not_negative(value)
 
 
 def print_calibration(result: Any) -> None:

@@ -48,7 +48,7 @@ def check_run(
     """Check one run from standstill to standstill; from home if `start`."""
     begin = model.home_actuators if start and trajectory.coordinates == 'actuators' else None
     if start and trajectory.coordinates == 'platform':
-        from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+        from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 
         begin = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
     ramp = 0.0 if trajectory.period is None else ramp_time

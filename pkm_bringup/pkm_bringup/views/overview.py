@@ -9,7 +9,7 @@ import numpy as np
 from pkm_description.assembly import Assembly
 from pkm_description.mobility import actuation_margin, constraint_rows
 from pkm_description.remarks import physical_state, principal_moments, remarks
-from pkm_description.rotations import rpy_from_rotation
+from pkm_description.rotation_formats import rpy_from_rotation
 
 if TYPE_CHECKING:
     from pkm_description import Actuator, Constraint, Description, Joint, Link

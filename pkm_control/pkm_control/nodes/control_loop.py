@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -17,34 +17,13 @@ from sensor_msgs.msg import JointState
 from pkm_control.control_types import ControlFault, StepResult
 from pkm_control.controller import TrajectoryController
 from pkm_control.loop_statistics import LoopStatistics
+from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.joint_state_reader import JointStateReader
+from pkm_control.nodes.polled_subscription import PolledSubscription
 from pkm_control.outcome import ErrorCode, Outcome
 
 Array = NDArray[np.float64]
 LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
-
-
-class Source(Protocol):
-    """Where joint states come from; see `PolledSubscription`."""
-
-    def wait(self, timeout: float) -> bool:
-        """Wait for a message at most `timeout` [s]."""
-
-    def take(self) -> Any:
-        """Return the next message or None."""
-
-
-class Output(Protocol):
-    """Where commands go; see `ControllerPublishers`."""
-
-    def publish(self, result: StepResult, stamp: Time, compute_time: float) -> None:
-        """Publish a new command."""
-
-    def repeat(self) -> None:
-        """Publish the last command again."""
-
-    def zero(self) -> None:
-        """Publish zero forces."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +45,10 @@ class ControlLoop:
     ----------
     controller : TrajectoryController
     reader : JointStateReader
-    source : Source
-    output : Output
+    source : PolledSubscription
+        Of the joint states; `wait` and `take` are used.
+    output : ControllerPublishers
+        `publish`, `repeat` and `zero` are used.
     rate : float or None
         Cycles a second [Hz] at absolute deadlines; None for one cycle per state.
     state_timeout : float [s]
@@ -82,8 +63,8 @@ class ControlLoop:
         self,
         controller: TrajectoryController,
         reader: JointStateReader,
-        source: Source,
-        output: Output,
+        source: PolledSubscription,
+        output: ControllerPublishers,
         rate: float | None,
         state_timeout: float,
         on_fault: Callable[[ControlFault], None],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from pkm_control.control_types import ControllerOptions
 from pkm_control.gains import BANDWIDTH, DAMPING
 from pkm_control.servo import VELOCITY_CUTOFF
-from pkm_description.nodes.parameters import NodeParameter
+from pkm_description.nodes.node_parameters import NodeParameter
 
 UPDATE_MODES = ('timer', 'state')
 FEEDFORWARDS = ('none', 'nominal')
@@ -23,17 +24,12 @@ PARAMETERS = (
     ),
     NodeParameter('rate', 1000.0, 'control cycles per second in timer mode', 'Hz', 1.0, 1e4),
     NodeParameter(
-        'state_timeout',
-        0.1,
-        'without a joint state for this long: stop, timer mode',
-        's',
-        1e-3,
-        10.0,
+        'state_timeout', 0.1, 'no joint state for this long: stop; timer mode', 's', 1e-3, 10.0
     ),
     NodeParameter(
         'lockstep_timeout',
         5.0,
-        'without a joint state for this long: stop, state mode; elapsed time',
+        'no joint state for this long: stop; state mode, elapsed',
         's',
         1e-2,
         600.0,
@@ -49,7 +45,7 @@ PARAMETERS = (
     NodeParameter(
         'max_position_error',
         _DEFAULT.max_position_error,
-        'larger position error of any actuator: smooth stop',
+        'position error of a smooth stop',
         'm, rad',
         1e-6,
         100.0,
@@ -57,7 +53,7 @@ PARAMETERS = (
     NodeParameter(
         'fault_position_error',
         _DEFAULT.fault_position_error,
-        'larger position error of any actuator: commands stop at once',
+        'position error that ends all commands',
         'm, rad',
         1e-6,
         100.0,
@@ -65,18 +61,13 @@ PARAMETERS = (
     NodeParameter(
         'stroke_tolerance',
         _DEFAULT.stroke_tolerance,
-        'measured position this far beyond the stroke: smooth stop',
+        'beyond the stroke: smooth stop',
         'm, rad',
         0.0,
         1.0,
     ),
     NodeParameter(
-        'stop_time',
-        _DEFAULT.stop_time,
-        'from full speed to rest on a stop, at most one period of the trajectory',
-        's',
-        1e-3,
-        60.0,
+        'stop_time', _DEFAULT.stop_time, 'of a smooth stop, at most a period', 's', 1e-3, 60.0
     ),
     NodeParameter('feedforward', 'none', "feedforward to begin with: 'none' or 'nominal'"),
     NodeParameter(
@@ -91,13 +82,8 @@ PARAMETERS = (
 
 def controller_options(values: dict[str, Any]) -> ControllerOptions:
     """Return the bounds of the controller among the parameter values."""
+    given = {field.name: values[field.name] for field in fields(_DEFAULT) if field.name in values}
+    timed = values['update_mode'] == 'timer'
     return ControllerOptions(
-        velocity_cutoff=values['velocity_cutoff'],
-        max_position_error=values['max_position_error'],
-        fault_position_error=values['fault_position_error'],
-        stroke_tolerance=values['stroke_tolerance'],
-        stop_time=values['stop_time'],
-        max_interval=(
-            values['state_timeout'] if values['update_mode'] == 'timer' else LOCKSTEP_INTERVAL
-        ),
+        **given, max_interval=values['state_timeout'] if timed else LOCKSTEP_INTERVAL
     )

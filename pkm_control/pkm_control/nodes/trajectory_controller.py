@@ -36,7 +36,7 @@ from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
 from pkm_control.nodes.polled_subscription import PolledSubscription
 from pkm_control.outcome import ErrorCode, Outcome
 from pkm_description.errors import DescriptionError, PkmError
-from pkm_description.nodes.parameters import declare_parameters
+from pkm_description.nodes.node_parameters import declare_parameters
 from pkm_description.nodes.running import FatalError, run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.actuation import require_drives
@@ -132,14 +132,11 @@ class TrajectoryControllerNode(LifecycleNode):
         return SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the model."""
+        """Stop commanding and forget the model."""
         self._release()
         return SUCCESS
 
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop commanding."""
-        self._release()
-        return SUCCESS
+    on_shutdown = on_cleanup
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop commanding and forget the model: a transition has failed unexpectedly."""

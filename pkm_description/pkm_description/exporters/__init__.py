@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pkm_description.description import Description
 from pkm_description.errors import ExportError
 from pkm_description.exporters.exported import Exported, refuse_losses
-from pkm_description.exporters.mjcf import build_mjcf, export_mjcf
+from pkm_description.exporters.mjcf import build_mjcf
 from pkm_description.exporters.sdf import build_sdf
 from pkm_description.exporters.urdf import build_urdf
 
@@ -72,13 +72,4 @@ def export(description: Description, format: str, form: str | None = None) -> st
     return build_export(description, format, form).text
 
 
-__all__ = [
-    'FORMATS',
-    'Exported',
-    'build_export',
-    'build_mjcf',
-    'build_sdf',
-    'build_urdf',
-    'export',
-    'export_mjcf',
-]
+__all__ = ['FORMATS', 'Exported', 'build_export', 'build_mjcf', 'build_sdf', 'build_urdf', 'export']

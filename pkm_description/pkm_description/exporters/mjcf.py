@@ -6,35 +6,15 @@ import numpy as np
 from lxml import etree
 from transforms3d.quaternions import mat2quat
 
-from pkm_description.assembly import Assembly
-from pkm_description.description import Description, Inertial, Joint, Pose
+from pkm_description.description import Description, Inertial, Joint
 from pkm_description.errors import ExportError
-from pkm_description.exporters.exported import Exported, add_comments
-from pkm_description.exporters.friction import asymmetry_losses, cut_loss, symmetric
+from pkm_description.exporters.exported import Exported, as_text, number, numbers, poses_at_home
+from pkm_description.exporters.friction_pairs import asymmetry_losses, cut_loss, symmetric
 from pkm_description.exporters.inertias import compose, scaled, without
 from pkm_description.exporters.mjcf_closures import MjcfClosure
-from pkm_description.exporters.mjcf_elements import (
-    TINY_INERTIA,
-    TINY_MASS,
-    add_geometry,
-    add_inertial,
-    number,
-    numbers,
-    pose_attributes,
-)
+from pkm_description.exporters.mjcf_elements import add_geometry, add_inertial, pose_attributes
 from pkm_description.exporters.shapes import Shape, read_shapes
-from pkm_description.exporters.stand_ins import StandIns
-
-
-def export_mjcf(
-    description: Description,
-    timestep: float = 1e-4,
-    joint_friction: bool = True,
-    joint_limits: bool = True,
-    shapes: bool = True,
-) -> str:
-    """Write a robot as `build_mjcf` does and return the XML text alone."""
-    return build_mjcf(description, timestep, joint_friction, joint_limits, shapes).text
+from pkm_description.exporters.stand_ins import TINY_INERTIA, TINY_MASS, StandIns
 
 
 def build_mjcf(
@@ -94,9 +74,7 @@ def build_mjcf(
     drawn = read_shapes(description) if shapes else []
     writer = _Writer(description, timestep, joint_friction, joint_limits, drawn)
     root = writer.build()
-    add_comments(root, [f'lost: {line}' for line in writer.losses])
-    text: str = etree.tostring(root, pretty_print=True, encoding='unicode')
-    return Exported(text, tuple(writer.losses))
+    return Exported(as_text(root, writer.losses), tuple(writer.losses))
 
 
 class _Writer:
@@ -110,7 +88,7 @@ class _Writer:
     ) -> None:
         self.shapes = shapes
         self.losses = asymmetry_losses(description) if friction else []
-        stand_ins = StandIns(description, TINY_MASS, TINY_INERTIA, welded=False)
+        stand_ins = StandIns(description, welded=False)
         self.inertials = stand_ins.inertials
         self.losses += stand_ins.losses
         self.description = description
@@ -118,11 +96,7 @@ class _Writer:
         self.friction = friction
         self.limits = limits
         self.rotor = {a.joint: a.rotor_inertia or 0.0 for a in description.actuators}
-        assembly = Assembly(description)
-        position, rotation = assembly.body_poses(assembly.home())
-        self.poses = {description.base_link: Pose()}
-        for name, place, turn in zip(assembly.tree.body_names, position, rotation, strict=True):
-            self.poses[name] = Pose(place, turn)
+        self.poses = poses_at_home(description)
         self.closures = [
             MjcfClosure(
                 constraint,

@@ -9,16 +9,10 @@ from lxml import etree
 
 from pkm_description.description import Constraint, Inertial, Pose
 from pkm_description.errors import ExportError
-from pkm_description.exporters.friction import symmetric
+from pkm_description.exporters.exported import number, numbers
+from pkm_description.exporters.friction_pairs import symmetric
 from pkm_description.exporters.inertias import seen_from
-from pkm_description.exporters.mjcf_elements import (
-    Array,
-    add_inertial,
-    add_site,
-    number,
-    numbers,
-    pose_attributes,
-)
+from pkm_description.exporters.mjcf_elements import Array, add_inertial, add_site, pose_attributes
 
 #: Distance of the two points that close a revolute joint [m].
 REVOLUTE_LEVER = 0.1

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from lxml import etree
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from transforms3d.quaternions import mat2quat
 
 from pkm_description.description import Inertial, Pose
 from pkm_description.errors import ExportError
+from pkm_description.exporters.exported import number, numbers
 from pkm_description.exporters.shapes import Shape
+from pkm_description.exporters.stand_ins import TINY_INERTIA, TINY_MASS
 
 Array = NDArray[np.float64]
-
-#: Stand-in inertia of a moving body without inertia of its own [kg, kg m^2].
-TINY_MASS = 1e-8
-TINY_INERTIA = 1e-10
-
-
-def number(value: float) -> str:
-    """Return the shortest text that reads back as the same number."""
-    return repr(float(value))
-
-
-def numbers(values: ArrayLike) -> str:
-    """Return a blank-separated list of numbers."""
-    return ' '.join(number(value) for value in np.asarray(values, dtype=float).ravel())
 
 
 def pose_attributes(pose: Pose) -> dict[str, str]:

@@ -7,8 +7,7 @@ from lxml import etree
 from transforms3d.quaternions import mat2quat
 
 from pkm_description.description import Description, Pose
-from pkm_description.exporters.exported import Exported, add_comments
-from pkm_description.exporters.mjcf_elements import number, numbers
+from pkm_description.exporters.exported import Exported, add_text, as_text, number, numbers
 from pkm_description.exporters.sdf_gazebo import add_model_plugins, add_scene
 from pkm_description.exporters.sdf_structure import (
     SdfAxis,
@@ -58,7 +57,7 @@ def build_sdf(description: Description, form: str = 'graph') -> Exported:
     world = etree.SubElement(root, 'world', name=f'{description.name}_world')
     if form == 'gazebo':
         add_scene(world, structure.redundant > 0)
-    _text(world, 'gravity', numbers(description.gravity))
+    add_text(world, 'gravity', numbers(description.gravity))
     model = etree.SubElement(world, 'model', name=description.name)
     shapes = read_shapes(description)
     for link in structure.links:
@@ -70,9 +69,7 @@ def build_sdf(description: Description, form: str = 'graph') -> Exported:
         welds = [(w.name, names.links[w.parent], names.links[w.child]) for w in structure.welds]
         add_model_plugins(model, welds, [names.joints[n] for n in description.driven_joints])
     losses = tuple(structure.losses + names.losses)
-    add_comments(root, [_HEADS[form], *(f'lost: {line}' for line in losses)])
-    text: str = etree.tostring(root, pretty_print=True, encoding='unicode')
-    return Exported(text, losses)
+    return Exported(as_text(root, losses, _HEADS[form]), losses)
 
 
 _HEADS = {
@@ -111,17 +108,11 @@ def _add_link(model: etree._Element, link: SdfLink, names: _Names, shapes: list[
     if link.inertial is not None:
         inertial = etree.SubElement(element, 'inertial')
         _add_pose(inertial, Pose(link.inertial.com))
-        _text(inertial, 'mass', number(link.inertial.mass))
+        add_text(inertial, 'mass', number(link.inertial.mass))
         inertia = etree.SubElement(inertial, 'inertia')
-        for key, (row, column) in {
-            'ixx': (0, 0),
-            'ixy': (0, 1),
-            'ixz': (0, 2),
-            'iyy': (1, 1),
-            'iyz': (1, 2),
-            'izz': (2, 2),
-        }.items():
-            _text(inertia, key, number(link.inertial.inertia[row, column]))
+        upper = link.inertial.inertia[np.triu_indices(3)]
+        for key, value in zip(('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), upper, strict=True):
+            add_text(inertia, key, number(value))
     for index, shape in enumerate(shapes):
         _add_shape(element, shape, f'{shape.kind}_{index + 1}')
 
@@ -131,24 +122,24 @@ def _add_shape(link: etree._Element, shape: Shape, name: str) -> None:
     _add_pose(element, shape.pose)
     geometry = etree.SubElement(etree.SubElement(element, 'geometry'), shape.geometry)
     if shape.geometry == 'box':
-        _text(geometry, 'size', numbers(shape.size))
+        add_text(geometry, 'size', numbers(shape.size))
     elif shape.geometry == 'mesh':
-        _text(geometry, 'uri', shape.file)
-        _text(geometry, 'scale', numbers(shape.size))
+        add_text(geometry, 'uri', shape.file)
+        add_text(geometry, 'scale', numbers(shape.size))
     else:
         for key, value in zip(('radius', 'length'), shape.size, strict=False):
-            _text(geometry, key, number(value))
+            add_text(geometry, key, number(value))
     if shape.colour and shape.kind == 'visual':
         material = etree.SubElement(element, 'material')
         for key in ('ambient', 'diffuse'):
-            _text(material, key, numbers(shape.colour))
+            add_text(material, key, numbers(shape.colour))
 
 
 def _add_joint(model: etree._Element, joint: SdfJoint, names: _Names) -> None:
     element = etree.SubElement(model, 'joint', name=names.joints[joint.name], type=joint.type)
     parent = 'world' if joint.name == names.anchor else names.links[joint.parent]
-    _text(element, 'parent', parent)
-    _text(element, 'child', names.links[joint.child])
+    add_text(element, 'parent', parent)
+    add_text(element, 'child', names.links[joint.child])
     if np.any(joint.frame.position) or np.any(joint.frame.rotation != np.eye(3)):
         _add_pose(element, joint.frame)
     for key, axis in zip(('axis', 'axis2'), joint.axes, strict=False):
@@ -156,21 +147,21 @@ def _add_joint(model: etree._Element, joint: SdfJoint, names: _Names) -> None:
     notes = {'home': joint.home, 'rotor_inertia': joint.rotor_inertia}
     for key, value in notes.items():
         if value is not None:
-            _text(element, f'{{{NAMESPACE}}}{key}', number(value))
+            add_text(element, f'{{{NAMESPACE}}}{key}', number(value))
 
 
 def _add_axis(element: etree._Element, axis: SdfAxis) -> None:
-    _text(element, 'xyz', numbers(axis.direction))
+    add_text(element, 'xyz', numbers(axis.direction))
     limit = etree.SubElement(element, 'limit')
-    _text(limit, 'lower', number(max(axis.lower, -UNLIMITED)))
-    _text(limit, 'upper', number(min(axis.upper, UNLIMITED)))
+    add_text(limit, 'lower', number(max(axis.lower, -UNLIMITED)))
+    add_text(limit, 'upper', number(min(axis.upper, UNLIMITED)))
     for key, value in (('effort', axis.effort), ('velocity', axis.velocity)):
         if np.isfinite(value) and value > 0:
-            _text(limit, key, number(value))
+            add_text(limit, key, number(value))
     if axis.coulomb or axis.viscous:
         dynamics = etree.SubElement(element, 'dynamics')
-        _text(dynamics, 'damping', number(axis.viscous))
-        _text(dynamics, 'friction', number(axis.coulomb))
+        add_text(dynamics, 'damping', number(axis.viscous))
+        add_text(dynamics, 'friction', number(axis.coulomb))
 
 
 def _add_pose(element: etree._Element, pose: Pose) -> None:
@@ -178,7 +169,3 @@ def _add_pose(element: etree._Element, pose: Pose) -> None:
     w, x, y, z = mat2quat(pose.rotation)
     text = numbers([*pose.position, x, y, z, w])
     etree.SubElement(element, 'pose', rotation_format='quat_xyzw').text = text
-
-
-def _text(parent: etree._Element, tag: str, text: str) -> None:
-    etree.SubElement(parent, tag).text = text

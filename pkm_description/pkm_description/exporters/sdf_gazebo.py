@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from lxml import etree
 
+from pkm_description.exporters.exported import add_text
+
 #: Systems that every world of Gazebo needs; naming one switches its defaults off.
 WORLD_SYSTEMS = (
     ('gz-sim-physics-system', 'gz::sim::systems::Physics'),
@@ -23,15 +25,15 @@ def add_scene(world: etree._Element, redundant: bool) -> None:
     many coupled loops of a hexapod. So the closing equations decide.
     """
     physics = etree.SubElement(world, 'physics', name='dart', type='dart')
-    _text(physics, 'max_step_size', repr(TIMESTEP))
-    _text(physics, 'real_time_factor', '1.0')
+    add_text(physics, 'max_step_size', repr(TIMESTEP))
+    add_text(physics, 'real_time_factor', '1.0')
     solver = etree.SubElement(etree.SubElement(physics, 'dart'), 'solver')
-    _text(solver, 'solver_type', 'pgs' if redundant else 'dantzig')
+    add_text(solver, 'solver_type', 'pgs' if redundant else 'dantzig')
     for filename, name in WORLD_SYSTEMS:
         _plugin(world, filename, name)
     light = etree.SubElement(world, 'light', name='sun', type='directional')
-    _text(light, 'direction', '-0.5 0.2 -1.0')
-    _text(light, 'diffuse', '0.9 0.9 0.9 1')
+    add_text(light, 'direction', '-0.5 0.2 -1.0')
+    add_text(light, 'diffuse', '0.9 0.9 0.9 1')
 
 
 def add_model_plugins(
@@ -55,26 +57,22 @@ def add_model_plugins(
         plugin = _plugin(
             model, 'gz-sim-detachable-joint-system', 'gz::sim::systems::DetachableJoint'
         )
-        _text(plugin, 'parent_link', parent)
-        _text(plugin, 'child_model', '__model__')
-        _text(plugin, 'child_link', child)
+        add_text(plugin, 'parent_link', parent)
+        add_text(plugin, 'child_model', '__model__')
+        add_text(plugin, 'child_link', child)
         for topic, verb in (
             ('detach_topic', 'detach'),
             ('attach_topic', 'attach'),
             ('output_topic', 'state'),
         ):
-            _text(plugin, topic, f'/model/{name}/closure/{weld}/{verb}')
+            add_text(plugin, topic, f'/model/{name}/closure/{weld}/{verb}')
     for joint in driven:
         plugin = _plugin(
             model, 'gz-sim-apply-joint-force-system', 'gz::sim::systems::ApplyJointForce'
         )
-        _text(plugin, 'joint_name', joint)
+        add_text(plugin, 'joint_name', joint)
     _plugin(model, 'gz-sim-joint-state-publisher-system', 'gz::sim::systems::JointStatePublisher')
 
 
 def _plugin(parent: etree._Element, filename: str, name: str) -> etree._Element:
     return etree.SubElement(parent, 'plugin', filename=filename, name=name)
-
-
-def _text(parent: etree._Element, tag: str, text: str) -> None:
-    etree.SubElement(parent, tag).text = text

@@ -10,14 +10,13 @@ import numpy as np
 
 from pkm_description.assembly import Assembly
 from pkm_description.description import Constraint, Description, Inertial, Joint, Pose, frozen
-from pkm_description.exporters.friction import asymmetry_losses, cut_loss, symmetric
+from pkm_description.exporters.exported import poses_at_home
+from pkm_description.exporters.friction_pairs import asymmetry_losses, cut_loss, symmetric
 from pkm_description.exporters.inertias import Array, compose, scaled, seen_from
 from pkm_description.exporters.stand_ins import StandIns
 from pkm_description.kinematic_tree import tree_order
+from pkm_description.mobility import constraint_rows
 
-#: Inertia of a link that has none [kg, kg m^2]: SDF would take 1 kg and 1 kg m^2 instead.
-STAND_IN_MASS = 1e-8
-STAND_IN_INERTIA = 1e-10
 SDF_TYPES = {
     'fixed': 'fixed',
     'revolute': 'revolute',
@@ -97,12 +96,8 @@ def build_structure(description: Description, form: str) -> SdfStructure:
     on the child link and is welded to it. The dummy takes its inertia from the child, so
     both together are the body described.
     """
-    assembly = Assembly(description)
-    position, rotation = assembly.body_poses(assembly.home())
-    poses = {description.base_link: Pose()}
-    for name, place, turn in zip(assembly.tree.body_names, position, rotation, strict=True):
-        poses[name] = Pose(place, turn)
-    stand_ins = StandIns(description, STAND_IN_MASS, STAND_IN_INERTIA, welded=True)
+    poses = poses_at_home(description)
+    stand_ins = StandIns(description, welded=True)  # SDF would take 1 kg and 1 kg m^2 instead
     losses = stand_ins.losses
     rotors = {a.joint: a.rotor_inertia or 0.0 for a in description.actuators}
     _add_rotors_on_the_base(description, stand_ins, rotors)
@@ -125,8 +120,8 @@ def build_structure(description: Description, form: str) -> SdfStructure:
         SdfLink(link.name, poses[link.name], stand_ins.inertials[link.name])
         for link in description.links
     ]
-    rank = assembly.tree.n_v - assembly.mobility(assembly.home())
-    structure = SdfStructure(links, joints, len(assembly.tree.row_kind) - rank, losses=losses)
+    redundant = sum(rows.redundant for rows in constraint_rows(Assembly(description)))
+    structure = SdfStructure(links, joints, redundant, losses=losses)
     if form == 'graph':
         structure.joints += [_closing_joint(c, poses, c.child) for c in description.constraints]
     else:
@@ -157,24 +152,10 @@ def _tree_joint(joint: Joint, home: Mapping[str, float], rotors: Mapping[str, fl
         return SdfJoint(joint.name, kind, joint.parent, joint.child)
     limit, zero = joint.limit, float(home[joint.name])
     coulomb, viscous = symmetric(joint.friction)
-    axis = SdfAxis(
-        joint.axis,
-        limit.lower - zero,
-        limit.upper - zero,
-        limit.velocity,
-        limit.effort,
-        coulomb,
-        viscous,
-    )
-    return SdfJoint(
-        joint.name,
-        kind,
-        joint.parent,
-        joint.child,
-        axes=(axis,),
-        home=zero,
-        rotor_inertia=rotors.get(joint.name) or None,
-    )
+    stroke = (limit.lower - zero, limit.upper - zero)
+    axis = SdfAxis(joint.axis, *stroke, limit.velocity, limit.effort, coulomb, viscous)
+    rotor, ends = rotors.get(joint.name) or None, (joint.parent, joint.child)
+    return SdfJoint(joint.name, kind, *ends, axes=(axis,), home=zero, rotor_inertia=rotor)
 
 
 def _closing_joint(constraint: Constraint, poses: Mapping[str, Pose], child: str) -> SdfJoint:

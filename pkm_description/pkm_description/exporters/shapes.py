@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from pkm_description.description import Description, Pose
 from pkm_description.errors import DescriptionError, ExportError
-from pkm_description.rotations import rotation_from_rpy
+from pkm_description.rotation_formats import rotation_from_rpy
+from pkm_description.xml_elements import parse_xml
 
 Array = NDArray[np.float64]
 KINDS = ('visual', 'collision')
@@ -41,8 +42,7 @@ def read_shapes(description: Description) -> list[Shape]:
     ExportError
         A shape that cannot be read; names its link.
     """
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
-    robot = etree.fromstring(description.urdf.encode(), parser)
+    robot = parse_xml(description.urdf, f"URDF of robot '{description.name}'")
     colours = {
         str(item.get('name')): _colour(item.find('color')) for item in robot.findall('material')
     }
@@ -79,15 +79,8 @@ def _shape(
         raise ValueError(
             f"unknown geometry '{item.tag}'; geometries are box, cylinder, sphere, mesh"
         )
-    return Shape(
-        link,
-        kind,
-        str(item.tag),
-        _pose(element.find('origin')),
-        size,
-        file,
-        _material(element.find('material'), colours),
-    )
+    colour = _material(element.find('material'), colours)
+    return Shape(link, kind, str(item.tag), _pose(element.find('origin')), size, file, colour)
 
 
 def _material(

@@ -8,6 +8,9 @@ from pkm_description.assembly import Assembly
 from pkm_description.description import Description, Inertial, Joint, Pose, frozen
 from pkm_description.exporters.inertias import seen_from, without
 
+#: Inertia of a link that has none [kg, kg m^2]: far below any part's, above what solvers drop.
+TINY_MASS = 1e-8
+TINY_INERTIA = 1e-10
 _TURNING = ('revolute', 'continuous')
 
 
@@ -23,8 +26,6 @@ class StandIns:
     ----------
     description : Description
         The robot.
-    mass, inertia : float
-        The stand-in [kg], [kg m^2], about the link's origin.
     welded : bool
         Whether links that are fixed to their parent need one too.
 
@@ -38,9 +39,10 @@ class StandIns:
         What differs from the description, one sentence for each link.
     """
 
-    def __init__(self, description: Description, mass: float, inertia: float, welded: bool) -> None:
+    def __init__(self, description: Description, welded: bool) -> None:
         self.description = description
-        self.stand_in = Inertial(mass, frozen(np.zeros(3)), frozen(inertia * np.eye(3)))
+        tensor = frozen(TINY_INERTIA * np.eye(3))
+        self.stand_in = Inertial(TINY_MASS, frozen(np.zeros(3)), tensor)
         self.inertials: dict[str, Inertial | None] = {
             link.name: link.inertial if link.inertial and link.inertial.mass > 0 else None
             for link in description.links
@@ -65,12 +67,8 @@ class StandIns:
         made_up = made_up or any(
             self._take(donor, place, point) for donor, place in self._beside(name, joint)
         )
-        inertia = self.stand_in.inertia[0, 0]
-        added = (
-            f'{inertia:g} kg m^2'
-            if made_up
-            else (f'{self.stand_in.mass:g} kg and {inertia:g} kg m^2')
-        )
+        added = '' if made_up else f'{TINY_MASS:g} kg and '
+        added += f'{TINY_INERTIA:g} kg m^2'
         self.losses.append(f"link '{name}' has no mass: {added} are added to it")
 
     def _taken_whole(self, name: str) -> bool:

@@ -11,6 +11,8 @@ from lxml import etree
 from pkm_description.description import Description
 from pkm_description.errors import ExportError
 from pkm_description.exporters.exported import Exported
+from pkm_description.loader import loads
+from pkm_description.xml_elements import parse_xml
 
 _COMPARED = ('links', 'joints', 'constraints', 'actuators', 'gravity', 'transition_velocity')
 
@@ -42,8 +44,7 @@ def build_urdf(description: Description, form: str = 'closed') -> Exported:
         )
     if form == 'closed':
         return Exported(description.urdf, sidecar=description.yaml_text)
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
-    robot = etree.fromstring(description.urdf.encode(), parser)
+    robot = parse_xml(description.urdf, f"URDF of robot '{description.name}'")
     losses = []
     for constraint in robot.findall('constraint'):
         robot.remove(constraint)
@@ -55,8 +56,6 @@ def build_urdf(description: Description, form: str = 'closed') -> Exported:
 
 def _changed(description: Description) -> str | None:
     """Name what the texts of a description do not say, or return None."""
-    from pkm_description.loader import loads
-
     read = loads(description.urdf, description.yaml_text, f"URDF of robot '{description.name}'")
     for name in _COMPARED:
         if not _same(getattr(read, name), getattr(description, name)):

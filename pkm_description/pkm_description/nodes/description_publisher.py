@@ -13,7 +13,7 @@ from std_msgs.msg import String
 
 from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly
 from pkm_description.loader import load
-from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import run_node
 
 PARAMETERS = (

@@ -17,7 +17,7 @@ from pkm_description.assembly import Assembly, Configuration
 from pkm_description.description import Pose
 from pkm_description.errors import DescriptionError, KinematicsError
 from pkm_description.loader import load
-from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import quick_executor, run_node
 
 try:

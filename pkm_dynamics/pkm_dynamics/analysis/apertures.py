@@ -10,18 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_dynamics.kinematics.tree_geometry import body_poses
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-Floats = NDArray[np.float64]
+from pkm_description.tree_geometry import body_poses
+from pkm_dynamics.array_types import Floats, Integers
+from pkm_dynamics.model import ClosedChainModel
 
 
 @dataclass(frozen=True)
@@ -31,16 +25,6 @@ class Apertures:
     names: tuple[str, ...]
     angles: Floats
     limits: Floats
-
-
-def joint_apertures(model: ClosedChainModel, motion: PlatformMotion) -> Apertures:
-    """Apertures of all spherical and universal constraints along a motion.
-
-    Limits come from `workspace: aperture` in the YAML: one angle [rad] for all, or one by
-    name of the constraint.
-    """
-    joints = model.joint_states(motion).positions
-    return apertures_of_joints(model, joints, motion.position, motion.rotation)
 
 
 def apertures_of_joints(
@@ -61,9 +45,7 @@ def apertures_of_joints(
     return Apertures(tuple(names), angles, _limits(model, names))
 
 
-def _pins(
-    model: ClosedChainModel,
-) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], Floats]:
+def _pins(model: ClosedChainModel) -> tuple[list[str], Integers, Integers, Floats]:
     """Names, bodies (the base last) and pins (n, 3) in the parents' frames."""
     description, tree = model.description, model.tree_layout.tree
     body = {name: index for index, name in enumerate(tree.body_names)}

@@ -9,21 +9,15 @@ shape (a cardan ring) count as part of the joint that they stand in.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.description import Description
 from pkm_description.exporters.shapes import read_shapes
+from pkm_description.tree_geometry import TreeLayout, body_poses
+from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.kernels.distances import capsule_gaps
-from pkm_dynamics.kinematics.tree_geometry import TreeLayout, body_poses
+from pkm_dynamics.model import ClosedChainModel
 
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 BASE = -1  # a body that stands still
 
 
@@ -55,7 +49,7 @@ class BodyDistances:
         column = {name: k for k, name in enumerate(self.pairs)}
         self._column = np.array([column[name] for name in names], dtype=np.int64)
 
-    def clearances(self, joints: Array, position: Array, rotation: Array) -> Array:
+    def clearances(self, joints: Floats, position: Floats, rotation: Floats) -> Floats:
         """Return the distance (N, pairs) [m] between the surfaces; negative inside.
 
         Parameters
@@ -69,13 +63,13 @@ class BodyDistances:
 
     def _gaps(
         self,
-        joints: Array,
-        position: Array,
-        rotation: Array,
-        first: Indices,
-        second: Indices,
-        column: Indices,
-    ) -> Array:
+        joints: Floats,
+        position: Floats,
+        rotation: Floats,
+        first: Integers,
+        second: Integers,
+        column: Integers,
+    ) -> Floats:
         out = np.full((len(joints), 1 + int(column.max(initial=-1))), np.inf)
         if out.size:
             places, turns = body_poses(self._layout, joints, position, rotation)
@@ -85,7 +79,7 @@ class BodyDistances:
         return out
 
 
-def _capsules(description: Description) -> tuple[list[str], Array, Array]:
+def _capsules(description: Description) -> tuple[list[str], Floats, Floats]:
     """Links, ends (n, 2, 3) of the axes in the links' frames, and radii (n,)."""
     links, ends, radii = [], [], []
     for shape in read_shapes(description):
@@ -99,9 +93,7 @@ def _capsules(description: Description) -> tuple[list[str], Array, Array]:
     return links, np.array(ends, dtype=float).reshape(-1, 2, 3), np.array(radii, dtype=float)
 
 
-def _pairs(
-    description: Description, links: list[str]
-) -> tuple[Indices, Indices, NDArray[np.bool_]]:
+def _pairs(description: Description, links: list[str]) -> tuple[Integers, Integers, Booleans]:
     """Pairs of capsules (indices) on different links, and whether a joint connects these."""
     near = _neighbours(description, set(links))
     pairs = [

@@ -19,25 +19,20 @@ centripetal, as textbooks on serial arms do.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
 from pkm_description.kinematic_tree import FLOATING, PRISMATIC
+from pkm_description.tree_geometry import solve_rows
+from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.equations.body_regressors import local, local_columns, wrench_regressor
 from pkm_dynamics.kinematics.body_motion import BodyMotion, body_accelerations, shifted
-from pkm_dynamics.kinematics.tree_geometry import solve_rows
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 GROUPS = (
     'platform_inertia',
@@ -208,7 +203,7 @@ def _independent(model: ClosedChainModel, bodies: BodyMotion) -> Integers:
     return np.arange(first, first + 6)
 
 
-def _is_linear(bodies: BodyMotion) -> NDArray[np.bool_]:
+def _is_linear(bodies: BodyMotion) -> Booleans:
     """Which velocity coordinates (n_v,) are lengths."""
     tree = bodies.geometry.layout.tree
     linear = tree.joint_kind[bodies.geometry.layout.body] == PRISMATIC

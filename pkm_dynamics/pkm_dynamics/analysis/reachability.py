@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.singularities import singularities_of_joints
-
-if TYPE_CHECKING:
-    from pkm_dynamics.kinematics.restricted_poses import Configurations
-    from pkm_dynamics.model import ClosedChainModel
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+from pkm_dynamics.array_types import Booleans, Floats
+from pkm_dynamics.kinematics.restricted_poses import Configurations
+from pkm_dynamics.model import ClosedChainModel
 
 # In the order in which they are reported.
 CRITERIA = ('assembly', 'stroke', 'joint', 'aperture', 'singularity', 'workspace')

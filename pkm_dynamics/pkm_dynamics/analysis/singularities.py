@@ -23,20 +23,16 @@ grows without bound. Three things can go wrong, each with its own measure:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import KinematicsError
 from pkm_description.kinematic_tree import POINT_ROW
-from pkm_dynamics.kinematics.tree_geometry import TreeGeometry
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-Floats = NDArray[np.float64]
+from pkm_description.tree_geometry import TreeGeometry
+from pkm_dynamics.array_types import Floats, Integers
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import PlatformMotion
 
 OUTPUTS = ('pose', 'position')
 MEASURES = ('parallel', 'serial', 'constraint', 'passive')
@@ -223,7 +219,7 @@ def _coordinate_units(model: ClosedChainModel, length: float) -> Floats:
     return unit
 
 
-def _actuated(model: ClosedChainModel) -> NDArray[np.int64]:
+def _actuated(model: ClosedChainModel) -> Integers:
     tree = model.tree_layout.tree
     return np.array([tree.coordinate_of(name) for name in model.actuated_joints])
 

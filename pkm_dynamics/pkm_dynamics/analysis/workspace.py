@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from pkm_description.errors import KinematicsError
@@ -17,12 +16,8 @@ from pkm_dynamics.analysis.reachability import (
     reachable,
     reachable_actuators,
 )
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+from pkm_dynamics.array_types import Floats, Integers
+from pkm_dynamics.model import ClosedChainModel
 
 COORDINATES = ('platform', 'actuators')
 _BLOCK = 4096  # samples judged at once
@@ -88,7 +83,7 @@ class Slice:
     height: float
     columns: Floats
     rows: Floats
-    verdict: NDArray[np.int64]
+    verdict: Integers
 
 
 def workspace(
@@ -289,7 +284,7 @@ def largest_box(
 
 def _verdicts(
     model: ClosedChainModel, points: Floats, rotation: ArrayLike | None, limit: float
-) -> NDArray[np.int64]:
+) -> Integers:
     """0 where reachable, else 1 + the index of the first criterion that fails."""
     turn = model.home_rotation if rotation is None else np.asarray(rotation, dtype=float)
     turns = np.repeat(turn[None], len(points), axis=0)

@@ -46,27 +46,27 @@ class Chain:
     """
 
     def __init__(self, m: Mechanism, joints: Objects, position: Objects, rotation: Objects) -> None:
-        self.m = m
+        self.m, self.tree = m, m.tree
         self.position: list[Objects] = []
         self.rotation: list[Objects] = []
         self.axis: list[Objects] = []  # of the joint; zero where it has none
         self.offset: list[Objects] = []  # from the parent's origin
-        for body in range(len(m.parent)):
+        for body in range(len(m.tree.parent)):
             self._place(body, joints, position, rotation)
 
     def _place(self, body: int, joints: Objects, p: Objects, r: Objects) -> None:
-        m, kind, above = self.m, self.m.joint_kind[body], self.m.parent[body]
+        tree, kind, above = self.tree, self.tree.joint_kind[body], self.tree.parent[body]
         if kind == FLOATING:
             self._append(p, r, _zeros(), p)
             return
-        offset, rotation = _exact(m.origin_position[body]), _exact(m.origin_rotation[body])
+        offset, rotation = _exact(tree.origin_position[body]), _exact(tree.origin_rotation[body])
         if above != BASE:
             offset, rotation = self.rotation[above] @ offset, self.rotation[above] @ rotation
-        axis = _zeros() if kind == FIXED else rotation @ _exact(m.axis[body])
+        axis = _zeros() if kind == FIXED else rotation @ _exact(tree.axis[body])
         if kind == REVOLUTE:
-            rotation = rotation @ _about(_exact(m.axis[body]), joints[m.scalar_index[body]])
+            rotation = rotation @ _about(_exact(tree.axis[body]), joints[tree.scalar_index[body]])
         elif kind == PRISMATIC:
-            offset = offset + axis * joints[m.scalar_index[body]]
+            offset = offset + axis * joints[tree.scalar_index[body]]
         place = offset if above == BASE else self.position[above] + offset
         self._append(place, rotation, axis, offset)
 
@@ -80,9 +80,9 @@ class Chain:
 
     def velocities(self, rates: Objects) -> Velocities:
         """Velocities of all bodies from the coordinates' rates (n_v,)."""
-        m, out = self.m, Velocities([], [])
-        for body in range(len(m.parent)):
-            kind, above, first = m.joint_kind[body], m.parent[body], m.coordinate[body]
+        tree, out = self.tree, Velocities([], [])
+        for body in range(len(tree.parent)):
+            kind, above, first = tree.joint_kind[body], tree.parent[body], tree.coordinate[body]
             if kind == FLOATING:
                 out.linear.append(rates[first : first + 3])
                 out.angular.append(rates[first + 3 : first + 6])
@@ -101,10 +101,10 @@ class Chain:
         self, rates: Objects, rates_dot: Objects, velocities: Velocities
     ) -> Accelerations:
         """Accelerations of all bodies, less gravity."""
-        m, out = self.m, Accelerations([], [])
+        m, tree, out = self.m, self.tree, Accelerations([], [])
         gravity = np.array([float(g) for g in m.gravity], dtype=object)
-        for body in range(len(m.parent)):
-            kind, above, first = m.joint_kind[body], m.parent[body], m.coordinate[body]
+        for body in range(len(tree.parent)):
+            kind, above, first = tree.joint_kind[body], tree.parent[body], tree.coordinate[body]
             if kind == FLOATING:
                 out.linear.append(rates_dot[first : first + 3] - gravity)
                 out.angular.append(rates_dot[first + 3 : first + 6])
@@ -132,29 +132,29 @@ class Chain:
 
     def direction(self, row: int, child: bool) -> Objects:
         """Direction (3,) of a row: fixed in the child or the parent, or along a base axis."""
-        m = self.m
+        m, tree = self.m, self.tree
         if m.row_base_axis[row] >= 0:
             return np.array([float(k == m.row_base_axis[row]) for k in range(3)], dtype=object)
-        body = m.row_child[row] if child else m.row_parent[row]
-        local = _exact((m.row_child_direction if child else m.row_parent_direction)[row])
+        body = tree.row_child[row] if child else tree.row_parent[row]
+        local = _exact((tree.row_child_direction if child else tree.row_parent_direction)[row])
         return local if body == BASE else self.rotation[body] @ local
 
     def residual(self, row: int) -> Number:
         """Residual of a row [m, 1]."""
-        if self.m.row_kind[row] == POINT_ROW:
+        if self.tree.row_kind[row] == POINT_ROW:
             gap = self.point(row, child=True) - self.point(row, child=False)
             return self.direction(row, child=False) @ gap
         return self.direction(row, child=False) @ self.direction(row, child=True)
 
     def entry(self, row: int, coordinate: int) -> Number:
         """Change of a row's residual with one coordinate."""
-        m = self.m
+        m, tree = self.m, self.tree
         sign = int(m.row_sign[row, coordinate])
         if sign == 0:
             return 0.0
         joint, unit, turns = self._coordinate(coordinate)
         d = self.direction(row, child=False)
-        if m.row_kind[row] != POINT_ROW:
+        if tree.row_kind[row] != POINT_ROW:
             other = self.direction(row, child=True)
             return sign * (unit @ cross(other, d)) if turns else 0.0
         if not turns:
@@ -165,9 +165,9 @@ class Chain:
 
     def _coordinate(self, coordinate: int) -> tuple[int, Objects, bool]:
         """Body that a coordinate moves, its axis (3,), and whether it turns it."""
-        m = self.m
-        for body in range(len(m.parent)):
-            kind, first = m.joint_kind[body], m.coordinate[body]
+        tree = self.tree
+        for body in range(len(tree.parent)):
+            kind, first = tree.joint_kind[body], tree.coordinate[body]
             if kind == FLOATING and first <= coordinate < first + 6:
                 k = int(coordinate - first)
                 unit = np.array([float(i == k % 3) for i in range(3)], dtype=object)
@@ -181,15 +181,15 @@ class Chain:
         body, arm = self._arm(row, child)
         while body not in (joint, BASE):
             arm = arm + self.offset[body]
-            body = self.m.parent[body]
+            body = self.tree.parent[body]
         return arm if body == joint else arm - self.position[joint]
 
     def row_rates(self, row: int, velocities: Velocities) -> Number:
         """Time derivative of a row's residual at a closed configuration."""
-        m = self.m
-        parent, child = m.row_parent[row], m.row_child[row]
+        m, tree = self.m, self.tree
+        parent, child = tree.row_parent[row], tree.row_child[row]
         d, other = self.direction(row, child=False), self.direction(row, child=True)
-        if m.row_kind[row] != POINT_ROW:
+        if tree.row_kind[row] != POINT_ROW:
             d_dot = cross(_at(velocities.angular, parent), d)
             return d_dot @ other + d @ cross(_at(velocities.angular, child), other)
         speed = self._point_rate(row, True, velocities) - self._point_rate(row, False, velocities)
@@ -200,9 +200,9 @@ class Chain:
 
     def _arm(self, row: int, child: bool) -> tuple[int, Objects]:
         """Body of a row's point and the vector (3,) from its origin to the point."""
-        m = self.m
-        body = int((m.row_child if child else m.row_parent)[row])
-        local = _exact((m.row_child_point if child else m.row_parent_point)[row])
+        tree = self.tree
+        body = int((tree.row_child if child else tree.row_parent)[row])
+        local = _exact((tree.row_child_point if child else tree.row_parent_point)[row])
         return body, local if body == BASE else self.rotation[body] @ local
 
     def _point_rate(self, row: int, child: bool, velocities: Velocities) -> Objects:
@@ -225,11 +225,11 @@ class Chain:
         self, row: int, velocities: Velocities, accelerations: Accelerations
     ) -> Number:
         """Second time derivative of a row's residual."""
-        m = self.m
-        parent, child = m.row_parent[row], m.row_child[row]
+        m, tree = self.m, self.tree
+        parent, child = tree.row_parent[row], tree.row_child[row]
         d, other = self.direction(row, child=False), self.direction(row, child=True)
         d_dot, d_dot_dot = self._turned(d, parent, velocities, accelerations)
-        if m.row_kind[row] != POINT_ROW:
+        if tree.row_kind[row] != POINT_ROW:
             o_dot, o_dot_dot = self._turned(other, child, velocities, accelerations)
             return d_dot_dot @ other + 2.0 * (d_dot @ o_dot) + d @ o_dot_dot
         relative = self._point_acceleration(
@@ -251,7 +251,7 @@ class Chain:
     def sliding(self, row: int, velocities: Velocities) -> Objects:
         """Velocity (3,) of the child against the parent, both at the child's point."""
         speed = self._point_rate(row, True, velocities)
-        parent = self.m.row_parent[row]
+        parent = self.tree.row_parent[row]
         if parent == BASE:
             return speed
         arm = self.point(row, child=True) - self.position[parent]

@@ -39,11 +39,11 @@ class Graph:
         return Expression(self, index)
 
     def inputs(self, first: int, *shape: int) -> Objects:
-        """Array of inputs that differ between the samples, numbered from `first`."""
+        """Floats of inputs that differ between the samples, numbered from `first`."""
         return self._leaves('input', first, shape)
 
     def uniforms(self, first: int, *shape: int) -> Objects:
-        """Array of inputs that all samples share."""
+        """Floats of inputs that all samples share."""
         return self._leaves('uniform', first, shape)
 
     def _leaves(self, kind: str, first: int, shape: tuple[int, ...]) -> Objects:

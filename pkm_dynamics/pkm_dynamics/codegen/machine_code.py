@@ -7,14 +7,27 @@ is needed on the machine and the code uses its widest registers.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from pkm_dynamics import layout
 from pkm_dynamics.codegen.expression import Expression, Graph, Number, reachable
 from pkm_dynamics.codegen.store import Store
 from pkm_dynamics.layout import LANES
+from pkm_dynamics.parameters import parameter_table
+
+Recorded = tuple[Graph, Sequence[Number]]  # expressions and which of them are put out
+
+# Digest of the sources that decide what is generated: another generator, other files in the store.
+_SOURCES = (
+    *sorted(Path(__file__).parent.glob('*.py')),
+    *(Path(str(module.__file__)) for module in (layout, parameter_table)),
+)
+GENERATOR = hashlib.sha256(b''.join(source.read_bytes() for source in _SOURCES)).digest()
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
@@ -165,25 +178,43 @@ class MachineCode:
         )
         # The engine owns the target machine: one of each, and a module per function.
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), machine)
-        self._engine.finalize_object()  # before the store, which must not see the empty module
+        self._engine.finalize_object()  # before it may notify: the empty module is none of ours
         self._store = Store()
-        self._text = ''
-        self._engine.set_object_cache(
-            lambda _, code: self._store.write(self._text, code),
-            lambda _: self._store.read(self._text),
-        )
+        self._compiled = b''
+        self._engine.set_object_cache(self._keep)
 
-    def compile(self, name: str, graph: Graph, outputs: Sequence[Number]) -> int:
-        """Address of a function (inputs (n, LANES), uniforms (k,), outputs (m, LANES))."""
-        name = f'pkm_{name}'
-        self._text = module_text(name, graph, outputs)
-        module = llvm.parse_assembly(self._text)
-        module.verify()
-        self._engine.add_module(module)
+    def _keep(self, _module: llvm.ModuleRef, code: bytes) -> None:
+        self._compiled = code
+
+    def function(self, name: str, origin: bytes, build: Callable[[], Recorded]) -> int:
+        """Address of a function (inputs (n, LANES), uniforms (k,), outputs (m, LANES)).
+
+        Its code is read from the store. Only where that has none, `build` records the
+        expressions, which are compiled and kept for next time.
+
+        Parameters
+        ----------
+        name : str
+        origin : bytes
+            Says what `build` gives: equal bytes, equal expressions.
+        build : callable
+            Returns the graph and the outputs.
+        """
+        symbol = f'pkm_{name}'
+        origin = b'\0'.join((name.encode(), GENERATOR, origin))
+        code = self._store.read(origin)
+        if code is not None:
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        else:
+            module = llvm.parse_assembly(module_text(symbol, *build()))
+            module.verify()
+            self._engine.add_module(module)
         self._engine.finalize_object()
-        address = int(self._engine.get_function_address(name))
+        if code is None:
+            self._store.write(origin, self._compiled)
+        address = int(self._engine.get_function_address(symbol))
         if address == 0:
-            raise RuntimeError(f'LLVM gave no address for the function {name}')
+            raise RuntimeError(f'LLVM gave no address for the function {symbol}')
         return address
 
 

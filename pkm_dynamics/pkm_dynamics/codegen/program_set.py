@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
+from dataclasses import asdict
+from functools import partial
 
-from pkm_dynamics.codegen import equations
+import numpy as np
+
+from pkm_dynamics.codegen import mechanism_equations as equations
 from pkm_dynamics.codegen.machine_code import MachineCode
 from pkm_dynamics.codegen.programs import BUILDERS
 from pkm_dynamics.layout import Code
@@ -26,6 +31,7 @@ class ProgramSet:
         self._mechanism = mechanism
         with _COMPILING:
             self._machine_code = MachineCode()
+        self._digest = mechanism_digest(mechanism)
         self._code = Code(inline=equations.is_inline(mechanism))
 
     @property
@@ -40,6 +46,19 @@ class ProgramSet:
             with _COMPILING:
                 for name in missing:
                     if not getattr(self._code, name):
-                        address = self._machine_code.compile(name, *BUILDERS[name](self._mechanism))
+                        build = partial(BUILDERS[name], self._mechanism)
+                        address = self._machine_code.function(name, self._digest, build)
                         self._code = Code(**{**self._code._asdict(), name: address})
         return self._code
+
+
+def mechanism_digest(mechanism: Mechanism) -> bytes:
+    """Digest of all numbers of a mechanism, to which its functions belong."""
+    digest = hashlib.sha256()
+    numbers = {**mechanism._asdict(), **asdict(mechanism.tree)}
+    del numbers['tree']
+    for name, value in numbers.items():
+        array = np.asarray(value)
+        digest.update(f'{name} {array.dtype.str} {array.shape} '.encode())
+        digest.update(array.tobytes())
+    return digest.digest()

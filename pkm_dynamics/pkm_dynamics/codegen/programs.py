@@ -42,7 +42,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pkm_description.kinematic_tree import BASE
-from pkm_dynamics.codegen import equations
+from pkm_dynamics.codegen import mechanism_equations as equations
 from pkm_dynamics.codegen.chain import Accelerations, Chain, Velocities
 from pkm_dynamics.codegen.expression import Graph, Number, Objects, absolute, choose, larger
 from pkm_dynamics.layout import LARGEST_STEP, STEP_TOLERANCE
@@ -64,7 +64,7 @@ class _Symbols:
         return values
 
     def chain(self) -> Chain:
-        self.joints = self.take(int(np.max(self.m.scalar_index, initial=-1)) + 1)
+        self.joints = self.take(int(np.max(self.m.tree.scalar_index, initial=-1)) + 1)
         return Chain(self.m, self.joints, self.take(3), self.take(3, 3))
 
     def moving(self) -> tuple[Chain, tuple[Objects, Objects], Velocities, Accelerations]:
@@ -96,9 +96,9 @@ def newton(m: Mechanism) -> tuple[Graph, list[Number]]:
     scale = choose((longest, LARGEST_STEP), 1.0, LARGEST_STEP / longest)
     scale = choose((longest, STEP_TOLERANCE), 0.0, scale)
     joints = s.joints.copy()
-    for body, index in enumerate(m.scalar_index.tolist()):
+    for body, index in enumerate(m.tree.scalar_index.tolist()):
         if index >= 0:
-            joints[index] = joints[index] + change[m.coordinate[body]] * scale
+            joints[index] = joints[index] + change[m.tree.coordinate[body]] * scale
     return s.graph, _flat(joints, [longest])
 
 
@@ -108,7 +108,7 @@ def systems(m: Mechanism) -> tuple[Graph, list[Number]]:
     chain = s.chain()
     parts = equations.components(m)
     return s.graph, _flat(
-        [chain.residual(row) for row in range(len(m.row_kind))],
+        [chain.residual(row) for row in range(len(m.tree.row_kind))],
         *(equations.system(chain, part) for part in parts),
         *(equations.coupling(chain, part) for part in parts),
     )
@@ -120,7 +120,7 @@ def approach(m: Mechanism) -> tuple[Graph, list[Number]]:
     chain = s.chain()
     target = s.take(len(m.actuated))
     solved = equations.Inline(chain)
-    rows = range(len(m.row_kind))
+    rows = range(len(m.tree.row_kind))
     residuals = {row: chain.residual(row) for row in rows}
     closing = np.array([0.0] * m.row_sign.shape[1], dtype=object)
     for (coordinates, own), matrix in zip(solved.components, solved.inverses, strict=True):
@@ -144,7 +144,9 @@ def pose(m: Mechanism) -> tuple[Graph, list[Number]]:
     """Pose of the platform."""
     s = _Symbols(m)
     chain = s.chain()
-    return s.graph, _flat(chain.position[m.platform_body], chain.rotation[m.platform_body])
+    return s.graph, _flat(
+        chain.position[m.tree.platform_body], chain.rotation[m.tree.platform_body]
+    )
 
 
 def twist(m: Mechanism) -> tuple[Graph, list[Number]]:
@@ -152,14 +154,14 @@ def twist(m: Mechanism) -> tuple[Graph, list[Number]]:
     s = _Symbols(m)
     chain = s.chain()
     velocities = chain.velocities(s.take(m.row_sign.shape[1]))
-    body = m.platform_body
+    body = m.tree.platform_body
     return s.graph, _flat(velocities.linear[body], velocities.angular[body])
 
 
 def _platform(
     chain: Chain, velocities: Velocities, accelerations: Accelerations
 ) -> tuple[Objects, Objects, Objects, Objects]:
-    body = chain.m.platform_body
+    body = chain.m.tree.platform_body
     gravity = np.array([float(g) for g in chain.m.gravity], dtype=object)
     return (
         velocities.linear[body],
@@ -285,7 +287,10 @@ def columns(m: Mechanism) -> tuple[Graph, list[Number]]:
 def _power(chain: Chain, row: int, force: Objects, moment: Objects, unit: Velocities) -> Number:
     """Power of a cut joint's force and moment in the motion of one actuator's unit rate."""
     total: Number = force @ chain.sliding(row, unit)
-    for body, sign in ((int(chain.m.row_child[row]), 1.0), (int(chain.m.row_parent[row]), -1.0)):
+    for body, sign in (
+        (int(chain.m.tree.row_child[row]), 1.0),
+        (int(chain.m.tree.row_parent[row]), -1.0),
+    ):
         if body != BASE:
             total = total + (moment @ unit.angular[body]) * sign
     return total

@@ -1,8 +1,9 @@
 """Machine code kept on disk, so that a robot's functions are compiled once a machine.
 
-A file's name is the digest of the text it was compiled from, of the processor and of
-LLVM's version: what is found fits, and nothing has to be invalidated. LLVM ends the
-process over a damaged file, so each carries a checksum and a damaged one does not count.
+A file's name is the digest of what its code was made from: the mechanism and the function's
+name, the sources of the generator, the processor and LLVM's version. What is found fits, and
+nothing has to be invalidated. LLVM ends the process over a damaged file, so each carries a
+checksum and a damaged one does not count.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 import llvmlite
 import llvmlite.binding as llvm
 
-MOST_FILES = 400
+MOST_FILES = 1200  # of some 20 kB: a hundred robots; the oldest go first
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 
@@ -34,22 +35,22 @@ def store_folder() -> Path | None:
 
 
 class Store:
-    """Object code by the text of its module; without a writable folder it keeps nothing."""
+    """Object code by the bytes it was made from; without a writable folder it keeps nothing."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = store_folder() if folder is None else folder
         machine = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-        self._machine = '\0'.join((*machine, llvmlite.__version__))
+        self._machine = '\0'.join((*machine, llvmlite.__version__)).encode()
 
-    def path(self, text: str) -> Path | None:
-        """Where the code of a module is kept."""
+    def path(self, origin: bytes) -> Path | None:
+        """Where the code of an origin is kept."""
         if self._folder is None:
             return None
-        return self._folder / f'{self._key(text).hex()[:40]}.object'
+        return self._folder / f'{self._key(origin).hex()[:40]}.object'
 
-    def read(self, text: str) -> bytes | None:
-        """Code of a module, None where there is none or it is damaged."""
-        path = self.path(text)
+    def read(self, origin: bytes) -> bytes | None:
+        """Code of an origin, None where there is none or it is damaged."""
+        path = self.path(origin)
         if path is None:
             return None
         try:
@@ -57,25 +58,25 @@ class Store:
         except OSError:
             return None
         checksum, code = kept[:_CHECKSUM_BYTES], kept[_CHECKSUM_BYTES:]
-        return code if checksum == self._checksum(text, code) else None
+        return code if checksum == self._checksum(origin, code) else None
 
-    def write(self, text: str, code: bytes) -> None:
-        """Keep the code of a module; what cannot be written is compiled again next time."""
-        path = self.path(text)
+    def write(self, origin: bytes, code: bytes) -> None:
+        """Keep the code of an origin; what cannot be written is compiled again next time."""
+        path = self.path(origin)
         if path is None:
             return
         with contextlib.suppress(OSError):
             handle, temporary = tempfile.mkstemp(dir=path.parent, suffix='.part')
             with os.fdopen(handle, 'wb') as file:
-                file.write(self._checksum(text, code) + code)
+                file.write(self._checksum(origin, code) + code)
             os.replace(temporary, path)
             self._drop_oldest(path.parent)
 
-    def _key(self, text: str) -> bytes:
-        return hashlib.sha256(f'{self._machine}\0{text}'.encode()).digest()
+    def _key(self, origin: bytes) -> bytes:
+        return hashlib.sha256(self._machine + b'\0' + origin).digest()
 
-    def _checksum(self, text: str, code: bytes) -> bytes:
-        return hashlib.sha256(self._key(text) + code).digest()
+    def _checksum(self, origin: bytes, code: bytes) -> bytes:
+        return hashlib.sha256(self._key(origin) + code).digest()
 
     @staticmethod
     def _drop_oldest(folder: Path) -> None:

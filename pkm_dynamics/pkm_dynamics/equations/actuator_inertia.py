@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import SimulationError
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-
-Array = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.model import ClosedChainModel
 
 
-def inertia_matrix(model: ClosedChainModel, positions: ArrayLike | None = None) -> Array:
+def inertia_matrix(model: ClosedChainModel, positions: ArrayLike | None = None) -> Floats:
     """Inertia of the mechanism as the actuators feel it, (n_a, n_a) [kg, kg m^2].
 
     Column i is the change of the actuator forces at rest when actuator i accelerates
@@ -35,7 +30,7 @@ def inertia_matrix(model: ClosedChainModel, positions: ArrayLike | None = None) 
     return (forces[1:] - forces[0]).T
 
 
-def effective_inertia(model: ClosedChainModel) -> Array:
+def effective_inertia(model: ClosedChainModel) -> Floats:
     """Inertia (n_a,) [kg, kg m^2] that one actuator moves at home while the others are free.
 
     The reciprocal diagonal of the inverse of `inertia_matrix`. It is smaller than the

@@ -11,18 +11,11 @@ and I the inertia about that origin [A, H]:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-
-Floats = NDArray[np.float64]
 
 
 def skew(vector: Floats) -> Floats:
@@ -53,14 +46,14 @@ def _assembled(mass: Floats, force: Floats, moment: Floats, inertia: Floats) -> 
     return out
 
 
-def local(motion: BodyMotion, bodies: NDArray[np.int64], vectors: Floats) -> Floats:
+def local(motion: BodyMotion, bodies: Integers, vectors: Floats) -> Floats:
     """Express twists or accelerations (N, n_b, 6) of some bodies in their own axes (N, k, 6)."""
     turn = motion.rotation[:, bodies]
     chosen = vectors[:, bodies].reshape(len(motion), len(bodies), 2, 3)
     return np.asarray((chosen @ turn).reshape(len(motion), len(bodies), 6))
 
 
-def local_columns(motion: BodyMotion, bodies: NDArray[np.int64], jacobian: Floats) -> Floats:
+def local_columns(motion: BodyMotion, bodies: Integers, jacobian: Floats) -> Floats:
     """Express the columns of Jacobians (N, n_b, 6, n_a) in the bodies' axes (N, k, 6, n_a)."""
     turn = np.swapaxes(motion.rotation[:, bodies], -1, -2)
     chosen = jacobian[:, bodies]
@@ -100,26 +93,4 @@ def potential_regressor(motion: BodyMotion, terms: ParameterTerms, gravity: Floa
     out = np.zeros((len(motion), len(terms.bodies), 10))
     out[..., 0] = -motion.position[:, terms.bodies] @ gravity
     out[..., 1:4] = -gravity @ motion.rotation[:, terms.bodies]
-    return out
-
-
-def actuator_regressor(model: ClosedChainModel, motion: BodyMotion) -> Floats:
-    """Actuator forces (N, n_a, n_p) per standard parameter, without compiled code.
-
-    The same as `ClosedChainModel.regressor`, to check it by.
-    """
-    terms = ParameterTerms.of(model)
-    acceleration = motion.acceleration.copy()
-    acceleration[..., :3] -= model.description.gravity
-    unit = wrench_regressor(
-        local(motion, terms.bodies, motion.twist), local(motion, terms.bodies, acceleration)
-    )
-    jacobian = local_columns(motion, terms.bodies, motion.jacobian)
-    out = spread(terms, np.swapaxes(jacobian, -1, -2) @ unit, model.n_p)
-    out[..., terms.friction_columns] = np.swapaxes(
-        terms.friction_forces(motion) @ motion.transfer, 1, 2
-    )
-    rotors = terms.rotor_coordinates
-    felt = motion.transfer[:, rotors] * motion.rates_dot[:, rotors, None]
-    out[..., terms.rotor_columns] = np.swapaxes(felt, 1, 2)
     return out

@@ -13,12 +13,11 @@ each sample, Q . qd = dE/dt + d p holds exactly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.body_regressors import (
     local,
     momentum_regressor,
@@ -28,35 +27,9 @@ from pkm_dynamics.equations.body_regressors import (
 from pkm_dynamics.equations.forward_dynamics import checked_forces, with_joint_rates
 from pkm_dynamics.equations.quadrature import checked_times, interval_integrals
 from pkm_dynamics.kinematics.body_motion import BodyMotion
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-Floats = NDArray[np.float64]
-
-
-def energy_regressor(model: ClosedChainModel, motion: PlatformMotion) -> Floats:
-    """Kinetic and potential energy (N, n_p) per standard parameter [J].
-
-    energy_regressor @ parameters is the energy, zero for a body at rest in the base's
-    origin; friction has no energy. Accelerations do not matter.
-    """
-    kinetic, potential = energy_parts(model, motion)
-    return kinetic + potential
-
-
-def energy_parts(model: ClosedChainModel, motion: PlatformMotion) -> tuple[Floats, Floats]:
-    """Kinetic and potential energy (N, n_p) each per standard parameter [J]."""
-    bodies = model.body_motion(with_joint_rates(model, motion))
-    return body_energy_parts(model, bodies, ParameterTerms.of(model))
-
-
-def dissipation_regressor(model: ClosedChainModel, motion: PlatformMotion) -> Floats:
-    """Power that friction turns into heat (N, n_p) per standard parameter [W]; never negative."""
-    bodies = model.body_motion(with_joint_rates(model, motion))
-    return body_dissipation(model, bodies, ParameterTerms.of(model))
 
 
 def energy_balance(
@@ -117,7 +90,10 @@ def actuator_work(
 def body_energy_parts(
     model: ClosedChainModel, motion: BodyMotion, terms: ParameterTerms
 ) -> tuple[Floats, Floats]:
-    """`energy_parts`, where the bodies' motion is at hand."""
+    """Kinetic and potential energy (N, n_p) each per standard parameter [J].
+
+    The energy is zero for a body at rest in the base's origin; friction has none.
+    """
     twist = local(motion, terms.bodies, motion.twist)
     blocks = 0.5 * (twist[..., None, :] @ momentum_regressor(twist))[..., 0, :]
     kinetic = spread(terms, blocks, model.n_p)
@@ -127,7 +103,7 @@ def body_energy_parts(
 
 
 def body_dissipation(model: ClosedChainModel, motion: BodyMotion, terms: ParameterTerms) -> Floats:
-    """`dissipation_regressor`, where the bodies' motion is at hand."""
+    """Power that friction turns into heat (N, n_p) per standard parameter [W]; never negative."""
     out = np.zeros((len(motion), model.n_p))
     forces = terms.friction_forces(motion)
     out[:, terms.friction_columns] = np.einsum('nfv,nv->nf', forces, motion.rates)

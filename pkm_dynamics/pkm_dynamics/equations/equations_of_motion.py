@@ -12,26 +12,24 @@ are projected back by the smallest change of the coordinates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
+from pkm_description.tree_geometry import TreeGeometry, cross
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.body_regressors import inertia_matrices, local, local_columns
 from pkm_dynamics.equations.forward_dynamics import body_mass_matrix, solve_mass
 from pkm_dynamics.equations.wrench import PlatformWrench
 from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
-from pkm_dynamics.kinematics.tree_geometry import TreeGeometry, cross
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import JointStates, PlatformMotion
 from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-
-Floats = NDArray[np.float64]
 Forces = Callable[[float, Floats, Floats], ArrayLike] | ArrayLike | None
 Wrenches = Callable[[float, PlatformMotion], PlatformWrench] | PlatformWrench | None
 

@@ -10,23 +10,19 @@ platform. The loops need no multipliers: J_b already moves along them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
-from pkm_dynamics.equations.body_regressors import inertia_matrices, local_columns, skew
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.equations.body_regressors import inertia_matrices, local_columns
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.equations.wrench import PlatformWrench, body_wrench_forces
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-
-Floats = NDArray[np.float64]
 
 _TWIST_TOLERANCE = 1e-6
 
@@ -49,7 +45,7 @@ class Accelerations:
 
 
 def forward_dynamics(
-    model: ClosedChainModel,
+    model: DynamicModel,
     state: PlatformMotion,
     forces: ArrayLike,
     parameters: ArrayLike | None = None,
@@ -59,7 +55,7 @@ def forward_dynamics(
 
     Parameters
     ----------
-    model : ClosedChainModel
+    model : DynamicModel
     state : PlatformMotion
         Positions and velocities (N samples), see `actuator_state`; its accelerations do
         not matter.
@@ -93,7 +89,7 @@ def forward_dynamics(
 
 
 def mass_matrix(
-    model: ClosedChainModel, state: PlatformMotion, parameters: ArrayLike | None = None
+    model: DynamicModel, state: PlatformMotion, parameters: ArrayLike | None = None
 ) -> Floats:
     """Inertia that the actuators feel (N, n_a, n_a) [kg, kg m, kg m^2], symmetric.
 
@@ -118,48 +114,6 @@ def body_mass_matrix(
     return np.asarray(0.5 * (matrix + np.swapaxes(matrix, 1, 2)))
 
 
-def coriolis_matrix(
-    model: ClosedChainModel, state: PlatformMotion, parameters: ArrayLike | None = None
-) -> Floats:
-    """Matrix C (N, n_a, n_a) of the velocity products C qd, such that dM/dt - 2 C is skew.
-
-    C = sum of J^T (I dJ + N J) over the bodies, with the spatial inertia I about the
-    base's origin and N = (V x* I - I V x + B) / 2, where B X = X x* (I V).
-    """
-    values = checked_parameters(parameters, model.nominal_parameters)
-    terms = ParameterTerms.of(model)
-    bodies = model.body_motion(with_joint_rates(model, state))
-    chosen = terms.bodies
-    inertia = _spatial_inertia(bodies, terms, values)
-    jacobian = bodies.geometry.jacobians(bodies.transfer)[:, chosen]
-    twist = bodies.spatial_twist[:, chosen]
-    momentum = (inertia @ twist[..., None])[..., 0]
-    motion_cross = _blocks(skew(twist[..., 3:]), skew(twist[..., :3]), None, skew(twist[..., 3:]))
-    force_cross = -np.swapaxes(motion_cross, -1, -2)
-    linear = -skew(momentum[..., :3])
-    bar = _blocks(None, linear, linear, -skew(momentum[..., 3:]))
-    products = 0.5 * (force_cross @ inertia - inertia @ motion_cross + bar)
-    right = inertia @ bodies.jacobian_rate()[:, chosen] + products @ jacobian
-    return np.asarray((np.swapaxes(jacobian, -1, -2) @ right).sum(axis=1))
-
-
-def _spatial_inertia(motion: BodyMotion, terms: ParameterTerms, parameters: Floats) -> Floats:
-    """Inertias (N, k, 6, 6) of the bodies in base axes about the base's origin."""
-    turn = np.swapaxes(motion.rotation[:, terms.bodies], -1, -2)
-    arm = skew(motion.position[:, terms.bodies])
-    to_local = _blocks(turn, -turn @ arm, None, turn)
-    local_inertia = inertia_matrices(parameters[terms.columns])
-    return np.asarray(np.swapaxes(to_local, -1, -2) @ local_inertia @ to_local)
-
-
-def _blocks(a: Floats | None, b: Floats, c: Floats | None, d: Floats) -> Floats:
-    """Matrices (..., 6, 6) of four blocks (..., 3, 3); None is zero."""
-    zero = np.zeros_like(b)
-    upper = np.concatenate([zero if a is None else a, b], axis=-1)
-    lower = np.concatenate([zero if c is None else c, d], axis=-1)
-    return np.concatenate([upper, lower], axis=-2)
-
-
 def solve_mass(matrix: Floats, load: Floats) -> Floats:
     """Accelerations (N, n_a) of mass matrices (N, n_a, n_a) under loads (N, n_a)."""
     try:
@@ -176,13 +130,13 @@ def solve_mass(matrix: Floats, load: Floats) -> Floats:
 
 
 def actuator_state(
-    model: ClosedChainModel, q: ArrayLike, qd: ArrayLike, initial: PlatformMotion | None = None
+    model: DynamicModel, q: ArrayLike, qd: ArrayLike, initial: PlatformMotion | None = None
 ) -> PlatformMotion:
     """State of actuator positions and velocities (N, n_a) at zero actuator acceleration."""
     return model.motion_from_actuators(q, qd, np.zeros(np.shape(q)), initial)
 
 
-def with_joint_rates(model: ClosedChainModel, state: PlatformMotion) -> PlatformMotion:
+def with_joint_rates(model: DynamicModel, state: PlatformMotion) -> PlatformMotion:
     """Return the state with all joint positions and velocities, whatever its accelerations."""
     if state.joint_positions is not None and state.joint_velocities is not None:
         joints, rates = state.joint_positions, state.joint_velocities
@@ -208,7 +162,7 @@ def with_joint_rates(model: ClosedChainModel, state: PlatformMotion) -> Platform
     )
 
 
-def _restricted_state(model: ClosedChainModel, state: PlatformMotion) -> PlatformMotion:
+def _restricted_state(model: DynamicModel, state: PlatformMotion) -> PlatformMotion:
     q = model.inverse_kinematics(state.position, state.rotation)
     jacobian = model.platform_jacobian(q)
     rates = np.einsum('nai,ni->na', np.linalg.pinv(jacobian), state.twist)
@@ -222,7 +176,7 @@ def _restricted_state(model: ClosedChainModel, state: PlatformMotion) -> Platfor
     return actuator_state(model, q, rates)
 
 
-def checked_forces(model: ClosedChainModel, forces: ArrayLike, count: int) -> Floats:
+def checked_forces(model: DynamicModel, forces: ArrayLike, count: int) -> Floats:
     """Actuator forces (N, n_a) of forces (N, n_a) or (n_a,)."""
     given = np.array(forces, dtype=np.float64)
     if given.shape not in ((model.n_a,), (count, model.n_a)) or not np.all(np.isfinite(given)):

@@ -9,22 +9,18 @@ of the bodies is not, so that energy - work + heat shows how true the integratio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import integrate
 
 from pkm_description.errors import KinematicsError, TrajectoryError
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.energy import body_energy_parts
 from pkm_dynamics.equations.equations_of_motion import EquationsOfMotion, Forces, Wrenches
 from pkm_dynamics.equations.quadrature import checked_times
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-
-Floats = NDArray[np.float64]
 
 METHODS = {
     'RK23': integrate.RK23,

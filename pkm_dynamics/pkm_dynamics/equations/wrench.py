@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
+from pkm_description.tree_geometry import cross
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.kinematics.body_motion import BodyMotion
-from pkm_dynamics.kinematics.tree_geometry import cross
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-Floats = NDArray[np.float64]
+from pkm_dynamics.motion import PlatformMotion
 
 AXES = ('base', 'platform')
 
@@ -80,25 +76,13 @@ class PlatformWrench:
         return np.concatenate([force, moment + cross(_turned(rotation, point), force)], axis=1)
 
 
-def wrench_forces(
-    model: ClosedChainModel, motion: PlatformMotion, wrench: PlatformWrench
-) -> Floats:
+def wrench_forces(model: DynamicModel, motion: PlatformMotion, wrench: PlatformWrench) -> Floats:
     """Actuator forces (N, n_a) that a wrench on the platform is equivalent to: J^T w [N, N m].
 
     Positive along positive velocity: the equations of motion are M qdd + ... = Q + J^T w,
     so that to hold against the wrench the actuators have to supply its opposite.
     """
     return body_wrench_forces(model.body_motion(motion), wrench)
-
-
-def inverse_dynamics_under(
-    model: ClosedChainModel,
-    motion: PlatformMotion,
-    wrench: PlatformWrench,
-    parameters: ArrayLike | None = None,
-) -> Floats:
-    """Actuator forces (N, n_a) of a motion while a wrench acts on the platform [N, N m]."""
-    return model.inverse_dynamics(motion, parameters) - wrench_forces(model, motion, wrench)
 
 
 def body_wrench_forces(motion: BodyMotion, wrench: PlatformWrench) -> Floats:

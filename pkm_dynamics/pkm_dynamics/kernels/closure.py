@@ -10,9 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from pkm_description.kinematic_tree import FIXED, FLOATING, PRISMATIC
-from pkm_dynamics.kernels.decorator import compiled
+from pkm_dynamics.kernels.decorator import compiled, inlined
 from pkm_dynamics.kernels.generated import evaluate
 from pkm_dynamics.kernels.vectors import (
+    copy_matrix,
+    copy_vector,
     factor,
     multiply_into,
     rotation_vector_into,
@@ -83,7 +85,7 @@ def branch_status(determinant):
     return CONVERGED if determinant > 0.0 else WRONG_BRANCH
 
 
-@compiled
+@inlined
 def dependent_solution(m, w, lane, chosen, out):
     """Dependent entries of `out` (n_v,) that answer the chosen rows `chosen` (n_d,)."""
     for c in range(len(m.component_start) - 1):
@@ -96,7 +98,7 @@ def dependent_solution(m, w, lane, chosen, out):
             out[m.component_coordinates[start + i]] = w.right[i]
 
 
-@compiled
+@inlined
 def independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r):
     """Change of the independent coordinates that would reach the target."""
     n_i, n_a = len(m.independent), len(m.actuated)
@@ -121,7 +123,7 @@ def independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r):
         step[i] = w.right[i]
 
 
-@compiled
+@inlined
 def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
     """Full Newton step of lane 0 in `w.change` (n_v,); returns a status, fills `w.gap`."""
     n_v, n_i, n_d = m.n_v, len(m.independent), len(m.component_rows)
@@ -129,7 +131,7 @@ def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
     if code.inline and mode == BY_ACTUATORS:
         put(w, 0, row, q_target)
         evaluate(code.approach, w.inputs, w.no_parameters, w.outputs)
-        w.change[:] = w.outputs[:n_v, 0]
+        copy_vector(w.outputs[:n_v, 0], w.change)
         w.gap[0] = w.outputs[n_v, 0]
         return branch_status(w.outputs[n_v + 1, 0])
     evaluate(code.systems, w.inputs, w.no_parameters, w.outputs)
@@ -142,7 +144,8 @@ def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
     status = linearise(m, w, lane)
     if status == SINGULAR:
         return SINGULAR
-    w.change[:] = 0.0
+    for k in range(n_v):
+        w.change[k] = 0.0
     dependent_solution(m, w, lane, w.chosen, w.change)
     independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r)
     for k in range(n_v):
@@ -151,7 +154,7 @@ def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
     return status
 
 
-@compiled
+@inlined
 def component_flipped(m, w):
     """Whether the determinant of any component of lane 0 has another sign than at home."""
     for c in range(len(m.component_start) - 1):
@@ -196,10 +199,8 @@ def newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest
             stride = scale * before * max(0.25, min(0.5, 0.7 * LARGEST_TURN * before / turn))
             if stride < SMALLEST_STEP:
                 return SINGULAR if status == CONVERGED else status
-            joints[:] = last_joints
-            p[:] = last_p
-            r[:, :] = last_r
-            w.change[:] = last_change
+            copy_configuration(last_joints, last_p, last_r, joints, p, r)
+            copy_vector(last_change, w.change)
         elif not np.isfinite(longest):
             return status if status != CONVERGED else NOT_CONVERGED
         else:
@@ -209,17 +210,15 @@ def newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest
             if scale > 0.0:
                 stride *= max(0.5, min(3.0, 0.7 * LARGEST_TURN * before / max(turn, 1e-300)))
                 stride = min(stride, largest)
-            last_joints[:] = joints
-            last_p[:] = p
-            last_r[:, :] = r
-            last_change[:] = w.change
+            copy_configuration(joints, p, r, last_joints, last_p, last_r)
+            copy_vector(w.change, last_change)
             before = longest
         scale = min(1.0, stride / before)
         move(m, w, scale, joints, p, r)
     return NOT_CONVERGED
 
 
-@compiled
+@inlined
 def largest_change(m, change):
     """Largest change of a coordinate: angles [rad], lengths in units of the mechanism's size."""
     longest = 0.0
@@ -241,7 +240,7 @@ def largest_change(m, change):
     return longest
 
 
-@compiled
+@inlined
 def move(m, w, scale, joints, p, r):
     """Apply `scale` times the change to the configuration."""
     for body in range(len(m.joint_kind)):
@@ -253,11 +252,19 @@ def move(m, w, scale, joints, p, r):
                 p[i] += scale * w.change[first + i]
                 w.a[i] = scale * w.change[first + 3 + i]
             vector_rotation_into(w.a, w.m1)
-            w.m2[:, :] = r
+            copy_matrix(r, w.m2)
             multiply_into(w.m1, w.m2, r)
 
 
-@compiled
+@inlined
+def copy_configuration(joints, p, r, to_joints, to_p, to_r):
+    """Overwrite a configuration by another one."""
+    copy_vector(joints, to_joints)
+    copy_vector(p, to_p)
+    copy_matrix(r, to_r)
+
+
+@inlined
 def search(
     m, code, w, mode, p_target, r_target, q_target, joints, p, r, home_joints, home_p, home_r
 ):
@@ -265,9 +272,7 @@ def search(
     result = NOT_CONVERGED
     for attempt in range(2):
         if attempt == 1:
-            joints[:] = home_joints
-            p[:] = home_p
-            r[:, :] = home_r
+            copy_configuration(home_joints, home_p, home_r, joints, p, r)
         largest = LARGEST_STEP if attempt == 0 else 0.2 * LARGEST_STEP
         result = newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest)
         if result == CONVERGED:
@@ -346,11 +351,11 @@ def solve_positions(
         rt = r_target[k] if mode == BY_PLATFORM else none33
         qt = q_target[k] if mode == BY_ACTUATORS else none_q
         if per_sample:
-            joints[k], p[k], r[k] = guess[k], guess_p[k], guess_r[k]
+            copy_configuration(guess[k], guess_p[k], guess_r[k], joints[k], p[k], r[k])
         elif last >= 0:
-            joints[k], p[k], r[k] = joints[last], p[last], r[last]
+            copy_configuration(joints[last], p[last], r[last], joints[k], p[k], r[k])
         else:
-            joints[k], p[k], r[k] = guess[0], guess_p[0], guess_r[0]
+            copy_configuration(guess[0], guess_p[0], guess_r[0], joints[k], p[k], r[k])
         if from_home:
             status[k] = search(
                 m, code, w, mode, pt, rt, qt, joints[k], p[k], r[k], home_joints, home_p, home_r
@@ -365,7 +370,7 @@ def solve_positions(
     return joints, p, r, residual, status
 
 
-@compiled
+@inlined
 def platform_poses(m, code, w, joints, p, r):
     """Fill positions (N, 3) and rotations (N, 3, 3) of a platform that hangs on joints."""
     n = len(joints)
@@ -381,7 +386,7 @@ def platform_poses(m, code, w, joints, p, r):
                     r[first + lane, i, j] = w.outputs[3 + 3 * i + j, lane]
 
 
-@compiled
+@inlined
 def close_block(m, code, w, first, count, p, r, joints, status):
     """Newton of a block of samples at given platform poses, from what `joints` hold."""
     n_j = joints.shape[1]
@@ -392,7 +397,7 @@ def close_block(m, code, w, first, count, p, r, joints, status):
     before, straight = np.full(LANES, LARGEST_STEP), np.ones(LANES, np.bool_)
     for _ in range(_BLOCK_ITERATIONS):
         evaluate(code.newton, w.inputs, w.no_parameters, w.outputs)
-        w.inputs[:n_j] = w.outputs[:n_j]
+        copy_matrix(w.outputs[:n_j], w.inputs)
         closed = True
         for lane in range(LANES):
             longest = w.outputs[n_j, lane]
@@ -432,11 +437,11 @@ def close_poses(m, code, mode, p, r, guess, per_sample, home_joints, home_p, hom
         count = block_of(first, n)
         for k in range(first, first + count):
             if per_sample:
-                joints[k] = guess[k]
+                copy_vector(guess[k], joints[k])
             elif last >= 0:
-                joints[k] = joints[last]
+                copy_vector(joints[last], joints[k])
             else:
-                joints[k] = guess[0]
+                copy_vector(guess[0], joints[k])
         close_block(m, code, w, first, count, p, r, joints, status)
         for k in range(first, first + count):
             if status[k] != CONVERGED:
@@ -444,9 +449,10 @@ def close_poses(m, code, mode, p, r, guess, per_sample, home_joints, home_p, hom
                 for other in range(first, first + count):
                     if status[other] == CONVERGED and (near < first or other < k):
                         near = other
-                joints[k] = joints[near] if near >= 0 else home_joints
-                pose_p[:] = p[near] if near >= 0 else home_p
-                pose_r[:, :] = r[near] if near >= 0 else home_r
+                if near >= 0:
+                    copy_configuration(joints[near], p[near], r[near], joints[k], pose_p, pose_r)
+                else:
+                    copy_configuration(home_joints, home_p, home_r, joints[k], pose_p, pose_r)
                 status[k] = search(
                     m,
                     code,

@@ -68,3 +68,7 @@ else:
     drop_stale_caches(_cache)
 # Without the interpreter lock: a long batch in one thread must not stop a control loop in another.
 compiled = njit(cache=_cache is not None, error_model='numpy', nogil=True)
+# For a kernel that only other kernels call, from one or two places. Numba compiles whatever a
+# `compiled` function calls once more into it, so that each level of calls costs seconds at set-up;
+# what is `inlined` is copied into its caller before that, and never compiled for itself.
+inlined = njit(inline='always', error_model='numpy', nogil=True)

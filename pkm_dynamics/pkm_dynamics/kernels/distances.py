@@ -5,27 +5,24 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kernels.decorator import compiled
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 TINY = 1e-18  # [m^2] below which an axis is a point
 
 
 @compiled
 def capsule_gaps(
-    places: Array,
-    turns: Array,
-    body: Indices,
-    ends: Array,
-    radii: Array,
-    first: Indices,
-    second: Indices,
-    column: Indices,
-    out: Array,
+    places: Floats,
+    turns: Floats,
+    body: Integers,
+    ends: Floats,
+    radii: Floats,
+    first: Integers,
+    second: Integers,
+    column: Integers,
+    out: Floats,
 ) -> None:
     """Lower `out` (N, n_out) to the distances [m] of pairs of capsules; negative inside.
 
@@ -56,7 +53,7 @@ def capsule_gaps(
 
 
 @compiled
-def segment_distance(a: Array, u: Array, c: Array, v: Array) -> float:
+def segment_distance(a: Floats, u: Floats, c: Floats, v: Floats) -> float:
     """Return the distance of the segments a to a + u and c to c + v (3,).
 
     The nearest points of the two lines, moved into the segments one after the other: the

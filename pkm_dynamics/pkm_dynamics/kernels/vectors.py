@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
+from pkm_dynamics.kernels.decorator import compiled, inlined
 
-from pkm_dynamics.kernels.decorator import compiled
+LEAST_ANGLE = 1e-150  # [rad] of a rotation; below it, its square would vanish
+LEAST_SINE = 1e-8  # below it, the sine no longer gives the direction of the axis
+LEAST_PIVOT = 1e-14  # of a row's elimination: a smaller one is rounding
 
 
-@compiled
+@inlined
 def multiply_into(a, b, out):
     """Out (3, 3) = a b; `out` must be another array than `a` and `b`."""
     for i in range(3):
@@ -17,28 +19,35 @@ def multiply_into(a, b, out):
             out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
 
 
-@compiled
-def axis_rotation_into(axis, angle, out):
-    """Out (3, 3) = rotation by `angle` about the unit vector `axis`."""
+@inlined
+def copy_vector(source, out):
+    """Out (n,) = source; an assignment of slices would take Numba ten times as long to compile."""
+    for i in range(len(source)):
+        out[i] = source[i]
+
+
+@inlined
+def copy_matrix(source, out):
+    """Out (n, k) = source."""
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            out[i, j] = source[i, j]
+
+
+@inlined
+def vector_rotation_into(vector, out):
+    """Out (3, 3) = exp of the rotation vector (3,)."""
+    angle = math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
+    shorter = 1.0 / angle if angle > LEAST_ANGLE else 0.0
+    x, y, z = vector[0] * shorter, vector[1] * shorter, vector[2] * shorter
     c, s = math.cos(angle), math.sin(angle)
-    x, y, z = axis[0], axis[1], axis[2]
     t = 1.0 - c
     out[0, 0], out[0, 1], out[0, 2] = t * x * x + c, t * x * y - s * z, t * x * z + s * y
     out[1, 0], out[1, 1], out[1, 2] = t * x * y + s * z, t * y * y + c, t * y * z - s * x
     out[2, 0], out[2, 1], out[2, 2] = t * x * z - s * y, t * y * z + s * x, t * z * z + c
 
 
-@compiled
-def vector_rotation_into(vector, out):
-    """Out (3, 3) = exp of the rotation vector (3,)."""
-    angle = math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
-    if angle < 1e-150:
-        out[:, :] = np.eye(3)
-    else:
-        axis_rotation_into(vector / angle, angle, out)
-
-
-@compiled
+@inlined
 def rotation_vector_into(rotation, out):
     """Out (3,) = rotation vector of a rotation (3, 3), angle in [0, pi]."""
     x = 0.5 * (rotation[2, 1] - rotation[1, 2])
@@ -47,7 +56,7 @@ def rotation_vector_into(rotation, out):
     sine = math.sqrt(x * x + y * y + z * z)
     cosine = 0.5 * (rotation[0, 0] + rotation[1, 1] + rotation[2, 2] - 1.0)
     angle = math.atan2(sine, cosine)
-    if sine > 1e-8:
+    if sine > LEAST_SINE:
         factor = angle / sine
         out[0], out[1], out[2] = factor * x, factor * y, factor * z
     elif cosine > 0.0:
@@ -76,7 +85,7 @@ def factor(matrix, n, pivots):
             if abs(matrix[i, k]) > best:
                 best, row = abs(matrix[i, k]), i
         pivots[k] = row
-        if best < 1e-14:
+        if best < LEAST_PIVOT:
             return 0.0
         if row != k:
             determinant = -determinant

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pkm_dynamics.kernels.decorator import compiled
+from pkm_dynamics.kernels.decorator import compiled, inlined
 from pkm_dynamics.layout import LANES
 
 
@@ -75,7 +75,7 @@ def make_work(m):
     )
 
 
-@compiled
+@inlined
 def put_configuration(w, lane, joints, p, r):
     """Write a configuration into one lane of the inputs; returns the next free row."""
     n_j = len(joints)
@@ -88,7 +88,7 @@ def put_configuration(w, lane, joints, p, r):
     return n_j + 12
 
 
-@compiled
+@inlined
 def put(w, lane, first, values):
     """Write values (n,) into one lane of the inputs from row `first`; returns the next row."""
     for i in range(len(values)):
@@ -96,7 +96,7 @@ def put(w, lane, first, values):
     return first + len(values)
 
 
-@compiled
+@inlined
 def block_of(first, n):
     """Number of samples in the block that starts at `first`."""
     return min(LANES, n - first)

@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_dynamics.kinematics.tree_geometry import TreeGeometry, TreeLayout, cross, solve_rows
+from pkm_description.tree_geometry import TreeGeometry, TreeLayout, cross, solve_rows
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.motion import JointStates, PlatformMotion
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -108,23 +105,6 @@ class BodyMotion:
             self.rates[:, layout.scalar],
             self.rates_dot[:, layout.scalar],
         )
-
-    def jacobian_rate(self) -> Floats:
-        """Time derivative of `jacobian` for twists about the base's origin (N, n_b, 6, n_a).
-
-        It depends on positions and velocities only: with A T = 0 on the closing rows,
-        A dT = -dA T, and the actuators' own rows of T do not change.
-        """
-        geometry = self.geometry
-        change = geometry.row_jacobian_rate(self.spatial_twist, self.screw_rates)
-        zero = np.zeros((len(self), len(self.actuated), len(self.actuated)))
-        transfer_rate = solve_rows(
-            geometry.row_jacobian, self.actuated, -change @ self.transfer, zero
-        )
-        columns = self.screw_rates[..., None] * self.transfer[:, :, None]
-        n, n_v, _, n_a = columns.shape
-        turned = geometry.layout.moved @ columns.reshape(n, n_v, 6 * n_a)
-        return np.asarray(turned.reshape(n, -1, 6, n_a) + geometry.jacobians(transfer_rate))
 
 
 def build_body_motion(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from pkm_dynamics.kinematics.tree_geometry import TreeGeometry, TreeLayout
-
-Floats = NDArray[np.float64]
+from pkm_description.tree_geometry import TreeGeometry, TreeLayout
+from pkm_dynamics.array_types import Floats
 
 _ITERATIONS = 30
 _LARGEST_TURN = 0.5  # [rad] of one iteration

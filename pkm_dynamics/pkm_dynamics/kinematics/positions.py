@@ -5,21 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description import ConvergenceError, KinematicsError, TrajectoryError
 from pkm_description.assembly import Assembly
+from pkm_description.tree_geometry import TreeLayout
+from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.codegen.program_set import ProgramSet
-from pkm_dynamics.kernels import closure
-from pkm_dynamics.kernels import motion as kinematics
+from pkm_dynamics.kernels import closure, joint_rates
 from pkm_dynamics.kinematics.platform_placement import place_platform
 from pkm_dynamics.kinematics.restricted_poses import POSE_TOLERANCE, Configurations, PoseSolver
-from pkm_dynamics.kinematics.tree_geometry import TreeLayout
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import Mechanism, layout_of
 from pkm_dynamics.motion import PlatformMotion, rotations, samples
-
-Floats = NDArray[np.float64]
 
 # Where a search starts: a platform pose, joint positions (n_j,), a motion's last sample, home;
 # or a start for each sample: poses (N, 3), (N, 3, 3) or joint positions (N, n_j).
@@ -57,7 +55,7 @@ class Positions:
         self._layout = layout_of(mechanism)
         self._joint_names = list(assembly.tree.joint_names)
         self._n_a = len(description.actuated_joints)
-        self._hanging = ('pose',) if mechanism.floating_body < 0 else ()  # further functions
+        self._hanging = ('pose',) if mechanism.tree.floating_body < 0 else ()  # further functions
         home = assembly.home()
         self._home = (
             home.joints.copy(),
@@ -88,7 +86,7 @@ class Positions:
 
     def close_poses(
         self, p: Floats, r: Floats, guess: Floats | None
-    ) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    ) -> tuple[Floats, Floats, Integers]:
         """Joints (N, n_j), gaps and statuses (N,) at poses of a platform that has them all."""
         per_sample = guess is not None
         start = self.home_starts
@@ -157,7 +155,7 @@ class Positions:
 
     def at_poses(
         self, p: Floats, r: Floats, nearest: str | None
-    ) -> tuple[Configurations, NDArray[np.bool_]]:
+    ) -> tuple[Configurations, Booleans]:
         """Configurations at poses, each from home, and which close.
 
         `nearest`: see `ClosedChainModel.configurations_of_poses`.
@@ -188,7 +186,7 @@ class Positions:
         self._raise_failures(status, residual, 'actuator position')
         return joints, p, r
 
-    def follow(self, start: Configurations, q: Floats) -> tuple[Configurations, NDArray[np.bool_]]:
+    def follow(self, start: Configurations, q: Floats) -> tuple[Configurations, Booleans]:
         """Configurations at actuator positions (N, n_a), each from its own start."""
         joints, p, r, _, status = closure.solve_positions(
             self._layout,
@@ -219,7 +217,7 @@ class Positions:
     def platform_jacobians(self, joints: Floats, p: Floats, r: Floats) -> Floats:
         """Twists of the platform from the actuators' rates (N, 6, n_a)."""
         code = self._programs.code('systems', 'twist')
-        return kinematics.platform_jacobians(self._layout, code, joints, p, r)
+        return joint_rates.platform_jacobians(self._layout, code, joints, p, r)
 
     def _initial(self, initial: Initial, count: int) -> Configurations:
         """One configuration to start from, or one for each of `count` samples."""
@@ -259,7 +257,7 @@ class Positions:
     def _starts_at_joints(self, joints: Floats) -> Configurations:
         """Configurations of joint positions (N, n_j), with the platform where they put it."""
         n = len(joints)
-        if self._mechanism.floating_body < 0:
+        if self._mechanism.tree.floating_body < 0:
             _, p, r = self.home_starts
             return Configurations(joints.copy(), np.repeat(p, n, axis=0), np.repeat(r, n, axis=0))
         p, r, gap = place_platform(self.tree_layout, joints, *self._home[1:])
@@ -299,7 +297,7 @@ class Positions:
                 )
         self.refuse_singular(singular)
 
-    def refuse_singular(self, singular: NDArray[np.bool_]) -> None:
+    def refuse_singular(self, singular: Booleans) -> None:
         """Refuse samples (N,) where the mechanism is singular."""
         if singular.any():
             raise KinematicsError(
@@ -307,7 +305,7 @@ class Positions:
                 f'{int(np.argmax(singular))}: its actuators do not determine its motion there'
             )
 
-    def _raise_failures(self, status: NDArray[np.int64], residual: Floats, what: str) -> None:
+    def _raise_failures(self, status: Integers, residual: Floats, what: str) -> None:
         failed = np.flatnonzero(status)
         if len(failed) == 0:
             return
@@ -324,6 +322,6 @@ class Positions:
         return self._programs.code('systems', *self._hanging, *inside)
 
 
-def _listed(failed: NDArray[np.int64], count: int) -> str:
+def _listed(failed: Integers, count: int) -> str:
     shown = ', '.join(map(str, failed[:8].tolist())) + (', ...' if len(failed) > 8 else '')
     return f'{len(failed)} of {count} samples ({shown})'

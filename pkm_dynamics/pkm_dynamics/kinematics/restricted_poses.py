@@ -15,10 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_dynamics.kinematics.rotations import rotation_vectors
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+from pkm_dynamics.array_types import Booleans, Floats, Integers
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_vectors
 
 POSE_TOLERANCE = 1e-6  # [m, rad] by which the platform may miss a pose that it is said to take
 _STEP_TOLERANCE = 1e-11
@@ -76,7 +74,7 @@ class PoseSolver:
         self,
         follow: Callable[[Configurations, Floats], tuple[Configurations, Booleans]],
         jacobians: Callable[[Configurations], Floats],
-        actuated: NDArray[np.int64],
+        actuated: Integers,
         revolute: Booleans,
         length_scale: float,
         seeds: Callable[[], Configurations],

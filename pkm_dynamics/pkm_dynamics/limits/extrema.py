@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
 
 
 class Extremum(NamedTuple):
@@ -20,7 +19,7 @@ class Extremum(NamedTuple):
     time: float
 
 
-def peaks(values: Array) -> Array:
+def peaks(values: Floats) -> Floats:
     """Raise every local maximum to the apex of the parabola through its neighbours.
 
     Parameters
@@ -44,7 +43,7 @@ def peaks(values: Array) -> Array:
     return raised
 
 
-def largest(values: Array, limit: Array, time: Array) -> list[Extremum]:
+def largest(values: Floats, limit: Floats, time: Floats) -> list[Extremum]:
     """Return where each column of `values` (N, n) comes closest to its upper `limit` (n,).
 
     Columns without a finite limit are left out. What is no number exceeds every limit.
@@ -68,7 +67,7 @@ def largest(values: Array, limit: Array, time: Array) -> list[Extremum]:
     ]
 
 
-def smallest(values: Array, limit: Array, time: Array) -> list[Extremum]:
+def smallest(values: Floats, limit: Floats, time: Floats) -> list[Extremum]:
     """Return where each column of `values` (N, n) comes closest to its lower `limit` (n,)."""
     found = largest(-values, -np.asarray(limit), time)
     return [e._replace(value=-e.value, limit=-e.limit) for e in found]

@@ -11,27 +11,28 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import KinematicsError, TrajectoryError
-from pkm_dynamics.limits.limits import LimitOptions, Limits
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.margins import FeasibilityReport, Margin
+from pkm_dynamics.limits.robot_limits import LimitOptions, Limits
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.trajectories import Execution
 from pkm_dynamics.trajectories.base import finite_number
 
 __all__ = ['FeasibilityReport', 'Margin', 'check_feasibility']
 
-Array = NDArray[np.float64]
 BLOCK = 4096
 RATE = 1000.0  # [Hz]
 SAMPLES_PER_OSCILLATION = 80.0  # of the highest harmonic of a Fourier series
 
 
 def check_feasibility(
-    model: Any,
+    model: ClosedChainModel,
     motion: Any,
     *,
-    parameters: Array | None = None,
+    parameters: Floats | None = None,
     force_margin: float = 0.0,
     velocity_margin: float = 0.0,
     stroke_margin: float = 0.0,
@@ -41,7 +42,7 @@ def check_feasibility(
     clearance: float | None = 0.0,
     force_uncertainty: ArrayLike = 0.0,
     rate: float | None = None,
-    time: Array | None = None,
+    time: Floats | None = None,
 ) -> FeasibilityReport:
     """Check a motion against every limit that the robot's description gives.
 
@@ -105,9 +106,9 @@ def _keep_worse(found: dict[Any, Margin], key: Any, margin: Margin) -> None:
 def _block_margins(
     limits: Limits,
     motion: Any,
-    instants: Array,
+    instants: Floats,
     evaluate: Callable[[int], Any],
-    parameters: Array | None,
+    parameters: Floats | None,
 ) -> list[Margin]:
     """Return the margins of one block; up to the first sample that does not assemble."""
     count = len(instants)
@@ -127,8 +128,8 @@ def _block_margins(
 
 
 def _blocks(
-    motion: Any, model: Any, rate: float, time: Array | None
-) -> Iterator[tuple[Array, Callable[[int], Any]]]:
+    motion: Any, model: ClosedChainModel, rate: float, time: Floats | None
+) -> Iterator[tuple[Floats, Callable[[int], Any]]]:
     """Yield times, and a function that evaluates the motion at the first so many of them.
 
     Blocks overlap by two samples.
@@ -178,13 +179,13 @@ def _parts(count: int) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK + 2, count))
 
 
-def _not_closed(error: KinematicsError, time: Array) -> Margin:
+def _not_closed(error: KinematicsError, time: Floats) -> Margin:
     failed = np.asarray(getattr(error, 'samples', ()), dtype=int)
     first = float(time[failed[0]]) if failed.size and failed[0] < len(time) else float(time[0])
     return Margin('kinematics', -np.inf, np.nan, 0.0, 'platform', first, '')
 
 
-def _commanded_stroke(limits: Limits, motion: Any, time: Array) -> list[Margin]:
+def _commanded_stroke(limits: Limits, motion: Any, time: Floats) -> list[Margin]:
     """Return the stroke margins of actuator coordinates that do not assemble."""
     trajectory = getattr(motion, 'trajectory', motion)
     if getattr(trajectory, 'coordinates', '') != 'actuators':

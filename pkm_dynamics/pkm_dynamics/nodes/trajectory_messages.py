@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.trajectories import (
     CircleTrajectory,
     FourierTrajectory,
@@ -12,7 +13,6 @@ from pkm_dynamics.trajectories import (
     SampledTrajectory,
     Trajectory,
 )
-from pkm_dynamics.trajectories.base import Array
 from pkm_msgs.msg import ParametricTrajectory
 
 _COORDINATES = {
@@ -99,7 +99,7 @@ def from_message(message: ParametricTrajectory) -> Trajectory:
     return kinds[message.type](time, positions, **common)
 
 
-def _table(field: str, values: object, rows: int, columns: int) -> Array:
+def _table(field: str, values: object, rows: int, columns: int) -> Floats:
     """Reshape a row-major list, or say what length would be right."""
     array = np.asarray(values, dtype=float)
     if array.size != rows * columns:

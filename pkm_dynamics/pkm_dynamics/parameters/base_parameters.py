@@ -11,38 +11,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description import EstimationError
+from pkm_dynamics.array_types import Booleans, Floats
+from pkm_dynamics.equations.dynamic_model import DynamicModel
+from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.expressions import expression, recognise
-from pkm_dynamics.parameters.groups import (
-    ParameterSpace,
-    build_parameter_space,
-    group_name,
-    parameter_groups,
-)
+from pkm_dynamics.parameters.groups import ParameterSpace, build_parameter_space
 from pkm_dynamics.parameters.null_space import NullSpace, Rank, parameter_sizes
+from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.reductions import find_reduction
 from pkm_dynamics.parameters.representatives import fold, preference
-from pkm_dynamics.parameters.standard_parameters import nearest_standard_parameters
-from pkm_dynamics.random_motion import random_motion
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
-
-__all__ = [
-    'BaseParameters',
-    'build_base_parameters',
-    'group_name',
-    'parameter_groups',
-    'random_motion',
-]
-
-Floats = NDArray[np.float64]
+from pkm_dynamics.parameters.standard_parameters import parameter_scales
 
 
 @dataclass(frozen=True)
@@ -75,7 +59,7 @@ class BaseParameters:
         Free parameters in no combination: no force shows them.
     level : str
         Name of the reduced model; `full` without reduction.
-    model : ClosedChainModel
+    model : DynamicModel
     """
 
     names: list[str]
@@ -83,14 +67,14 @@ class BaseParameters:
     units: list[str]
     matrix: Floats
     columns: Floats
-    is_rigid_body: NDArray[np.bool_]
+    is_rigid_body: Booleans
     coefficient_sources: list[dict[str, str]]
     space: ParameterSpace
     full_rank: Rank
     dropped: list[str]
     without_influence: list[str]
     level: str
-    model: ClosedChainModel
+    model: DynamicModel
 
     @property
     def rank(self) -> int:
@@ -128,9 +112,23 @@ class BaseParameters:
 
         `matrix @ p` equals `values`; parameters of one design stay equal and declared
         zeros stay zero. The bodies need not be physical: see
-        `pkm_identification.physical.nearest.physical_parameters`.
+        `pkm_identification.physical.nearest.physical_parameters`. Distances are weighted
+        by `parameter_scales`.
         """
-        return nearest_standard_parameters(self, values, nominal)
+        beta = np.asarray(values, dtype=float)
+        if beta.shape != (self.rank,) or not np.all(np.isfinite(beta)):
+            raise EstimationError(
+                f'values must be {self.rank} finite numbers, one a base parameter, not the shape '
+                f'{beta.shape}'
+            )
+        start = checked_parameters(nominal, self.model.nominal_parameters)
+        free = self.space.reduce(start)
+        scale = self.space.reduce(parameter_scales(self.model, start))
+        combinations = self.matrix @ self.space.expand
+        for _ in range(2):  # the second step takes out the rounding of the first
+            missing = beta - combinations @ free
+            free = free + scale * np.linalg.lstsq(combinations * scale, missing, rcond=None)[0]
+        return np.asarray(self.space.expand @ free)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return name, nominal value, unit, expression and coefficient sources of each."""
@@ -192,13 +190,13 @@ class BaseParameters:
 
 
 def build_base_parameters(
-    model: ClosedChainModel, shared: bool, reduced: bool | str, null_space: NullSpace
+    model: DynamicModel, shared: bool, reduced: bool | str, null_space: NullSpace
 ) -> BaseParameters:
     """Derive the base parameters of a model from its null space.
 
     Parameters
     ----------
-    model : ClosedChainModel
+    model : DynamicModel
     shared : bool
         Links and joints of one design share their parameters.
     reduced : bool or str

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.parameters.geometry_numbers import GeometryNumbers
+from pkm_dynamics.parameters.groups import ParameterSpace
 from pkm_dynamics.parameters.representatives import length_power
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.parameters.groups import ParameterSpace
-
-Floats = NDArray[np.float64]
 
 
 def recognise(
-    model: ClosedChainModel,
+    model: DynamicModel,
     shared: bool,
     coefficients: Floats,
     space: ParameterSpace,

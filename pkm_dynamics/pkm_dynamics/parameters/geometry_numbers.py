@@ -8,12 +8,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import Description
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.parameters.representatives import natural_key
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-9
 _LARGEST_DENOMINATOR = 12
@@ -63,7 +61,7 @@ class GeometryNumbers:
         self._numbers = list(_numbers(description, shared))
         self._values = np.array([number.value for number in self._numbers])
         self._powers = np.array([number.power for number in self._numbers])
-        self._near: dict[frozenset[str], NDArray[np.int64]] = {}
+        self._near: dict[frozenset[str], Integers] = {}
 
     def recognise(self, coefficient: float, power: int, links: Iterable[str]) -> Recognised | None:
         """Find a number that agrees to 1e-9 of its size; None where there is none.
@@ -85,7 +83,7 @@ class GeometryNumbers:
             size, sign, power, near[self._powers[near] < 2]
         )
 
-    def _at(self, links: frozenset[str]) -> NDArray[np.int64]:
+    def _at(self, links: frozenset[str]) -> Integers:
         """Numbers that touch one of the links, those that belong to them only first."""
         if links not in self._near:
             touching = [i for i, number in enumerate(self._numbers) if number.links & links]
@@ -93,7 +91,7 @@ class GeometryNumbers:
             self._near[links] = np.array(touching, dtype=np.int64)
         return self._near[links]
 
-    def _multiple(self, size: float, sign: float, near: NDArray[np.int64]) -> Recognised | None:
+    def _multiple(self, size: float, sign: float, near: Integers) -> Recognised | None:
         """A small multiple or fraction of a number: parts that are carried twice, or halved."""
         for factor in _MULTIPLES:
             values = float(factor) * self._values[near]
@@ -104,7 +102,7 @@ class GeometryNumbers:
         return None
 
     def _combined(
-        self, size: float, sign: float, power: int, simple: NDArray[np.int64]
+        self, size: float, sign: float, power: int, simple: Integers
     ) -> Recognised | None:
         """Products and ratios of two numbers, and the inverse of one."""
         values, powers = self._values[simple], self._powers[simple]

@@ -6,18 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import DescriptionError
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.parameters.reductions import Reduction
-
-Floats = NDArray[np.float64]
+from pkm_dynamics.array_types import Booleans, Floats
+from pkm_dynamics.equations.dynamic_model import DynamicModel
+from pkm_dynamics.parameters.reductions import Reduction
 
 _TERM = re.compile(r'^\s*(?:([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*\*\s*)?(-?)\s*([^\s*][^\s]*)\s*$')
 
@@ -51,7 +46,7 @@ class ParameterSpace:
 
 
 def build_parameter_space(
-    model: ClosedChainModel, shared: bool, reduction: Reduction | None = None
+    model: DynamicModel, shared: bool, reduction: Reduction | None = None
 ) -> ParameterSpace:
     """Free parameters of a model with shared designs and a reduction.
 
@@ -89,7 +84,7 @@ def build_parameter_space(
     )
 
 
-def parameter_groups(model: ClosedChainModel, shared: bool) -> tuple[list[str], Floats]:
+def parameter_groups(model: DynamicModel, shared: bool) -> tuple[list[str], Floats]:
     """Return what parameters share: labels of the groups and p = expand @ groups (n_p, n_g).
 
     With `shared`, parameters of links or joints of one design are one group; a link and
@@ -125,7 +120,7 @@ def group_name(members: tuple[str, ...]) -> str:
     return members[0]
 
 
-def zero_mask(model: ClosedChainModel, patterns: Iterable[str]) -> NDArray[np.bool_]:
+def zero_mask(model: DynamicModel, patterns: Iterable[str]) -> Booleans:
     """Which parameters (n_p,) match one of the patterns; each must match, and be zero."""
     mask = np.zeros(model.n_p, dtype=bool)
     for pattern in patterns:
@@ -143,7 +138,7 @@ def zero_mask(model: ClosedChainModel, patterns: Iterable[str]) -> NDArray[np.bo
 
 
 def relations(
-    model: ClosedChainModel, equal: Iterable[tuple[str, ...]]
+    model: DynamicModel, equal: Iterable[tuple[str, ...]]
 ) -> list[list[tuple[float, int]]]:
     """Factors and parameter indices of the terms that are declared equal to each other.
 
@@ -190,7 +185,7 @@ def _is_pattern(name: str) -> bool:
     return any(character in name for character in '*?[')
 
 
-def _owners(model: ClosedChainModel, pattern: str, texts: Iterable[str]) -> list[str]:
+def _owners(model: DynamicModel, pattern: str, texts: Iterable[str]) -> list[str]:
     names = dict.fromkeys(name.rpartition('.')[0] for name in model.parameter_names)
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:
@@ -198,7 +193,7 @@ def _owners(model: ClosedChainModel, pattern: str, texts: Iterable[str]) -> list
     return found
 
 
-def _check_relation(model: ClosedChainModel, relation: list[tuple[float, int]]) -> None:
+def _check_relation(model: DynamicModel, relation: list[tuple[float, int]]) -> None:
     """The nominal values must keep it: what is equal by design is so in the description."""
     values = [factor * model.nominal_parameters[i] for factor, i in relation]
     if max(values) - min(values) > 1e-6 * max(map(abs, values)):
@@ -209,10 +204,7 @@ def _check_relation(model: ClosedChainModel, relation: list[tuple[float, int]]) 
 
 
 def _join(
-    expand: Floats,
-    keep: NDArray[np.bool_],
-    relation: list[tuple[float, int]],
-    model: ClosedChainModel,
+    expand: Floats, keep: Booleans, relation: list[tuple[float, int]], model: DynamicModel
 ) -> None:
     """Let the terms' free parameters become one; changes `expand` and `keep`.
 

@@ -12,21 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import ConvergenceError, EstimationError
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.parameters.groups import build_parameter_space
 from pkm_dynamics.parameters.representatives import choose_places
 from pkm_dynamics.parameters.transfers import transfers
 from pkm_dynamics.random_motion import characteristic_length, random_motion
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-
-Floats = NDArray[np.float64]
 
 NO_INFLUENCE = 1e-9  # of the largest column: a parameter without influence
 FLOOR = 1e-9  # of the largest singular value: dropped ones lie below this
@@ -128,7 +123,7 @@ def column_scale(stacked: Floats) -> Floats:
     return np.where(scale > NO_INFLUENCE * longest, scale, longest)
 
 
-def build_null_space(model: ClosedChainModel, seed: int = 1) -> NullSpace:
+def build_null_space(model: DynamicModel, seed: int = 1) -> NullSpace:
     """Find every change of the standard parameters of a model that no force shows.
 
     Motions are widened, beyond the joints' limits too, until the singular values are
@@ -164,7 +159,7 @@ def build_null_space(model: ClosedChainModel, seed: int = 1) -> NullSpace:
     )
 
 
-def _null_space(model: ClosedChainModel, factor: Floats, rank: Rank) -> NullSpace | None:
+def _null_space(model: DynamicModel, factor: Floats, rank: Rank) -> NullSpace | None:
     """Null space for one factor; None where more is known to be null than the rank leaves."""
     scale = column_scale(factor)
     sizes = parameter_sizes(model)
@@ -185,7 +180,7 @@ def _null_space(model: ClosedChainModel, factor: Floats, rank: Rank) -> NullSpac
     return NullSpace(directions, sizes, factor, places)
 
 
-def _is_confirmed(model: ClosedChainModel, null: NullSpace, seed: int, scale: float) -> bool:
+def _is_confirmed(model: DynamicModel, null: NullSpace, seed: int, scale: float) -> bool:
     """Whether wider motions leave the null space without influence."""
     try:
         motion = random_motion(model, _CONFIRMING_SAMPLES, seed, scale, within_limits=False)
@@ -203,7 +198,7 @@ def _is_confirmed(model: ClosedChainModel, null: NullSpace, seed: int, scale: fl
     return bool(np.all(share < CONFIRMED))
 
 
-def parameter_sizes(model: ClosedChainModel) -> Floats:
+def parameter_sizes(model: DynamicModel) -> Floats:
     """Length of the robot to the power that the parameter's unit has (n_p,)."""
     powers = {'kg': 0, 'kg m': 1, 'kg m^2': 2}
     length = characteristic_length(model)
@@ -215,7 +210,7 @@ def parameter_sizes(model: ClosedChainModel) -> Floats:
     )
 
 
-def _factor(model: ClosedChainModel, seed: int, scale: float) -> Floats:
+def _factor(model: DynamicModel, seed: int, scale: float) -> Floats:
     """Triangular factor (n_p, n_p) of the regressor over random motions."""
     count = max(_LEAST_SAMPLES, -(-_EQUATIONS * model.n_p // model.n_a))
     motion = random_motion(model, count, seed, scale, within_limits=False)
@@ -223,7 +218,7 @@ def _factor(model: ClosedChainModel, seed: int, scale: float) -> Floats:
     return np.asarray(np.linalg.qr(stacked, mode='r'))
 
 
-def _owners(model: ClosedChainModel) -> list[list[int]]:
+def _owners(model: DynamicModel) -> list[list[int]]:
     """Columns of each link's, joint's and drive's parameters."""
     columns: dict[tuple[str, str], list[int]] = {}
     for index, (name, kind) in enumerate(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description import DescriptionError, Friction, TrajectoryError
 from pkm_description.assembly import Assembly
-
-Floats = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
 
 COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE = 0, 1, 2, 3
 ON_COORDINATE, ON_ROTATION, ON_AXIS_ROTATION, ON_AXIS_SLIDE = 0, 1, 2, 3

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DescriptionError
+from pkm_description.tree_geometry import cross
+from pkm_dynamics.array_types import Floats, Integers
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.kinematics.body_motion import BodyMotion
-from pkm_dynamics.kinematics.tree_geometry import cross
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 INERTIAL = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 FRICTION = ('coulomb', 'viscous', 'coulomb_positive', 'coulomb_negative')
@@ -61,7 +56,7 @@ class ParameterTerms:
     transition_velocity: float
 
     @classmethod
-    def of(cls, model: ClosedChainModel) -> ParameterTerms:
+    def of(cls, model: DynamicModel) -> ParameterTerms:
         """Find the parameters of a model by their names.
 
         Raises DescriptionError where the model has a parameter of another kind.

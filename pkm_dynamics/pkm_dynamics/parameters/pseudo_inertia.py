@@ -6,18 +6,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
 
 
-def pseudo_inertia(parameters: ArrayLike) -> Array:
+def pseudo_inertia(parameters: ArrayLike) -> Floats:
     """Return the pseudo-inertia (..., 4, 4) of standard parameters (..., 10)."""
     p = np.asarray(parameters, dtype=float)
     return np.einsum('ijk,...k->...ij', pseudo_inertia_basis(), p)
 
 
-def pseudo_inertia_basis() -> Array:
+def pseudo_inertia_basis() -> Floats:
     """Return (4, 4, 10): pseudo-inertia = basis @ standard parameters."""
     basis = np.zeros((4, 4, 10))
     basis[3, 3, 0] = 1.0

@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import Constraint, Description, Joint
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.parameters.groups import ParameterSpace
-
-Floats = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.equations.dynamic_model import DynamicModel
+from pkm_dynamics.parameters.groups import ParameterSpace
 
 # Inertias first: masses are what is folded in.
 _FIELD_ORDER = ('Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz', 'mx', 'my', 'mz', 'm')
@@ -34,9 +30,7 @@ _POWERS = {'kg': 0, 'kg m': 1, 'kg m^2': 2, 'N m': 1, 'N m s/rad': 2}
 DUST = 1e-9  # a coefficient of this size, lengths relative to the robot's, is none
 
 
-def preference(
-    model: ClosedChainModel, space: ParameterSpace, places: Mapping[str, int]
-) -> list[int]:
+def preference(model: DynamicModel, space: ParameterSpace, places: Mapping[str, int]) -> list[int]:
     """Order the free parameters, most wanted as a representative first.
 
     `places` are those of the links, the least first.
@@ -57,12 +51,12 @@ def preference(
     return sorted(range(len(space.labels)), key=key)
 
 
-def choose_places(model: ClosedChainModel, space: ParameterSpace, null: Floats) -> dict[str, int]:
+def choose_places(model: DynamicModel, space: ParameterSpace, null: Floats) -> dict[str, int]:
     """Order of the links whose combinations are shortest, for standard parameters.
 
     Parameters
     ----------
-    model : ClosedChainModel
+    model : DynamicModel
     space : ParameterSpace
         Of the standard parameters, nothing shared.
     null : (k, n_p)

@@ -1,26 +1,18 @@
-"""Standard parameters with given base values, as near to nominal ones as possible."""
+"""Which standard parameters a body has, and the sizes of their natural changes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from pkm_description import EstimationError
+from pkm_dynamics.array_types import Floats, Integers
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.parameters.transfers import FIELDS
-
-if TYPE_CHECKING:
-    from pkm_dynamics.model import ClosedChainModel
-    from pkm_dynamics.parameters.base_parameters import BaseParameters
-
-Floats = NDArray[np.float64]
 
 _SMALLEST_BODY = 1e-3  # share of the heaviest body's mass
 _SMALLEST_RADIUS = 1e-2  # share of the largest body's radius
 
 
-def body_indices(parameter_names: list[str]) -> dict[str, NDArray[np.int64]]:
+def body_indices(parameter_names: list[str]) -> dict[str, Integers]:
     """Return the ten parameter indices of each body that has all of them."""
     where = {name: i for i, name in enumerate(parameter_names)}
     owners = [name.rpartition('.')[0] for name in parameter_names if name.endswith('.Ixx')]
@@ -31,7 +23,7 @@ def body_indices(parameter_names: list[str]) -> dict[str, NDArray[np.int64]]:
     }
 
 
-def parameter_scales(model: ClosedChainModel, nominal: Floats) -> Floats:
+def parameter_scales(model: DynamicModel, nominal: Floats) -> Floats:
     """Size of a natural change of each parameter (n_p,), from the nominal bodies.
 
     Mass m, first moment m r, inertia m r^2 with r the body's own radius (of its mass
@@ -58,39 +50,3 @@ def parameter_scales(model: ClosedChainModel, nominal: Floats) -> Floats:
             typical = float(np.median(np.abs(nominal[mask])))
             scales[mask] = np.maximum(np.abs(nominal[mask]), 0.1 * max(typical, 1e-3))
     return scales
-
-
-def nearest_standard_parameters(
-    base: BaseParameters, values: ArrayLike, nominal: ArrayLike | None = None
-) -> Floats:
-    """Standard parameters (n_p,) with `base.matrix @ p == values`, nearest to `nominal`.
-
-    Distances are weighted by `parameter_scales`; parameters of one design stay equal,
-    declared zeros stay zero. The bodies need not be physical: for that see
-    `pkm_identification.physical.nearest.physical_parameters`.
-    """
-    model = base.model
-    beta = np.asarray(values, dtype=float)
-    if beta.shape != (base.rank,) or not np.all(np.isfinite(beta)):
-        raise EstimationError(
-            f'values must be {base.rank} finite numbers, one a base parameter, not the shape '
-            f'{beta.shape}'
-        )
-    start = np.array(model.nominal_parameters if nominal is None else nominal, dtype=float)
-    if start.shape != (model.n_p,) or not np.all(np.isfinite(start)):
-        raise EstimationError(
-            f'nominal must be {model.n_p} finite numbers in the order of parameter_names, not the '
-            f'shape {start.shape}'
-        )
-    space = base.space
-    free = space.reduce(start)
-    scale = space.reduce(parameter_scales(model, start))
-    combinations = base.matrix @ space.expand
-    change = np.linalg.lstsq(combinations * scale, beta - combinations @ free, rcond=None)[0]
-    free = free + scale * change
-    # A second step takes out the rounding of the first.
-    free = (
-        free
-        + scale * np.linalg.lstsq(combinations * scale, beta - combinations @ free, rcond=None)[0]
-    )
-    return np.asarray(space.expand @ free)

@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.description import Description, Pose
-
-Floats = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
 
 FIELDS = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 _HINGES = ('revolute', 'continuous')

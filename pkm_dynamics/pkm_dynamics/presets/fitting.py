@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import ConvergenceError, FeasibilityError, KinematicsError
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.trajectories import Execution, Trajectory
 
 FORCE_MARGIN = 0.25  # of each limit, left to feedback, noise and model errors
@@ -27,14 +27,16 @@ SHRINKING = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7)
 Build = Callable[[float], Trajectory]
 
 
-def home_coordinates(model: Any, coordinates: str) -> NDArray[np.float64]:
+def home_coordinates(model: ClosedChainModel, coordinates: str) -> Floats:
     """Return home as x, y, z, roll, pitch, yaw (6,) or as actuator positions (n_a,) [m, rad]."""
     if coordinates == 'actuators':
         return np.array(model.home_actuators, dtype=float)
     return np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
 
 
-def check_from_home(model: Any, trajectory: Trajectory, rate: float = RATE) -> FeasibilityReport:
+def check_from_home(
+    model: ClosedChainModel, trajectory: Trajectory, rate: float = RATE
+) -> FeasibilityReport:
     """Check approach from home, ramps and one run, with the margins of a preset."""
     home = home_coordinates(model, trajectory.coordinates)
     execution = Execution(trajectory, 1, RAMP_TIME if trajectory.period is not None else 0.0, home)
@@ -49,7 +51,7 @@ def check_from_home(model: Any, trajectory: Trajectory, rate: float = RATE) -> F
     )
 
 
-def largest_feasible(model: Any, build: Build, what: str) -> Trajectory:
+def largest_feasible(model: ClosedChainModel, build: Build, what: str) -> Trajectory:
     """Return `build(size)` at the largest size in (0, 1] that keeps every limit.
 
     Parameters
@@ -75,7 +77,7 @@ def largest_feasible(model: Any, build: Build, what: str) -> Trajectory:
     )
 
 
-def feasible_size(model: Any, build: Build, rate: float = TRIAL_RATE) -> float:
+def feasible_size(model: ClosedChainModel, build: Build, rate: float = TRIAL_RATE) -> float:
     """Return the largest size in [0, 1] that keeps every limit, to one part in 256.
 
     `rate` is that of the samples that are looked at [Hz].
@@ -92,7 +94,7 @@ def feasible_size(model: Any, build: Build, rate: float = TRIAL_RATE) -> float:
     return low
 
 
-def _fits(model: Any, build: Build, size: float, rate: float) -> bool:
+def _fits(model: ClosedChainModel, build: Build, size: float, rate: float) -> bool:
     try:
         trajectory = build(size)
         return (
@@ -102,7 +104,7 @@ def _fits(model: Any, build: Build, size: float, rate: float) -> bool:
         return False
 
 
-def _keeps_strokes(model: Any, trajectory: Trajectory) -> bool:
+def _keeps_strokes(model: ClosedChainModel, trajectory: Trajectory) -> bool:
     """Whether commanded actuators stay in their ranges: far quicker than the kinematics beyond."""
     if trajectory.coordinates != 'actuators':
         return True

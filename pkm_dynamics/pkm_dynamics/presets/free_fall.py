@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import FeasibilityError
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.integration import integrate_motion
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.presets.fitting import feasible_size
 from pkm_dynamics.trajectories import SampledTrajectory
-
-Array = NDArray[np.float64]
 
 LONGEST_FALL = 2.0  # [s]
 PIECE, STEP = 0.05, 0.005  # [s] of the integration: until a range is left, and its instants
@@ -25,7 +24,7 @@ RAMP_SHARE = 0.1  # of the path's time in which the drives let go
 CATCH_SHARES = (0.3, 0.45, 0.6, 0.75)  # of the path's time in which the drives catch
 
 
-def free_fall(model: Any) -> SampledTrajectory:
+def free_fall(model: ClosedChainModel) -> SampledTrajectory:
     """Return the fall from rest at home without drive forces, and the catch after it [O 4.3].
 
     The path is that of the nominal model under its own weight. The robot is let go and
@@ -65,7 +64,7 @@ def free_fall(model: Any) -> SampledTrajectory:
     return best
 
 
-def _path(model: Any, parameters: Array | None) -> Any | None:
+def _path(model: ClosedChainModel, parameters: Floats | None) -> Any | None:
     """Return the actuators' positions [m, rad] over time [s] until a range is left, or None."""
     q, qd = np.array(model.home_actuators, dtype=float), np.zeros(model.n_a)
     instants = np.arange(round(PIECE / STEP) + 1) * STEP
@@ -97,7 +96,7 @@ def _path(model: Any, parameters: Array | None) -> Any | None:
     return make_interp_spline(time, np.concatenate(states), k=5)
 
 
-def _caught(model: Any, path: Any, length: float, catch: float) -> SampledTrajectory:
+def _caught(model: ClosedChainModel, path: Any, length: float, catch: float) -> SampledTrajectory:
     """Return the first `length` [s] of the path, with a ramp at either end."""
     ramps = np.array([2.0 * RAMP_SHARE, 2.0 * catch]) * length
     free = length * (1.0 - RAMP_SHARE - catch)
@@ -115,7 +114,7 @@ def _caught(model: Any, path: Any, length: float, catch: float) -> SampledTrajec
     )
 
 
-def _area(u: Array) -> Array:
+def _area(u: Floats) -> Floats:
     """Integral of the quintic step from 0 to u, which is 1/2 at u = 1."""
     v = np.clip(u, 0.0, 1.0)
     return np.asarray(v**4 * (2.5 - 3.0 * v + v * v))

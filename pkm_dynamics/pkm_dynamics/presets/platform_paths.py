@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import KinematicsError, TrajectoryError
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory
-
-Array = NDArray[np.float64]
 
 DIRECTIONS = ('x', 'y', 'z')
 SAMPLES = 256  # of a period
@@ -21,7 +19,7 @@ TRIAL = 1e-3  # [m] by which a platform must be able to translate
 TURNING = 1e-6  # of a unit translation: twist that no actuator velocity can avoid
 
 
-def translations(model: Any) -> tuple[str, ...]:
+def translations(model: ClosedChainModel) -> tuple[str, ...]:
     """Return the directions x, y, z in which the platform can move from home without turning."""
     slopes = model.platform_jacobian(np.asarray(model.home_actuators)[None])[0]
     return tuple(
@@ -31,13 +29,13 @@ def translations(model: Any) -> tuple[str, ...]:
     )
 
 
-def _is_free(slopes: Array, column: int) -> bool:
+def _is_free(slopes: Floats, column: int) -> bool:
     wanted = np.eye(6)[:, column]
     found, *_ = np.linalg.lstsq(slopes, wanted, rcond=1e-9)
     return bool(np.abs(slopes @ found - wanted).max() < TURNING)
 
 
-def _assembles(model: Any, column: int) -> bool:
+def _assembles(model: ClosedChainModel, column: int) -> bool:
     position = np.tile(np.asarray(model.home_position, dtype=float), (2, 1))
     position[:, column] += (TRIAL, -TRIAL)
     try:
@@ -48,7 +46,7 @@ def _assembles(model: Any, column: int) -> bool:
 
 
 def series_of_actuators(
-    model: Any, path: Callable[[Array], Array], period: float, what: str
+    model: ClosedChainModel, path: Callable[[Floats], Floats], period: float, what: str
 ) -> FourierTrajectory:
     """Return the actuators' motion along a path of the platform, which does not turn.
 
@@ -88,7 +86,7 @@ def series_of_actuators(
     )
 
 
-def _actuators(model: Any, position: Array, what: str) -> Array:
+def _actuators(model: ClosedChainModel, position: Floats, what: str) -> Floats:
     """Return the actuators' positions (N, n_a) with the platform's home orientation."""
     rotation = np.repeat(np.asarray(model.home_rotation)[None], len(position), axis=0)
     try:
@@ -101,7 +99,7 @@ def _actuators(model: Any, position: Array, what: str) -> Array:
         ) from error
 
 
-def line(home: Sequence[float], axes: Sequence[str], amplitude: float) -> Callable[[Array], Array]:
+def line(home: Floats, axes: Sequence[str], amplitude: float) -> Callable[[Floats], Floats]:
     """Return the path of equal sines of some directions, in phase, about home (3,) [m]."""
     shares = np.isin(DIRECTIONS, axes)
     return lambda phase: (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.presets.fitting import home_coordinates, largest_feasible
 from pkm_dynamics.presets.platform_paths import DIRECTIONS, line, series_of_actuators
 from pkm_dynamics.trajectories import (
@@ -24,14 +24,14 @@ SINE_ANGLE = math.radians(5.0)  # [rad] [O Table 2.2]
 SINE_FREQUENCY = 2.0  # [Hz]; [O Table 4.3] prints 4 pi Hz and means rad/s
 
 
-def coordinates_of(model: Any) -> tuple[str, tuple[str, ...]]:
+def coordinates_of(model: ClosedChainModel) -> tuple[str, tuple[str, ...]]:
     """Return the coordinates that a robot's presets move in, and their names."""
     if model.platform_determines_joints:
         return 'platform', PLATFORM_COORDINATES
     return 'actuators', tuple(model.actuated_joints)
 
 
-def is_angle(model: Any, name: str) -> bool:
+def is_angle(model: ClosedChainModel, name: str) -> bool:
     """Whether a coordinate is an angle."""
     if name in PLATFORM_COORDINATES:
         return name in PLATFORM_COORDINATES[3:]
@@ -39,7 +39,7 @@ def is_angle(model: Any, name: str) -> bool:
 
 
 def sine(
-    model: Any,
+    model: ClosedChainModel,
     axes: Sequence[str],
     amplitude: float | None = None,
     frequency: float = SINE_FREQUENCY,
@@ -101,7 +101,9 @@ def sine(
     return largest_feasible(model, build, what)
 
 
-def circle(model: Any, mirrored: bool = False, diameter: float | None = None) -> Trajectory:
+def circle(
+    model: ClosedChainModel, mirrored: bool = False, diameter: float | None = None
+) -> Trajectory:
     """Return the benchmark circle, smaller where the limits need it [A V, H].
 
     Its period stays as it is. Where the platform has fewer than six degrees of freedom
@@ -139,7 +141,7 @@ def _resized(circle: CircleTrajectory, factor: float) -> CircleTrajectory:
     )
 
 
-def _of_actuators(model: Any, circle: CircleTrajectory) -> FourierTrajectory:
+def _of_actuators(model: ClosedChainModel, circle: CircleTrajectory) -> FourierTrajectory:
     """Return the actuators' motion along the circle, laid flat, as its Fourier series."""
     flat = CircleTrajectory(
         circle.centre, np.zeros(3), circle.radius, circle.speed, 0.0, circle.mirrored

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import FeasibilityError, TrajectoryError
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.presets.fitting import (
     check_from_home,
     feasible_size,
@@ -18,8 +18,6 @@ from pkm_dynamics.presets.fitting import (
 )
 from pkm_dynamics.presets.sines import coordinates_of, is_angle
 from pkm_dynamics.trajectories import PointToPoint, SampledTrajectory
-
-Array = NDArray[np.float64]
 
 REACH = 0.8  # of what the limits allow of each coordinate
 MOVE_TIME, DWELL = 1.0, 0.5  # [s]
@@ -36,7 +34,10 @@ CLOSEST = 0.02  # of a blend, between two samples
 
 
 def point_to_point(
-    model: Any, reach: float = REACH, move_time: float = MOVE_TIME, dwell: float = DWELL
+    model: ClosedChainModel,
+    reach: float = REACH,
+    move_time: float = MOVE_TIME,
+    dwell: float = DWELL,
 ) -> PointToPoint:
     """Return quintic steps of one coordinate after the other, with rest between them.
 
@@ -52,7 +53,7 @@ def point_to_point(
     coordinates, names = coordinates_of(model)
     home = home_coordinates(model, coordinates)
 
-    def steps(widths: Array) -> PointToPoint:
+    def steps(widths: Floats) -> PointToPoint:
         time, points = [0.0, dwell], [home, home]
         for index, width in enumerate(widths):
             for share, duration in ((1.0, 1.0), (-1.0, 2.0), (0.0, 1.0)):
@@ -86,7 +87,7 @@ def point_to_point(
 
 
 def friction_sweep(
-    model: Any, speeds: Sequence[float] | None = None, reach: float = REACH
+    model: ClosedChainModel, speeds: Sequence[float] | None = None, reach: float = REACH
 ) -> SampledTrajectory:
     """Return slow strokes at constant velocity, both ways, of one actuator after the other.
 
@@ -106,7 +107,7 @@ def friction_sweep(
     limits = np.asarray(model.velocity_limit, dtype=float)
     limits = np.where(np.isfinite(limits), limits, UNLIMITED_SPEED)
 
-    def strokes(widths: Array) -> SampledTrajectory:
+    def strokes(widths: Floats) -> SampledTrajectory:
         time, positions = _strokes(home, widths, limits, speeds)
         return SampledTrajectory(time, positions, 'actuators', names, model.description.name)
 
@@ -141,8 +142,8 @@ def friction_sweep(
 
 
 def _strokes(
-    home: Array, widths: Array, limits: Array, speeds: Sequence[float] | None
-) -> tuple[Array, Array]:
+    home: Floats, widths: Floats, limits: Floats, speeds: Sequence[float] | None
+) -> tuple[Floats, Floats]:
     """Return times (n,) and positions (n, n_a) of all strokes, dense where speeds change."""
     times, positions, end = [np.zeros(1)], [home[None]], 0.0
     for index, width in enumerate(widths):
@@ -161,7 +162,7 @@ def _strokes(
     return np.concatenate(times), np.concatenate(positions)
 
 
-def _stroke(speed: float, duration: float) -> tuple[Array, Array]:
+def _stroke(speed: float, duration: float) -> tuple[Floats, Floats]:
     """Return times and places of one stroke there, back across home, and home again.
 
     The velocity goes from one constant value to the next by a smooth step; only the lines

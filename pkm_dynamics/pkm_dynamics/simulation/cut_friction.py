@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import Description
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import friction_row
-
-Array = NDArray[np.float64]
 
 
 class CutFriction:
@@ -24,7 +20,9 @@ class CutFriction:
     (A prismatic closure has a joint of its own in the exported model.)
     """
 
-    def __init__(self, description: Description, effects: PlantEffects, model: Any) -> None:
+    def __init__(
+        self, description: Description, effects: PlantEffects, model: mujoco.MjModel
+    ) -> None:
         rubbing = [
             constraint
             for constraint in description.constraints
@@ -49,7 +47,7 @@ class CutFriction:
         """Return the number of closures that rub."""
         return len(self.names)
 
-    def apply(self, data: Any) -> None:
+    def apply(self, data: mujoco.MjData) -> None:
         """Write the torques of the present velocities into `xfrc_applied`."""
         apply_torques(
             data.cvel,
@@ -61,7 +59,7 @@ class CutFriction:
             self._transition,
         )
 
-    def stiffness(self, model: Any, data: Any, mobility: Array) -> Array:
+    def stiffness(self, model: mujoco.MjModel, data: mujoco.MjData, mobility: Floats) -> Floats:
         """Return the decay rates (n,) [1/s] at standstill, for a mobility (n_v, n_v)."""
         rates = []
         jacobians = np.zeros((2, 3, model.nv))
@@ -77,12 +75,12 @@ class CutFriction:
 
 @compiled
 def apply_torques(
-    velocities: Array,
-    rotations: Array,
-    wrenches: Array,
-    bodies: NDArray[np.int64],
-    axes: Array,
-    friction: Array,
+    velocities: Floats,
+    rotations: Floats,
+    wrenches: Floats,
+    bodies: Integers,
+    axes: Floats,
+    friction: Floats,
     transition_velocity: float,
 ) -> None:
     """Write friction torques between pairs of bodies.

@@ -6,13 +6,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import Description
 from pkm_description.errors import DescriptionError
-from pkm_description.simulation_section import read_simulation
-
-Array = NDArray[np.float64]
+from pkm_description.sidecar_sections import read_simulation
+from pkm_dynamics.array_types import Floats
 
 SWITCHES = (
     'friction',
@@ -64,12 +62,12 @@ class PlantEffects:
 
     friction: bool
     saturation: bool
-    cogging_amplitude: Array
-    cogging_period: Array
-    cogging_phase: Array
+    cogging_amplitude: Floats
+    cogging_period: Floats
+    cogging_phase: Floats
     stribeck: tuple[Stribeck, ...]
-    force_covariance: Array
-    position_covariance: Array
+    force_covariance: Floats
+    position_covariance: Floats
     position_resolution: float
 
     def __post_init__(self) -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import Description, Friction
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.simulation.effects import PlantEffects, Stribeck
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 # Columns of a friction table: friction of one joint.
 COULOMB, COULOMB_NEGATIVE, VISCOUS, EXTRA, STRIBECK_VELOCITY, STRIBECK_EXPONENT = range(6)
@@ -23,7 +20,7 @@ class FrictionTable:
     """Friction of all joints that have any: names and (n_f, 6) coefficients."""
 
     joints: tuple[str, ...]
-    table: Array
+    table: Floats
     transition_velocity: float
 
     @classmethod
@@ -47,7 +44,7 @@ class FrictionTable:
         return cls(tuple(names), table, float(description.transition_velocity))
 
     @property
-    def steepest(self) -> Array:
+    def steepest(self) -> Floats:
         """Slope (n_f,) of each friction law at standstill [N s/m, N m s/rad]."""
         table = self.table
         coulomb = np.maximum(table[:, COULOMB], table[:, COULOMB_NEGATIVE])
@@ -70,16 +67,16 @@ def friction_row(friction: Friction, stribeck: Stribeck | None = None) -> tuple[
 
 @compiled
 def apply_forces(
-    positions: Array,
-    velocities: Array,
-    forces: Array,
-    actuated: Indices,
-    command: Array,
-    cogging: Array,
-    rubbing: Indices,
-    friction: Array,
+    positions: Floats,
+    velocities: Floats,
+    forces: Floats,
+    actuated: Integers,
+    command: Floats,
+    cogging: Floats,
+    rubbing: Integers,
+    friction: Floats,
     transition_velocity: float,
-    sums: Array,
+    sums: Floats,
 ) -> None:
     """Write the generalised forces of one substep and add to the window's sums.
 

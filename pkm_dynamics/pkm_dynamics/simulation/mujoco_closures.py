@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
 
 #: Bodies with less mass [kg] do not count for the stiffness of the closures.
 LEAST_MASS = 1e-4
 
 
-def stiffen_massless(model: Any) -> None:
+def stiffen_massless(model: mujoco.MjModel) -> None:
     """Make closures at massless links as stiff as at the others.
 
     MuJoCo softens a constraint in proportion to the mobility of its bodies alone, which
@@ -26,7 +23,7 @@ def stiffen_massless(model: Any) -> None:
         model.body_invweight0[:] = np.minimum(model.body_invweight0, bound)
 
 
-def closed_mobility(model: Any, data: Any) -> Array:
+def closed_mobility(model: mujoco.MjModel, data: mujoco.MjData) -> Floats:
     """Return the accelerations (n_v, n_v) of the closed robot per unit generalised force.
 
     `data` is at the configuration in question, after `mj_forward`.
@@ -42,7 +39,7 @@ def closed_mobility(model: Any, data: Any) -> Array:
     return inverse
 
 
-def _dense_jacobian(model: Any, data: Any) -> Array:
+def _dense_jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Floats:
     if not mujoco.mj_isSparse(model):
         return np.array(data.efc_J)
     dense = np.zeros((data.nefc, model.nv))

@@ -7,18 +7,17 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description import Description
 from pkm_description.errors import ExportError, SimulationError
-from pkm_description.exporters import export_mjcf
+from pkm_description.exporters import build_mjcf
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.simulation.cut_friction import CutFriction
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import FrictionTable, apply_forces
 from pkm_dynamics.simulation.mujoco_closures import closed_mobility, stiffen_massless
 from pkm_dynamics.simulation.sensors import Sensors
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -42,12 +41,12 @@ class PlantSample:
     """
 
     time: float
-    positions: Array
-    currents: Array
+    positions: Floats
+    currents: Floats
     current_time: float
-    truth_positions: Array
-    truth_velocities: Array
-    truth_forces: Array
+    truth_positions: Floats
+    truth_velocities: Floats
+    truth_forces: Floats
 
 
 class SimulatedPlant:
@@ -91,9 +90,9 @@ class SimulatedPlant:
         self.substeps = _whole_ratio(step, substep)
         self._substep = step / self.substeps
         try:
-            text = export_mjcf(
+            text = build_mjcf(
                 description, timestep=self._substep, joint_friction=False, shapes=False
-            )
+            ).text
             self.mujoco_model = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
             raise ExportError(f"MuJoCo refuses robot '{description.name}': {error}") from error
@@ -180,7 +179,7 @@ class SimulatedPlant:
         self._sample = self._measure(start, sums[0] / self.substeps, velocities, forces)
         return self._sample
 
-    def check_command(self, command: ArrayLike) -> Array:
+    def check_command(self, command: ArrayLike) -> Floats:
         """Return a command as (n_a,) forces [N, N m]; raises SimulationError if it is unfit."""
         forces = np.array(command, dtype=float)
         if forces.shape != (len(self.actuated_joints),):
@@ -232,11 +231,11 @@ class SimulatedPlant:
         self._limits[[actuator.free for actuator in self.description.actuators]] = 0.0
         self._sums = np.zeros((2, len(limits)))
         # Views into MuJoCo's own memory, which stays where it is.
-        self._positions: Array = data.qpos
-        self._velocities: Array = data.qvel
-        self._applied: Array = data.qfrc_applied
+        self._positions: Floats = data.qpos
+        self._velocities: Floats = data.qvel
+        self._applied: Floats = data.qfrc_applied
 
-    def _addresses(self, joints: Any) -> NDArray[np.int64]:
+    def _addresses(self, joints: Any) -> Integers:
         """Return (2, n) addresses of scalar joints in MuJoCo's positions and velocities."""
         model = self.mujoco_model
         ids = [model.joint(name).id for name in joints]
@@ -258,7 +257,7 @@ class SimulatedPlant:
                 f'not {self._substep:.1e} s'
             )
 
-    def _apply(self, forces: Array) -> None:
+    def _apply(self, forces: Floats) -> None:
         apply_forces(
             self._positions,
             self._velocities,
@@ -272,11 +271,11 @@ class SimulatedPlant:
             self._sums,
         )
 
-    def _actuated_positions(self) -> Array:
+    def _actuated_positions(self) -> Floats:
         return np.array(self._positions[self._actuated[0]])
 
     def _measure(
-        self, start: float, positions: Array, velocities: Array, forces: Array
+        self, start: float, positions: Floats, velocities: Floats, forces: Floats
     ) -> PlantSample:
         return PlantSample(
             time=self.time,

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import Description
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.simulation.effects import PlantEffects
-from pkm_dynamics.simulation.noise import noise_root
-
-Array = NDArray[np.float64]
+from pkm_dynamics.simulation.noise_samples import noise_root
 
 
 class Sensors:
@@ -33,7 +31,7 @@ class Sensors:
         self._force_factor = _factor(effects.force_covariance)
         self._resolution = effects.position_resolution
 
-    def positions(self, truth: Array) -> Array:
+    def positions(self, truth: Floats) -> Floats:
         """Return measured positions (n_a,) [m, rad]: noise, then quantisation."""
         measured = truth
         if self._position_factor is not None:
@@ -43,7 +41,7 @@ class Sensors:
             measured = np.round(measured / self._resolution) * self._resolution
         return measured
 
-    def currents(self, forces: Array) -> Array:
+    def currents(self, forces: Floats) -> Floats:
         """Return measured currents (n_a,) [A] of mean actuator forces (n_a,) [N, N m].
 
         Free joints have no current: zero, without noise.
@@ -55,7 +53,7 @@ class Sensors:
         return measured * self._driven / self._force_constants
 
 
-def _factor(covariance: Array) -> Array | None:
+def _factor(covariance: Floats) -> Floats | None:
     """Return the root of a covariance, or None where there is no noise."""
     if not np.any(covariance):
         return None

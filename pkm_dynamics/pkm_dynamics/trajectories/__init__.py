@@ -3,10 +3,10 @@
 from pkm_dynamics.trajectories.base import COORDINATES, PLATFORM_COORDINATES, Trajectory
 from pkm_dynamics.trajectories.circle import CircleTrajectory, benchmark_circle
 from pkm_dynamics.trajectories.execution import Execution, ExecutionState, Phase, StoppedExecution
-from pkm_dynamics.trajectories.fourier import FourierTrajectory
-from pkm_dynamics.trajectories.io import dump_trajectory, load_trajectory, save_trajectory
+from pkm_dynamics.trajectories.fourier_series import FourierTrajectory
 from pkm_dynamics.trajectories.point_to_point import PointToPoint
 from pkm_dynamics.trajectories.sampled import SampledTrajectory
+from pkm_dynamics.trajectories.trajectory_files import load_trajectory, trajectory_from_dict
 
 __all__ = [
     'COORDINATES',
@@ -21,7 +21,6 @@ __all__ = [
     'StoppedExecution',
     'Trajectory',
     'benchmark_circle',
-    'dump_trajectory',
     'load_trajectory',
-    'save_trajectory',
+    'trajectory_from_dict',
 ]

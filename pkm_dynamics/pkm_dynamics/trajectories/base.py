@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import yaml
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.kinematics.rotations import rpy_motion
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.atomic_write import write_text_atomically
+from pkm_dynamics.kinematics.roll_pitch_yaw import rpy_motion
+from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
-Array = NDArray[np.float64]
 
 PLATFORM_COORDINATES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw')
 COORDINATES = ('platform', 'actuators')
@@ -83,7 +82,7 @@ class Trajectory(ABC):
         """Duration [s] of one run at full speed: one period, or the whole motion."""
 
     @abstractmethod
-    def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+    def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and their first and second time derivatives.
 
         Parameters
@@ -129,7 +128,7 @@ class Trajectory(ABC):
         return self._select([self.coordinate_names.index(name) for name in names], names)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dictionary, which `Trajectory.from_dict` reads back."""
+        """Plain dictionary, which `trajectory_from_dict` reads back."""
         result: dict[str, Any] = {'type': self.kind, 'coordinates': self.coordinates}
         if self.robot:
             result['robot'] = self.robot
@@ -138,18 +137,13 @@ class Trajectory(ABC):
         result.update(self.parameters())
         return result
 
-    @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> Trajectory:
-        """Build the trajectory that `data` describes; unknown keys are errors."""
-        from pkm_dynamics.trajectories.io import from_dict
-
-        return from_dict(data)
-
     def save(self, path: str | Path) -> None:
-        """Write the trajectory as YAML, which `load_trajectory` reads back."""
-        from pkm_dynamics.trajectories.io import save_trajectory
+        """Write the trajectory as YAML, which `load_trajectory` reads back.
 
-        save_trajectory(self, path)
+        Raises TrajectoryError where the file exists already or cannot be written.
+        """
+        text = yaml.safe_dump(self.to_dict(), sort_keys=False, default_flow_style=None, width=100)
+        write_text_atomically(path, text, TrajectoryError)
 
     def __repr__(self) -> str:
         return f'{type(self).__name__}({self.coordinates}, duration={self.duration:.6g} s)'
@@ -157,7 +151,7 @@ class Trajectory(ABC):
 
 def to_motion(
     trajectory: Trajectory,
-    states: tuple[Array, Array, Array],
+    states: tuple[Floats, Floats, Floats],
     model: ClosedChainModel,
     initial: PlatformMotion | None = None,
 ) -> PlatformMotion:
@@ -182,7 +176,7 @@ def to_motion(
     )
 
 
-def finite_array(field: str, values: Any, shape: tuple[int | None, ...]) -> Array:
+def finite_array(field: str, values: Any, shape: tuple[int | None, ...]) -> Floats:
     """Copy `values` into a read-only array of `shape` (None: any length), or say what is wrong."""
     try:
         array = np.array(values, dtype=float)
@@ -201,7 +195,7 @@ def finite_array(field: str, values: Any, shape: tuple[int | None, ...]) -> Arra
     return array
 
 
-def increasing_times(field: str, values: Any) -> Array:
+def increasing_times(field: str, values: Any) -> Floats:
     """Return at least two strictly increasing times [s], or say what is wrong."""
     times = finite_array(field, values, (None,))
     if len(times) < 2:

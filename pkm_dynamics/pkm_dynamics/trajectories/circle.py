@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy, rpy_to_rotation
-from pkm_dynamics.trajectories.base import Array, Trajectory, finite_array, finite_number
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy, rpy_to_rotation
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.trajectories.base import Trajectory, finite_array, finite_number
 
 _MIRROR = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 
@@ -83,7 +82,7 @@ class CircleTrajectory(Trajectory):
         """Time of one turn [s]."""
         return self.period
 
-    def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+    def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and derivatives (N, 6) at times t (N,) [s]."""
         angle = self.start_angle + self._rate * np.atleast_1d(np.asarray(t, dtype=float))
         c, s, w = np.cos(angle), np.sin(angle), self._rate

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.trajectories.base import PLATFORM_COORDINATES, Array
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.trajectories.base import PLATFORM_COORDINATES
 from pkm_dynamics.trajectories.sampled import SampledTrajectory
 
 SUFFIX = '.position'
@@ -44,7 +45,7 @@ def read_csv(path: Path) -> SampledTrajectory:
     return trajectory
 
 
-def _table(path: Path) -> tuple[list[str], Array]:
+def _table(path: Path) -> tuple[list[str], Floats]:
     """Return the names of the columns and the numbers (N, n), which may be not finite."""
     try:
         lines = path.read_text(encoding='utf-8-sig').splitlines()
@@ -89,7 +90,7 @@ def _first_offence(rows: list[str], names: list[str]) -> str:
     return 'not a table of numbers'
 
 
-def _require_numbers(path: Path, time: Array, positions: Array, names: list[str]) -> None:
+def _require_numbers(path: Path, time: Floats, positions: Floats, names: list[str]) -> None:
     table, columns = np.column_stack([time, positions]), ['time', *names]
     wrong = np.argwhere(~np.isfinite(table))
     if wrong.size:
@@ -128,7 +129,7 @@ def _coordinates(path: Path, names: list[str]) -> tuple[str, list[str], list[int
     return 'actuators', list(bare.values()), list(bare)
 
 
-def _require_rest(path: Path, time: Array, positions: Array, names: list[str]) -> None:
+def _require_rest(path: Path, time: Floats, positions: Floats, names: list[str]) -> None:
     speeds = np.abs(np.diff(positions, axis=0) / np.diff(time)[:, None])
     largest = np.maximum(speeds.max(axis=0), 1e-12)
     for row, what in ((0, 'begins'), (-1, 'ends')):

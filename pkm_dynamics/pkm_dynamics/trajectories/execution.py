@@ -13,26 +13,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.trajectories.base import (
     LEAST_INTERVAL,
     LONGEST_DURATION,
-    Array,
     Trajectory,
     finite_array,
     finite_number,
     to_motion,
 )
 from pkm_dynamics.trajectories.point_to_point import quintic_blend, quintic_duration
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-    from pkm_dynamics.motion import PlatformMotion
 
 APPROACH_ACCELERATION = 1.0  # [m/s^2, rad/s^2] bound of the approach
 SHORTEST_APPROACH = 0.1  # [s] of an approach that moves at all
@@ -184,7 +181,7 @@ class Execution:
         rate = 0.0 if self.trajectory.period is not None else 1.0
         return self.run_duration + 0.5 * self.ramp_time, rate, 0.0
 
-    def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+    def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and their time derivatives, (N, n_c) each, at times t (N,) [s]."""
         times = np.atleast_1d(np.asarray(t, dtype=float)).tolist()
         if len(times) == 1 and 0.0 <= times[0] < self.ramp_start:
@@ -197,7 +194,7 @@ class Execution:
             self._replace_by_approach(np.array(times), states)
         return states
 
-    def _approach(self, time: float) -> tuple[Array, Array, Array]:
+    def _approach(self, time: float) -> tuple[Floats, Floats, Floats]:
         """One sample of the approach, without detours: it runs in control loops."""
         blend, slope, bend = quintic_blend(time / self.approach_time)
         step = self._step[None]
@@ -207,7 +204,7 @@ class Execution:
             bend / self.approach_time**2 * step,
         )
 
-    def _replace_by_approach(self, times: Array, states: tuple[Array, Array, Array]) -> None:
+    def _replace_by_approach(self, times: Floats, states: tuple[Floats, Floats, Floats]) -> None:
         early = times < self.ramp_start
         blend, slope, bend = quintic_blend(np.maximum(times[early], 0.0) / self.approach_time)
         states[0][early] = self.start + blend[:, None] * self._step
@@ -256,7 +253,7 @@ class StoppedExecution:
         left = max(self.duration - t, 0.0)
         return ExecutionState(phase, inner.s, inner.period_index, inner.fraction, left)
 
-    def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+    def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and their time derivatives, (N, n_c) each, at times t (N,) [s]."""
         times = np.atleast_1d(np.asarray(t, dtype=float)).tolist()
         clock = np.array([self._clock(time) for time in times])
@@ -287,7 +284,7 @@ def _ramp(u: float) -> tuple[float, float, float]:
     return area, value, slope
 
 
-def _nearest_angles(pose: Array, reference: Array) -> Array:
+def _nearest_angles(pose: Floats, reference: Floats) -> Floats:
     """Shift the angles of a pose (6,) by whole turns to those nearest to `reference`."""
     result = pose.copy()
     turn = 2.0 * math.pi

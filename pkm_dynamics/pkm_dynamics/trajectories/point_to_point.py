@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_dynamics.trajectories.base import Array, Trajectory, finite_array, increasing_times
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.trajectories.base import Trajectory, finite_array, increasing_times
 
 
 class PointToPoint(Trajectory):
@@ -52,7 +53,7 @@ class PointToPoint(Trajectory):
         """Time [s] from the first to the last point."""
         return float(self.time[-1] - self.time[0])
 
-    def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+    def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and derivatives (N, n_c) at times t (N,) [s] after the first point."""
         times = np.atleast_1d(np.asarray(t, dtype=float)) + self.time[0]
         segment = np.searchsorted(self.time, times, side='right') - 1

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline, make_interp_spline
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.trajectories.base import Array, Trajectory, finite_array, increasing_times
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.trajectories.base import Trajectory, finite_array, increasing_times
 
 
 class SampledTrajectory(Trajectory):
@@ -67,7 +68,7 @@ class SampledTrajectory(Trajectory):
         """Time [s] from the first to the last sample."""
         return float(self.time[-1] - self.time[0])
 
-    def evaluate(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+    def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and derivatives (N, n_c) at times t (N,) [s] after the first sample."""
         times = np.atleast_1d(np.asarray(t, dtype=float))
         inside = np.clip(times, 0.0, self.duration)

@@ -1,95 +1,60 @@
-"""Estimators by name; their options are the keywords of their functions."""
+"""Estimators by name; a module is imported when its estimator is asked for."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from typing import Any
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, cast
 
 from pkm_description.errors import EstimationError
-from pkm_identification.estimators.filters.kalman import ekf, ukf
-from pkm_identification.estimators.filters.recursive import recursive
-from pkm_identification.estimators.instrumental_variables import iv
-from pkm_identification.estimators.linear import gauss_markov, ls, wls
-from pkm_identification.estimators.maximum_likelihood.maximum_likelihood import maximum_likelihood
-from pkm_identification.estimators.output_error.output_error import output_error
-from pkm_identification.estimators.physical.feasible import feasible
-from pkm_identification.estimators.physical.nonlinear_friction import nonlinear_friction
-from pkm_identification.estimators.robust import irls
-from pkm_identification.estimators.set_membership.ellipsoid import ellipsoid
-from pkm_identification.estimators.staged import staged
-from pkm_identification.estimators.total_least_squares import tls
+from pkm_identification.options import ESTIMATORS, SIGNALS, check_options, names
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.signals import SignalOptions
 
 Estimator = Callable[..., Estimate]
 
-ESTIMATORS: Mapping[str, Estimator] = {
-    'ls': ls,
-    'wls': wls,
-    'gauss_markov': gauss_markov,
-    'maximum_likelihood': maximum_likelihood,
-    'irls': irls,
-    'iv': iv,
-    'ekf': ekf,
-    'ukf': ukf,
-    'staged': staged,
-    'recursive': recursive,
-    'tls': tls,
-    'ellipsoid': ellipsoid,
-    'feasible': feasible,
-    'nonlinear_friction': nonlinear_friction,
-    'output_error': output_error,
-}
-COMMON_OPTIONS = (
-    'shared',
-    'reduced',
-    'estimate',
-    'fixed',
-    'prior',
-    'left_out',
-    'payloads',
-    'drive_gains',
-    'force_constants',
-)
-SIGNAL_OPTIONS = tuple(field.name for field in fields(SignalOptions))
+MODULES: Mapping[str, str] = {
+    'ls': 'linear',
+    'wls': 'linear',
+    'gauss_markov': 'linear',
+    'maximum_likelihood': 'maximum_likelihood.likelihood_search',
+    'irls': 'robust',
+    'iv': 'instrumental_variables',
+    'ekf': 'filters.kalman',
+    'ukf': 'filters.kalman',
+    'staged': 'staged',
+    'recursive': 'filters.recursive',
+    'tls': 'total_least_squares',
+    'ellipsoid': 'set_membership.parameter_ellipsoid',
+    'feasible': 'consistent.physically_consistent',
+    'nonlinear_friction': 'consistent.nonlinear_friction',
+    'output_error': 'output_error.closed_loop_fit',
+}  # in `pkm_identification.estimators`; the function has the name of the estimator
+SIGNAL_OPTIONS = names(SIGNALS)
 
 
 def estimators() -> list[str]:
     """Names of the estimators."""
-    return list(ESTIMATORS)
+    return list(MODULES)
 
 
 def estimator_options(name: str) -> list[str]:
     """Names of the options that an estimator takes of its own."""
-    return list(inspect.signature(find_estimator(name)).parameters)[1:]
+    require_estimator(name)
+    return list(names(ESTIMATORS[name]))
+
+
+def require_estimator(name: str) -> None:
+    """Raise `EstimationError` with the valid names where there is no such estimator."""
+    if name not in MODULES:
+        raise EstimationError(f"unknown estimator '{name}'; valid are {', '.join(MODULES)}")
 
 
 def find_estimator(name: str) -> Estimator:
     """Return an estimator; `EstimationError` lists the valid names."""
-    if name not in ESTIMATORS:
-        raise EstimationError(f"unknown estimator '{name}'; valid are {', '.join(ESTIMATORS)}")
-    return ESTIMATORS[name]
-
-
-def check_option_names(
-    estimator: str, options: Mapping[str, Any], further: Sequence[str] = ()
-) -> None:
-    """Raise `EstimationError` where neither `identify` nor the estimator has such an option.
-
-    Parameters
-    ----------
-    further
-        Names that are valid besides.
-    """
-    own = estimator_options(estimator)
-    valid = [*own, *SIGNAL_OPTIONS, *COMMON_OPTIONS, *further]
-    for name in options:
-        if name not in valid:
-            raise EstimationError(
-                f"unknown option '{name}' of estimator '{estimator}'; valid are {', '.join(valid)}"
-            )
+    require_estimator(name)
+    module = import_module(f'pkm_identification.estimators.{MODULES[name]}')
+    return cast(Estimator, getattr(module, name))
 
 
 def split_options(
@@ -102,14 +67,11 @@ def split_options(
     EstimationError
         An option is known to neither, or has a wrong value.
     """
-    check_option_names(estimator, options)
-    own = estimator_options(estimator)
-    common = [name for name in options if name in COMMON_OPTIONS]
-    if common:
-        raise EstimationError(f"option '{common[0]}' cannot be used here")
-    chosen = {name: options[name] for name in options if name in SIGNAL_OPTIONS}
-    try:
-        signal_options = SignalOptions(**chosen)
-    except TypeError as error:
-        raise EstimationError(f'signal options {chosen} cannot be used: {error}') from error
-    return signal_options, {name: options[name] for name in options if name in own}
+    require_estimator(estimator)
+    check_options((estimator,), options)
+    own = names(ESTIMATORS[estimator])
+    for name in options:
+        if name not in (*own, *SIGNAL_OPTIONS):
+            raise EstimationError(f"option '{name}' cannot be used here")
+    signals = {name: options[name] for name in SIGNAL_OPTIONS if name in options}
+    return SignalOptions(**signals), {name: options[name] for name in own if name in options}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Mask
+from pkm_identification.estimators.filters.filter_rows import force_rows
 from pkm_identification.estimators.filters.kalman import filtered_rows, ukf
 from pkm_identification.estimators.linear import noise_of_rows, wls
 from pkm_identification.regression.problem import Problem
@@ -16,6 +17,17 @@ from pkm_identification.regression.weighted_least_squares import Estimate, rows_
 
 STAGES = ('1-A', '1-B', '2-A', '2-B', '3')
 INNER = {'wls': wls, 'ukf': ukf}
+SINGULAR_NORMAL = 1e12  # condition number of scaled normal equations that leave no digit
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A stage before the last: what it estimates, the rest held, and from which runs."""
+
+    name: str
+    mine: Mask  # (f,) of the parameters
+    data: tuple[int, ...]
+    option: str  # that names the data
 
 
 def staged(
@@ -64,17 +76,21 @@ def staged(
             "estimator 'staged' takes turns between friction and inertia: estimate= and fixed= "
             'must leave parameters of both free'
         )
-    chosen = {
-        'A': _chosen(friction_data, problem, 'friction_data'),
-        'B': _chosen(inertia_data, problem, 'inertia_data'),
-    }
+    friction = _chosen(friction_data, problem, 'friction_data')
+    dynamic = _chosen(inertia_data, problem, 'inertia_data')
+    turns = [
+        _Turn('1-A', ~inertia, friction, 'friction_data'),
+        _Turn('1-B', inertia, dynamic, 'inertia_data'),
+        _Turn('2-A', ~inertia, friction, 'friction_data'),
+        _Turn('2-B', inertia, dynamic, 'inertia_data'),
+    ]
+    turns = turns[: STAGES.index(last) + 1]
     noise = noise_of_rows(problem)
-    before = STAGES[-2] if last == '3' else last
-    turns = _turns(problem, noise, chosen, ~inertia, before, correlated=inner == 'ukf')
-    stages = {name: turn.values for name, turn in turns.items()}
+    found = _linear_turns(problem, noise, turns, correlated=inner == 'ukf')
+    stages = {turn.name: each.values for turn, each in zip(turns, found, strict=True)}
     if inner == 'ukf':
-        stages = _filtered_turns(problem, noise, chosen, ~inertia, before)
-    final = replace(turns[before], values=stages[before])
+        stages = _filtered_turns(problem, noise, turns)
+    final = replace(found[-1], values=stages[turns[-1].name])
     if last == '3':
         final = INNER[inner](problem)
         stages['3'] = final.values
@@ -100,15 +116,10 @@ def _chosen(data: Sequence[int] | int | None, problem: Problem, option: str) -> 
     return numbers
 
 
-def _turns(
-    problem: Problem,
-    noise: Sequence[Array],
-    chosen: dict[str, tuple[int, ...]],
-    friction: Mask,
-    last: str,
-    correlated: bool,
-) -> dict[str, Estimate]:
-    """Estimates after each of the stages before 3, weighted least squares each.
+def _linear_turns(
+    problem: Problem, noise: Sequence[Array], turns: Sequence[_Turn], correlated: bool
+) -> list[Estimate]:
+    """Estimates after each turn, weighted least squares each.
 
     `correlated`: weighted by the inverse noise, as the filter does, not by its diagonal.
 
@@ -126,45 +137,43 @@ def _turns(
     maps = [np.zeros((size, size)) for _ in runs]
     map_prior = np.zeros((size, size))
     prior_mixed = prior.T @ problem.prior_fixed
-    found: dict[str, Estimate] = {}
-    for name in STAGES[:-1]:
-        mine = friction if name.endswith('A') else ~friction
-        others = ~mine
-        data = chosen[name[-1]]
-        square = sum((squares[k] for k in data), prior_square)
-        right = sum((rights[k] for k in data), prior_right)
+    found: list[Estimate] = []
+    for turn in turns:
+        mine, others = turn.mine, ~turn.mine
+        square = sum((squares[k] for k in turn.data), prior_square)
+        right = sum((rights[k] for k in turn.data), prior_right)
         own = square[np.ix_(mine, mine)]
         scale = np.sqrt(np.maximum(np.diag(own), 1e-300))
         scaled = own / np.outer(scale, scale)
-        if np.linalg.cond(scaled) > 1e12:
+        condition = np.linalg.cond(scaled)
+        if condition > SINGULAR_NORMAL:
             raise EstimationError(
-                f'the data of stage {name} do not determine its parameters; give other '
-                f'{"friction_data" if name[-1] == "A" else "inertia_data"}, or fix some'
+                f'the data of stage {turn.name} do not determine its parameters; give other '
+                f'{turn.option}, or fix some'
             )
         inverse = np.linalg.inv(scaled) / np.outer(scale, scale)
         cross = square[np.ix_(mine, others)]
         values[mine] = inverse @ (right[mine] - cross @ values[others])
         for k in runs:
             maps[k][mine] = -inverse @ (cross @ maps[k][others])
-            if k in data:
+            if k in turn.data:
                 maps[k][np.ix_(mine, mine)] += inverse
         map_prior[mine] = -inverse @ (cross @ map_prior[others])
         map_prior[np.ix_(mine, mine)] += inverse
         covariance = map_prior @ prior_square @ map_prior.T
-        for each, meat in zip(maps, meats, strict=True):
-            covariance = covariance + each @ meat @ each.T
         change = -map_prior @ prior_mixed
-        for each, held in zip(maps, mixed, strict=True):
-            change = change - each @ held
-        found[name] = Estimate(
-            values=values.copy(),
-            covariance=(covariance + covariance.T) / 2,
-            noise=tuple(noise),
-            sensitivity=change,
-            condition_number=float(np.sqrt(np.linalg.cond(scaled))),
+        for each, meat, fixed in zip(maps, meats, mixed, strict=True):
+            covariance = covariance + each @ meat @ each.T
+            change = change - each @ fixed
+        found.append(
+            Estimate(
+                values=values.copy(),
+                covariance=(covariance + covariance.T) / 2,
+                noise=tuple(noise),
+                sensitivity=change,
+                condition_number=float(np.sqrt(condition)),
+            )
         )
-        if name == last:
-            break
     return found
 
 
@@ -180,37 +189,25 @@ def _normal(
     weighted = (weight @ rows.regressor).reshape(-1, problem.size)
     square = weighted.T @ rows.regressor.reshape(-1, problem.size)
     spread = (noise @ weight @ rows.regressor).reshape(-1, problem.size)
-    held = rows.fixed.reshape(len(weighted), -1)
-    return square, weighted.T @ rows.forces.ravel(), weighted.T @ spread, weighted.T @ held
+    fixed = rows.fixed.reshape(len(weighted), -1)
+    return square, weighted.T @ rows.forces.ravel(), weighted.T @ spread, weighted.T @ fixed
 
 
 def _filtered_turns(
-    problem: Problem,
-    noise: Sequence[Array],
-    chosen: dict[str, tuple[int, ...]],
-    friction: Mask,
-    last: str,
+    problem: Problem, noise: Sequence[Array], turns: Sequence[_Turn]
 ) -> dict[str, Array]:
     """The same turns by the unscented filter, each stage from the values of the one before."""
     values, prior, found = problem.nominal.copy(), problem.prior_rows, {}
-    for name in STAGES[: STAGES.index(last) + 1]:
-        mine = friction if name.endswith('A') else ~friction
-        data = [problem.runs[k].rows for k in chosen[name[-1]]]
-        shapes = [noise[k] for k in chosen[name[-1]]]
-        covariance = np.concatenate(
-            [
-                np.broadcast_to(each, (len(rows), problem.axes, problem.axes))
-                for rows, each in zip(data, shapes, strict=True)
-            ]
+    for turn in turns:
+        mine, held = turn.mine, values[~turn.mine]
+        some = replace(problem, runs=tuple(problem.runs[k] for k in turn.data))
+        rows = force_rows(some, tuple(noise[k] for k in turn.data))
+        rows = replace(
+            rows,
+            regressor=rows.regressor[..., mine],
+            measured=rows.measured - rows.regressor[..., ~mine] @ held,
         )
-        regressor = np.concatenate([rows.regressor for rows in data])
-        forces = np.concatenate([rows.forces for rows in data])
-        values[mine] = filtered_rows(
-            regressor[..., mine],
-            forces - regressor[..., ~mine] @ values[~mine],
-            covariance,
-            values[mine],
-            (prior[:, mine], problem.prior_target - prior[:, ~mine] @ values[~mine]),
-        )
-        found[name] = values.copy()
+        target = problem.prior_target - prior[:, ~mine] @ held
+        values[mine] = filtered_rows(rows, values[mine], (prior[:, mine], target))
+        found[turn.name] = values.copy()
     return found

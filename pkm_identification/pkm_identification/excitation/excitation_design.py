@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.atomic_write import write_new_text
-from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
+from pkm_dynamics.atomic_write import write_text_atomically
+from pkm_dynamics.trajectories import FourierTrajectory, trajectory_from_dict
 from pkm_dynamics.trajectories.base import finite_array, finite_number
-from pkm_dynamics.trajectories.io import MAX_FILE_SIZE
+from pkm_dynamics.trajectories.trajectory_files import MAX_FILE_SIZE
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.information import (
     ParameterDirection,
@@ -147,7 +147,7 @@ class ExcitationDesign:
             if matrix is not None:
                 content[name] = matrix.tolist()
         text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
-        write_new_text(path, text, TrajectoryError)
+        write_text_atomically(path, text, TrajectoryError)
 
     @classmethod
     def load(cls, path: str | Path, model: ClosedChainModel | None = None) -> ExcitationDesign:
@@ -181,7 +181,7 @@ class ExcitationDesign:
 
     @classmethod
     def _read(cls, content: Mapping[str, Any], model: ClosedChainModel | None) -> ExcitationDesign:
-        trajectory = Trajectory.from_dict(content['trajectory'])
+        trajectory = trajectory_from_dict(content['trajectory'])
         if not isinstance(trajectory, FourierTrajectory):
             raise TrajectoryError('a design holds a Fourier trajectory')
         if model is not None:

@@ -9,8 +9,8 @@ import numpy as np
 from pkm_description.errors import FeasibilityError, KinematicsError, TrajectoryError
 from pkm_dynamics import BaseParameters, ClosedChainModel
 from pkm_dynamics.limits.feasibility import check_feasibility
-from pkm_dynamics.limits.limits import LimitOptions, acceleration_limit
 from pkm_dynamics.limits.margins import Margin
+from pkm_dynamics.limits.robot_limits import LimitOptions, acceleration_limit
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.search.constraints import DesignLimits
 from pkm_identification.excitation.search.design_problem import DesignProblem, DesignTask

@@ -12,23 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from pkm_description.errors import EstimationError, PkmError
+from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.reductions import find_reduction, reduced_models
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.registry import (
-    COMMON_OPTIONS,
-    SIGNAL_OPTIONS,
-    check_option_names,
-    estimator_options,
-    estimators,
-)
+from pkm_identification.estimators.registry import SIGNAL_OPTIONS, estimators, require_estimator
 from pkm_identification.identify import identify
 from pkm_identification.model_selection.identifiability import (
     THRESHOLD,
     Identifiability,
     identifiability,
 )
+from pkm_identification.options import check_options, options_of
 from pkm_identification.regression.preparation import Phase
 from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
@@ -150,25 +145,14 @@ def compare_estimators(
         An estimator is unknown, or an option that none of them has.
     """
     chosen = list(estimators() if names is None else dict.fromkeys(names))
-    check_compared_options(chosen, options)
-    common = {*COMMON_OPTIONS, *SIGNAL_OPTIONS}
-    own = {name: set(estimator_options(name)) for name in chosen}
+    for name in chosen:
+        require_estimator(name)
+    check_options(chosen, options)
     jobs: list[Job] = [
-        (name, name, {k: v for k, v in options.items() if k in common | own[name]}, {})
+        (name, name, {k: v for k, v in options.items() if k in options_of((name,))}, {})
         for name in chosen
     ]
     return _run(jobs, dataset, model, validation, threshold, progress)
-
-
-def check_compared_options(names: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Raise `EstimationError` where none of the estimators has an option of this name."""
-    valid = {*COMMON_OPTIONS, *SIGNAL_OPTIONS}.union(*(estimator_options(each) for each in names))
-    for option in options:
-        if option not in valid:
-            raise EstimationError(
-                f"no estimator of the comparison has an option '{option}'; valid are "
-                f'{", ".join(sorted(valid))}'
-            )
 
 
 def compare_models(
@@ -198,7 +182,8 @@ def compare_models(
     EstimationError
         There is no such model, or no such option.
     """
-    check_option_names(estimator, options)
+    require_estimator(estimator)
+    check_options((estimator,), options)
     declared = reduced_models(model.description)
     if levels is None:
         own = [name for name in declared if name not in ('full', 'geometry')]

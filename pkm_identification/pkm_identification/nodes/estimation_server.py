@@ -14,24 +14,31 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.task import Future
 
 import pkm_description
 from pkm_description.errors import PkmError
-from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.background import Background
+from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.nodes.background import Background
-from pkm_identification.nodes.goal_progress import Canceled, GoalProgress
-from pkm_identification.nodes.result_messages import to_message
-from pkm_identification.requests.comparison import compare_request, fill_comparison
-from pkm_identification.requests.estimation import (
-    Refused,
-    applicable_model,
-    identify_request,
-    validate_request,
-    validation_report,
+from pkm_identification.nodes.estimation_messages import (
+    fill_comparison,
+    fill_identified,
+    fill_refusal,
+    fill_validation,
+    identification_report,
+    read_apply,
+    read_compare,
+    read_identify,
+    read_validate,
+    to_message,
 )
+from pkm_identification.nodes.goal_progress import Canceled, GoalProgress
+from pkm_identification.requests.apply_request import applicable_model
+from pkm_identification.requests.compare_request import compare_on_recordings
+from pkm_identification.requests.identify_request import identify_recordings
+from pkm_identification.requests.refusal import Code, Refused
+from pkm_identification.requests.validate_request import validate_on_recording
 from pkm_identification.result.result import IdentificationResult
 from pkm_msgs.action import Compare, IdentifyWithProgress
 from pkm_msgs.srv import ApplyModel, Identify, SetModel, Validate
@@ -105,10 +112,10 @@ class EstimationServer(Node):
             try:
                 self._model = ClosedChainModel(self._description)
             except PkmError as error:
-                raise Refused('NO_DESCRIPTION', str(error)) from error
+                raise Refused(Code.NO_DESCRIPTION, str(error)) from error
         return self._model
 
-    async def _work(self, what: str, work: Callable[[], Any], failure: str) -> Any:
+    async def _work(self, what: str, work: Callable[[], Any], failure: Code) -> Any:
         """Run work in the background; log how it ends.
 
         What nobody has foreseen is refused with the code `failure`: the node goes on.
@@ -118,7 +125,7 @@ class EstimationServer(Node):
         try:
             result = await self._background.run(work)
         except Refused as refusal:
-            self._last = f'{what}: {refusal.code}: {refusal}'
+            self._last = f'{what}: {refusal.code.name}: {refusal}'
             self.get_logger().error(self._last)
             raise
         except Canceled:
@@ -137,58 +144,56 @@ class EstimationServer(Node):
     async def _on_identify(
         self, request: Identify.Request, response: Identify.Response
     ) -> Identify.Response:
-        try:
-            result, report = await self._work(
-                f"identify '{request.data}' by {request.estimator}",
-                lambda: identify_request(self._ready_model(), request),
-                'ESTIMATION_FAILED',
-            )
-        except Refused as refusal:
-            return _refuse(response, refusal)
-        response.success = True
-        self._fill(response, result, report)
-        return response
+        return await self._answer(
+            response,
+            f"identify '{request.data}' by {request.estimator}",
+            lambda: self._identified(request),
+            lambda answer, found: self._fill(answer, *found),
+            Code.ESTIMATION_FAILED,
+        )
 
     async def _on_validate(
         self, request: Validate.Request, response: Validate.Response
     ) -> Validate.Response:
+        return await self._answer(
+            response,
+            f"validate '{request.model}' on '{request.data}'",
+            lambda: validate_on_recording(read_validate(request), self._ready_model()),
+            fill_validation,
+            Code.BAD_DATA,
+        )
+
+    async def _answer(
+        self,
+        response: Any,
+        what: str,
+        work: Callable[[], Any],
+        fill: Callable[[Any, Any], None],
+        failure: Code,
+    ) -> Any:
+        """Do the work of a service and write what it found."""
         try:
-            found = await self._work(
-                f"validate '{request.model}' on '{request.data}'",
-                lambda: validate_request(self._ready_model(), request),
-                'BAD_DATA',
-            )
+            fill(response, await self._work(what, work, failure))
         except Refused as refusal:
-            return _refuse(response, refusal)
+            return fill_refusal(response, refusal)
         response.success = True
-        response.name = list(found.joint_names)
-        errors = found.against_measured
-        response.relative_absolute_error = errors.relative_absolute_error.tolist()
-        response.relative_absolute_error_overall = errors.overall
-        response.residual_rms = errors.residual_rms.tolist()
-        if found.noise_test is not None:
-            response.variance_ratio = found.noise_test.variance_ratio.tolist()
-            response.is_unbiased = found.noise_test.is_unbiased.tolist()
-        coverage = None if found.coverage is None else found.coverage.measured_overall
-        response.coverage = float('nan') if coverage is None else coverage
-        response.report = validation_report(found)
         return response
 
     async def _on_apply(
         self, request: ApplyModel.Request, response: ApplyModel.Response
     ) -> ApplyModel.Response:
         try:
-            result, remark = await self._work(
+            found = await self._work(
                 f"check '{request.model}'",
-                lambda: applicable_model(self._ready_model(), request),
-                'BAD_MODEL',
+                lambda: applicable_model(read_apply(request), self._ready_model()),
+                Code.BAD_MODEL,
             )
-            await self._send(result, request)
+            await self._send(found.result, request)
         except Refused as refusal:
-            return _refuse(response, refusal)
+            return fill_refusal(response, refusal)
         response.success = True
-        response.error_msg = remark
-        if remark:
+        response.error_msg = '; '.join(found.remarks)
+        for remark in found.remarks:
             self.get_logger().warn(remark)
         return response
 
@@ -205,31 +210,16 @@ class EstimationServer(Node):
             lambda: self._controller.wait_for_service(timeout_sec=self._timeout)
         )
         if not found:
-            raise Refused('CONTROLLER_UNAVAILABLE', f"nobody serves '{name}'")
-        answer = await self._with_timeout(self._controller.call_async(message))
+            raise Refused(Code.CONTROLLER_UNAVAILABLE, f"nobody serves '{name}'")
+        call = self._controller.call_async(message)
+        answer = await self._background.within(call, self._timeout)
         if answer is None:
+            self._controller.remove_pending_request(call)
             raise Refused(
-                'CONTROLLER_UNAVAILABLE', f"'{name}' did not answer within {self._timeout:g} s"
+                Code.CONTROLLER_UNAVAILABLE, f"'{name}' did not answer within {self._timeout:g} s"
             )
         if not answer.success:
-            raise Refused('REFUSED_BY_CONTROLLER', answer.error_msg)
-
-    async def _with_timeout(self, call: Future) -> Any:
-        """Return the answer to a call, or None where it does not come in time."""
-        done: Future = Future()
-
-        def finish(answer: Any) -> None:
-            if not done.done():
-                done.set_result(answer)
-
-        call.add_done_callback(lambda future: finish(future.result()))
-        timer = self.create_timer(self._timeout, lambda: finish(None), clock=self._steady)
-        try:
-            return await done
-        finally:
-            self.destroy_timer(timer)
-            if not call.done():
-                self._controller.remove_pending_request(call)
+            raise Refused(Code.REFUSED_BY_CONTROLLER, answer.error_msg)
 
     async def _on_identify_goal(self, handle: ServerGoalHandle) -> IdentifyWithProgress.Result:
         request = handle.request
@@ -237,7 +227,7 @@ class EstimationServer(Node):
             handle,
             IdentifyWithProgress,
             f"identify '{request.data}' by {request.estimator}",
-            lambda step: identify_request(self._ready_model(), request, step),
+            lambda step: self._identified(request, step),
             lambda answer, found: self._fill(answer, *found),
         )
 
@@ -247,7 +237,7 @@ class EstimationServer(Node):
             handle,
             Compare,
             f"compare on '{request.data}'",
-            lambda step: compare_request(self._ready_model(), request, step),
+            lambda step: compare_on_recordings(read_compare(request), self._ready_model(), step),
             fill_comparison,
         )
 
@@ -268,25 +258,29 @@ class EstimationServer(Node):
 
         timer = self.create_timer(self._feedback_period, progress.publish, clock=self._steady)
         try:
-            found = await self._work(what, worked, 'ESTIMATION_FAILED')
+            fill(result, await self._work(what, worked, Code.ESTIMATION_FAILED))
         except Refused as refusal:
             handle.abort()
-            return _refuse(result, refusal)
+            return fill_refusal(result, refusal)
         except Canceled:
             handle.canceled()
-            return _refuse(result, Refused('CANCELED', 'canceled by the client'))
+            return fill_refusal(result, Refused(Code.CANCELED, 'canceled by the client'))
         finally:
             self.destroy_timer(timer)
         progress.publish()
-        fill(result, found)
         handle.succeed()
         return result
 
+    def _identified(
+        self, request: Any, step: Callable[[str, float], None] | None = None
+    ) -> tuple[IdentificationResult, str]:
+        asked, level = read_identify(request)
+        found = identify_recordings(asked, self._ready_model(), step)
+        return found.result, identification_report(found, level)
+
     def _fill(self, answer: Any, result: IdentificationResult, report: str) -> None:
-        answer.parameters = to_message(result)
+        fill_identified(answer, result, report)
         answer.parameters.header.stamp = self.get_clock().now().to_msg()
-        answer.residual_rms = result.residual_rms.tolist()
-        answer.diagnostics = report
 
     def _publish_diagnostics(self) -> None:
         status = DiagnosticStatus(
@@ -301,12 +295,6 @@ class EstimationServer(Node):
         message = DiagnosticArray(status=[status])
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
-
-
-def _refuse(answer: Any, refusal: Refused) -> Any:
-    answer.error_code = int(getattr(answer, refusal.code))
-    answer.error_msg = str(refusal)
-    return answer
 
 
 def main(args: Sequence[str] | None = None) -> None:

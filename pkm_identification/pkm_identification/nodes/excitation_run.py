@@ -88,7 +88,7 @@ class ExcitationRun:
         try:
             await self._begin(trajectory)
             await self._move(report)
-            await self._server.waiting.sleep(SETTLE)
+            await self._server.background.sleep(SETTLE)
             self._close(COMPLETE, 0, '')
         except RunEnded as end:
             await self._stop_robot()
@@ -119,7 +119,7 @@ class ExcitationRun:
         waited = 0.0
         while None in recorder.ages().values() and waited < server.topic_timeout:
             self._raise_if_canceled()
-            await server.waiting.sleep(POLL)
+            await server.background.sleep(POLL)
             waited += POLL
         facts = SystemFacts(
             controller_state=await server.controller_state(),
@@ -176,7 +176,7 @@ class ExcitationRun:
         goal.periods, goal.ramp_time = request.periods, request.ramp_time
         goal.approach_speed = server.approach_speed
         server.last_rejection = None
-        self._follow = await server.waiting.within(
+        self._follow = await server.background.within(
             server.follow.send_goal_async(goal, feedback_callback=self._on_feedback),
             server.controller_timeout,
         )
@@ -195,7 +195,7 @@ class ExcitationRun:
             self._raise_if_canceled()
             self._raise_if_lost()
             self._feedback('running', *self._progress, 'following the trajectory')
-            await server.waiting.within(answer, POLL)
+            await server.background.within(answer, POLL)
         self._follow = None
         result, status = answer.result().result, answer.result().status
         if status != GoalStatus.STATUS_SUCCEEDED or result.error_code != FOLLOW.NONE:
@@ -209,7 +209,7 @@ class ExcitationRun:
         """Return why the controller rejected the goal, as it tells by its diagnostics."""
         server, waited = self._server, 0.0
         while server.last_rejection is None and waited < 1.0:
-            await server.waiting.sleep(POLL)
+            await server.background.sleep(POLL)
             waited += POLL
         reason = server.last_rejection or 'see its log'
         code = REJECTIONS.get(reason.partition(' ')[0], 'MOTION_FAILED')
@@ -234,10 +234,10 @@ class ExcitationRun:
             return
         self._feedback('running', self._progress[0], server.stop_timeout, 'stopping')
         result = follow.get_result_async()
-        await server.waiting.within(follow.cancel_goal_async(), server.stop_timeout)
-        await server.waiting.within(result, server.stop_timeout)
+        await server.background.within(follow.cancel_goal_async(), server.stop_timeout)
+        await server.background.within(result, server.stop_timeout)
         self._follow = None
-        await server.waiting.sleep(SETTLE)
+        await server.background.sleep(SETTLE)
 
     # -- the bag ------------------------------------------------------------------
 

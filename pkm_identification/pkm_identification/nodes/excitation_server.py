@@ -18,14 +18,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 import pkm_description
-from pkm_description.nodes.parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.background import Background
+from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.actuation import require_drives
-from pkm_identification.nodes.background import Background
 from pkm_identification.nodes.excitation_run import ExcitationRun, RunEnded, quality_message
 from pkm_identification.nodes.recorder import RecordedTopic, Recorder
-from pkm_identification.nodes.waiting import Waiting
 from pkm_identification.recording import RecordingQuality
 from pkm_msgs.action import Excite, FollowPlatformTrajectory
 from pkm_msgs.msg import ControllerState, MotorCurrents
@@ -79,7 +78,6 @@ class ExcitationServer(Node):
         self.silence_timeout: float = values['silence_timeout']
         self.stop_timeout: float = values['stop_timeout']
         self.background = Background(self, 'excitation')
-        self.waiting = Waiting(self)
         self.last_rejection: str | None = None
         self._controller: str = values['controller']
         self._texts: dict[str, str] = {}
@@ -145,7 +143,7 @@ class ExcitationServer(Node):
             return ''
         for _ in range(STATE_CALLS):  # an answer is lost where its way back is not yet known
             call = self._state.call_async(GetState.Request())
-            answer = await self.waiting.within(call, self.topic_timeout / STATE_CALLS)
+            answer = await self.background.within(call, self.topic_timeout / STATE_CALLS)
             if answer is not None:
                 return str(answer.current_state.label)
             self._state.remove_pending_request(call)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import KinematicsError, PkmError, TrajectoryError
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.trajectories import Execution, Trajectory
 from pkm_identification.datasets.bags.bag_writer import partial_path

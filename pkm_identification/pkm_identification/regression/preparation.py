@@ -14,7 +14,7 @@ from pkm_identification.force_constants.force_constant_request import ForceConst
 from pkm_identification.result.diagnostics import Delay
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import SignalOptions, Signals, process
-from pkm_identification.signals.process import ESTIMATE
+from pkm_identification.signals.signal_options import ESTIMATE
 
 Progress = Callable[[str, float], None]
 

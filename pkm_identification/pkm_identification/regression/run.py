@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_identification.regression.selection import Selection
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
@@ -99,7 +100,7 @@ class LinearParameters:
 
     names: list[str]
     columns: Array
-    model: ClosedChainModel
+    model: DynamicModel
 
     def regressor(self, motion: PlatformMotion) -> Array:
         """Return the force per parameter (N, n_a, r)."""

@@ -18,7 +18,7 @@ from pkm_identification.covariance.residual_scaling import (
 )
 from pkm_identification.covariance.unidentifiable import unidentifiable_directions
 from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
-from pkm_identification.estimators.physical.friction_columns import friction_units
+from pkm_identification.estimators.consistent.friction_columns import friction_units
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate

@@ -142,7 +142,7 @@ def weighted_least_squares(problem: Problem, weights: PerRun, noise: PerRun) -> 
         targets.append((weight @ rows.residuals(problem.nominal)[..., None]).ravel())
         force_power += float(np.sum((weight @ rows.forces[..., None]) ** 2))
     norm = np.sqrt(sum(np.sum(design**2, axis=0) for design in designs))
-    shown = norm * _sizes(problem.nominal) > NEGLIGIBLE * np.sqrt(force_power)
+    shown = norm * typical_sizes(problem.nominal) > NEGLIGIBLE * np.sqrt(force_power)
     shown |= np.abs(prior).max(axis=0, initial=0.0) > 0
     norm = np.hypot(norm, np.linalg.norm(prior, axis=0))
     scale = np.where(shown, norm, 1.0)
@@ -197,7 +197,7 @@ def sandwich(
     return covariance
 
 
-def _sizes(nominal: Array) -> Array:
+def typical_sizes(nominal: Array) -> Array:
     """Size of each parameter, for what its column amounts to in forces."""
     size = np.abs(nominal)
     typical = float(np.median(size[size > 0])) if (size > 0).any() else 1.0

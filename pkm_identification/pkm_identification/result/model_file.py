@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from pkm_description.errors import ModelFileError
-from pkm_dynamics.atomic_write import write_new_text
+from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_identification.result.plain import plain
 
 FORMAT = 'pkm identified model'
@@ -35,7 +35,7 @@ def write_model_file(content: Mapping[str, Any], path: Path | str) -> Path:
     text = HEADER + yaml.dump(
         plain(content), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
     )
-    return write_new_text(path, text, ModelFileError)
+    return write_text_atomically(path, text, ModelFileError)
 
 
 def read_model_file(path: Path) -> dict[str, Any]:

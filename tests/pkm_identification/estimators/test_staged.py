@@ -76,9 +76,9 @@ def test_filter_and_least_squares_agree(two, slider_model):
 
 
 def test_what_does_not_fit_is_said(two, slider_model):
-    with pytest.raises(EstimationError, match="unknown inner 'ls'; valid are wls, ukf"):
+    with pytest.raises(EstimationError, match="'inner' must be wls or ukf, not 'ls'"):
         identify(two, slider_model, 'staged', inner='ls')
-    with pytest.raises(EstimationError, match="unknown stage '4'; valid are 1-A"):
+    with pytest.raises(EstimationError, match="'last' must be 1-A, 1-B, 2-A, 2-B or 3, not '4'"):
         identify(two, slider_model, 'staged', last='4')
     with pytest.raises(EstimationError, match='numbers of datasets, 0 to 1, got 2'):
         identify(two, slider_model, 'staged', friction_data=2)

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, ls
-from pkm_identification.estimators.maximum_likelihood.maximum_likelihood import maximum_likelihood
+from pkm_identification.estimators.maximum_likelihood.likelihood_search import maximum_likelihood
 from pkm_identification.estimators.maximum_likelihood.motion_model import MotionModel
 from pkm_identification.estimators.maximum_likelihood.motion_noise import motion_noise
 from pkm_identification.estimators.total_least_squares import RegressorNoise, tls
@@ -115,11 +116,28 @@ def test_fixed_parameters_and_priors_count(slider_model, motion):
     assert held.standard_deviation[1] == pytest.approx(deviation / np.sqrt(2), rel=0.1)
 
 
+def test_the_noise_ratio_is_that_of_residuals_to_their_noise(slider_model, motion):
+    """Of one run exactly; of many their mean, within a chance of 1e-8 of chi-squared."""
+    ratios = []
+    for seed in range(RUNS):
+        problem = problem_of(record(slider_model, motion, seed), slider_model, fixed=SMOOTH)
+        found = tls(problem)
+        weights, residuals = gauss_markov(problem).weights[0], problem.residuals(found.values)
+        white = weights @ found.noise[0] @ np.swapaxes(weights, -1, -2)
+        explained = np.einsum('kaa->', white) * problem.degrees_of_freedom / problem.equations
+        expected = np.sum((weights @ residuals[..., None]) ** 2) / explained
+        ratios.append(found.diagnostics['noise_ratio'])
+        assert ratios[-1] == pytest.approx(expected, rel=1e-3)
+    freedom = RUNS * problem.degrees_of_freedom
+    low, high = chi2.ppf([5e-9, 1 - 5e-9], freedom) / freedom
+    assert low < np.mean(ratios) < high
+
+
 def test_wrong_noise_is_a_warning(slider_model, motion):
     data = record(slider_model, motion, 0)
     options = {'harmonics': 12, 'fixed': SMOOTH}
     fine = identify(data, slider_model, 'tls', **options)
-    assert fine.diagnostics['noise_ratio'] == pytest.approx(1.0, abs=0.5)
+    assert not any('not consistent' in text for text in fine.diagnostics['warnings'])
     wrong = identify(data, slider_model, 'tls', position_noise=4e-2, **options)
     assert wrong.diagnostics['noise_ratio'] < 0.3
     assert any('not consistent' in text for text in wrong.diagnostics['warnings'])

@@ -10,7 +10,7 @@ from mechanisms import tripod
 import pkm_description
 from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
 from pkm_identification.excitation import (

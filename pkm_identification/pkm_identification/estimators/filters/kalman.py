@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
-from pkm_identification.estimators.filters.energy_rows import energy_rows
-from pkm_identification.estimators.filters.initial_state import opened, parameter_size, undetermined
+from pkm_identification.estimators.filters.filter_rows import FilterRows, energy_rows, force_rows
 from pkm_identification.estimators.filters.nonlinear_filters import (
     Extended,
     FilterOptions,
@@ -20,33 +19,13 @@ from pkm_identification.estimators.filters.nonlinear_filters import (
 )
 from pkm_identification.estimators.filters.parameter_filter import Linearisation, ParameterFilter
 from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.estimators.numerics import hardly_determined, parameter_size, with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
 MEASUREMENTS = ('force', 'energy')
 PROCESSES = ('none', 'robbins_monro')
-
-
-@dataclass(frozen=True)
-class _Data:
-    """Rows y = A p + noise, one an update.
-
-    regressor (N, m, f), measured (N, m), noise (N, m, m), fixed (N, m, g).
-    """
-
-    regressor: Array
-    measured: Array
-    noise: Array
-    fixed: Array
-    correlated: float = 1.0
-
-    def predicted(self, points: Array, k: int) -> Array:
-        """Forces or work (s, m) of row k for parameters (s, f)."""
-        return points @ self.regressor[k].T
-
-    def slope(self, values: Array, k: int) -> Array:
-        """Derivative of `predicted`."""
-        return self.regressor[k]
+INITIAL_DEVIATION = 10.0  # sizes of a parameter: so wide that the start counts for nothing
 
 
 def ekf(
@@ -56,22 +35,18 @@ def ekf(
     walk_gain: float = 1e-3,
     order: str = 'original',
     passes: int = 1,
-    initial_deviation: float = 10.0,
+    initial_deviation: float = INITIAL_DEVIATION,
     seed: int = 0,
     history: int = 200,
 ) -> Estimate:
     """Extended Kalman filter; options as in `ukf`, without those of the sigma points."""
     return _filtered(
         problem,
-        lambda data: Extended(data.predicted, data.slope),
+        lambda rows: Extended(rows.predicted, rows.slope),
         measurement,
         process,
         initial_deviation,
-        walk_gain=walk_gain,
-        order=order,
-        passes=passes,
-        seed=seed,
-        history=history,
+        FilterOptions(walk_gain=walk_gain, order=order, passes=passes, seed=seed, history=history),
     )
 
 
@@ -85,7 +60,7 @@ def ukf(
     walk_gain: float = 1e-3,
     order: str = 'original',
     passes: int = 1,
-    initial_deviation: float = 10.0,
+    initial_deviation: float = INITIAL_DEVIATION,
     seed: int = 0,
     history: int = 200,
 ) -> Estimate:
@@ -128,58 +103,37 @@ def ukf(
     """
     return _filtered(
         problem,
-        lambda data: Unscented(data.predicted, alpha, beta, kappa),
+        lambda rows: Unscented(rows.predicted, alpha, beta, kappa),
         measurement,
         process,
         initial_deviation,
-        walk_gain=walk_gain,
-        order=order,
-        passes=passes,
-        seed=seed,
-        history=history,
+        FilterOptions(walk_gain=walk_gain, order=order, passes=passes, seed=seed, history=history),
     )
 
 
-def filtered_rows(
-    regressor: Array,
-    forces: Array,
-    noise: Array,
-    start: Array,
-    prior: tuple[Array, Array],
-    initial_deviation: float = 10.0,
-) -> Array:
-    """Parameters (f,) from rows by one pass of the unscented filter.
+def filtered_rows(rows: FilterRows, start: Array, prior: tuple[Array, Array]) -> Array:
+    """Parameters (f,) from rows by one pass of the unscented filter, from a start (f,).
 
-    Parameters
-    ----------
-    regressor, forces, noise
-        (N, m, f), (N, m), (N, m, m).
-    start
-        (f,).
-    prior
-        Rows (k, f) and target (k,) with unit noise.
-    initial_deviation
-        As of `ukf`.
+    The prior are rows (k, f) and a target (k,) with unit noise.
     """
-    deviation = initial_deviation * parameter_size(start, regressor, forces)
-    found = run_filter(
-        Unscented(lambda points, k: points @ regressor[k].T),
-        forces,
+    size = parameter_size(start, rows.regressor, rows.measured)
+    return run_filter(
+        Unscented(rows.predicted),
+        rows.measured,
         start,
-        deviation,
-        noise,
+        INITIAL_DEVIATION * size,
+        rows.noise,
         before=lambda state: _take_rows(state, *prior),
-    )
-    return found.values
+    ).values
 
 
 def _filtered(
     problem: Problem,
-    linearise: Callable[[_Data], Measurement],
+    linearise: Callable[[FilterRows], Measurement],
     measurement: str,
     process: str | float,
     initial_deviation: float,
-    **options: float | int | str,
+    options: FilterOptions,
 ) -> Estimate:
     """Run a filter over the rows of the problem and judge what it found."""
     if measurement not in MEASUREMENTS:
@@ -189,33 +143,32 @@ def _filtered(
     if initial_deviation <= 0:
         raise EstimationError(f'initial_deviation must be positive, got {initial_deviation:g}')
     noise = noise_of_rows(problem) if measurement == 'force' else None
-    data = _energy(problem) if noise is None else _forces(problem, noise)
-    size = parameter_size(problem.nominal, data.regressor, data.measured)
+    rows = energy_rows(problem) if noise is None else force_rows(problem, noise)
+    size = parameter_size(problem.nominal, rows.regressor, rows.measured)
     start = initial_deviation * size
     walk = _walk(process, size)
     walks = walk is None or bool(walk.any())
-    run = FilterOptions(walk=walk, **options)  # type: ignore[arg-type]
     prior = problem.prior_rows, problem.prior_target, problem.prior_fixed if walks else None
     found = run_filter(
-        linearise(data),
-        data.measured,
+        linearise(rows),
+        rows.measured,
         problem.nominal,
         start,
-        data.noise,
-        run,
+        rows.noise,
+        replace(options, walk=walk),
         before=lambda state: _take_rows(state, *prior),
-        fixed=data.fixed if walks else None,
+        fixed=rows.fixed if walks else None,
     )
-    lost = undetermined(found.covariance, start)
-    covariance = found.covariance * data.correlated
-    bread = opened(covariance, lost, 0.0)
+    lost = hardly_determined(found.covariance, start)
+    covariance = found.covariance * rows.correlated
+    bread = with_variance(covariance, lost, 0.0)
     linear = noise is not None and not walks
-    sensitivity = None if linear else _sensitivity(problem, data, bread)
+    sensitivity = None if linear else _sensitivity(problem, rows, bread)
     if walks:
         sensitivity = found.change
     return Estimate(
         values=found.values,
-        covariance=opened(covariance, lost),
+        covariance=with_variance(covariance, lost),
         undetermined=lost,
         condition_number=_condition(found.covariance),
         noise=noise,
@@ -225,38 +178,12 @@ def _filtered(
         covariance_rests_on='' if noise is not None else 'residuals of the energy',
         diagnostics={
             'measurement': measurement,
-            'updates': len(data.measured) * found.passes,
+            'updates': len(rows.measured) * found.passes,
             'passes': found.passes,
             'innovation': found.innovation,
             'walk': np.sqrt(found.walk),
             'history': {'updates': found.steps, 'values': found.history},
         },
-    )
-
-
-def _forces(problem: Problem, noise: tuple[Array, ...]) -> _Data:
-    """Rows of all runs, each run with its noise."""
-    runs = problem.runs
-    covariance = [
-        np.broadcast_to(each, (run.count, problem.axes, problem.axes))
-        for run, each in zip(runs, noise, strict=True)
-    ]
-    return _Data(
-        problem.regressor,
-        problem.forces,
-        np.concatenate(covariance),
-        np.concatenate([run.rows.fixed for run in runs]),
-    )
-
-
-def _energy(problem: Problem) -> _Data:
-    rows = energy_rows(problem)
-    return _Data(
-        rows.regressor[:, None],
-        rows.work[:, None],
-        rows.variance[:, None, None],
-        rows.fixed[:, None],
-        rows.correlated,
     )
 
 
@@ -291,9 +218,9 @@ def _condition(covariance: Array) -> float:
     return float(np.sqrt(np.linalg.cond(information / np.outer(size, size))))
 
 
-def _sensitivity(problem: Problem, data: _Data, bread: Array) -> Array:
+def _sensitivity(problem: Problem, rows: FilterRows, bread: Array) -> Array:
     """Change (f, g) of the estimate with the fixed parameters."""
-    weighted = np.swapaxes(data.regressor, 1, 2) @ np.linalg.inv(data.noise)
-    mixed = np.einsum('nfm,nmg->fg', weighted, data.fixed)
-    mixed = mixed + problem.prior_rows.T @ problem.prior_fixed * data.correlated
-    return -bread / data.correlated @ mixed
+    weighted = np.swapaxes(rows.regressor, 1, 2) @ np.linalg.inv(rows.noise)
+    mixed = np.einsum('nfm,nmg->fg', weighted, rows.fixed)
+    mixed = mixed + problem.prior_rows.T @ problem.prior_fixed * rows.correlated
+    return -bread / rows.correlated @ mixed

@@ -12,18 +12,51 @@ from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.recursive_estimator import RecursiveEstimator
 
-ORDER = 4
+FILTER_ORDER = 4  # steep enough to cut noise, little enough delay to settle within two periods
 SETTLING = 2.0  # periods of the cutoff until the filters have forgotten their start
 JITTER = 0.5  # of the interval: beyond it there is a gap
 MOTION_BAND = 2.0  # cutoff of the motion over that of the rows
-HIGHEST = 0.24  # cutoff of the motion over the rate
+HIGHEST = 0.24  # cutoff of the motion over the rate: below the quarter that the filter takes
 LONG_REST = 0.5  # periods of the cutoff at rest after which the filter of the rows starts anew
+
+
+class LowPass:
+    """Butterworth low pass of samples as they come, which starts at rest at the first of them.
+
+    Parameters
+    ----------
+    rate, cutoff
+        [Hz].
+    """
+
+    def __init__(self, rate: float, cutoff: float) -> None:
+        self._sections = butter(FILTER_ORDER, cutoff, fs=rate, output='sos')
+        self._rest = sosfilt_zi(self._sections)
+        self._settling = int(np.ceil(SETTLING * rate / cutoff))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all samples."""
+        self._state: Array | None = None
+        self._count = 0
+
+    def has_settled(self, further: int = 0) -> bool:
+        """Whether the start is forgotten, and so many samples more have come."""
+        return self._count >= self._settling + further
+
+    def filtered(self, samples: Array) -> Array:
+        """Take in samples (k, c)."""
+        if self._state is None:
+            self._state = self._rest[:, :, None] * samples[:1]
+        filtered, self._state = sosfilt(self._sections, samples, axis=0, zi=self._state)
+        self._count += len(samples)
+        return np.asarray(filtered)
 
 
 class CausalFilter:
     """Low pass of positions and forces, and derivatives of the filtered positions.
 
-    Both sides go through one Butterworth filter, so that they keep their phase; velocity and
+    Both sides go through one filter, so that they keep their phase; velocity and
     acceleration are central differences, one interval late, as the forces then are.
 
     Parameters
@@ -40,16 +73,13 @@ class CausalFilter:
                 f'cutoff {cutoff:g} Hz must lie between 0 and a quarter of the rate ({rate:g} Hz)'
             )
         self.interval = 1.0 / rate
-        self._sections = butter(ORDER, cutoff, fs=rate, output='sos')
-        self._rest = sosfilt_zi(self._sections)
-        self._settling = int(np.ceil(SETTLING * rate / cutoff)) + 2
+        self._low_pass = LowPass(rate, cutoff)
         self.reset()
 
     def reset(self) -> None:
         """Forget all samples."""
-        self._state: Array | None = None
+        self._low_pass.reset()
         self._past: list[Array] = []
-        self._count = 0
 
     def add(self, positions: Array, forces: Array) -> tuple[Array, Array, Array, Array] | None:
         """Take in a sample (n_a,) of both.
@@ -60,13 +90,9 @@ class CausalFilter:
             Position, velocity, acceleration and force (n_a,) one interval ago, all filtered;
             None until the filter has settled.
         """
-        sample = np.concatenate([positions, forces])[None]
-        if self._state is None:
-            self._state = self._rest[:, :, None] * sample
-        filtered, self._state = sosfilt(self._sections, sample, axis=0, zi=self._state)
+        filtered = self._low_pass.filtered(np.concatenate([positions, forces])[None])
         self._past = [*self._past[-2:], filtered[0]]
-        self._count += 1
-        if self._count < self._settling:
+        if not self._low_pass.has_settled(further=2):  # differences take three samples
             return None
         size = len(positions)
         before, here, after = (each[:size] for each in self._past)
@@ -88,15 +114,8 @@ class RowFilter:
     """
 
     def __init__(self, rate: float, cutoff: float) -> None:
-        self._sections = butter(ORDER, cutoff, fs=rate, output='sos')
-        self._rest = sosfilt_zi(self._sections)
-        self._settling = int(np.ceil(SETTLING * rate / cutoff))
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all samples."""
-        self._state: Array | None = None
-        self._count = 0
+        self._low_pass = LowPass(rate, cutoff)
+        self.reset = self._low_pass.reset
 
     def add(self, regressor: Array, forces: Array) -> tuple[Array, Array] | None:
         """Take in samples (k, n_a, r) and (k, n_a) of both.
@@ -107,12 +126,8 @@ class RowFilter:
             The last of them (n_a, r) and (n_a,), filtered; None until the filter has settled.
         """
         together = np.concatenate([regressor, forces[..., None]], axis=2)
-        flat = together.reshape(len(together), -1)
-        if self._state is None:
-            self._state = self._rest[:, :, None] * flat[:1]
-        filtered, self._state = sosfilt(self._sections, flat, axis=0, zi=self._state)
-        self._count += len(flat)
-        if self._count < self._settling:
+        filtered = self._low_pass.filtered(together.reshape(len(together), -1))
+        if not self._low_pass.has_settled():
             return None
         last = filtered[-1].reshape(together.shape[1:])
         return last[:, :-1], last[:, -1]
@@ -174,8 +189,7 @@ class OnlineIdentification:
         changed = False
         for time, positions, forces in self._paired():
             interval = self.filter.interval
-            late = self._last is not None and abs(time - self._last - interval)
-            if late and late > JITTER * interval:
+            if self._last is not None and abs(time - self._last - interval) > JITTER * interval:
                 self.gaps += 1
                 self._reset()
             self._last = time

@@ -9,9 +9,9 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import correlation_time
-from pkm_identification.estimators.filters.initial_state import opened, size_over_runs, undetermined
 from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
 from pkm_identification.estimators.linear import gauss_markov
+from pkm_identification.estimators.numerics import hardly_determined, size_over_runs, with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.regression.weighted_least_squares import (
@@ -85,13 +85,13 @@ def recursive(
                 pieces.append(whitened)
     if state is None or not np.isfinite(state.values).all():
         raise EstimationError('the recursion diverged')
-    lost = undetermined(state.covariance(), np.sqrt(np.diag(spread)))
+    lost = hardly_determined(state.covariance(), np.sqrt(np.diag(spread)))
     if len(problem.prior_target):
         lost = np.intersect1d(lost, first.undetermined)
     correlated = correlation_time(pieces)
     return Estimate(
         values=state.values,
-        covariance=opened(state.covariance() * correlated, lost),
+        covariance=with_variance(state.covariance() * correlated, lost),
         undetermined=lost,
         condition_number=first.condition_number,
         sensitivity=state.change,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
 from pkm_identification.regression.prior import require_same_parameters
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel, PlatformMotion
-    from pkm_identification.result.result import IdentificationResult
-
+from pkm_identification.regression.weighted_least_squares import typical_sizes
+from pkm_identification.result.result import IdentificationResult
 
 WARM_UP = 10.0  # samples that the first guess of the noise counts for
 NOISE_MEMORY = 1000.0  # samples that the estimate of the noise rests on
@@ -72,7 +68,7 @@ class RecursiveEstimator:
         )
         self._whole = values
         self._free = np.flatnonzero(np.diag(covariance) > 0)
-        self._held = np.flatnonzero(np.diag(covariance) == 0)
+        self._fixed = np.flatnonzero(np.diag(covariance) == 0)
         if not self._free.size:
             raise EstimationError('the prior holds all parameters exactly: nothing is estimated')
         axes = len(model.actuated_joints)
@@ -82,7 +78,7 @@ class RecursiveEstimator:
         self._recursion = RecursiveLeastSquares(
             values[self._free],
             covariance[np.ix_(self._free, self._free)],
-            noise_covariance(first, axes),
+            _noise_covariance(first, axes),
             forgetting,
             huber,
         )
@@ -157,7 +153,7 @@ class RecursiveEstimator:
         """Take in rows (N, n_a, r) and forces (N, n_a) of `rows_of`; see `update`."""
         if not (np.isfinite(forces).all() and np.isfinite(regressor).all()):
             raise EstimationError('forces and motion must be finite')
-        given = forces - regressor[..., self._held] @ self._whole[self._held]
+        given = forces - regressor[..., self._fixed] @ self._whole[self._fixed]
         for rows, force in zip(regressor[..., self._free], given, strict=True):
             share = self._noise_share(rows) if self._adaptive else None
             innovation = self._recursion.update(rows, force)
@@ -200,11 +196,11 @@ class RecursiveEstimator:
             require_same_parameters(prior, self.names)
             covariance = np.array(prior.covariance)
             open_ends = np.flatnonzero(~np.isfinite(np.diag(covariance)))
-            covariance[open_ends, open_ends] = (10 * _sizes(nominal)[open_ends]) ** 2
+            covariance[open_ends, open_ends] = (10 * typical_sizes(nominal)[open_ends]) ** 2
             return np.array(prior.values), covariance
         if not initial_deviation > 0:
             raise EstimationError(f'initial_deviation must be positive, got {initial_deviation:g}')
-        return nominal, np.diag((initial_deviation * _sizes(nominal)) ** 2)
+        return nominal, np.diag((initial_deviation * typical_sizes(nominal)) ** 2)
 
     def _force_size(self) -> Array:
         """Largest forces (n_a,) of the actuators, where they are known."""
@@ -212,15 +208,9 @@ class RecursiveEstimator:
         return np.where(np.isfinite(limit) & (limit > 0), limit, 1.0)
 
 
-def noise_covariance(noise: ArrayLike, axes: int) -> Array:
+def _noise_covariance(noise: ArrayLike, axes: int) -> Array:
     """Return the covariance (n_a, n_a) for standard deviations or a covariance."""
     given = np.asarray(noise, dtype=float)
     if given.ndim == 2:
         return given
     return np.diag(np.broadcast_to(given, axes) ** 2)
-
-
-def _sizes(nominal: Array) -> Array:
-    size = np.abs(nominal)
-    typical = float(np.median(size[size > 0])) if (size > 0).any() else 1.0
-    return np.where(size > 0, size, typical)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pkm_description.errors import EstimationError, SimulationError
-from pkm_dynamics.simulation.steady_state import SteadyState
+from pkm_dynamics.settled.steady_state import SteadyState
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.covariance.residual_scaling import SIGNIFICANCE, noise_by_frequency
-from pkm_identification.estimators.filters.initial_state import opened
+from pkm_identification.estimators.numerics import with_variance
 from pkm_identification.estimators.output_error.simulated_run import SimulatedRun
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
@@ -168,7 +168,7 @@ class OutputErrorFit:
         covariance = inverse @ meat @ inverse.T
         return Estimate(
             values=self.values,
-            covariance=opened((covariance + covariance.T) / 2, self.lost),
+            covariance=with_variance((covariance + covariance.T) / 2, self.lost),
             undetermined=self.lost,
             condition_number=condition,
             sensitivity=-inverse @ mixed,

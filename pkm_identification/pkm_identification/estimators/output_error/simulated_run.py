@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_dynamics.simulation.servo_loop import ServoLoop
-from pkm_dynamics.simulation.steady_state import SteadyState, steady_state
-from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.settled.servo_loop import ServoLoop
+from pkm_dynamics.settled.steady_state import SteadyState, steady_state
+from pkm_dynamics.trajectories import Trajectory, trajectory_from_dict
 from pkm_identification.arrays import Array
+from pkm_identification.excitation.shipped import load_excitation, load_motion
+from pkm_identification.regression.row_noise import row_covariance
 from pkm_identification.regression.run import Run
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, HarmonicBand
 
 HARMONIC_SAMPLES = 4  # of the simulation, over the harmonics of the rows
-NEGLIGIBLE = 1e-9  # noise below this share of the forces is rounding
 PERIOD_TOLERANCE = 1e-6
 
 
@@ -109,12 +110,7 @@ class SimulatedRun:
 
     def noise(self) -> Array | None:
         """Covariance (m, n_a, n_a) of the force rows, with what the servo makes of noise."""
-        noise = self.signals.force_noise
-        if noise is None:
-            return None
-        floor = (NEGLIGIBLE * np.maximum(self.signals.forces.std(axis=0), 1e-12)) ** 2
-        by_harmonic = noise.by_harmonic(self.band.harmonics) + np.diag(np.maximum(floor, 1e-300))
-        return np.asarray((by_harmonic / self.signals.averaged)[self.band.indices])
+        return row_covariance(self.signals, None)
 
 
 def simulated_run(
@@ -215,8 +211,6 @@ def reference_of(run: Run, given: Any) -> Trajectory:
     EstimationError
         There is none.
     """
-    from pkm_identification.excitation.shipped import load_excitation, load_motion
-
     if isinstance(given, Trajectory):
         return given
     if given == 'shipped':
@@ -229,4 +223,4 @@ def reference_of(run: Run, given: Any) -> Trajectory:
             'the recording does not tell the reference motion that the controller followed; give '
             'reference=, a trajectory, its file or that of a design, or shipped'
         )
-    return Trajectory.from_dict(recorded)
+    return trajectory_from_dict(recorded)

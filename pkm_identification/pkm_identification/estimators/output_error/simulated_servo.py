@@ -9,7 +9,7 @@ import numpy as np
 
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
-from pkm_dynamics.simulation.servo_loop import ServoLoop
+from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_identification.arrays import Array
 from pkm_identification.regression.run import Run
 

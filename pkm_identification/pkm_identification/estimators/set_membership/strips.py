@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,16 @@ from pkm_identification.regression.run import Rows, Run
 from pkm_identification.signals.bands import FilterBand
 from pkm_identification.signals.signals import Signals
 
-ROUNDING = 1e-6  # of a bound: errors of both signs that reach it would leave strips of no width
+WIDENING = 1e-6  # of a bound: errors of both signs that reach it would leave strips of no width
 
 
 @dataclass(frozen=True)
 class Strips:
-    """Some strips |middle - row p| <= width, sample by sample and axis by axis.
+    """Some strips |middle - row p| <= width, sample by sample and axis by axis."""
 
-    Attributes
-    ----------
-    rows, middles, widths
-        (k n_a, f), (k n_a,) and (k n_a,).
-    """
-
-    rows: Array
-    middles: Array
-    widths: Array
+    rows: Array  # (k n_a, f)
+    middles: Array  # (k n_a,)
+    widths: Array  # (k n_a,)
 
 
 @dataclass(frozen=True)
@@ -54,30 +49,28 @@ class StripsOfRun:
     def blocks(self) -> Iterator[Strips]:
         """Yield strips, some thousand samples at once."""
         if self.run.is_periodic:
-            yield self._in_time
+            yield self._samples
             return
         for rows in self.run.blocks():
             yield _strips(rows, rows.forces, self._widths(rows.forces))
 
-    @property
-    def _in_time(self) -> Strips:
-        kept: Strips | None = self.__dict__.get('_kept')
-        if kept is None:
-            rows = self.run.in_time()
-            middles = rows.forces
-            widths = self._widths(middles)
-            if self.each_period:
-                low, high = _extremes(self.run.signals)
-                middles = middles + 0.5 * (low + high) - self.run.signals.forces
-                widths = widths - 0.5 * (high - low)
-            seen = getattr(self.run.signals.band, 'weights', None)
-            if seen is not None:  # what no period measured bounds nothing
-                widths = np.where(seen > 0, widths, np.inf)
-            kept = self.__dict__['_kept'] = _strips(rows, middles, widths)
-        return kept
+    @cached_property
+    def _samples(self) -> Strips:
+        """Strips of the samples of one period."""
+        rows = self.run.in_time()
+        middles = rows.forces
+        widths = self._widths(middles)
+        if self.each_period:
+            low, high = _extremes(self.run.signals)
+            middles = middles + 0.5 * (low + high) - self.run.signals.forces
+            widths = widths - 0.5 * (high - low)
+        seen = getattr(self.run.signals.band, 'weights', None)
+        if seen is not None:  # what no period measured bounds nothing
+            widths = np.where(seen > 0, widths, np.inf)
+        return _strips(rows, middles, widths)
 
     def _widths(self, forces: Array) -> Array:
-        return np.broadcast_to(self.bounds * (1 + ROUNDING), forces.shape)
+        return np.broadcast_to(self.bounds * (1 + WIDENING), forces.shape)
 
     def describe(self, number: int) -> dict[str, Any]:
         """Say which sample and axis a strip is of, by its number in the run."""

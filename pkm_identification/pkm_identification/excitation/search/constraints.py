@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.analysis.clearances import BodyDistances
-from pkm_dynamics.analysis.conditioning import has_singularities
-from pkm_dynamics.limits.limits import LimitOptions, acceleration_limit, aperture_limits
+from pkm_dynamics.analysis.jacobian_condition import has_singularities
+from pkm_dynamics.limits.robot_limits import LimitOptions, acceleration_limit, aperture_limits
 from pkm_dynamics.trajectories.base import finite_number
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.excitation.search.samples import POSE_FIELDS, Samples

@@ -19,9 +19,9 @@ import numpy as np
 from pkm_dynamics import BaseParameters, ClosedChainModel, PlatformMotion
 from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.clearances import BodyDistances
-from pkm_dynamics.analysis.conditioning import reciprocal_condition, rotation_length
-from pkm_dynamics.kinematics.rotations import rpy_motion
-from pkm_dynamics.limits.limits import LimitOptions, aperture_limits, force_allowance
+from pkm_dynamics.analysis.jacobian_condition import reciprocal_condition, rotation_length
+from pkm_dynamics.kinematics.roll_pitch_yaw import rpy_motion
+from pkm_dynamics.limits.robot_limits import LimitOptions, aperture_limits, force_allowance
 from pkm_identification.arrays import Array, Indices, Mask
 
 POSE_FIELDS = ('dexterity', 'aperture', 'clearance')

@@ -6,7 +6,7 @@ import numpy as np
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.kinematics.rotations import rotation_to_rpy
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.arrays import Array
 

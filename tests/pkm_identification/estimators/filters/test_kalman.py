@@ -102,11 +102,11 @@ def test_identify_takes_the_options(record, slider_model):
     assert result.diagnostics['passes'] == 2
     assert 10 <= len(result.diagnostics['history']['values']) <= 20
     assert 0.7 < result.diagnostics['innovation'] < 1.3
-    with pytest.raises(EstimationError, match="unknown measurement 'power'; valid are force, en"):
+    with pytest.raises(EstimationError, match="'measurement' must be force or energy"):
         identify(data, slider_model, 'ekf', measurement='power')
-    with pytest.raises(EstimationError, match='process is none, robbins_monro or a number'):
+    with pytest.raises(EstimationError, match='must be a number >= 0 or none or robbins_monro'):
         identify(data, slider_model, 'ukf', process='some')
-    with pytest.raises(EstimationError, match='initial_deviation must be positive'):
+    with pytest.raises(EstimationError, match="'initial_deviation' must be a positive number"):
         identify(data, slider_model, 'ukf', initial_deviation=0.0)
 
 

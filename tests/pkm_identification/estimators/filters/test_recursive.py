@@ -237,9 +237,9 @@ def test_what_does_not_fit_is_said(slider_model, record, motion):
         RecursiveEstimator(slider_model, prior=other)
     with pytest.raises(EstimationError, match=r'forgetting must be in \(0, 1\]'):
         RecursiveEstimator(slider_model, forgetting=1.5)
-    with pytest.raises(EstimationError, match='huber must be positive'):
+    with pytest.raises(EstimationError, match="'huber' must be a positive number"):
         identify(record(), slider_model, 'recursive', huber=-1.0)
-    with pytest.raises(EstimationError, match='must be positive'):
+    with pytest.raises(EstimationError, match="'initial_deviation' must be a positive"):
         identify(record(), slider_model, 'recursive', initial_deviation=0.0)
     with pytest.raises(EstimationError, match='not positive definite'):
         RecursiveEstimator(slider_model, noise=0.0)

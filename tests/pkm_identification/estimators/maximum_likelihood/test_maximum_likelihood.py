@@ -15,7 +15,7 @@ from pkm_identification import identify
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, ls
 from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
-from pkm_identification.estimators.maximum_likelihood.maximum_likelihood import maximum_likelihood
+from pkm_identification.estimators.maximum_likelihood.likelihood_search import maximum_likelihood
 from pkm_identification.estimators.maximum_likelihood.motion_noise import motion_noise
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
@@ -295,7 +295,7 @@ def test_undetermined_parameters_stay_nominal(record, slider_model):
 def test_what_it_needs_is_said(record, slider_model):
     with pytest.raises(EstimationError, match="'maximum_likelihood' needs periodic data"):
         identify(record(), slider_model, 'maximum_likelihood', method='filter')
-    with pytest.raises(EstimationError, match='must be positive'):
+    with pytest.raises(EstimationError, match="'tolerance' must be a positive number"):
         identify(record(), slider_model, 'maximum_likelihood', tolerance=0.0)
     with pytest.raises(EstimationError, match='position_noise must be a positive'):
         identify(record(), slider_model, 'maximum_likelihood', position_noise=[1e-5] * 3)

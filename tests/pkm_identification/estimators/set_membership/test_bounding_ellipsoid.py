@@ -55,8 +55,15 @@ def test_weight_minimises_the_volume(size):
             options={'xatol': 1e-10},
         )
         assert volume(found) <= min(searched.fun, 0.0) + 1e-9
-        slope = (volume(found * (1 + 1e-6)) - volume(found * (1 - 1e-6))) / 2e-6
-        assert found == 0 or found > 1e9 or abs(slope) < 1e-7
+        if found == 0:  # no weight makes it smaller: the volume does not fall at zero
+            assert size * (1 - miss**2) >= spread
+        elif size == 1:  # the strip replaces the interval: the more weight, the better
+            assert found > 1e9 or volume(found) <= volume(2 * found)
+        else:
+            rise = 1 - miss**2 / (1 + found * spread) ** 2  # of what stands in the logarithm
+            left = 1 + found - found * miss**2 / (1 + found * spread)
+            terms = size * rise / left, spread / (1 + found * spread)
+            assert terms[0] == pytest.approx(terms[1], rel=1e-7)
 
 
 @pytest.mark.parametrize('cut', [False, True])

@@ -1,0 +1,101 @@
+"""What `pkm validate` prints."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pkm_bringup.views.console import print_table
+
+
+def print_validation(summary: dict[str, Any]) -> None:
+    """Print the summary of a validation as tables and sentences."""
+    measured, truth = summary['against_measured'], summary['against_truth_in_band']
+    coverage, test = summary['coverage'], summary['noise_test']
+    columns: list[tuple[str, Any]] = [
+        ('joint', summary['joints']),
+        ('eps_RA [%]', _percent(measured['relative_absolute_error'])),
+        ('residual RMS [N, N m]', measured['residual_rms']),
+        ('noise RMS [N, N m]', summary['noise']),
+        ('variance ratio', test and test['variance_ratio']),
+        ('p', test and test['p_value']),
+        ('unbiased', summary['is_unbiased'] or 'unknown'),
+        ('covered [%]', coverage and _percent(coverage['measured'])),
+        ('eps_RA to truth [%]', truth and _percent(truth['relative_absolute_error'])),
+        ('truth covered [%]', coverage and _percent(coverage['truth'])),
+    ]
+    shown = [(name, values) for name, values in columns if values is not None]
+    rows = [
+        [values if isinstance(values, str) else values[i] for _, values in shown]
+        for i in range(len(summary['joints']))
+    ]
+    print_table([name for name, _ in shown], rows)
+    text = f'{100 * measured["relative_absolute_error_overall"]:.3g} %'
+    if truth is not None:
+        text += f', to the truth {100 * truth["relative_absolute_error_overall"]:.3g} %'
+    lines = [f'relative absolute error overall: {text}', verdict(summary)]
+    if coverage is not None:
+        lines += _coverage(coverage)
+    if summary['parameter_error'] is not None:
+        lines.append(_parameters(summary['parameter_error']))
+    sys.stdout.write('\n' + '\n'.join(lines) + '\n')
+    if summary['rollout'] is not None:
+        _print_rollout(summary['rollout'])
+
+
+def _percent(values: list[float] | None) -> list[float] | None:
+    return None if values is None else [100 * value for value in values]
+
+
+def _coverage(coverage: dict[str, Any]) -> list[str]:
+    lines = []
+    level = f'{100 * coverage["level"]:g} % nominal'
+    for key, what in (
+        ('measured_overall', f'measured forces (noise: {coverage["noise_from"]})'),
+        ('truth_overall', 'noise-free forces (parameters and motion)'),
+    ):
+        if coverage[key] is not None:
+            lines.append(f'{100 * coverage[key]:.3g} % within the bounds ({level}): {what}')
+    if coverage['guaranteed_overall'] is not None:
+        lines.append(
+            f'{100 * coverage["guaranteed_overall"]:.4g} % of the noise-free forces within the '
+            'guaranteed bounds'
+        )
+    return lines
+
+
+def _parameters(error: dict[str, Any]) -> str:
+    return (
+        f'parameters against the simulated robot: eps_AV {100 * error["average"]:.3g} %, median '
+        f'{100 * error["median"]:.3g} %; p of the distance {error["p_value"]:.2g}'
+    )
+
+
+def _print_rollout(rollout: dict[str, Any]) -> None:
+    floor = rollout['floor']
+    rows = []
+    for i, horizon in enumerate(rollout['horizons']):
+        row = [
+            horizon,
+            f'{rollout["reached"][i]} of {rollout["starts"]}',
+            1e3 * rollout['platform'][i],
+            1e3 * rollout['largest'][i],
+        ]
+        rows.append(row if floor is None else [*row, 1e3 * floor['platform'][i]])
+    header = ['after [s]', 'inside strokes', 'platform RMS [mm]', 'largest [mm, mrad]']
+    if floor is not None:
+        header.append('true parameters [mm]')
+    sys.stdout.write('\n')
+    print_table(header, rows, f'open-loop rollout under {rollout["forces"]} forces')
+
+
+def verdict(summary: dict[str, Any]) -> str:
+    """Return in one sentence what the model error is made of."""
+    unbiased = summary['is_unbiased']
+    if unbiased is None:
+        return 'bias: unknown, the data do not show their noise (one period only)'
+    biased = [name for name, fine in zip(summary['joints'], unbiased, strict=True) if not fine]
+    if not biased:
+        return 'unbiased: the noise of the averaged forces explains the model error of every axis'
+    axes = ', '.join(biased)
+    return f'biased: the model error exceeds the noise of the averaged forces in {axes}'

@@ -1,0 +1,88 @@
+"""Distance to singular configurations: the conditioning of the actuator Jacobian."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import PlatformMotion
+
+
+def has_singularities(model: ClosedChainModel) -> bool:
+    """Whether actuator forces can grow without bound: only where loops are closed."""
+    return bool(model.description.constraints)
+
+
+def rotation_length(model: ClosedChainModel) -> float:
+    """Length [m] at which translation and rotation weigh the same in the home pose."""
+    if model.platform_determines_joints:
+        home = model.jacobian(model.home_position[None], model.home_rotation[None])[0]
+        return _ratio(home[:, 3:], home[:, :3])
+    home = model.platform_jacobian(np.asarray(model.home_actuators)[None])[0]
+    return _ratio(home[:3], home[3:])
+
+
+def scaled_jacobian(
+    model: ClosedChainModel,
+    position: ArrayLike,
+    rotation: ArrayLike,
+    actuators: ArrayLike,
+    joints: ArrayLike | None = None,
+    length: float | None = None,
+) -> Floats:
+    """Jacobian between platform twist and actuator rates, with rotation made a length.
+
+    The twist's angular part is multiplied by `length` [m] (`rotation_length` by default),
+    so that the singular values do not depend on the unit of length. `joints` (N, n_j) are
+    the joint positions of these poses, where they are known; that saves time.
+
+    Returns
+    -------
+    (N, n_a, 6) actuator rates by platform twist where the platform has six degrees of
+    freedom, else (N, 6, n_a) platform twist by actuator rates.
+    """
+    length = rotation_length(model) if length is None else length
+    if model.platform_determines_joints:
+        jacobian = np.array(model.jacobian(position, rotation, joints))
+        jacobian[:, :, 3:] /= length
+        return jacobian
+    if joints is None:
+        jacobian = np.array(model.platform_jacobian(actuators))
+    else:
+        jacobian = np.array(model.platform_jacobian_at(joints, position, rotation))
+    jacobian[:, 3:] *= length
+    return jacobian
+
+
+def reciprocal_condition(
+    model: ClosedChainModel,
+    position: ArrayLike,
+    rotation: ArrayLike,
+    actuators: ArrayLike,
+    joints: ArrayLike | None = None,
+    length: float | None = None,
+) -> Floats:
+    """Reciprocal condition number (N,) of the scaled Jacobian; 0 where it is singular."""
+    jacobian = scaled_jacobian(model, position, rotation, actuators, joints, length)
+    values = np.linalg.svd(jacobian, compute_uv=False)
+    return np.asarray(values[:, -1] / values[:, 0])
+
+
+def jacobian_condition(model: ClosedChainModel, motion: PlatformMotion) -> Floats | None:
+    """Condition number (N,) of the scaled Jacobian along a motion; None for open chains."""
+    if not has_singularities(model):
+        return None
+    joints = model.joint_states(motion).positions
+    columns = [model.joint_names.index(name) for name in model.actuated_joints]
+    reciprocal = reciprocal_condition(
+        model, motion.position, motion.rotation, joints[:, columns], joints
+    )
+    return np.asarray(1.0 / np.maximum(reciprocal, 1e-300))
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> float:
+    """Ratio of two Frobenius norms; 1 where either vanishes but for rounding."""
+    top, bottom = float(np.linalg.norm(numerator)), float(np.linalg.norm(denominator))
+    return top / bottom if min(top, bottom) > 1e-9 * max(top, bottom) else 1.0

@@ -1,0 +1,62 @@
+"""`DynamicModel`: actuator forces of a closed chain and their regressor, in batches."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.kernels import forces as force_kernels
+from pkm_dynamics.kinematics.kinematic_model import KinematicModel
+from pkm_dynamics.layout import Code
+from pkm_dynamics.motion import JointStates, PlatformMotion
+from pkm_dynamics.parameters.parameter_table import checked_parameters
+
+
+class DynamicModel(KinematicModel):
+    """Inverse dynamics of a closed chain.
+
+    Forces are linear in the parameters: Q_a = regressor(motion) @ parameters. The
+    spanning tree's forces are projected to the actuators by virtual power, so the model
+    holds for any mechanism that the description accepts.
+    """
+
+    def inverse_dynamics(
+        self, motion: PlatformMotion, parameters: ArrayLike | None = None
+    ) -> Floats:
+        """Actuator forces (N, n_a) [N, N m] of a motion, positive along positive velocity.
+
+        `parameters` (n_p,) are standard parameters; the description's when absent.
+        """
+        return self.states_and_forces(motion, parameters)[1]
+
+    def states_and_forces(
+        self, motion: PlatformMotion, parameters: ArrayLike | None = None
+    ) -> tuple[JointStates, Floats]:
+        """`joint_states` and `inverse_dynamics` of a motion in one pass, for control loops."""
+        values = checked_parameters(parameters, self.nominal_parameters)
+        mode, joints, *state = self._state(motion)
+        velocity, acceleration, forces = force_kernels.states_and_forces(
+            self._layout, self._force_code(), mode, joints, *state, values
+        )
+        self._refuse_singular(forces)
+        return JointStates(joints, velocity, acceleration), forces
+
+    def regressor(self, motion: PlatformMotion) -> Floats:
+        """Force per standard parameter (N, n_a, n_p): regressor @ parameters are the forces."""
+        mode, *state = self._state(motion)
+        code = self._motion_code(mode, 'columns', 'inertial')
+        regressor = force_kernels.regressor(self._layout, code, mode, *state)
+        self._refuse_singular(regressor[:, 0])
+        return regressor
+
+    def _force_code(self) -> Code:
+        inside = ('dynamics',)
+        return self._programs.code(
+            *(inside if self._programs.inline else ('systems', 'bias', 'forces'))
+        )
+
+    def _refuse_singular(self, forces: Floats) -> None:
+        """Refuse forces (N, k) that are nan, as loops solved outside the code leave them."""
+        if not (self._programs.inline or np.isfinite(forces.sum())):
+            self._positions.refuse_singular(np.asarray(np.isnan(forces).any(axis=1)))

@@ -1,0 +1,318 @@
+"""The limits of a robot and the margins that a block of motion keeps to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pkm_description.errors import TrajectoryError
+from pkm_dynamics.analysis.apertures import apertures_of_joints
+from pkm_dynamics.analysis.clearances import BodyDistances
+from pkm_dynamics.analysis.jacobian_condition import has_singularities, jacobian_condition
+from pkm_dynamics.array_types import Floats
+from pkm_dynamics.limits.extrema import Extremum, largest, smallest
+from pkm_dynamics.limits.margins import Margin
+from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.motion import JointStates, PlatformMotion
+from pkm_dynamics.trajectories.base import finite_array, finite_number
+
+POSE_SAMPLES = 512  # per block for conditioning and distances: they change slowly
+SYMMETRIC = 1e-8  # relative
+DEVIATIONS = 3.0  # standard deviations of the forces that an uncertain model leaves free
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """How much of each limit stays free, and limits that no description holds.
+
+    Attributes
+    ----------
+    force_margin, velocity_margin : float
+        Fractions of the force and velocity limits that stay free.
+    stroke_margin : float
+        Fraction of each range that stays free at either end (strokes, passive joints,
+        workspace), of the largest tilt and of the largest aperture.
+    condition_limit : float, optional
+        Largest condition number of the scaled actuator Jacobian; None: unchecked.
+    acceleration : float or (n_a,), optional
+        Largest accelerations of the actuators [m/s^2, rad/s^2].
+    aperture : float, optional
+        Largest aperture of spherical and universal closures [rad], beside
+        `workspace.aperture` of the description with its margin.
+    clearance : float, optional
+        Least distance between the bodies' collision shapes [m]; None: unchecked.
+    force_uncertainty : float or (n_p, n_p)
+        Relative error of the model's forces, or covariance of its standard parameters,
+        of which three standard deviations count.
+    """
+
+    force_margin: float = 0.0
+    velocity_margin: float = 0.0
+    stroke_margin: float = 0.0
+    condition_limit: float | None = 1e3
+    acceleration: ArrayLike | None = None
+    aperture: float | None = None
+    clearance: float | None = 0.0
+    force_uncertainty: ArrayLike = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name, fraction, top in (
+            ('force_margin', self.force_margin, 1.0),
+            ('velocity_margin', self.velocity_margin, 1.0),
+            ('stroke_margin', self.stroke_margin, 0.5),
+        ):
+            if not 0.0 <= finite_number(name, fraction) < top:
+                raise TrajectoryError(f'{name} must lie in [0, {top}), not {fraction}')
+        if self.condition_limit is not None:
+            _check_condition(self.condition_limit)
+        if self.acceleration is not None:
+            _check_acceleration(self.acceleration)
+        if self.aperture is not None:
+            finite_number('aperture', self.aperture, positive=True, within=(0.0, np.pi))
+        if self.clearance is not None:
+            finite_number('clearance', self.clearance)
+        _check_uncertainty(self.force_uncertainty)
+
+
+def _check_condition(value: Any) -> None:
+    if isinstance(value, (int, float, np.number)) and value == np.inf:
+        return
+    finite_number('condition_limit', value, positive=True)
+
+
+def _check_acceleration(value: Any) -> None:
+    try:
+        limits = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TrajectoryError(f'acceleration must be one number or more, not {value!r}') from None
+    if limits.size == 0 or not np.all(limits > 0.0):
+        raise TrajectoryError(f'acceleration must be positive, not {value}')
+
+
+def _check_uncertainty(value: Any) -> None:
+    if np.ndim(value) == 0:
+        finite_number('force_uncertainty', value, nonnegative=True)
+        return
+    covariance = finite_array('force_uncertainty', value, (None, None))
+    size = max(float(np.abs(covariance).max(initial=0.0)), 1e-300)
+    if covariance.shape[0] != covariance.shape[1] or (
+        np.abs(covariance - covariance.T).max(initial=0.0) > SYMMETRIC * size
+    ):
+        raise TrajectoryError('force_uncertainty must be a fraction or a symmetric covariance')
+    if np.linalg.eigvalsh(covariance)[:1].min(initial=0.0) < -SYMMETRIC * size:
+        raise TrajectoryError('force_uncertainty has negative eigenvalues: no covariance')
+
+
+def acceleration_limit(model: ClosedChainModel, options: LimitOptions) -> Floats:
+    """Return the acceleration limits (n_a,) of the actuators, infinite without any."""
+    value = np.inf if options.acceleration is None else options.acceleration
+    try:
+        return np.array(np.broadcast_to(np.asarray(value, dtype=float), (model.n_a,)))
+    except ValueError:
+        raise TrajectoryError(
+            f'acceleration must be one number or {model.n_a}, got {np.shape(value)}'
+        ) from None
+
+
+def aperture_limits(model: ClosedChainModel, options: LimitOptions) -> tuple[list[str], Floats]:
+    """Return the joints that have an aperture and their limits (n,) [rad], infinite without."""
+    home = model.home_joints[None], model.home_position[None], model.home_rotation[None]
+    found = apertures_of_joints(model, *home)
+    further = np.inf if options.aperture is None else float(options.aperture)
+    return list(found.names), np.minimum(found.limits * (1.0 - options.stroke_margin), further)
+
+
+def force_allowance(
+    model: ClosedChainModel, options: LimitOptions, regressor: Any, forces: Floats
+) -> Floats:
+    """Return what an uncertain model may be wrong by (N, n_a) [N, N m].
+
+    `regressor` is a function without arguments that gives the regressor (N, n_a, n_p).
+    """
+    uncertainty = np.asarray(options.force_uncertainty, dtype=float)
+    if uncertainty.ndim == 0:
+        return np.asarray(float(uncertainty) * np.abs(forces))
+    if uncertainty.shape != (model.n_p, model.n_p):
+        raise TrajectoryError(
+            f'force_uncertainty must be a fraction or a covariance ({model.n_p}, {model.n_p}) of '
+            f'the standard parameters, got {uncertainty.shape}'
+        )
+    rows = regressor()
+    variance = np.einsum('tap,pq,taq->ta', rows, uncertainty, rows, optimize=True)
+    return np.asarray(DEVIATIONS * np.sqrt(np.maximum(variance, 0.0)))
+
+
+class Limits:
+    """The limits of one robot, safety margins included."""
+
+    def __init__(self, model: ClosedChainModel, options: LimitOptions) -> None:
+        self.model, self.options = model, options
+        self.condition_limit = options.condition_limit
+        stroke_margin, velocity_margin = options.stroke_margin, options.velocity_margin
+        self.acceleration = acceleration_limit(model, options)
+        self.joints, self.apertures = aperture_limits(model, options)
+        self.distances = BodyDistances(model)
+        actuated = set(model.actuated_joints)
+        span = np.asarray(model.upper) - np.asarray(model.lower)
+        inset = stroke_margin * np.where(np.isfinite(span), span, 0.0)
+        self.lower, self.upper = model.lower + inset, model.upper - inset
+        self.velocity = np.asarray(model.velocity_limit) * (1.0 - velocity_margin)
+        self.force = np.asarray(model.force_limit) * (1.0 - options.force_margin)
+        joints = [model.description.joint(name) for name in model.joint_names]
+        self.units = {j.name: 'm' if j.type == 'prismatic' else 'rad' for j in joints}
+        self.passive = [i for i, j in enumerate(joints) if j.name not in actuated]
+        limits = [joints[i].limit for i in self.passive]
+        ends = np.array([[limit.lower, limit.upper] for limit in limits]).reshape(-1, 2)
+        span = ends[:, 1] - ends[:, 0]
+        inset = stroke_margin * np.where(np.isfinite(span), span, 0.0)
+        self.passive_lower, self.passive_upper = ends[:, 0] + inset, ends[:, 1] - inset
+        self.passive_velocity = np.array([limit.velocity for limit in limits]) * (
+            1.0 - velocity_margin
+        )
+        self.passive_names = [joints[i].name for i in self.passive]
+        workspace = model.description.sidecar.get('workspace') or {}
+        lower = np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float)
+        upper = np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float)
+        span = upper - lower
+        inset = stroke_margin * np.where(np.isfinite(span), span, 0.0)
+        self.box = (lower + inset, upper - inset)
+        self.tilt = float(workspace.get('tilt', np.inf)) * (1.0 - stroke_margin)
+
+    def margins(
+        self, motion: PlatformMotion, time: Floats, parameters: Floats | None
+    ) -> list[Margin]:
+        """Return the margins of one block of samples, but for those of the pose.
+
+        For each constraint the worst, and all that are negative.
+        """
+        model, names = self.model, list(self.model.actuated_joints)
+        motion = model.with_joint_states(motion)
+        units = [self.units[name] for name in names]
+        actuators, joints = model.actuator_states(motion), model.joint_states(motion)
+        forces = model.inverse_dynamics(motion, parameters)
+        found = self.stroke_margins(actuators.positions, time)
+        speed = [f'{unit}/s' for unit in units]
+        found += _magnitude('velocity', actuators.velocities, self.velocity, names, speed, time)
+        speed = [f'{unit}/s^2' for unit in units]
+        pushed = actuators.accelerations
+        found += _magnitude('acceleration', pushed, self.acceleration, names, speed, time)
+        effort = ['N' if unit == 'm' else 'N m' for unit in units]
+        allowance = force_allowance(model, self.options, lambda: model.regressor(motion), forces)
+        high, low = forces + allowance, forces - allowance
+        extrema = largest(high, self.force, time), smallest(low, -self.force, time)
+        found += worst_and_broken('force', extrema, names, effort)
+        passive, units = self.passive_names, [self.units[name] for name in self.passive_names]
+        found += _range(
+            'joint',
+            joints.positions[:, self.passive],
+            (self.passive_lower, self.passive_upper),
+            passive,
+            units,
+            time,
+        )
+        speed = [f'{unit}/s' for unit in units]
+        rates = joints.velocities[:, self.passive]
+        found += _magnitude('joint_velocity', rates, self.passive_velocity, passive, speed, time)
+        return found + self._conditioning(motion, time) + self._distances(motion, joints, time)
+
+    def stroke_margins(self, positions: Floats, time: Floats) -> list[Margin]:
+        """Return the margins of actuator positions (N, n_a), as `margins` does."""
+        names = list(self.model.actuated_joints)
+        units = [self.units[name] for name in names]
+        return _range('stroke', positions, (self.lower, self.upper), names, units, time)
+
+    def pose_margins(self, motion: PlatformMotion, time: Floats) -> list[Margin]:
+        """Return the margins of the platform's pose, which need no kinematics."""
+        found = _range('workspace', motion.position, self.box, ['x', 'y', 'z'], ['m'] * 3, time)
+        tilt = np.arccos(np.clip(np.asarray(motion.rotation)[:, 2, 2], -1.0, 1.0))[:, None]
+        upper = largest(tilt, np.array([self.tilt]), time)
+        return found + worst_and_broken('tilt', (upper,), ['platform'], ['rad'])
+
+    def _conditioning(self, motion: PlatformMotion, time: Floats) -> list[Margin]:
+        if self.condition_limit is None or not has_singularities(self.model):
+            return []
+        found: list[Margin] = []
+        limit = np.array([self.condition_limit])
+        for some in _pose_samples(len(time)):
+            condition = jacobian_condition(self.model, motion[some])
+            assert condition is not None
+            closest = largest(condition[:, None], limit, time[some])
+            found += worst_and_broken('conditioning', (closest,), ['platform'], [''])
+        return found
+
+    def _distances(self, motion: PlatformMotion, joints: JointStates, time: Floats) -> list[Margin]:
+        found: list[Margin] = []
+        names, units = self.distances.pairs, ['rad'] * len(self.joints)
+        for some in _pose_samples(len(time)):
+            state = joints.positions[some], motion.position[some], motion.rotation[some]
+            if np.any(np.isfinite(self.apertures)):
+                angles = apertures_of_joints(self.model, *state).angles
+                widest = largest(angles, self.apertures, time[some])
+                found += worst_and_broken('aperture', (widest,), self.joints, units)
+            if names and self.options.clearance is not None:
+                gaps = self.distances.clearances(*state)
+                limit = np.full(len(names), self.options.clearance)
+                closest = smallest(gaps, limit, time[some])
+                found += worst_and_broken('clearance', (closest,), names, ['m'] * len(names))
+        return found
+
+
+def _pose_samples(count: int) -> list[slice]:
+    """Return evenly spaced samples of a block, and its last one where they end before it."""
+    every = max(count // POSE_SAMPLES, 1)
+    even = slice(None, None, every)
+    return [even] if (count - 1) % every == 0 else [even, slice(count - 1, count)]
+
+
+def _range(
+    constraint: str,
+    values: Floats,
+    ends: tuple[Floats, Floats],
+    names: list[str],
+    units: list[str],
+    time: Floats,
+) -> list[Margin]:
+    below, above = smallest(values, ends[0], time), largest(values, ends[1], time)
+    return worst_and_broken(constraint, (below, above), names, units, ends[1] - ends[0])
+
+
+def _magnitude(
+    constraint: str, values: Floats, limit: Floats, names: list[str], units: list[str], time: Floats
+) -> list[Margin]:
+    return worst_and_broken(
+        constraint, (largest(values, limit, time), smallest(values, -limit, time)), names, units
+    )
+
+
+def worst_and_broken(
+    constraint: str,
+    extrema: tuple[list[Extremum], ...],
+    names: list[str],
+    units: list[str],
+    sizes: Floats | None = None,
+) -> list[Margin]:
+    """Return the margins of the worst of all signals, and of all others that break a limit.
+
+    The worst is that with the smallest share of its size left: of the range of each signal
+    `sizes` (n,), else of its limit. Limits may differ, and so may units.
+    """
+    found = [extremum for some in extrema for extremum in some]
+    margins = [
+        Margin(
+            constraint,
+            e.margin,
+            e.value,
+            e.limit,
+            names[e.column],
+            e.time,
+            units[e.column],
+            abs(e.limit) if sizes is None or not np.isfinite(sizes[e.column]) else sizes[e.column],
+        )
+        for e in found
+    ]
+    worst = min(margins, key=lambda margin: margin.relative, default=None)
+    return [margin for margin in margins if margin is worst or margin.margin < 0.0]

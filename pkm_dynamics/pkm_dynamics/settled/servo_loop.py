@@ -1,0 +1,67 @@
+"""What a joint servo answers to position errors, by frequency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pkm_description.errors import SimulationError
+from pkm_dynamics.array_types import Complex, Floats
+
+
+@dataclass(frozen=True)
+class ServoLoop:
+    """PD on the position error of each actuator, sampled, with a low-passed derivative.
+
+    Attributes
+    ----------
+    proportional : (n_a,) [N/m, N m/rad]
+    derivative : (n_a,) [N s/m, N m s/rad]
+    velocity_cutoff : float [Hz]
+        Of the second-order Butterworth low pass on the derivative.
+    interval : float [s]
+        Between two samples; the filter is discretised by the trapezoidal rule.
+    delay : float [s]
+        From a measured position to the centre of the force that answers to it; half an
+        interval where the command is held for one.
+    """
+
+    proportional: Floats
+    derivative: Floats
+    velocity_cutoff: float
+    interval: float
+    delay: float
+
+    def __post_init__(self) -> None:
+        """Check, copy and freeze the gains."""
+        for name in ('proportional', 'derivative'):
+            gains = np.atleast_1d(np.array(getattr(self, name), dtype=float))
+            if gains.ndim != 1 or not (np.isfinite(gains) & (gains >= 0)).all():
+                raise SimulationError(f'{name} gains must be finite and not negative, got {gains}')
+            gains.setflags(write=False)
+            object.__setattr__(self, name, gains)
+        if len(self.proportional) != len(self.derivative) or not (self.proportional > 0).all():
+            raise SimulationError(
+                'a servo needs one positive proportional gain and one derivative gain an actuator'
+            )
+        for name, least in (('velocity_cutoff', 0.0), ('interval', 0.0)):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > least):
+                raise SimulationError(f'{name} must be positive, got {value}')
+        if not (np.isfinite(self.delay) and self.delay >= 0):
+            raise SimulationError(f'delay must not be negative, got {self.delay}')
+
+    def wait(self, frequency: ArrayLike) -> Complex:
+        """Return the delay (n_f,) as a factor at frequencies [Hz]."""
+        return np.exp(-2j * np.pi * np.asarray(frequency, dtype=float) * self.delay)
+
+    def transfer(self, frequency: ArrayLike) -> Complex:
+        """Return force over position error (n_f, n_a) at frequencies [Hz], delay included."""
+        turn = np.pi * np.asarray(frequency, dtype=float) * self.interval
+        s = 2j / self.interval * np.tan(np.minimum(turn, 0.499 * np.pi))
+        w = 2 * np.pi * self.velocity_cutoff
+        rate = s * w**2 / (s**2 + np.sqrt(2) * w * s + w**2)
+        force = self.proportional + self.derivative * rate[:, None]
+        return np.asarray(force * self.wait(frequency)[:, None])

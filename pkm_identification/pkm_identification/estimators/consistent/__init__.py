@@ -1,0 +1,1 @@
+"""Physically consistent bodies, alone and with nonlinear friction of the drives."""

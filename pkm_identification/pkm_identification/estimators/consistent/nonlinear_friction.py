@@ -1,0 +1,327 @@
+"""Physical rigid bodies and nonlinear friction of the drives together [M eq. 29].
+
+What is linear (bodies, rotors, friction of passive joints, Coulomb and viscous friction and
+the laws' amplitudes) is found exactly, as a semidefinite programme, for every trial of the
+few parameters that are not: variable projection. Those take steps of the same programme,
+linear in their change and limited to a box where the model is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import qmc
+
+from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
+from pkm_identification.covariance.at_constraints import covariance_at_constraints
+from pkm_identification.estimators.consistent.friction_columns import (
+    FrictionColumns,
+    build_columns,
+    coulomb_names,
+)
+from pkm_identification.estimators.consistent.physically_consistent import (
+    Range,
+    build_limits,
+    combinations,
+    feasible,
+    figures,
+    nearby,
+)
+from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
+from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.weighted_least_squares import (
+    Estimate,
+    inverse_root,
+    weighted_least_squares,
+)
+
+LEAST_NOISE = 1e-5  # of the forces: exact data would let the search see nothing but rounding
+LARGEST = 10.0  # amplitude over the size of the forces
+FIRST_STEP = 0.7  # of the logarithm of a parameter
+SMALLEST_STEP = 1e-6
+CONVERGED = 1e-3  # squared standard deviations that a step is worth
+ROUNDING = 1e-7  # of the squared residuals
+REFINED = 2  # best starts that are followed to their ends
+AT_END = 1e-6
+NO_FRICTION = 1e-7  # amplitude over the size of the forces, below which there is none
+
+
+def nonlinear_friction(
+    problem: Problem,
+    law: str | Mapping[str, str] = 'stribeck',
+    per_axis: bool = False,
+    exponent: float | None = None,
+    starts: int = 6,
+    max_iterations: int = 50,
+    margin: float = MARGIN,
+    masses: Mapping[str, Range] | None = None,
+    total_mass: Range | None = None,
+) -> Estimate:
+    """Physical bodies with friction of the drives that is not linear in its parameters.
+
+    Parameters
+    ----------
+    problem
+        Any but long recordings.
+    law
+        Friction of the drives: coulomb_viscous, stribeck, atan or power
+        (`pkm_dynamics.friction_laws`), or one by joint name or pattern.
+    per_axis
+        Each drive has parameters of its own; else they are shared where the Coulomb and
+        viscous parameters are.
+    exponent
+        Of the Stribeck law; None estimates it.
+    starts
+        Points (Halton) in the ranges of the parameters at which the search starts; the best
+        are followed to their ends.
+    max_iterations
+        At most so many steps from each.
+    margin, masses, total_mass
+        As in `feasible`.
+
+    Returns
+    -------
+    Estimate
+        With covariance of all parameters, linear about the solution, as in `feasible`.
+
+    Raises
+    ------
+    EstimationError
+        An option cannot be used, nothing physical satisfies what is asked for, or the
+        search did not converge.
+    """
+    if starts < 1 or max_iterations < 1:
+        raise EstimationError(
+            f'starts and max_iterations must be positive, got {starts} and {max_iterations}'
+        )
+    columns = build_columns(problem, law, per_axis, exponent)
+    if not columns.groups:
+        return feasible(problem, margin, masses, total_mass)
+    bodies = PhysicalBodies(problem.model, problem.base.space)
+    limits = build_limits(problem, bodies, margin, masses, total_mass, None)
+    noise = noise_of_rows(problem)
+    search = _Search(problem, columns, bodies, limits, noise)
+    ends, costs = search.run(starts, max_iterations)
+    best = ends[0]
+    linear = columns.linearised(best.parameters)
+    free = weighted_least_squares(linear, [inverse_root(each) for each in noise], noise)
+    bodies_part = combinations(problem)[problem.free] @ best.found.x
+    values = np.concatenate([bodies_part, best.parameters[~columns.held]])
+    covariance, rests_on, distance = covariance_at_constraints(linear, free, values)
+    return Estimate(
+        values=values,
+        covariance=covariance,
+        undetermined=free.undetermined,
+        condition_number=free.condition_number,
+        noise=free.noise,
+        covariance_rests_on=rests_on,
+        standard_parameters=problem.base.space.expand @ best.found.x,
+        drive_friction=columns.friction(best.parameters),
+        friction_index=columns.joint_index,
+        linearised=linear,
+        diagnostics={
+            **figures(linear, best.found, distance, margin),
+            'active_constraints': [*best.found.active, *search.at_ends(best)],
+            'undetermined_friction': [
+                linear.names[i] for i in free.undetermined if i >= problem.size
+            ],
+            'friction_laws': {each.name: each.law for each in columns.groups},
+            'squared_residuals': best.cost,
+            'squared_residuals_linear_friction': search.linear_cost(),
+            'start_costs': costs,
+            'end_costs': [end.cost for end in ends],
+            'iterations': [end.iterations for end in ends],
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Point:
+    """The best linear part for shapes (s,), logarithms; amplitudes are in `found.extra`."""
+
+    shapes: Array
+    found: Solution
+    parameters: Array
+    cost: float
+    iterations: int = 0
+
+
+class _Search:
+    """Squared whitened residuals as a function of the logarithms of the shapes."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        columns: FrictionColumns,
+        bodies: PhysicalBodies,
+        limits: Limits,
+        noise: tuple[Array, ...],
+    ) -> None:
+        self._columns, self._bodies = columns, bodies
+        floors = [np.diag((LEAST_NOISE * run.force_size) ** 2) for run in problem.runs]
+        self._roots = [
+            inverse_root(each + floor) for each, floor in zip(noise, floors, strict=True)
+        ]
+        self._low = np.log(np.concatenate([each.low for each in columns.groups]))
+        self._high = np.log(np.concatenate([each.high for each in columns.groups]))
+        self._force = np.array([each.force for each in columns.groups])
+        matrix = combinations(problem)
+        runs = list(zip(problem.runs, self._roots, strict=True))
+        design = [(root @ run.regressor).reshape(-1, problem.size) for run, root in runs]
+        target = [(root @ run.forces[..., None]).ravel() for run, root in runs]
+        self._prior = len(problem.prior_target)
+        self._q, triangle = np.linalg.qr(np.concatenate([*design, problem.prior_rows]))
+        whole = np.concatenate([*target, problem.prior_target])
+        self._target = self._q.T @ whole
+        self._rest = whole - self._q @ self._target
+        self._size = len(self._force) + len(self._low)
+        self._near = nearby(
+            bodies, matrix, problem.expand(np.linalg.lstsq(triangle, self._target, rcond=1e-10)[0])
+        )
+        self._limits = limits
+        self._matrix = np.concatenate(
+            [triangle @ matrix[problem.free], np.zeros((self._size, len(bodies.names)))]
+        )
+        self._program = PhysicalProgram(
+            bodies, self._matrix, self._size, *self._linear_friction(problem, limits)
+        )
+
+    def _linear_friction(self, problem: Problem, limits: Limits) -> tuple[Limits, dict[str, Array]]:
+        """What the laws ask of Coulomb and viscous friction.
+
+        Friction must not drive: Coulomb friction and the largest negative amount of the law
+        are not negative together. A power of the speed stands in place of viscous friction.
+        """
+        expand, names = problem.base.space.expand, list(problem.model.parameter_names)
+        joints = problem.model.actuated_joints
+        bounds, coupled = dict(limits.bounds), {}
+        for k, group in enumerate(self._columns.groups):
+            for axis in group.axes:
+                joint = joints[axis]
+                viscous = f'{joint}.viscous'
+                if group.law == 'power' and viscous in names:
+                    row = expand[names.index(viscous)]
+                    bounds[self._bodies.names[int(np.argmax(row))]] = (row, 0.0, 0.0)
+                if group.law == 'atan':
+                    for name in coulomb_names(problem, joint):
+                        row = np.zeros(expand.shape[1] + self._size)
+                        row[: expand.shape[1]] = expand[names.index(name)] / group.force
+                        row[expand.shape[1] + k] = 0.5 * np.pi
+                        label = self._bodies.names[int(np.argmax(row[: expand.shape[1]]))]
+                        coupled[f'{label} + pi/2 {group.name}.atan_force >= 0'] = row
+        return Limits(limits.margin, bounds, limits.spread), coupled
+
+    def run(self, starts: int, max_iterations: int) -> tuple[list[_Point], list[float]]:
+        """Follow the best starts; ends with the best first, and the costs of the starts."""
+        halton = qmc.Halton(len(self._low), scramble=False)
+        halton.fast_forward(1)  # the first point is a corner
+        points = self._low + halton.random(starts) * (self._high - self._low)
+        trials = sorted((self.at(point) for point in points), key=lambda point: point.cost)
+        ends = [self._descend(trial, max_iterations) for trial in trials[:REFINED]]
+        return sorted(ends, key=lambda end: end.cost), [trial.cost for trial in trials]
+
+    def at(self, shapes: Array) -> _Point:
+        """Best linear part for given shapes."""
+        parameters = self._parameters(np.zeros(len(self._force)), shapes)
+        still = np.zeros(len(shapes))
+        found, cost = self._solve(parameters, still, still)
+        # At its limit of zero the solver leaves some 1e-11 N, of which the shapes, which
+        # nothing then shows, would still be shapes: exactly zero makes no forces.
+        amplitudes = found.extra[: len(self._force)]
+        amplitudes = np.where(np.abs(amplitudes) < NO_FRICTION, 0.0, amplitudes)
+        return _Point(shapes, found, self._parameters(amplitudes, shapes), cost)
+
+    def linear_cost(self) -> float:
+        """Squared residuals with no more than Coulomb and viscous friction."""
+        size = self._size
+        program = PhysicalProgram(self._bodies, self._matrix[:-size], limits=self._limits)
+        return program.solve(self._target, self._near).cost + float(self._rest @ self._rest)
+
+    def at_ends(self, point: _Point) -> list[str]:
+        """Names of the shapes at an end of their range."""
+        names = [self._columns.names[i] for i in self._columns.shapes]
+        free = self._high > self._low
+        ends = zip(names, point.shapes, self._low, self._high, free, strict=True)
+        return [
+            f'{name} {"<=" if high - at < AT_END else ">="} '
+            f'{np.exp(high if high - at < AT_END else low):.4g}'
+            for name, at, low, high, inside in ends
+            if inside and min(at - low, high - at) < AT_END
+        ]
+
+    def _descend(self, point: _Point, max_iterations: int) -> _Point:
+        """Steps of the linearised problem, each within a box about the last point."""
+        reach = FIRST_STEP
+        for count in range(1, max_iterations + 1):
+            low = np.maximum(self._low - point.shapes, -reach)
+            high = np.minimum(self._high - point.shapes, reach)
+            step, predicted = self._solve(point.parameters, low, high)
+            gain = point.cost - predicted
+            if gain <= max(CONVERGED, ROUNDING * point.cost):
+                return _with_count(point, count)
+            moved = np.clip(point.shapes + step.extra[len(self._force) :], self._low, self._high)
+            trial = self.at(moved)
+            share = (point.cost - trial.cost) / gain
+            if share > 0.1:
+                point = trial
+            reach *= 2.0 if share > 0.75 else 1.0 if share > 0.25 else 0.3
+            if reach < SMALLEST_STEP:
+                return _with_count(point, count)
+        raise EstimationError(
+            f"estimator 'nonlinear_friction' did not converge in {max_iterations} steps"
+        )
+
+    def _parameters(self, amplitudes: Array, shapes: Array) -> Array:
+        """Parameters (g,) of the groups from unknowns of the programme."""
+        values = np.empty(self._size)
+        values[self._columns.amplitudes] = amplitudes[: len(self._force)] * self._force
+        values[self._columns.shapes] = np.exp(shapes)
+        return values
+
+    def _solve(self, parameters: Array, low: Array, high: Array) -> tuple[Solution, float]:
+        """Solve with the laws linear about `parameters`, shapes changing from low to high."""
+        columns = self._design(parameters)
+        projected = self._q.T @ columns
+        outside = np.column_stack([columns - self._q @ projected, self._rest])
+        factor = np.asarray(np.linalg.qr(outside, mode='r'))
+        size = self._size
+        least = np.array([-LARGEST * (each.law == 'atan') for each in self._columns.groups])
+        most = np.full(len(self._force), LARGEST)
+        found = self._program.solve(
+            np.concatenate([self._target, factor[:size, size]]),
+            self._near,
+            np.concatenate([projected, factor[:size, :size]]),
+            (np.concatenate([least, low]), np.concatenate([most, high])),
+        )
+        return found, found.cost + float(factor[size, size] ** 2)
+
+    def _design(self, parameters: Array) -> Array:
+        """Whitened columns: forces of unit amplitudes, slopes by the logarithms of the shapes."""
+        columns = self._columns
+        unit = parameters.copy()
+        unit[columns.amplitudes] = self._force
+        by_amplitude, by_shape = columns.friction(unit), columns.friction(parameters)
+        order = np.concatenate([columns.amplitudes, columns.shapes])
+        scale = np.concatenate([self._force, parameters[columns.shapes]])
+
+        def both(velocities: Array) -> Array:
+            jacobian = columns.jacobian(by_shape, velocities)
+            jacobian[..., columns.amplitudes] = columns.jacobian(by_amplitude, velocities)[
+                ..., columns.amplitudes
+            ]
+            return jacobian[..., order] * scale
+
+        parts = [
+            (root @ rows).reshape(-1, len(order))
+            for (_, rows), root in zip(columns.rows(both), self._roots, strict=True)
+        ]
+        return np.concatenate([*parts, np.zeros((self._prior, len(order)))])
+
+
+def _with_count(point: _Point, count: int) -> _Point:
+    return _Point(point.shapes, point.found, point.parameters, point.cost, count)

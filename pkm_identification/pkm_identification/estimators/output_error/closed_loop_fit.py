@@ -1,0 +1,144 @@
+"""Estimator `output_error`: the robot whose simulation under the same servo gives the forces.
+
+Direct and inverse dynamic identification: the model and the controller that drove the robot
+are simulated along the reference motion; the parameters are those with which the simulated
+forces fit the measured ones. The regressor is that of the simulated motion: measured
+positions, their noise and their derivatives do not enter it. Sources: Gautier, Janot and
+Vandanjon, IEEE Trans. Control Systems Technology 21 (2), 2013 (DIDIM); Walter and Pronzato,
+Identification of Parametric Models, 1997 (output error).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pkm_description.errors import EstimationError
+from pkm_dynamics.actuation import require_drives
+from pkm_identification.estimators.linear import gauss_markov
+from pkm_identification.estimators.output_error.gauss_newton import OutputErrorFit
+from pkm_identification.estimators.output_error.simulated_run import reference_of, simulated_run
+from pkm_identification.estimators.output_error.simulated_servo import (
+    build_servo,
+    feedforward_parameters,
+    servo_of_run,
+)
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.weighted_least_squares import Estimate
+
+JACOBIANS = ('closed_loop', 'regressor')
+STARTS = ('gauss_markov', 'nominal')
+
+
+def output_error(
+    problem: Problem,
+    reference: Any = None,
+    feedforward: Any = 'none',
+    proportional: Sequence[float] | float | None = None,
+    derivative: Sequence[float] | float | None = None,
+    bandwidth: float = 10.0,
+    damping: float = 0.7,
+    gain_scale: float = 1.0,
+    velocity_cutoff: float = 150.0,
+    control_rate: float = 1000.0,
+    control_delay: float | None = None,
+    rate: float | None = None,
+    jacobian: str = 'closed_loop',
+    start: str = 'gauss_markov',
+    tolerance: float = 0.01,
+    max_iterations: int = 30,
+) -> Estimate:
+    """Fit the forces of a simulated robot under the servo that drove the real one.
+
+    The simulation is that of the periodic motion that the servo settles to
+    (`pkm_dynamics.settled.steady_state`). The clock of the reference is found from the
+    positions, which serve for nothing else.
+
+    Parameters
+    ----------
+    problem
+        Periodic data.
+    reference
+        What the controller followed: a `Trajectory`, its file, `shipped` for the robot's
+        excitation, or one of these a run; None: what the recording tells.
+    feedforward
+        `none`, `nominal`, or a model file or result: what the controller added.
+    proportional, derivative
+        Gains, one for all axes or one an axis [N/m, N s/m; N m/rad, N m s/rad]; None: from
+        `bandwidth` [Hz], `damping` and `gain_scale` with the nominal inertia, as the
+        project's controller chooses them.
+    velocity_cutoff
+        Of the low pass on the derivative [Hz].
+    control_rate
+        Of the controller [Hz].
+    control_delay
+        From a measured position to the centre of the force that answers [s]; None: that
+        between the stamps of positions and forces, or half an interval of the controller
+        where they have the same stamps.
+    rate
+        Samples of the simulation a second [Hz]; None: as recorded.
+    jacobian
+        `closed_loop`: change of the simulated forces with the parameters, with the motion
+        that gives way under the servo. `regressor`: that of the simulated motion, as if it
+        stayed where it is (DIDIM); needs more iterations.
+    start
+        Where the search begins: at the `gauss_markov` estimate, or at the `nominal` values.
+    tolerance
+        Largest last step in standard deviations.
+    max_iterations
+        After which it is an error.
+
+    Returns
+    -------
+    Estimate
+        Its covariance is that of the estimate for the force noise that the periods show, with
+        what the servo makes of position noise in it.
+
+    Raises
+    ------
+    EstimationError
+        Reference, gains or period are missing or do not fit, or the search does not converge.
+    """
+    if jacobian not in JACOBIANS:
+        raise EstimationError(f"unknown jacobian '{jacobian}'; valid are {', '.join(JACOBIANS)}")
+    if start not in STARTS:
+        raise EstimationError(f"unknown start '{start}'; valid are {', '.join(STARTS)}")
+    require_drives(problem.model, 'output error')
+    servo = build_servo(
+        problem.model,
+        proportional,
+        derivative,
+        (bandwidth, damping, gain_scale),
+        velocity_cutoff,
+        control_rate,
+        control_delay,
+    )
+    force_parameters = feedforward_parameters(problem.model, feedforward)
+    several = isinstance(reference, Sequence) and not isinstance(reference, str)
+    given = list(reference) if several else [reference] * len(problem.runs)
+    if len(given) != len(problem.runs):
+        raise EstimationError(f'{len(given)} references for {len(problem.runs)} runs')
+    runs = [
+        simulated_run(
+            run,
+            reference_of(run, each),
+            force_parameters,
+            servo_of_run(servo, run, control_delay),
+            rate,
+        )
+        for run, each in zip(problem.runs, given, strict=True)
+    ]
+    first = gauss_markov(problem)
+    values = first.values if start == 'gauss_markov' else problem.nominal.copy()
+    fit = OutputErrorFit(problem, runs, values, first.undetermined, exact=jacobian == 'closed_loop')
+    steps: list[float] = []
+    for _ in range(max_iterations):
+        steps.append(fit.step())
+        if steps[-1] < tolerance:
+            break
+    else:
+        raise EstimationError(
+            f'output_error did not converge in {max_iterations} iterations (last step '
+            f'{steps[-1]:.2g} standard deviations); check gains, feedforward and reference'
+        )
+    return fit.result(first.condition_number, steps)

@@ -1,1 +1,0 @@
-"""Estimates within physical consistency, with nonlinear friction too."""

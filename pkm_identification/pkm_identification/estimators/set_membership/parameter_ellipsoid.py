@@ -1,0 +1,243 @@
+"""Estimator `ellipsoid`: all parameters that bounded errors allow [P]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Indices, Mask
+from pkm_identification.estimators.numerics import FORGOTTEN, size_over_runs, with_variance
+from pkm_identification.estimators.set_membership.bounding_ellipsoid import bound as take_in
+from pkm_identification.estimators.set_membership.error_bounds import BoundOption, force_bounds
+from pkm_identification.estimators.set_membership.strips import StripsOfRun, strips_of
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.weighted_least_squares import Estimate
+
+FACTORS = (4.0, 5.0, 6.0, 8.0)  # bounds that are tried where none is given
+NAMED = 100  # outliers that the diagnostics name
+MANY = 0.01  # share of outliers that calls for a warning
+
+
+def ellipsoid(
+    problem: Problem,
+    bound: BoundOption | None = None,
+    bound_of: str = 'noise',
+    bound_at: str = 'samples',
+    periods: str = 'mean',
+    passes: int = 50,
+    tolerance: float = 2e-3,
+    initial_radius: float = 100.0,
+    cut: bool = True,
+    force_bound: BoundOption | None = None,
+) -> Estimate:
+    """Bound the parameters by an ellipsoid, for errors of the forces that stay in bounds.
+
+    Every sample of every axis leaves a strip of parameters; the ellipsoid holds what all
+    strips and the start share. The estimate is its centre. Taken in one strip after the
+    other, each with the weight that makes the volume smallest, in square-root form [P eq.
+    31-35]; again and again until the volume shrinks no more. It is a guarantee only as
+    far as the bounds are: they have to cover the noise, what the model lacks, and what
+    errors of the measured motion make of the regressor.
+
+    The covariance is that of a uniform distribution over the set, M^-1 / (f + 2): a size
+    for comparisons, not a statement of probability.
+
+    Parameters
+    ----------
+    problem
+        Any length of data; no prior, fixed parameters without standard deviation.
+    bound, bound_of
+        Largest error of a force, one for all axes, one an axis, or by joint. `force`:
+        N, N m; `limit`: per cent of the largest force of the actuator; `range`: per cent
+        of half the range of the measured forces; `noise`: standard deviations of the
+        residuals of a Gauss-Markov fit. Without a bound 4, and of the noise the first of 4,
+        5, 6 and 8 standard deviations that no sample contradicts: residuals have longer
+        tails than noise, and one sample out of bounds may push the set anywhere.
+    bound_at
+        The first three are bounds of measured `samples`: where those were filtered or
+        interpolated, the rows' bounds are larger by `diagnostics['bound_gain']`, which is
+        the worst case. Or of `rows`, as in [P], which bounds the filtered forces.
+    periods
+        Periodic data: bounds of the `mean` of the periods, which are those of a sample or
+        smaller, or of `each` sample, which leave a smaller set.
+    passes, tolerance
+        End after so many passes, or when the half-axes shrink by less than this share of
+        themselves, in their geometric mean.
+    initial_radius
+        The start holds all parameters this many times their size around their nominal values.
+    cut
+        Narrow strips to what the ellipsoid leaves of them first; the sets get smaller.
+    force_bound
+        Largest error of a force [N, N m]: short for `bound` with `bound_of='force'`.
+
+    Raises
+    ------
+    EstimationError
+        An option is out of range, or there is a prior or an uncertain fixed parameter.
+    """
+    _check(problem, periods, passes, tolerance, initial_radius)
+    if force_bound is not None:
+        bound, bound_of = force_bound, 'force'
+    radius = initial_radius * np.sqrt(problem.size) * size_over_runs(problem)
+    for tried in (bound,) if bound is not None else FACTORS if bound_of == 'noise' else FACTORS[:1]:
+        bounds, gains = force_bounds(problem, tried, bound_of, bound_at, periods)
+        strips = strips_of(problem, bounds, periods)
+        run = Bounding(problem.nominal, radius, strips, cut)
+        history = _shrink(run, passes, tolerance)
+        if not any(each.any() for each in run.missed):
+            break
+    share = np.linalg.norm(solve_triangular(run.root, np.eye(problem.size)), axis=1)
+    lost = np.flatnonzero(share > FORGOTTEN)
+    root = run.root / radius
+    joints = problem.model.actuated_joints
+    inverse = solve_triangular(root, np.eye(problem.size))
+    return Estimate(
+        values=problem.nominal + radius * run.centre,
+        covariance=with_variance(inverse @ inverse.T / (problem.size + 2), lost),
+        undetermined=lost,
+        condition_number=float(np.linalg.cond(run.root)),
+        sensitivity=np.zeros((problem.size, len(problem.selection.fixed))),
+        covariance_rests_on='uniform distribution over the guaranteed set',
+        guaranteed_root=root,
+        diagnostics={
+            'bounds': [dict(zip(joints, each, strict=True)) for each in bounds],
+            'bound_gain': gains,
+            'bound': tried,
+            'passes': len(history) - 1,
+            'converged': history[-2] - history[-1] < tolerance,
+            'log_determinant': float(-2 * np.sum(np.log(np.abs(np.diag(root))))),
+            'half_axis': [float(np.exp(each)) for each in history],
+            'start': {
+                'radius': radius,
+                'share': share,
+                'is_left': float(np.linalg.norm(run.centre)) + run.longest <= 1.0,
+            },
+            **_outliers(strips, run.missed),
+            'strips': sum(len(each) for each in run.missed),
+            'strips_used': run.used,
+        },
+        warnings=tuple(_warnings(problem, run, lost)),
+    )
+
+
+def _shrink(run: Bounding, passes: int, tolerance: float) -> list[float]:
+    """Pass after pass until the set shrinks no more; sizes before and after each."""
+    history = [run.log_size]
+    for _ in range(passes):
+        run.once()
+        history.append(run.log_size)
+        if history[-2] - history[-1] < tolerance:
+            break
+    return history
+
+
+class Bounding:
+    """An ellipsoid around parameters in units of the start, and which strips missed it.
+
+    Parameters
+    ----------
+    nominal, radius
+        Start: centre (f,) and half-axes (f,).
+    strips
+        Of each run.
+    cut
+        As of `bounding_ellipsoid.bound`.
+    """
+
+    def __init__(self, nominal: Array, radius: Array, strips: list[StripsOfRun], cut: bool) -> None:
+        self.nominal, self.radius, self.strips, self.cut = nominal, radius, strips, cut
+        self.root, self.centre = np.eye(len(nominal)), np.zeros(len(nominal))
+        self.missed: list[Mask] = [np.zeros(0, dtype=bool) for _ in strips]
+        self.used = 0
+
+    @property
+    def log_size(self) -> float:
+        """Logarithm of the geometric mean of the half-axes, in units of the start's."""
+        return float(-np.mean(np.log(np.abs(np.diag(self.root)))))
+
+    @property
+    def longest(self) -> float:
+        """Longest half-axis in units of the start's."""
+        return float(1 / np.linalg.svd(self.root, compute_uv=False)[-1])
+
+    def once(self) -> None:
+        """Take all strips in once; what misses in any pass is an outlier."""
+        self.used = 0
+        for k, run in enumerate(self.strips):
+            found = []
+            for block in run.blocks():
+                missed = np.zeros(len(block.rows), dtype=np.bool_)
+                self.used += take_in(
+                    self.root,
+                    self.centre,
+                    np.ascontiguousarray(block.rows * self.radius),
+                    block.middles - block.rows @ self.nominal,
+                    block.widths,
+                    self.cut,
+                    missed,
+                )
+                found.append(missed)
+            now = np.concatenate(found)
+            self.missed[k] = now | self.missed[k] if len(self.missed[k]) else now
+
+
+def _check(
+    problem: Problem, periods: str, passes: int, tolerance: float, initial_radius: float
+) -> None:
+    if len(problem.prior_target):
+        raise EstimationError(
+            "the standard deviation of a prior is no bound: 'ellipsoid' takes none; fix the "
+            'parameter, or start closer to the nominal values with initial_radius='
+        )
+    if (np.diag(problem.selection.covariance) > 0).any():
+        raise EstimationError(
+            "'ellipsoid' takes fixed parameters as exact: give their values without standard "
+            'deviations, or estimate them'
+        )
+    if periods not in ('mean', 'each'):
+        raise EstimationError(f"unknown periods '{periods}'; valid are mean, each")
+    if passes < 1 or not tolerance >= 0 or not (initial_radius > 0 and np.isfinite(initial_radius)):
+        raise EstimationError(
+            'passes must be at least 1, tolerance at least 0, initial_radius positive'
+        )
+
+
+def _outliers(strips: list[StripsOfRun], missed: list[Mask]) -> dict[str, Any]:
+    """Count and name what missed."""
+    named: list[dict[str, Any]] = []
+    by_joint: dict[str, int] = {}
+    for k, (run, flags) in enumerate(zip(strips, missed, strict=True)):
+        joints = run.run.model.actuated_joints
+        for axis, joint in enumerate(joints):
+            count = int(np.count_nonzero(flags[axis :: len(joints)]))
+            by_joint[joint] = by_joint.get(joint, 0) + count
+        numbers = np.flatnonzero(flags)[: NAMED - len(named)]
+        which = {'run': k} if len(strips) > 1 else {}
+        named += [which | run.describe(int(number)) for number in numbers]
+    total = sum(by_joint.values())
+    return {
+        'outliers': total,
+        'outlier_share': total / sum(len(flags) for flags in missed),
+        'outliers_per_joint': by_joint,
+        'outliers_named': named,
+    }
+
+
+def _warnings(problem: Problem, run: Bounding, lost: Indices) -> list[str]:
+    found = []
+    missed = sum(int(np.count_nonzero(each)) for each in run.missed)
+    share = missed / sum(len(each) for each in run.missed)
+    if missed:
+        text = f'{missed} strips ({100 * share:.2g} %) miss the set'
+        found.append(
+            f'{text}: the bounds do not hold, so that the set guarantees nothing; raise them'
+            if share > MANY
+            else f'{text}: it holds the parameters only if those samples alone are out of bounds'
+        )
+    if lost.size:
+        names = ', '.join(problem.names[i] for i in lost)
+        found.append(f'the strips hardly bound {names}: there the set is the start')
+    return found

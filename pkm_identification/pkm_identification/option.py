@@ -1,0 +1,198 @@
+"""An option of a request: what it is called, which values it takes, what it means."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+from pkm_description.errors import EstimationError, PkmError
+
+
+@dataclass(frozen=True)
+class Values:
+    """Which values an option takes.
+
+    Attributes
+    ----------
+    what
+        In words, as an error says it: "must be ...".
+    kinds
+        Plain types, as YAML has them: bool, int, float, str, list, dict. An int is a float,
+        a bool is no number. Other objects of Python are taken where a bool, list or dict is;
+        who uses them checks them.
+    words
+        The texts that are taken; None: any text.
+    low, high
+        Of numbers, which must be finite.
+    ends
+        Whether `low` and `high` are values themselves.
+    items
+        Type of what a list holds; None: anything.
+    """
+
+    what: str
+    kinds: tuple[type, ...]
+    words: tuple[str, ...] | None = None
+    low: float = -math.inf
+    high: float = math.inf
+    ends: bool = True
+    items: type | None = None
+
+    def takes(self, value: Any) -> bool:
+        """Whether an option may have this value."""
+        if isinstance(value, bool):
+            return bool in self.kinds
+        if isinstance(value, str):
+            return str in self.kinds and (self.words is None or value in self.words)
+        if isinstance(value, Real):
+            is_kind = float in self.kinds or (int in self.kinds and isinstance(value, Integral))
+            return is_kind and self._is_inside(float(value))
+        if isinstance(value, list | tuple):
+            kind = self.items or object
+            return list in self.kinds and all(isinstance(item, kind) for item in value)
+        if isinstance(value, Mapping):
+            return dict in self.kinds
+        return value is not None and not {bool, list, dict}.isdisjoint(self.kinds)
+
+    def _is_inside(self, value: float) -> bool:
+        if not math.isfinite(value):
+            return False
+        inside = self.low <= value <= self.high
+        return inside and (self.ends or value not in (self.low, self.high))
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text of the command line gives; as argparse's `type`."""
+        value: Any = text
+        if self.words is None or text not in self.words:
+            try:
+                value = int(text) if float not in self.kinds else float(text)
+            except ValueError:
+                value = text
+        if not self.takes(value):
+            raise argparse.ArgumentTypeError(f"'{text}' is not {self.what}")
+        return value
+
+
+def number(
+    low: float = -math.inf, high: float = math.inf, *words: str, ends: bool = True
+) -> Values:
+    """Return finite numbers in a range, and further texts."""
+    if (low, ends) == (0.0, False):
+        what = 'a positive number' if high == math.inf else f'a number between 0 and {high:g}'
+    elif high < math.inf:
+        what = f'a number >= {low:g} and {"<=" if ends else "<"} {high:g}'
+    else:
+        what = 'a number' if low == -math.inf else f'a number >= {low:g}'
+    kinds = (float, str) if words else (float,)
+    return Values(' or '.join((what, *words)), kinds, words, low, high, ends)
+
+
+def whole(least: int) -> Values:
+    """Return whole numbers of at least `least`."""
+    return Values(f'a whole number >= {least}', (int,), low=least)
+
+
+def choice(*words: str) -> Values:
+    """Return some texts."""
+    *others, last = words
+    return Values(f'{", ".join(others)} or {last}', (str,), words)
+
+
+FLAG = Values('true or false', (bool,))
+TEXT = Values('a text', (str,))
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.
+
+    Attributes
+    ----------
+    name
+        In Python, in a service and in `--option NAME=VALUE`.
+    values
+    help
+        What it means.
+    default
+        None: what `otherwise` says.
+    unit
+        SI, percent or 1; empty where it has none.
+    otherwise
+        What holds where there is no default.
+    flag, metavar
+        Of an argument of the command line; by default the name with hyphens.
+    many
+        The argument is repeatable, its texts come as a list.
+    has_argument
+        Whether a verb of `pkm` has an argument for it, besides --option.
+    """
+
+    name: str
+    values: Values
+    help: str
+    default: Any = None
+    unit: str = ''
+    otherwise: str = 'none'
+    flag: str = ''
+    metavar: str | None = None
+    many: bool = False
+    has_argument: bool = True
+    error: type[PkmError] = field(default=EstimationError, repr=False)
+
+    def check(self, value: Any) -> None:
+        """Raise `error` where the value is none of this option; None is no default's value."""
+        if (value is None and self.default is None) or self.values.takes(value):
+            return
+        unit = f' [{self.unit}]' if self.unit not in ('', '1') else ''
+        raise self.error(f"option '{self.name}' must be {self.values.what}{unit}, not {value!r}")
+
+    @property
+    def default_text(self) -> str:
+        """The default in words."""
+        if self.default is None:
+            return self.otherwise
+        if isinstance(self.default, float):
+            return f'{self.default:g}'
+        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+
+    @property
+    def argument(self) -> str:
+        """The argument of the command line, where it has one."""
+        return self.flag or f'--{self.name.replace("_", "-")}'
+
+    @property
+    def argument_help(self) -> str:
+        """Help of the argument of the command line: meaning, unit and default."""
+        unit = f' [{self.unit}]' if self.unit else ''
+        return f'{self.help}{unit}; default: {self.default_text}'.replace('%', '%%')
+
+    def add_argument(self, parser: Any) -> None:
+        """Add the option to a parser, or to a group of it, as an argument of its own."""
+        if self.values == FLAG:
+            parser.add_argument(self.argument, action='store_true', help=self.help)
+            return
+        further: dict[str, Any] = {'default': self.default, 'metavar': self.metavar}
+        if self.many:
+            further |= {'action': 'append', 'default': []}
+        elif self.values.kinds == (str,) and self.values.words:
+            further['choices'] = self.values.words
+        elif not self.metavar and self.values != TEXT:
+            further['type'] = self.values.read
+        parser.add_argument(self.argument, help=self.argument_help, **further)
+
+
+def table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a table in Markdown."""
+    lines = (columns, ('---',) * len(columns), *rows)
+    return '\n'.join(f'| {" | ".join(line)} |' for line in lines)
+
+
+def check_values(options: Iterable[Option], given: Mapping[str, Any]) -> None:
+    """Check the values of those options that are given."""
+    for option in options:
+        if option.name in given:
+            option.check(given[option.name])

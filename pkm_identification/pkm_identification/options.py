@@ -1,0 +1,348 @@
+"""Every option of a request, declared once.
+
+From here come the arguments of the command line, the checks of the services and of
+`identify(**options)`, and the tables of the documentation (`scripts/write_option_tables.py`
+writes those between `<!-- options: NAME -->` and `<!-- end of options -->`). Those of single
+estimators are in `pkm_identification.estimators.estimator_options`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from numbers import Real
+from typing import Any
+
+import yaml
+
+from pkm_description.errors import DatasetError, EstimationError
+from pkm_identification.estimators.estimator_options import ESTIMATORS
+from pkm_identification.option import FLAG, TEXT, Option, Values, choice, number, table, whole
+
+POSITIVE = number(0.0, ends=False)
+SHARE = number(0.0, 1.0, ends=False)
+NAMES = Values('a name or pattern of a base parameter, or a list of such', (str, list), items=str)
+PATHS = Values('the path of a recording, or a list of paths', (str, list), items=str)
+FROM_NOISE = 'by the noise'
+
+LOADING = (
+    Option(
+        'topic',
+        TEXT,
+        'of the sensor_msgs/JointState messages in a bag of any robot',
+        otherwise='joint_states in any namespace',
+        error=DatasetError,
+    ),
+    Option(
+        'joints',
+        Values('a mapping {theirs: ours}', (dict,)),
+        "name in the data and name of the robot's joint; joints that are not named are left out",
+        otherwise='equal names',
+        flag='--joint',
+        metavar='NAME=NAME',
+        many=True,
+        error=DatasetError,
+    ),
+    Option(
+        'effort_unit',
+        choice('N', 'A'),
+        'of the efforts in the data: N (also N m), or A where they are motor currents',
+        'N',
+        error=DatasetError,
+    ),
+    Option(
+        'force_constants',
+        Values('a mapping {joint: constant or [constant, standard deviation]}', (dict,)),
+        'force or torque of a current, and its standard deviation',
+        unit='N/A, N m/A',
+        otherwise='of the data, else of the description',
+        flag='--force-constant',
+        metavar='JOINT=VALUE[,DEVIATION]',
+        many=True,
+        error=DatasetError,
+    ),
+    Option(
+        'allow_incomplete',
+        FLAG,
+        'read a bag that was cut off up to its last whole chunk',
+        False,
+        error=DatasetError,
+    ),
+    Option(
+        'only_run',
+        FLAG,
+        'of a bag: the samples at full speed alone',
+        True,
+        error=DatasetError,
+        has_argument=False,
+    ),
+    Option(
+        'topics',
+        Values('a mapping {role: topic}', (dict,)),
+        'of a bag, where they have other names than the standard ones',
+        otherwise='the standard names',
+        error=DatasetError,
+        has_argument=False,
+    ),
+)
+SIGNALS = (
+    Option(
+        'method',
+        choice('auto', 'fourier', 'filter', 'local_cubic'),
+        '`fourier`, `filter`, `local_cubic` (local weighted cubic regression at the stamps as '
+        'they are), or `auto`: Fourier where there is a period, else the filter',
+        'auto',
+    ),
+    Option('period', POSITIVE, 'of the motion', unit='s', otherwise='of the data'),
+    Option('harmonics', whole(1), 'of the refit', unit='1', otherwise=FROM_NOISE),
+    Option('cutoff', POSITIVE, 'of the filter', unit='Hz', otherwise=FROM_NOISE),
+    Option(
+        'skip_periods',
+        whole(0),
+        'periods left out at the beginning',
+        unit='1',
+        otherwise='by the settling',
+    ),
+    Option(
+        'bad_samples',
+        choice('leave_out', 'keep'),
+        'outliers, stuck and saturated samples have no weight; `keep`: they are not looked for',
+        'leave_out',
+    ),
+    Option(
+        'delay',
+        number(float('-inf'), float('inf'), 'estimate'),
+        'from a position to the effort of the same sample; `estimate`: with the parameters, by '
+        "Gauss-Newton, for any motion (`estimate_delay(dataset, model)`; `diagnostics['delay']` "
+        'with its standard deviation, which the covariance of the parameters does not contain: '
+        'with several harmonics it would make their deviations at most some per cent larger)',
+        unit='s',
+        otherwise='as recorded',
+    ),
+)
+COMMON = (
+    Option('shared', FLAG, 'links and joints of one design share their parameters', True),
+    Option(
+        'reduced',
+        Values('true, false or the name of a reduced model', (bool, str)),
+        'parameters that the description declares zero are left out; or one of its reduced '
+        'models, by name',
+        True,
+    ),
+    Option(
+        'estimate',
+        NAMES,
+        'names or patterns (`*.viscous`) of the base parameters to estimate; the others stay at '
+        'their nominal values',
+        otherwise='all',
+    ),
+    Option(
+        'fixed',
+        Values('a mapping {name: value, [value, standard deviation] or null}', (dict,)),
+        '`{name or pattern: value, (value, standard deviation) or None}`; None is the nominal '
+        'value. The deviations enter the covariance of the result, with what they make uncertain '
+        'in the others',
+    ),
+    Option(
+        'prior',
+        Values(
+            'the path of a model file or a mapping {name: [value, standard deviation]}', (str, dict)
+        ),
+        'an earlier result (in a request the path of its file), or `{name or pattern: (value, '
+        'standard deviation)}`',
+    ),
+    Option(
+        'left_out',
+        NAMES,
+        'names or patterns that the model does without: zero, and of no weight in the verdict on '
+        'physical bodies',
+    ),
+    Option(
+        'payloads',
+        Values('a list with one payload a dataset', (list,)),
+        'body on the platform in each recording; see Drive gains and payloads',
+        otherwise='of the data',
+    ),
+    Option(
+        'drive_gains',
+        Values('true, each, shared or a mapping', (bool, str, dict)),
+        'whether force constants are estimated; see Drive gains and payloads',
+        False,
+    ),
+    Option(
+        'force_constants',
+        Values('the path of a model file or a mapping {joint: constant}', (str, dict)),
+        'that count before those of the data',
+        unit='N/A, N m/A',
+        otherwise='of the data',
+    ),
+)
+
+LEVEL = Option('level', SHARE, 'of the confidence intervals', 0.95, '1')
+THRESHOLD = Option(
+    'threshold',
+    POSITIVE,
+    'relative standard deviation up to which a parameter is properly identified',
+    15.0,
+    'percent',
+)
+REDUCTION = (
+    Option(
+        'validation',
+        PATHS,
+        'recording that is only predicted at each step',
+        flag='--validate',
+        metavar='DATA',
+        many=True,
+    ),
+    Option(
+        'keep', NAMES, 'names or patterns of parameters that are never dropped', has_argument=False
+    ),
+    Option(
+        'held_at',
+        choice('zero', 'nominal'),
+        'where dropped parameters are held: left out of the model, or as described',
+        'zero',
+        has_argument=False,
+    ),
+    Option(
+        'significance',
+        SHARE,
+        'what makes the residuals grow at this level of an F-test when it is dropped stays, '
+        'however uncertain',
+        unit='1',
+        otherwise='certainty alone decides',
+    ),
+)
+VALIDATION = (
+    Option('level', SHARE, 'nominal share of the forces within the predicted bounds', 0.95, '1'),
+    Option(
+        'rollout',
+        Values('true, false or a list of positive times', (bool, float, list), items=Real),
+        'horizons of an integration of the model under the recorded forces; true: 0.1, 0.5, 2',
+        False,
+        's',
+    ),
+)
+LOAD = 'load'  # option of a request that holds those of `load`
+REDUCE = 'reduce'
+UNQUOTED_PATTERN = re.compile(r'(^|[\[{,]\s*)(\*[^,\]}:\s]*)')
+
+
+def names(options: Iterable[Option]) -> tuple[str, ...]:
+    """Return the names of options."""
+    return tuple(option.name for option in options)
+
+
+def options_of(estimators: Sequence[str]) -> dict[str, Option]:
+    """Return by name all options of `identify` with one of these estimators."""
+    own = chain.from_iterable(ESTIMATORS[name] for name in estimators)
+    return {option.name: option for option in (*own, *SIGNALS, *COMMON)}
+
+
+def check_options(
+    estimators: Sequence[str], given: Mapping[str, Any], further: Sequence[Option] = ()
+) -> None:
+    """Check names and values of options of `identify`.
+
+    Parameters
+    ----------
+    estimators
+        That are meant; an option must belong to one of them, or to all.
+    further
+        Options that are valid besides.
+
+    Raises
+    ------
+    EstimationError
+        An option is unknown or has a value that it cannot have; with the valid ones.
+    """
+    valid = options_of(estimators) | {option.name: option for option in further}
+    of = f"of estimator '{estimators[0]}'" if len(estimators) == 1 else 'of any compared estimator'
+    require_known(of, given, valid)
+
+
+def require_known(of: str, given: Mapping[str, Any], valid: Mapping[str, Option]) -> None:
+    """Raise `EstimationError` where an option is unknown or has a value that it cannot have.
+
+    Parameters
+    ----------
+    of
+        Whose options they are, in words.
+    """
+    for name, value in given.items():
+        if name not in valid:
+            raise EstimationError(f"unknown option '{name}' {of}; valid are {', '.join(valid)}")
+        valid[name].check(value)
+
+
+def option_value(text: str) -> Any:
+    """Return a YAML value; names may begin with `*`, which YAML takes for an alias.
+
+    Raises
+    ------
+    yaml.YAMLError
+        It is none.
+    """
+    return yaml.safe_load(UNQUOTED_PATTERN.sub(r"\1'\2'", text))
+
+
+def written_options(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return options from their names and YAML texts.
+
+    Raises
+    ------
+    EstimationError
+        A name is empty or given twice, or a text is no YAML.
+    """
+    found: dict[str, Any] = {}
+    for name, text in pairs:
+        if name in found:
+            raise EstimationError(f"option '{name}' is given twice")
+        try:
+            found[name] = option_value(text)
+        except yaml.YAMLError as error:
+            raise EstimationError(f"option '{name}': '{text}' is not a YAML value") from error
+    return found
+
+
+def tables() -> dict[str, str]:
+    """Return the tables of the documentation by name."""
+    columns = ('option', 'default', 'unit', 'meaning')
+    with_argument = {
+        'loading': LOADING,
+        'reports': (THRESHOLD, LEVEL),
+        'reduction': REDUCTION,
+        'validation': VALIDATION,
+    }
+    found = {
+        name: table(('option', 'argument', *columns[1:]), map(_row_with_argument, options))
+        for name, options in with_argument.items()
+    }
+    found['signals'] = table(columns, map(_row, SIGNALS))
+    found['all estimators'] = table(columns, map(_row, COMMON))
+    users: dict[Option, list[str]] = {}
+    for name, options in ESTIMATORS.items():
+        for option in options:
+            users.setdefault(option, []).append(f'`{name}`')
+    rows = ((', '.join(names), *_row(option)) for option, names in users.items())
+    return found | {'single estimators': table(('estimator', *columns), rows)}
+
+
+def _row(option: Option) -> tuple[str, ...]:
+    return f'`{option.name}`', option.default_text, option.unit, option.help
+
+
+def _row_with_argument(option: Option) -> tuple[str, ...]:
+    argument = f'`{option.argument}`' if option.has_argument else ''
+    return f'`{option.name}`', argument, *_row(option)[1:]
+
+
+MARKED = re.compile(r'(<!-- options: (.+?) -->\n\n).*?(\n\n<!-- end of options -->)', re.DOTALL)
+
+
+def with_tables(text: str) -> str:
+    """Return a text in Markdown with the tables that it marks as they are declared."""
+    found = tables()
+    return MARKED.sub(lambda mark: mark[1] + found[mark[2]] + mark[3], text)

@@ -1,0 +1,111 @@
+"""Decide whether a controller may use the model of a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import load
+from pkm_identification.requests.refusal import Code, Refused, refusing
+from pkm_identification.requests.validate_request import load_model_file
+from pkm_identification.result.result import IdentificationResult
+from pkm_identification.validation.validate import validate
+
+NOTICEABLE = 0.01  # relative difference of force constants: that of careful calibrations
+LEAST_P_VALUE = 1e-3  # below this the nearest physical model contradicts the data
+
+
+@dataclass(frozen=True)
+class ApplyRequest:
+    """Which model to apply, and what it must predict before.
+
+    Attributes
+    ----------
+    model_file
+        Path of the model.
+    validation_data
+        Path of a recording; empty: none.
+    max_relative_absolute_error
+        Largest error on it [1].
+    """
+
+    model_file: str
+    validation_data: str = ''
+    max_relative_absolute_error: float = 0.5
+
+
+@dataclass(frozen=True)
+class Applicable:
+    """A model that a controller may use.
+
+    Attributes
+    ----------
+    result
+        Its `standard_parameters` are physical.
+    remarks
+        What a user of the model should know.
+    """
+
+    result: IdentificationResult
+    remarks: tuple[str, ...]
+
+
+def applicable_model(request: ApplyRequest, model: ClosedChainModel) -> Applicable:
+    """Return the model of a file if it is physical and predicts what is asked for.
+
+    Raises
+    ------
+    Refused
+        With BAD_MODEL, WRONG_ROBOT, NOT_PHYSICAL or VALIDATION_FAILED.
+    """
+    result = load_model_file(request.model_file, model)
+    remarks = _constants_remark(result, model)
+    if not result.is_physical:
+        nearest = result.consistent
+        if not nearest.p_value > LEAST_P_VALUE:
+            raise Refused(
+                Code.NOT_PHYSICAL,
+                f"'{request.model_file}' is not physical ({'; '.join(nearest.violations)}) and the "
+                f'nearest physical model contradicts the data (p = {nearest.p_value:.1e})',
+            )
+        remarks.append(
+            'the estimate itself is not physical; applied is the nearest physical model, which '
+            f'is {nearest.distance:.2f} standard deviations away (p = {nearest.p_value:.3f})'
+        )
+    if request.validation_data:
+        _require_prediction(request, result, model)
+    return Applicable(result, tuple(remarks))
+
+
+def _require_prediction(
+    request: ApplyRequest, result: IdentificationResult, model: ClosedChainModel
+) -> None:
+    """Refuse a model whose physical parameters, which are applied, predict too badly."""
+    path, most = request.validation_data, request.max_relative_absolute_error
+    with refusing(Code.VALIDATION_FAILED):
+        error = validate(load(path), result.as_physical(), model).against_measured.overall
+    if not error <= most:
+        raise Refused(
+            Code.VALIDATION_FAILED,
+            f"relative absolute error on '{path}' is {error:.3f}, at most {most:g} is allowed",
+        )
+
+
+def _constants_remark(result: IdentificationResult, model: ClosedChainModel) -> list[str]:
+    """Say where a model rests on other force constants than those of the description."""
+    if result.force_constants is None:
+        return []
+    own = result.force_constants.by_joint
+    described = zip(model.actuated_joints, np.asarray(model.force_constants).tolist(), strict=True)
+    given = {name: value for name, value in described if name in own}
+    off = {name: abs(value / own[name] - 1) for name, value in given.items()}
+    worst = max(off, key=lambda name: off[name], default='')
+    if not worst or not off[worst] > NOTICEABLE:
+        return []
+    return [
+        f"the model rests on force constants unlike the description's ('{worst}': "
+        f'{own[worst]:.4g}, described {given[worst]:.4g}): a controller that makes currents with '
+        'the latter is off by as much; put the former into the description'
+    ]

@@ -1,0 +1,102 @@
+"""Compare estimators, or reduced models of a robot, on the same recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.reductions import find_reduction
+from pkm_identification.estimators.registry import estimators, require_estimator
+from pkm_identification.model_selection.model_comparison import (
+    Candidate,
+    compare_estimators,
+    compare_models,
+)
+from pkm_identification.options import THRESHOLD, check_options
+from pkm_identification.requests.identify_request import Progress, given, load_all, resolved_options
+from pkm_identification.requests.refusal import Code, Refused, refusing
+
+
+@dataclass(frozen=True)
+class CompareRequest:
+    """What to compare on which recordings.
+
+    Attributes
+    ----------
+    data
+        Paths of recordings of one robot.
+    names
+        Of estimators, or of reduced models; empty: all.
+    of_models
+        Estimator that reduced models are compared by; empty: estimators are compared.
+    validation
+        Paths of recordings that are only predicted.
+    options, loading, threshold
+        As of `IdentifyRequest`; each estimator takes those of the options that it has.
+
+    Raises
+    ------
+    Refused
+        With UNKNOWN_ESTIMATOR or BAD_OPTION.
+    """
+
+    data: Sequence[str]
+    names: Sequence[str] = ()
+    of_models: str = ''
+    validation: Sequence[str] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    loading: Mapping[str, Any] = field(default_factory=dict)
+    threshold: float = THRESHOLD.default
+
+    def __post_init__(self) -> None:
+        """Check everything that can be checked without robot and recordings."""
+        with refusing(Code.UNKNOWN_ESTIMATOR):
+            for name in self.estimators:
+                require_estimator(name)
+        with refusing(Code.BAD_OPTION):
+            check_options(self.estimators, given(self.options))
+            THRESHOLD.check(self.threshold)
+
+    @property
+    def estimators(self) -> tuple[str, ...]:
+        """Those that are used."""
+        return (self.of_models,) if self.of_models else tuple(self.names or estimators())
+
+
+def compare_on_recordings(
+    request: CompareRequest, model: ClosedChainModel, progress: Progress | None = None
+) -> list[Candidate]:
+    """Identify by each candidate; what fails is a candidate without figures.
+
+    Raises
+    ------
+    Refused
+        With BAD_OPTION, BAD_DATA or ESTIMATION_FAILED.
+    """
+    chosen = list(request.names) or None
+    if request.of_models:
+        with refusing(Code.BAD_OPTION):
+            for name in request.names:
+                find_reduction(model.description, name.removesuffix('+shared'))
+    options = resolved_options(request.options, model)
+    report = progress or (lambda phase, fraction: None)
+    report('reading the data', 0.0)
+    with refusing(Code.ESTIMATION_FAILED, data=Code.BAD_DATA):
+        data = load_all(request.data, request.loading)
+        options |= {
+            'validation': load_all(request.validation, request.loading),
+            'threshold': request.threshold,
+            'progress': progress,
+        }
+        if request.of_models:
+            return compare_models(data, model, request.of_models, levels=chosen, **options)
+        return compare_estimators(data, model, chosen, **options)
+
+
+def require_figures(found: Sequence[Candidate]) -> None:
+    """Raise `Refused` with ESTIMATION_FAILED where no candidate has figures."""
+    if all(candidate.result is None for candidate in found):
+        failures = '; '.join(f'{candidate.name}: {candidate.error}' for candidate in found)
+        raise Refused(Code.ESTIMATION_FAILED, failures)

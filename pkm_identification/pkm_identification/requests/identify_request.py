@@ -1,0 +1,203 @@
+"""Identify a robot, or reduce its model, from recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pkm_description.errors import EstimationError, ModelFileError
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import load
+from pkm_identification.estimators.registry import require_estimator
+from pkm_identification.force_constants.drive_gains import DriveGains
+from pkm_identification.identify import identify
+from pkm_identification.model_selection.identifiability import Identifiability, identifiability
+from pkm_identification.model_selection.reduction import Reduction, reduce_model
+from pkm_identification.option import Option
+from pkm_identification.options import LOAD, REDUCTION, THRESHOLD, check_options, names
+from pkm_identification.requests.refusal import Code, Refused, refusing
+from pkm_identification.result.reading import load_result
+from pkm_identification.result.result import IdentificationResult
+
+Progress = Callable[[str, float], None]
+RECORDED = 'recorded'  # payload: the one that the recording names
+
+
+@dataclass(frozen=True)
+class IdentifyRequest:
+    """What to identify from which recordings.
+
+    Attributes
+    ----------
+    data
+        Paths of recordings of one robot.
+    estimator
+        Name.
+    options
+        Of `identify`, of the signals and of the estimator, by name; None is the default.
+        `prior` and `force_constants` may be paths of model files, `drive_gains` a mapping of
+        the fields of `DriveGains`, a payload the text `recorded`.
+    loading
+        Options of `load`.
+    threshold
+        Relative standard deviation of a properly identified parameter [%].
+    output
+        Model file to write; empty: none.
+
+    Raises
+    ------
+    Refused
+        With UNKNOWN_ESTIMATOR, BAD_OPTION or CANNOT_WRITE.
+    """
+
+    data: Sequence[str]
+    estimator: str = 'wls'
+    options: Mapping[str, Any] = field(default_factory=dict)
+    loading: Mapping[str, Any] = field(default_factory=dict)
+    threshold: float = THRESHOLD.default
+    output: str = ''
+
+    def __post_init__(self) -> None:
+        """Check everything that can be checked without the recordings."""
+        with refusing(Code.UNKNOWN_ESTIMATOR):
+            require_estimator(self.estimator)
+        with refusing(Code.BAD_OPTION):
+            check_options((self.estimator,), given(self.options), self.further_options)
+            THRESHOLD.check(self.threshold)
+        if self.output and Path(self.output).exists():
+            raise Refused(
+                Code.CANNOT_WRITE, f"'{self.output}' exists already and is not overwritten"
+            )
+
+    @property
+    def further_options(self) -> tuple[Option, ...]:
+        """Options besides those of `identify`."""
+        return ()
+
+
+@dataclass(frozen=True)
+class ReduceRequest(IdentifyRequest):
+    """As `IdentifyRequest`; `options` also hold those of a reduction.
+
+    These are `validation` (paths of recordings that are only predicted), `keep`, `held_at` and
+    `significance`.
+    """
+
+    @property
+    def further_options(self) -> tuple[Option, ...]:
+        """Options of the reduction."""
+        return REDUCTION
+
+
+@dataclass(frozen=True)
+class Identified:
+    """An identified model and what is known of its parameters.
+
+    Attributes
+    ----------
+    reduction
+        The steps to it; None where the model was not reduced.
+    """
+
+    result: IdentificationResult
+    identifiability: Identifiability
+    reduction: Reduction | None = None
+
+
+def identify_recordings(
+    request: IdentifyRequest, model: ClosedChainModel, progress: Progress | None = None
+) -> Identified:
+    """Identify from recordings and write the model file that is asked for.
+
+    Raises
+    ------
+    Refused
+        With BAD_DATA, BAD_OPTION, ESTIMATION_FAILED or CANNOT_WRITE.
+    """
+    options = resolved_options(request.options, model)
+    reduction_options = {key: options.pop(key) for key in names(REDUCTION) if key in options}
+    report = progress or (lambda phase, fraction: None)
+    report('reading the data', 0.0)
+    with refusing(Code.ESTIMATION_FAILED, data=Code.BAD_DATA):
+        data = load_all(request.data, request.loading)
+        if 'payloads' in options:
+            options['payloads'] = _payloads(options['payloads'], data)
+        if isinstance(request, ReduceRequest):
+            held_out = load_all(reduction_options.pop('validation', ()), request.loading)
+            reduction = reduce_model(
+                data,
+                model,
+                request.estimator,
+                validation=held_out,
+                threshold=request.threshold,
+                progress=progress,
+                **reduction_options,
+                **options,
+            )
+            result = reduction.result
+        else:
+            reduction = None
+            result = identify(data, model, request.estimator, progress=progress, **options)
+        found = Identified(result, identifiability(result, model, request.threshold), reduction)
+    if request.output:
+        with refusing(Code.CANNOT_WRITE):
+            result.save(request.output)
+    return found
+
+
+def load_all(paths: Sequence[str] | str, loading: Mapping[str, Any]) -> list[Any]:
+    """Return the recordings of some paths."""
+    return [load(path, **loading) for path in ([paths] if isinstance(paths, str) else paths)]
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are not None, which is the default of each."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def resolved_options(options: Mapping[str, Any], model: ClosedChainModel) -> dict[str, Any]:
+    """Return options as `identify` takes them: files read, mappings made objects.
+
+    Raises
+    ------
+    Refused
+        With BAD_OPTION, where a file or a mapping cannot be used.
+    """
+    found = given(options)
+    with refusing(Code.BAD_OPTION):
+        for name in ('prior', 'force_constants'):
+            if isinstance(found.get(name), str):
+                try:
+                    found[name] = load_result(found[name], model)
+                except ModelFileError as error:
+                    raise EstimationError(f"option '{name}': {error}") from error
+        if isinstance(found.get('drive_gains'), dict):
+            try:
+                found['drive_gains'] = DriveGains(**found['drive_gains'])
+            except TypeError as error:
+                raise EstimationError(f"option 'drive_gains': {error}") from error
+    return found
+
+
+def loading_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of `load` out of all options of a request."""
+    found = options.pop(LOAD, None) or {}
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
+        raise Refused(
+            Code.BAD_OPTION,
+            f"option '{LOAD}' must be a mapping of options of `load`, such as "
+            f'{{effort_unit: A, joints: {{theirs: ours}}}}, not {found!r}',
+        )
+    return found
+
+
+def _payloads(asked: Sequence[Any], data: Sequence[Any]) -> list[Any]:
+    """Return payloads with those that the recordings name in place of `recorded`."""
+    if len(asked) != len(data):
+        return list(asked)  # `identify` says what is wrong
+    return [
+        each.payload if isinstance(payload, str) and payload == RECORDED else payload
+        for payload, each in zip(asked, data, strict=True)
+    ]

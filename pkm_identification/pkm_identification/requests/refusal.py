@@ -1,0 +1,56 @@
+"""Why a request is not fulfilled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum, auto
+
+from pkm_description.errors import DatasetError, PkmError
+
+
+class Code(Enum):
+    """Reasons; services and actions have a number under the same name for theirs."""
+
+    BAD_DATA = auto()
+    UNKNOWN_ESTIMATOR = auto()
+    BAD_OPTION = auto()
+    ESTIMATION_FAILED = auto()
+    CANNOT_WRITE = auto()
+    NO_DESCRIPTION = auto()
+    BAD_MODEL = auto()
+    WRONG_ROBOT = auto()
+    NOT_PHYSICAL = auto()
+    VALIDATION_FAILED = auto()
+    CONTROLLER_UNAVAILABLE = auto()
+    REFUSED_BY_CONTROLLER = auto()
+    CANCELED = auto()
+
+
+class Refused(PkmError):
+    """A request that is not fulfilled, with the reason as a code and in words."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@contextmanager
+def refusing(code: Code, data: Code | None = None) -> Iterator[None]:
+    """Turn errors of the library into `Refused`.
+
+    Parameters
+    ----------
+    code
+        Of all errors.
+    data
+        Of errors in recordings, where these have a code of their own.
+    """
+    try:
+        yield
+    except Refused:
+        raise
+    except PkmError as error:
+        if data is not None and isinstance(error, DatasetError):
+            code = data
+        raise Refused(code, str(error)) from error

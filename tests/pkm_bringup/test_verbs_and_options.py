@@ -1,0 +1,61 @@
+"""Every verb, option and estimator there was before the redesign is still there."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from pkm_bringup import cli
+from pkm_identification.estimators.registry import estimator_options, estimators
+from pkm_identification.options import COMMON, LOADING, REDUCTION, SIGNALS, VALIDATION, names
+
+BEFORE = json.loads((Path(__file__).parent / 'verbs_and_options.json').read_text())
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """All parsers by the words that lead to them."""
+
+    def walk(parser, name):
+        yield name, parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for word, child in action.choices.items():
+                    yield from walk(child, f'{name} {word}')
+
+    return dict(walk(cli.build_parser(), 'pkm'))
+
+
+PARSERS = parsers()
+
+
+@pytest.mark.parametrize('name', list(BEFORE['verbs']))
+def test_a_verb_has_the_arguments_of_before(name):
+    before, actions = BEFORE['verbs'][name], PARSERS[name]._actions
+    found = {word: action for action in actions for word in action.option_strings}
+    for option, was in before['options'].items():
+        action = found[option]
+        assert set(was['all']) <= set(action.option_strings)
+        assert set(was['choices'] or ()) <= {str(each) for each in action.choices or ()}, option
+        assert action.required <= was['required'], option
+        assert action.nargs == was['nargs'], option
+        assert action.default in (was['default'], str(was['default'])), option
+    positional = [
+        {'name': action.metavar or action.dest, 'nargs': action.nargs}
+        for action in actions
+        if not action.option_strings and not isinstance(action, argparse._SubParsersAction)
+    ]
+    assert positional == before['positional']
+
+
+def test_estimators_have_the_options_of_before():
+    assert set(estimators()) >= set(BEFORE['estimators'])
+    for name, options in BEFORE['estimators'].items():
+        assert set(estimator_options(name)) >= set(options)
+
+
+def test_requests_have_the_options_of_before():
+    for key, options in (('signals', SIGNALS), ('common', COMMON), ('loading', LOADING)):
+        assert set(names(options)) >= set(BEFORE[key])
+    assert set(names(REDUCTION)) >= set(BEFORE['services']['reduce'])
+    assert {*names(VALIDATION), *names(SIGNALS), 'load'} >= set(BEFORE['services']['validate'])
