@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test quick processors lint bench clean
 MAKEFLAGS += --no-print-directory
 
 RUN := . scripts/env.sh && pkm_runtime_environment &&
@@ -15,7 +15,7 @@ PROCESSES ?= auto
 ARGS ?=
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 setup: ## environment: ROS 2 (sourced or from wheels), requirements, messages, packages
 	@scripts/setup.sh
@@ -25,6 +25,13 @@ demo: setup ## identify a simulated parallel robot and control it with the resul
 
 test: setup ## all tests, in PROCESSES processes (default: one for each core, at most 8)
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pytest -n $(PROCESSES) --maxprocesses 8 --dist loadfile $(ARGS)
+
+quick: setup ## tests of the inner loop: no slow ones, none that start ROS nodes
+	@$(RUN) $(PYTHON_OF_CHECKOUT) -m pytest -n $(PROCESSES) --maxprocesses 8 --dist loadfile \
+		-m "not slow and not ros" $(ARGS)
+
+processors: setup ## tests with the kernels of other processor types and with one and four threads
+	@$(RUN) scripts/processors.sh $(ARGS)
 
 lint: setup ## ruff (rules and format) and mypy
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff check .

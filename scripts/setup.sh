@@ -29,6 +29,35 @@ quietly() {
   fi
 }
 
+# beside STEP: starts a function, with a log of its own. It gets a process group of its own, so
+# that all it started can be ended with it.
+beside() {
+  set -m
+  (LOG="$PKM_ROOT/.build/setup-$1.log" && "$1") </dev/null &
+  set +m
+  RUNNING+=("$!")
+}
+RUNNING=()
+
+# Waits for all that runs beside; ends the set-up where one of them failed, which then said so.
+wait_for_all() {
+  local group
+  for group in "${RUNNING[@]}"; do
+    wait "$group" || exit 1
+  done
+  RUNNING=()
+}
+
+end_all() {
+  local group
+  for group in "${RUNNING[@]}"; do
+    kill -- "-$group" 2>/dev/null || true
+  done
+}
+
+# Processors that this process may use; OpenMP's variables would change what nproc says.
+processors() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }
+
 # digest PATH...: one hash over names and contents of files and folders, in Git or not
 digest() {
   find "$@" -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*' -print0 |
@@ -39,11 +68,19 @@ is_current() { [ -f "$VENV/.stamp-$1" ] && [ "$(cat "$VENV/.stamp-$1")" = "$2" ]
 
 stamp() { echo "$2" >"$VENV/.stamp-$1"; }
 
+# The interpreter to set up with: that of PYTHON; without it, the one that the environment was made
+# with; else the first that is new enough. Not one inside the environment, which may be removed.
 find_python() {
   local candidate
-  for candidate in ${PYTHON:-python3 python3.12 python3.11 python3.10 python3.13}; do
+  local candidates=(python3 python3.12 python3.11 python3.10 python3.13)
+  if [ -n "${PYTHON:-}" ]; then
+    candidates=("$PYTHON")
+  elif [ -f "$VENV/.python" ]; then
+    candidates=("$(cat "$VENV/.python")" "${candidates[@]}")
+  fi
+  for candidate in "${candidates[@]}"; do
     if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
-      command -v "$candidate"
+      "$candidate" -c 'import sys; print(sys._base_executable)'
       return
     fi
   done
@@ -57,47 +94,56 @@ check_tools() {
   done
 }
 
-install_requirements() {
-  local python key started=$SECONDS
-  local requirements=(-r requirements/dev.txt)
-  python="$(find_python)"
-  key="$(digest requirements scripts/setup.sh) $PKM_ROOT $PKM_ROS $("$python" -VV)"
-  if is_current environment "$key"; then return; fi
-  check_tools
+# make_environment PYTHON: an empty environment that remembers its interpreter
+make_environment() {
   rm -rf "$VENV"
   if [ "$PKM_ROS" = sourced ]; then
-    say "Python environment on top of ROS 2 ${ROS_DISTRO:-(distribution unknown)}"
-    quietly "$python" -m venv --system-site-packages "$VENV"
-    update_pip
-    if "$python" -c 'import numpy, sys; sys.exit(numpy.__version__[:2] != "1.")' 2>/dev/null; then
-      requirements+=(-r requirements/runtime-numpy1.txt)
-    else
-      requirements+=(-r requirements/runtime.txt -r requirements/oracles.txt)
-    fi
-    if ! "$python" -c 'import colcon_core, colcon_ros' 2>/dev/null; then
-      requirements+=(colcon-common-extensions)
-    fi
-    # PYTHONPATH names the ROS packages: pip shall not count them among its own
-    quietly env -u PYTHONPATH "$VENV/bin/python" -m pip install \
-      --disable-pip-version-check --no-compile -c requirements/constraints.txt "${requirements[@]}"
+    quietly "$1" -m venv --system-site-packages "$VENV"
   else
-    say "Python environment with ROS 2 Jazzy from wheels ($("$python" -V))"
-    quietly "$python" -m venv "$VENV"
-    update_pip
-    quietly "$VENV/bin/python" -m pip install --disable-pip-version-check --no-compile \
-      -c requirements/constraints.txt -r requirements/ros.txt -r requirements/runtime.txt \
-      -r requirements/oracles.txt "${requirements[@]}"
-    mend_wheels
+    quietly "$1" -m venv "$VENV"
   fi
+  echo "$1" >"$VENV/.python"
   touch "$VENV/COLCON_IGNORE"
-  stamp environment "$key"
-  say "requirements installed in $((SECONDS - started)) s"
+  # An old pip searches for minutes among versions that a recent one finds at once.
+  install "pip>=26.1"
 }
 
-# An old pip searches for minutes among versions that a recent one finds at once.
-update_pip() {
+# install ARGUMENT...: of `pip install`; PYTHONPATH names ROS packages: pip shall not count them
+# among its own
+install() {
   quietly env -u PYTHONPATH "$VENV/bin/python" -m pip install --disable-pip-version-check \
-    "pip>=26.1"
+    --no-compile -c requirements/constraints.txt "$@"
+}
+
+# What pkm_msgs is built with and the kernels are compiled with; the rest comes beside those two.
+install_first_requirements() {
+  say "Python environment with ROS 2 Jazzy from wheels ($("$1" -V))"
+  make_environment "$1"
+  install -r requirements/ros.txt -c requirements/runtime.txt -c requirements/dev.txt \
+    numpy scipy numba llvmlite transforms3d lxml xacro PyYAML setuptools
+  mend_wheels
+}
+
+install_rest() {
+  local started=$SECONDS
+  install -r requirements/runtime.txt -r requirements/oracles.txt -r requirements/dev.txt
+  say "other requirements installed in $((SECONDS - started)) s"
+  install_packages
+}
+
+install_requirements_beside_ros() {
+  local requirements=(-r requirements/dev.txt)
+  say "Python environment on top of ROS 2 ${ROS_DISTRO:-(distribution unknown)}"
+  make_environment "$1"
+  if "$1" -c 'import numpy, sys; sys.exit(numpy.__version__[:2] != "1.")' 2>/dev/null; then
+    requirements+=(-r requirements/runtime-numpy1.txt)
+  else
+    requirements+=(-r requirements/runtime.txt -r requirements/oracles.txt)
+  fi
+  if ! "$1" -c 'import colcon_core, colcon_ros' 2>/dev/null; then
+    requirements+=(colcon-common-extensions)
+  fi
+  install "${requirements[@]}"
 }
 
 # The CMake files of the message wheels name the interpreter of the machine that built them.
@@ -116,13 +162,15 @@ build_messages() {
   key="$(digest pkm_msgs)"
   if is_current messages "$key"; then return; fi
   say "building pkm_msgs"
-  export AMENT_PREFIX_PATH="$VENV"
+  export AMENT_PREFIX_PATH="$VENV" PATH="$VENV/bin:$PATH"
   rm -rf .build/pkm_msgs
-  PATH="$VENV/bin:$PATH" quietly cmake -S pkm_msgs -B .build/pkm_msgs \
+  # -O1: messages are small, and -O3 takes half as long again to compile
+  quietly cmake -S pkm_msgs -B .build/pkm_msgs -DPKM_MSGS_PYTHON_ONLY=ON \
     -DCMAKE_INSTALL_PREFIX="$VENV" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
+    -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG" -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
     -DPython3_EXECUTABLE="$VENV/bin/python"
-  PATH="$VENV/bin:$PATH" quietly cmake --build .build/pkm_msgs --parallel "$(nproc)"
-  PATH="$VENV/bin:$PATH" quietly cmake --install .build/pkm_msgs
+  quietly cmake --build .build/pkm_msgs --parallel "$(processors)"
+  quietly cmake --install .build/pkm_msgs
   quietly "$VENV/bin/python" -c 'import pkm_msgs.action, pkm_msgs.msg, pkm_msgs.srv'
   stamp messages "$key"
   say "pkm_msgs built in $((SECONDS - started)) s"
@@ -155,6 +203,9 @@ install_packages() {
       ln -sfn "$VENV/bin/$script" "$VENV/lib/$package/$script"
     done
   done
+  # Byte code of what is imported is kept: pip was told not to compile all of it.
+  quietly env -u PYTHONDONTWRITEBYTECODE AMENT_PREFIX_PATH="$VENV" "$VENV/bin/python" -c \
+    'import pkm_bringup.cli, pkm_control, pkm_identification'
   stamp packages "$key"
 }
 
@@ -174,35 +225,69 @@ build_workspace() {
 # Compiles the numerical kernels into Numba's cache.
 warm_up() {
   local key started=$SECONDS
-  if [ ! -f pkm_dynamics/pkm_dynamics/warm_up.py ]; then return; fi
   key="$(digest pkm_description/pkm_description pkm_dynamics/pkm_dynamics)"
   if is_current kernels "$key"; then return; fi
   say "compiling the numerical kernels"
   (
     pkm_runtime_environment
-    # Byte code of what is imported is kept too: pip was told not to compile all of it.
+    if [ "$PKM_ROS" = wheels ]; then
+      # the packages may not be installed yet
+      export PYTHONPATH="$PKM_ROOT/pkm_description:$PKM_ROOT/pkm_dynamics"
+    fi
     unset PYTHONDONTWRITEBYTECODE
     quietly "$VENV/bin/python" -m pkm_dynamics.warm_up
-    quietly "$VENV/bin/python" -c 'import pkm_bringup.cli, pkm_control, pkm_identification'
   )
   stamp kernels "$key"
   say "kernels compiled in $((SECONDS - started)) s"
 }
 
+set_up_from_wheels() {
+  local python=$1 key=$2
+  if is_current environment "$key"; then
+    beside install_packages
+  else
+    check_tools
+    install_first_requirements "$python"
+    say "first requirements installed in $SECONDS s"
+    beside install_rest
+  fi
+  beside build_messages
+  beside warm_up
+  wait_for_all
+  stamp environment "$key"
+}
+
+set_up_beside_ros() {
+  local python=$1 key=$2
+  if ! is_current environment "$key"; then
+    check_tools
+    install_requirements_beside_ros "$python"
+    stamp environment "$key"
+    say "requirements installed in $SECONDS s"
+  fi
+  build_workspace
+  warm_up
+}
+
 main() {
+  local python key
   mkdir -p .build
   if command -v flock >/dev/null; then
     exec 9>.build/lock
     flock 9
   fi
-  install_requirements
+  trap end_all EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  python="$(find_python)"
+  key="$(digest requirements scripts/setup.sh) $PKM_ROOT $PKM_ROS $("$python" -VV)"
   if [ "$PKM_ROS" = sourced ]; then
-    build_workspace
+    set_up_beside_ros "$python" "$key"
   else
-    build_messages
-    install_packages
+    set_up_from_wheels "$python" "$key"
   fi
-  warm_up
 }
 
-main
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  main
+fi

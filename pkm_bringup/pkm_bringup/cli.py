@@ -107,39 +107,43 @@ def _program(arguments: Any) -> str:
 
 
 def _run(program: str, arguments: Any) -> int:
-    from pkm_description.errors import PkmError
-
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except PkmError as error:
-        print_error(program, error)
-        return 1
-    except OSError as error:
-        where = f"'{error.filename}': " if error.filename else ''
-        print_error(program, f'{where}{error.strerror or error}')
-        return 1
-    except ModuleNotFoundError as error:
-        print_error(
-            program,
-            f"the Python module '{error.name}' is not installed: source a ROS 2 and the workspace, "
-            'or run `make setup`',
-        )
-        return 1
     except KeyboardInterrupt:
         print_error(program, 'interrupted')
         return 130
     except Exception as error:
-        if os.environ.get('PKM_TRACEBACK'):
+        if os.environ.get('PKM_TRACEBACK') and _is_defect(error):
             raise
-        print_error(
-            program, f'defect in pkm: {type(error).__name__}: {error} (PKM_TRACEBACK=1 shows where)'
-        )
+        print_error(program, _explanation(error))
         return 1
     return status
+
+
+def _is_defect(error: Exception) -> bool:
+    # Imported here: loads NumPy, and most calls end without an error.
+    from pkm_description.errors import PkmError
+
+    return not isinstance(error, PkmError | OSError | ModuleNotFoundError)
+
+
+def _explanation(error: Exception) -> str:
+    """What the user is told of an error."""
+    if isinstance(error, OSError):
+        where = f"'{error.filename}': " if error.filename else ''
+        return f'{where}{error.strerror or error}'
+    if isinstance(error, ModuleNotFoundError):
+        return (
+            f"the Python module '{error.name}' is not installed: source a ROS 2 and the "
+            'workspace, or run `make setup`'
+        )
+    if _is_defect(error):
+        return f'defect in pkm: {type(error).__name__}: {error} (PKM_TRACEBACK=1 shows where)'
+    return str(error)
 
 
 if __name__ == '__main__':

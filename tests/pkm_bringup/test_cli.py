@@ -158,7 +158,7 @@ def test_defect_is_named_without_traceback(monkeypatch, capsys):
     def explode():
         raise RuntimeError('boom')
 
-    monkeypatch.setattr(pkm_description, 'library', explode)
+    monkeypatch.setattr('pkm_bringup.verbs.robots.robot_list', explode)
     assert cli.main(['robots']) == 1
     assert capsys.readouterr().err.count('\n') == 1
     monkeypatch.setenv('PKM_TRACEBACK', '1')

@@ -8,10 +8,9 @@ import pytest
 pytest.importorskip('rclpy')
 
 from action_msgs.msg import GoalStatus
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from graph import Graph
 from lifecycle_msgs.srv import GetState
-from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -32,7 +31,7 @@ from pkm_msgs.msg import ControllerState, MotorCurrents
 pytestmark = pytest.mark.ros
 RATE, PERIOD = 100.0, 0.5
 STATUS = GoalStatus
-CODE = Excite.Result
+CODE, FOLLOW = Excite.Result, FollowPlatformTrajectory.Result
 
 
 class Pretender(Node):
@@ -41,7 +40,8 @@ class Pretender(Node):
     def __init__(self, model):
         super().__init__('trajectory_controller')
         self.model = model
-        self.lifecycle, self.accepting, self.talking = 'active', True, True
+        self.lifecycle, self.talking = 'active', True
+        self.refusal = None  # code and reason for which no goal is followed
         self.stop_time = 0.2  # [s] from a cancel request to rest
         self.stopped_smoothly = False
         self._run = None
@@ -50,7 +50,6 @@ class Pretender(Node):
         self._states = self.create_publisher(JointState, 'joint_states', 1000)
         self._currents = self.create_publisher(MotorCurrents, 'motor_currents', 1000)
         self._own = self.create_publisher(ControllerState, '~/state', 1000)
-        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
         self.create_service(GetState, '~/get_state', self._on_state)
         self.create_timer(1.0 / RATE, self._tick)
         self._server = ActionServer(
@@ -58,7 +57,6 @@ class Pretender(Node):
             FollowPlatformTrajectory,
             '~/follow_platform_trajectory',
             execute_callback=self._follow,
-            goal_callback=self._on_goal,
             cancel_callback=lambda _: CancelResponse.ACCEPT,
             callback_group=ReentrantCallbackGroup(),
         )
@@ -67,17 +65,13 @@ class Pretender(Node):
         response.current_state.label = self.lifecycle
         return response
 
-    def _on_goal(self, _):
-        if self.accepting:
-            return GoalResponse.ACCEPT
-        value = KeyValue(key='last rejected goal', value='INFEASIBLE (102): leg2_strut leaves')
-        status = DiagnosticStatus(name='/trajectory_controller', values=[value])
-        self._diagnostics.publish(DiagnosticArray(status=[status]))
-        return GoalResponse.REJECT
-
     async def _follow(self, handle):
-        goal, self._run = handle.request, self._step
         result = FollowPlatformTrajectory.Result()
+        if self.refusal is not None:
+            handle.abort()
+            result.error_code, result.error_msg = self.refusal
+            return result
+        goal, self._run = handle.request, self._step
         end = goal.periods * goal.trajectory.period + 0.3
         while (self._step - self._run) / RATE < end:
             await self._waiting.sleep(0.02)
@@ -206,6 +200,24 @@ def test_only_one_run_at_a_time(session, tmp_path):
     assert not (tmp_path / 'second').exists()
 
 
+def refuses(code):
+    """Let the stand-in abort every goal before it moves."""
+    return lambda robot: setattr(robot, 'refusal', (code, 'leg2_strut leaves its stroke'))
+
+
+def test_a_refusal_is_told_by_its_own_result_and_by_no_earlier_one(session, tmp_path):
+    for code, reason in ((FOLLOW.INFEASIBLE, 'leg1'), (FOLLOW.NOT_ACTIVE, 'leg2')):
+        session.robot.refusal = (code, reason)
+        answer = session.result(session.send(tmp_path / 'bag'))
+        assert answer.result.error_code == getattr(
+            CODE, {'leg1': 'INFEASIBLE', 'leg2': 'CONTROLLER_NOT_ACTIVE'}[reason]
+        )
+        assert answer.result.error_msg.endswith(f': {reason}')
+    session.robot.refusal = None
+    again = session.result(session.send(tmp_path / 'bag', periods=1))
+    assert again.result.error_code == CODE.NONE, again.result.error_msg
+
+
 @pytest.mark.parametrize(
     ('spoil', 'options', 'code', 'message'),
     [
@@ -216,7 +228,10 @@ def test_only_one_run_at_a_time(session, tmp_path):
             "'inactive'; activate",
         ),
         (lambda robot: setattr(robot, 'talking', False), {}, 'TOPIC_SILENT', 'joint_states'),
-        (lambda robot: setattr(robot, 'accepting', False), {}, 'INFEASIBLE', 'leg2_strut leaves'),
+        (refuses(FOLLOW.INFEASIBLE), {}, 'INFEASIBLE', 'leg2_strut leaves'),
+        (refuses(FOLLOW.NOT_ACTIVE), {}, 'CONTROLLER_NOT_ACTIVE', 'leg2_strut leaves'),
+        (refuses(FOLLOW.WRONG_ROBOT), {}, 'NO_DESCRIPTION', 'leg2_strut leaves'),
+        (refuses(FOLLOW.BAD_TRAJECTORY), {}, 'BAD_TRAJECTORY', 'leg2_strut leaves'),
         (lambda robot: None, {'amplitude': 0.3}, 'INFEASIBLE', 'stroke of leg'),
         (lambda robot: None, {'amplitude': float('nan')}, 'BAD_TRAJECTORY', 'finite'),
     ],
@@ -246,12 +261,13 @@ def test_another_published_description_is_refused(session, model, tmp_path, chan
         'robot_description': model.description.urdf,
         'robot_description_yaml': model.description.yaml_text,
     }
+    published = session.server._system.published_digest
     for altered in (False, True):
         for topic, text in texts.items():
             publisher = session.graph.tester.create_publisher(String, topic, LATCHED)
             publisher.publish(String(data=text + '\n' * (altered and topic == changed)))
-        before = session.server.published_digest
-        session.graph.until(lambda before=before: session.server.published_digest != before)
+        before = published(model.description)
+        session.graph.until(lambda before=before: published(model.description) != before)
         answer = session.result(session.send(tmp_path / f'bag_{altered}', periods=1))
         expected = CODE.NO_DESCRIPTION if altered else CODE.NONE
         assert answer.result.error_code == expected, answer.result.error_msg

@@ -27,6 +27,7 @@ from pkm_identification.recording import (
 from pkm_identification.recording import preflight as preflight_module
 from pkm_identification.recording.metadata import git_revision
 from pkm_identification.recording.preflight import describe
+from pkm_identification.requests.refusal import Code
 
 RATE, PERIOD = 200.0, 0.5
 
@@ -55,7 +56,7 @@ def check(model, facts, bag, trajectory=None, periods=2, **changed):
 def test_a_sound_run_passes_every_check(model, facts, tmp_path):
     report = check(model, facts, tmp_path / 'bag')
     assert report.ok, report.message
-    assert (report.code, report.message) == ('NONE', 'ready')
+    assert (report.code, report.message) == (None, 'ready')
     assert [c.name for c in report.checks] == [
         'controller',
         'topics',
@@ -83,7 +84,7 @@ def test_a_sound_run_passes_every_check(model, facts, tmp_path):
 def test_facts_that_forbid_a_run(model, facts, tmp_path, changed, code, message):
     report = check(model, facts, tmp_path / 'bag', **changed)
     assert not report.ok
-    assert report.code == code
+    assert report.code is Code[code]
     assert message in report.message
 
 
@@ -92,7 +93,7 @@ def test_limits_name_joint_and_time(model, facts, tmp_path):
     sine[2, 0] = 0.3
     far = FourierTrajectory(2.0, [*model.home_position, 0, 0, 0], sine, 0 * sine, robot='palida')
     report = check(model, facts, tmp_path / 'bag', far)
-    assert report.code == 'INFEASIBLE'
+    assert report.code is Code.INFEASIBLE
     assert re.search(r'stroke of leg\d_strut at t = [\d.]+ s', report.message)
 
 
@@ -100,15 +101,15 @@ def test_the_approach_from_the_measured_pose_is_checked(model, facts, tmp_path):
     """Only the way there leaves the limits: it starts where the stroke ends."""
     beyond = np.array(model.home_actuators) + 0.215
     report = check(model, facts, tmp_path / 'bag', positions=beyond)
-    assert report.code == 'INFEASIBLE'
+    assert report.code is Code.INFEASIBLE
     assert report.feasibility.margins['stroke'].time < 0.1
 
 
 def test_wrong_trajectories(model, facts, tmp_path):
     sine = np.full((6, 1), 0.01)
     other = FourierTrajectory(1.0, [*model.home_position, 0, 0, 0], sine, sine, robot='msi')
-    assert check(model, facts, tmp_path / 'bag', other).code == 'NO_DESCRIPTION'
-    assert check(model, facts, tmp_path / 'bag', periods=0).code == 'BAD_TRAJECTORY'
+    assert check(model, facts, tmp_path / 'bag', other).code is Code.NO_DESCRIPTION
+    assert check(model, facts, tmp_path / 'bag', periods=0).code is Code.BAD_TRAJECTORY
 
 
 def test_a_motion_that_ends_at_rest_runs_once(model, facts, tmp_path):
@@ -117,22 +118,22 @@ def test_a_motion_that_ends_at_rest_runs_once(model, facts, tmp_path):
     report = check(model, facts, tmp_path / 'bag', rest, periods=1)
     assert report.ok and report.duration == pytest.approx(1.0)
     report = check(model, facts, tmp_path / 'bag', rest, periods=2)
-    assert report.code == 'BAD_TRAJECTORY' and 'runs once' in report.message
+    assert report.code is Code.BAD_TRAJECTORY and 'runs once' in report.message
 
 
 def test_the_bag_must_be_new_and_writable(model, facts, tmp_path, monkeypatch):
     (tmp_path / 'old').mkdir()
-    assert check(model, facts, tmp_path / 'old').code == 'BAG_EXISTS'
+    assert check(model, facts, tmp_path / 'old').code is Code.BAG_EXISTS
     (tmp_path / 'cut.partial').mkdir()
-    assert check(model, facts, tmp_path / 'cut').code == 'BAG_EXISTS'
+    assert check(model, facts, tmp_path / 'cut').code is Code.BAG_EXISTS
     (tmp_path / 'file').write_text('')
-    assert check(model, facts, tmp_path / 'file' / 'bag').code == 'CANNOT_WRITE'
-    assert check(model, facts, '').code == 'CANNOT_WRITE'
+    assert check(model, facts, tmp_path / 'file' / 'bag').code is Code.CANNOT_WRITE
+    assert check(model, facts, '').code is Code.CANNOT_WRITE
     usage = shutil.disk_usage(tmp_path)._replace(free=150_000_000)
     monkeypatch.setattr(preflight_module.shutil, 'disk_usage', lambda _: usage)
     assert check(model, facts, tmp_path / 'bag').ok
     full = check(model, facts, tmp_path / 'bag', periods=40)
-    assert full.code == 'DISK_FULL'
+    assert full.code is Code.DISK_FULL
     assert '150 MB free' in full.message
 
 

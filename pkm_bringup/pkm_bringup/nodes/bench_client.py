@@ -198,13 +198,19 @@ class _Graph:
                     raise ProcessError(f"'{name}' did not answer within {START_TIMEOUT:g} s")
                 self._processes.check()
                 executor.spin_once(timeout_sec=0.05)
-            if not sent.result().accepted:
-                raise ProcessError(f"'{name}' rejected the benchmark trajectory")
+            ended = sent.result().get_result_async()
+
+            def is_running() -> bool:
+                executor.spin_once(timeout_sec=0.0)
+                if ended.done():
+                    raise ProcessError(f"'{name}': {ended.result().result.error_msg}")
+                return self._phase() == 'RUN'
+
+            self.until(is_running, 'the motion at full speed')
         finally:
             client.destroy()
             executor.shutdown(timeout_sec=1.0)
             node.destroy_node()
-        self.until(lambda: self._phase() == 'RUN', 'the motion at full speed')
 
     def _phase(self) -> str:
         return self.diagnostics.get('trajectory_controller', (0.0, {}))[1].get('phase', '')

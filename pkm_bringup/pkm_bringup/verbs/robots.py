@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pkm_bringup.arguments import add_json
+from pkm_bringup.robot_list import robot_list
 from pkm_bringup.views.console import print_json, print_table
 
 
@@ -18,21 +19,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print name, title and numbers of each robot."""
-    import pkm_description
-
-    robots = []
-    for name in pkm_description.library():
-        description = pkm_description.load(name)
-        robots.append(
-            {
-                'name': name,
-                'title': str(description.sidecar.get('title', '')),
-                'actuators': len(description.driven_joints),
-                'links': len(description.links),
-                'constraints': len(description.constraints),
-                'path': str(description.path),
-            }
-        )
+    robots = robot_list()
     if arguments.json:
         print_json(robots)
         return 0

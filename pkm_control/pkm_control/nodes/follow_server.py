@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
@@ -17,7 +15,9 @@ from pkm_control.control_types import ControlFault
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
 from pkm_description.errors import PkmError, TrajectoryError
-from pkm_dynamics.limits.feasibility import check_feasibility
+from pkm_description.nodes.background import Background
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.nodes.trajectory_messages import from_message
 from pkm_dynamics.trajectories import Execution
 from pkm_msgs.action import FollowPlatformTrajectory
@@ -36,8 +36,10 @@ class GoalRejected(PkmError):
 class FollowServer:
     """Checks goals, starts them, reports them.
 
-    A goal is checked as a whole before it is accepted; the check runs in a thread of
-    its own, since joint states are received meanwhile. One goal at a time.
+    Every goal is accepted, since only a result can carry a reason: one that cannot be
+    followed is aborted with code and reason before anything moves. It is checked as a whole;
+    the check runs in a thread of its own, since joint states are received meanwhile. One goal
+    at a time.
 
     Parameters
     ----------
@@ -61,24 +63,21 @@ class FollowServer:
         self._loop = loop
         self._rate = feasibility_rate
         self._on_rejected = on_rejected
-        self._reserved = False
-        self._execution: Execution | None = None
-        self._handle: ServerGoalHandle | None = None
-        self._done: Future | None = None
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix='feasibility')
+        self._handle: ServerGoalHandle | None = None  # from the check of a goal to its end
+        self._done: Future | None = None  # while the goal moves the robot
+        self._background = Background(node, 'feasibility')
         self._server = ActionServer(
             node,
             FollowPlatformTrajectory,
             '~/follow_platform_trajectory',
             execute_callback=self._execute,
-            goal_callback=self._on_goal,
             cancel_callback=self._on_cancel,
             callback_group=ReentrantCallbackGroup(),
         )
 
     def close(self) -> None:
         """End the thread of the feasibility check."""
-        self._worker.shutdown(wait=False, cancel_futures=True)
+        self._background.close()
 
     def finish(self, outcome: Outcome) -> None:
         """Take the end of the motion, from whatever thread."""
@@ -92,7 +91,7 @@ class FollowServer:
         """Tell the client where the motion is."""
         handle, loop = self._handle, self._loop()
         result = None if loop is None else loop.last_result
-        if handle is None or result is None or not handle.is_active:
+        if handle is None or self._done is None or result is None or not handle.is_active:
             return
         feedback = FollowPlatformTrajectory.Feedback()
         feedback.phase = int(result.phase)
@@ -100,25 +99,6 @@ class FollowServer:
         feedback.time_left = float(result.time_left)
         feedback.position_error = (result.desired_position - result.position).tolist()
         handle.publish_feedback(feedback)
-
-    async def _on_goal(self, goal: FollowPlatformTrajectory.Goal) -> GoalResponse:
-        try:
-            if self._reserved:
-                raise GoalRejected(ErrorCode.BUSY, 'another goal is under way; cancel it first')
-            self._reserved = True
-            try:
-                self._execution = await self._checked(goal)
-            except BaseException:
-                self._reserved = False
-                raise
-        except GoalRejected as rejection:
-            self._on_rejected(rejection.code, str(rejection))
-            return GoalResponse.REJECT
-        except Exception as error:
-            self._node.get_logger().error(''.join(traceback.format_exception(error)))
-            self._on_rejected(ErrorCode.BAD_TRAJECTORY, f'{type(error).__name__}: {error}')
-            return GoalResponse.REJECT
-        return GoalResponse.ACCEPT
 
     async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> Execution:
         """Return the execution of a goal, or raise GoalRejected."""
@@ -148,36 +128,18 @@ class FollowServer:
                 f'duration: {probe.duration:g} s take {samples:.3g} samples of the check, '
                 f'{MOST_SAMPLES:g} at most',
             )
-        report = await self._in_worker(lambda: self._report(model, probe))
+        try:
+            report = await self._background.run(lambda: self._report(model, probe))
+        except PkmError as error:
+            raise GoalRejected(ErrorCode.INFEASIBLE, str(error)) from error
         if not report.feasible:
             raise GoalRejected(ErrorCode.INFEASIBLE, report.message)
-        self._active_loop()
         return execution
 
-    def _report(self, model: Any, probe: Execution) -> Any:
+    def _report(self, model: ClosedChainModel, probe: Execution) -> FeasibilityReport:
         if probe.duration <= 0.0:
             raise TrajectoryError('time: the motion takes no time')
         return check_feasibility(model, probe, rate=self._rate)
-
-    async def _in_worker(self, work: Callable[[], Any]) -> Any:
-        future: Future = Future()
-        executor = self._node.executor
-
-        def run() -> None:
-            try:
-                future.set_result((work(), None))
-            except Exception as error:
-                future.set_result((None, error))
-            if executor is not None:
-                executor.wake()
-
-        self._worker.submit(run)
-        result, error = await future
-        if isinstance(error, PkmError):
-            raise GoalRejected(ErrorCode.INFEASIBLE, str(error)) from error
-        if error is not None:
-            raise GoalRejected(ErrorCode.INFEASIBLE, f'{type(error).__name__}: {error}') from error
-        return result
 
     def _active_loop(self) -> ControlLoop:
         loop = self._loop()
@@ -187,18 +149,13 @@ class FollowServer:
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         loop = self._loop()
-        if loop is not None:
+        if loop is not None and handle is self._handle and self._done is not None:
             with loop.lock:
                 loop.controller.stop(ErrorCode.CANCELED, 'canceled by the client')
         return CancelResponse.ACCEPT
 
     async def _execute(self, handle: ServerGoalHandle) -> FollowPlatformTrajectory.Result:
-        self._handle = handle
-        try:
-            outcome = await self._follow(handle)
-        finally:
-            self._handle = self._done = self._execution = None
-            self._reserved = False
+        outcome = await self._outcome(handle)
         if outcome.succeeded:
             handle.succeed()
         elif outcome.code is ErrorCode.CANCELED and handle.is_cancel_requested:
@@ -207,18 +164,35 @@ class FollowServer:
             handle.abort()
         return self._result(outcome)
 
-    async def _follow(self, handle: ServerGoalHandle) -> Outcome:
-        loop, execution = self._loop(), self._execution
-        assert execution is not None
-        nothing = TrackingStatistics.empty(0)
-        if loop is None:
-            return Outcome(ErrorCode.NOT_ACTIVE, 'the controller is not active', nothing)
+    async def _outcome(self, handle: ServerGoalHandle) -> Outcome:
+        """Check a goal, follow it, and say how that ended."""
+        if self._handle is not None:
+            return self._rejected(ErrorCode.BUSY, 'another goal is under way; cancel it first')
+        self._handle = handle
+        try:
+            return await self._follow(handle, await self._checked(handle.request))
+        except GoalRejected as rejection:
+            return self._rejected(rejection.code, str(rejection))
+        except Exception as error:
+            self._node.get_logger().error(''.join(traceback.format_exception(error)))
+            return self._rejected(ErrorCode.BAD_TRAJECTORY, f'{type(error).__name__}: {error}')
+        finally:
+            self._handle = self._done = None
+
+    def _rejected(self, code: ErrorCode, reason: str) -> Outcome:
+        self._on_rejected(code, reason)
+        return Outcome(code, reason, TrackingStatistics.empty(0))
+
+    async def _follow(self, handle: ServerGoalHandle, execution: Execution) -> Outcome:
+        if handle.is_cancel_requested:
+            raise GoalRejected(ErrorCode.CANCELED, 'canceled by the client')
+        loop = self._active_loop()
         done = self._done = Future()
         try:
             with loop.lock:
                 loop.controller.start(execution)
         except ControlFault as fault:
-            return Outcome(fault.code, str(fault), nothing)
+            raise GoalRejected(fault.code, str(fault)) from fault
         self._node.get_logger().info(
             f'following {execution.trajectory!r}, {execution.periods} periods, '
             f'{execution.duration:.2f} s in all'

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.estimators.numerics import column_sizes, scaled_least_squares
 from pkm_identification.quality.examine import examined
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import inverse_root, whitened_rows
 from pkm_identification.result.diagnostics import Delay
 from pkm_identification.signals import SignalOptions, process
 
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
-
-STEP = 1.0  # of a sampling interval, to either side: friction changes sign between samples
-ROUNDS = 20
-CONVERGED = 0.05  # of a standard deviation
-NEGLIGIBLE = 1e-4  # of a sampling interval
+SHIFT = 1.0  # of a sampling interval, to either side: friction changes sign between samples
+MOST_ROUNDS = 20  # five are usual
+SMALL_CHANGE = 0.05  # of a standard deviation: no user sees a smaller one
+SMALLEST_CHANGE = 1e-4  # of a sampling interval: the end for data without noise
+SINGULAR_SHIFT = 1e-9  # of the largest singular value: directions below are not shown
 FARTHEST = 0.25  # of the fastest period of the motion: beyond, a shift looks like another one
 
 
@@ -65,9 +64,9 @@ def estimate_delay(
     if options.bad_samples == 'leave_out':
         head = examined(head)
     recorded = head.effort_delay
-    step = STEP * head.interval
+    step = SHIFT * head.interval
     value, change, deviation, damping = recorded, np.inf, np.inf, 1.0
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         problem = _problem(head, model, options, parameters, value)
         farther = _problem(head, model, options, parameters, value + step)
         nearer = _problem(head, model, options, parameters, value - step)
@@ -83,16 +82,16 @@ def estimate_delay(
                 f'{recorded:.4g} s: a quarter of the fastest period of the motion; give an '
                 'effort_delay that is nearer'
             )
-        if abs(change) < max(CONVERGED * deviation, NEGLIGIBLE * head.interval):
+        if abs(change) < max(SMALL_CHANGE * deviation, SMALLEST_CHANGE * head.interval):
             return Delay(float(value), float(deviation), float(recorded))
     raise EstimationError(
-        f'the delay did not converge in {ROUNDS} rounds (last change {change:.3g} s, standard '
+        f'the delay did not converge in {MOST_ROUNDS} rounds (last change {change:.3g} s, standard '
         f'deviation {deviation:.3g} s): the motion hardly determines it'
     )
 
 
 def with_estimated_delay(
-    dataset: Recording, model: Any, options: SignalOptions, parameters: dict[str, Any]
+    dataset: Recording, model: ClosedChainModel, options: SignalOptions, parameters: dict[str, Any]
 ) -> tuple[Recording, Delay]:
     """Return a dataset with the delay that `estimate_delay` finds, and the delay."""
     found = estimate_delay(dataset, model, options, **parameters)
@@ -100,7 +99,11 @@ def with_estimated_delay(
 
 
 def _problem(
-    data: Recording, model: Any, options: SignalOptions, parameters: dict[str, Any], delay: float
+    data: Recording,
+    model: ClosedChainModel,
+    options: SignalOptions,
+    parameters: dict[str, Any],
+    delay: float,
 ) -> Problem:
     signals = process(data.with_delay(delay), options)
     return build_problem(signals, model, **parameters)
@@ -112,7 +115,7 @@ def _correction(
     """Change of the delay that fits best, and its standard deviation [s]."""
     noise = noise_of_rows(problem)
     design, target = whitened_rows(problem, noise)
-    values = np.linalg.lstsq(_scaled(design), target, rcond=1e-9)[0] / _sizes(design)
+    values = scaled_least_squares(design, target, SINGULAR_SHIFT)
     full = problem.expand(values)
     slope = (_predicted(farther, full) - _predicted(nearer, full)) / (2 * step)
     run = problem.runs[0]
@@ -126,9 +129,9 @@ def _correction(
         [np.vstack([own, prior]), np.concatenate([column, np.zeros(len(prior))])]
     )
     right = np.concatenate([residual, problem.prior_target - prior @ values])
-    sizes = _sizes(stacked)
+    sizes = column_sizes(stacked)
     left, singular, vectors = np.linalg.svd(stacked / sizes, full_matrices=False)
-    kept = singular > 1e-9 * singular[0]
+    kept = singular > SINGULAR_SHIFT * singular[0]
     step_found = vectors[kept].T @ ((left[:, kept].T @ right) / singular[kept])
     variance = np.sum((vectors[kept][:, -1] / singular[kept]) ** 2)
     ratio = max(1.0, float(np.mean(residual**2)))
@@ -144,14 +147,6 @@ def _predicted(problem: Problem, values: Array) -> Array:
     return np.asarray(
         rows.regressor @ values[selection.free] + rows.fixed @ values[selection.fixed]
     )
-
-
-def _sizes(design: Array) -> Array:
-    return np.maximum(np.linalg.norm(design, axis=0), 1e-300)
-
-
-def _scaled(design: Array) -> Array:
-    return design / _sizes(design)
 
 
 def _fastest(problem: Problem) -> float:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pkm_identification.option import FLAG, TEXT, Option, Values, choice, number, whole
+from pkm_identification.option import FLAG, Option, Values, choice, number, whole
 
 POSITIVE = number(0.0, ends=False)
 ONE_OR_PER_AXIS = Values('a number, or a list of one an axis', (float, list))
 RANGE = Values('a value or [lowest, highest]', (float, list))
 DATASETS = Values('a number of a dataset, or a list of such', (int, list))
 BOUND = Values('a positive number, a list of one an axis, or by joint', (float, list, dict))
+REFERENCE = Values('a trajectory, the file of one or of a design, or shipped', (str, list))
+FEEDFORWARD = Values('none, nominal, a model file or a result', (str, dict))
 
 _POSITION_NOISE = Option(
     'position_noise',
@@ -70,7 +72,7 @@ _FILTER = (
         'none',
         '1',
     ),
-    Option('walk_gain', number(0.0), 'of Robbins and Monro', 1e-3, '1'),
+    Option('walk_gain', number(0.0, 1.0, ends=False), 'of Robbins and Monro', 1e-3, '1'),
     Option(
         'order',
         choice('original', 'random', 'spread'),
@@ -190,11 +192,11 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
     'output_error': (
         Option(
             'reference',
-            TEXT,
+            REFERENCE,
             'motion that was commanded: its trajectory, the file of one or of a design, or shipped',
             otherwise='of the recording',
         ),
-        Option('feedforward', TEXT, 'of the servo: none, nominal or a model file', 'none'),
+        Option('feedforward', FEEDFORWARD, 'of the servo: none, nominal or a model file', 'none'),
         Option(
             'proportional',
             ONE_OR_PER_AXIS,

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.estimators.numerics import column_sizes
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
-CONDITION_LIMIT = 1e12
+MOST_CONDITION = 1e12  # of the scaled products, which are squares: beyond it no digit is left
+
+
+@dataclass(frozen=True)
+class InstrumentDiagnostics:
+    """What `iv` multiplied the rows by."""
+
+    instruments: str = 'mean of the other periods'
 
 
 def iv(problem: Problem) -> Estimate:
@@ -30,12 +40,12 @@ def iv(problem: Problem) -> Estimate:
     for run in problem.runs:
         if run.signals.folded_forces is None or run.signals.averaged < 2:
             raise EstimationError("estimator 'iv' needs at least two periods")
-    size, fixed = problem.size, len(problem.selection.fixed)
+    size, known = problem.size, len(problem.selection.fixed)
     rows = np.concatenate([run.regressor.reshape(-1, size) for run in problem.runs])
-    scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+    scale = column_sizes(rows)
     prior = problem.prior_rows / scale
     product, meat = prior.T @ prior, prior.T @ prior
-    right, held = prior.T @ problem.prior_target, prior.T @ problem.prior_fixed
+    right, fixed = prior.T @ problem.prior_target, prior.T @ problem.prior_fixed
     averaged = noise_of_rows(problem)
     for run, noise in zip(problem.runs, averaged, strict=True):
         roots = inverse_root(noise * run.signals.averaged)
@@ -44,10 +54,10 @@ def iv(problem: Problem) -> Estimate:
             instrument = (roots @ (others / scale)).reshape(-1, size)
             product += instrument.T @ (roots @ (own.regressor / scale)).reshape(-1, size)
             right += instrument.T @ (roots @ own.forces[..., None]).ravel()
-            held += instrument.T @ (roots @ own.fixed).reshape(len(instrument), fixed)
+            fixed += instrument.T @ (roots @ own.fixed).reshape(len(instrument), known)
             meat += instrument.T @ instrument
     condition = float(np.linalg.cond(product))
-    if condition > CONDITION_LIMIT:
+    if condition > MOST_CONDITION:
         raise EstimationError("estimator 'iv': the data do not determine all parameters")
     inverse = np.linalg.inv(product) / scale[:, None]
     covariance = inverse @ meat @ inverse.T
@@ -55,9 +65,9 @@ def iv(problem: Problem) -> Estimate:
         values=inverse @ right,
         covariance=(covariance + covariance.T) / 2,
         noise=averaged,
-        sensitivity=-inverse @ held,
+        sensitivity=-inverse @ fixed,
         condition_number=float(np.sqrt(condition)),
-        diagnostics={'instruments': 'mean of the other periods'},
+        diagnostics=InstrumentDiagnostics(),
     )
 
 

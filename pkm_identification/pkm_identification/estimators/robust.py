@@ -18,12 +18,23 @@ from pkm_identification.regression.weighted_least_squares import (
     weighted_least_squares,
 )
 
-MAD_TO_SIGMA = 1.4826
-CONVERGED = 1e-3  # of a standard deviation
+MAD_TO_SIGMA = 1.4826  # standard deviation over median absolute deviation of normal noise
+ROBUST_STEP = 1e-3  # of a standard deviation: a smaller last step is the end
 LEAST_INSIDE = 0.1  # share of residuals; with fewer the model does not fit
-OUTLIER = 4.0  # standard deviations
+OUTLIER = 4.0  # standard deviations: one normal sample in 16,000
 SETTLED = 5  # rounds after which limits and shares stay: single samples that come and go at a
 # limit would change them for ever
+
+
+@dataclass(frozen=True)
+class RobustDiagnostics:
+    """What `irls` found in the forces."""
+
+    iterations: int
+    limited_share: Array  # (n_a,) of the samples that were limited
+    outliers: int  # samples beyond four robust deviations, those left out before included
+    outliers_per_axis: Indices  # (n_a,)
+    outliers_left_out_before: Indices  # (n_a,) by the examination of the data
 
 
 def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> Estimate:
@@ -48,10 +59,6 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
     EstimationError
         The data are not periodic, or the rounds did not converge.
     """
-    if tuning <= 0 or max_iterations < 1:
-        raise EstimationError(
-            f'tuning and max_iterations must be positive, got {tuning} and {max_iterations}'
-        )
     for run in problem.runs:
         if run.signals.folded_forces is None:
             raise EstimationError(
@@ -77,7 +84,7 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
         values = estimate.values
         known = np.isfinite(np.diag(estimate.covariance))
         deviation = np.sqrt(np.diag(estimate.covariance)[known])
-        if (step[known] <= CONVERGED * deviation).all():
+        if (step[known] <= ROBUST_STEP * deviation).all():
             break
         if rounds == max_iterations:
             raise EstimationError(f"estimator 'irls' did not converge in {rounds} rounds")
@@ -86,14 +93,13 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
     sizes = [len(each.forces) * each.forces.shape[1] for each in samples]
     return replace(
         estimate,
-        diagnostics={
-            'iterations': rounds,
-            'limited_share': 1 - np.average([limit.inside for limit in limits], 0, sizes),
-            'outliers': int(before.sum())
-            + sum(int(found.any(axis=-1).sum()) for found in outliers),
-            'outliers_per_axis': sum(found.sum(axis=(0, 1)) for found in outliers) + before,
-            'outliers_left_out_before': before,
-        },
+        diagnostics=RobustDiagnostics(
+            iterations=rounds,
+            limited_share=1 - np.average([limit.inside for limit in limits], 0, sizes),
+            outliers=int(before.sum()) + sum(int(found.any(axis=-1).sum()) for found in outliers),
+            outliers_per_axis=sum((found.sum(axis=(0, 1)) for found in outliers), before),
+            outliers_left_out_before=before,
+        ),
     )
 
 

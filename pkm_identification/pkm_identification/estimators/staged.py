@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.estimators.filters.filter_rows import force_rows
-from pkm_identification.estimators.filters.kalman import filtered_rows, ukf
+from pkm_identification.estimators.filters.kalman import KalmanDiagnostics, filtered_rows, ukf
 from pkm_identification.estimators.linear import noise_of_rows, wls
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, rows_for
@@ -18,6 +18,20 @@ from pkm_identification.regression.weighted_least_squares import Estimate, rows_
 STAGES = ('1-A', '1-B', '2-A', '2-B', '3')
 INNER = {'wls': wls, 'ukf': ukf}
 SINGULAR_NORMAL = 1e12  # condition number of scaled normal equations that leave no digit
+
+
+@dataclass(frozen=True)
+class StagedDiagnostics:
+    """What the stages found."""
+
+    inner: str
+    stages: Mapping[str, Array]  # values (f,) after each
+    stage_parameters: tuple[str, ...]  # names of these values
+
+
+@dataclass(frozen=True)
+class FilteredStagedDiagnostics(StagedDiagnostics, KalmanDiagnostics):
+    """The same, with how the filter of the last stage went through the data."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +77,9 @@ def staged(
     Raises
     ------
     EstimationError
-        An option is not valid, friction or inertia are not free, or the data of a stage do
-        not determine its parameters.
+        Friction or inertia are not free, or the data of a stage do not determine its
+        parameters.
     """
-    if inner not in INNER:
-        raise EstimationError(f"unknown inner '{inner}'; valid are {', '.join(INNER)}")
-    if last not in STAGES:
-        raise EstimationError(f"unknown stage '{last}'; valid are {', '.join(STAGES)}")
     inertia = np.asarray(problem.base.is_rigid_body, dtype=bool)[problem.free]
     if inertia.all() or not inertia.any():
         raise EstimationError(
@@ -94,15 +104,10 @@ def staged(
     if last == '3':
         final = INNER[inner](problem)
         stages['3'] = final.values
-    return replace(
-        final,
-        diagnostics={
-            **final.diagnostics,
-            'inner': inner,
-            'stages': stages,
-            'stage_parameters': list(problem.names),
-        },
-    )
+    own = StagedDiagnostics(inner, stages, tuple(problem.names))
+    if isinstance(final.diagnostics, KalmanDiagnostics):
+        own = FilteredStagedDiagnostics(**vars(final.diagnostics), **vars(own))
+    return replace(final, diagnostics=own)
 
 
 def _chosen(data: Sequence[int] | int | None, problem: Problem, option: str) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,12 +14,22 @@ from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
 from pkm_identification.estimators.maximum_likelihood.motion_model import MotionModel, real_rows
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise
 from pkm_identification.estimators.maximum_likelihood.run_likelihood import noise_of
+from pkm_identification.estimators.numerics import with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import Estimate
 
-SIGNIFICANCE = 4.0
-SHARE = 0.2  # of the information that noise may make up before it is a warning
+SIGNIFICANT_RATIO = 4.0  # standard deviations of the noise ratio that are no chance
+LARGEST_SHARE = 0.2  # of the information that noise may make up before it is a warning
+
+
+@dataclass(frozen=True)
+class TotalLeastSquaresDiagnostics:
+    """What the noise explains of regressor and residuals."""
+
+    noise_ratio: float  # |D v|^2 over what N explains: 1 for the right noise and model
+    noise_share: float  # largest share of noise in what the regressor shows of a direction
+    noise_model: str  # where the noise is known from
 
 
 def tls(problem: Problem, position_noise: float | Sequence[float] | None = None) -> Estimate:
@@ -85,44 +96,25 @@ def tls(problem: Problem, position_noise: float | Sequence[float] | None = None)
     gains = [run.residual_gain(problem.expand(values)) for run in runs]
     meat = _meat(problem, runs, gains, columns, directions)
     covariance = directions @ bread @ meat @ bread @ directions.T
-    undetermined = first.undetermined
-    covariance[undetermined] = covariance[:, undetermined] = 0.0
-    covariance[undetermined, undetermined] = np.inf
     ratio *= (len(data)) / max(len(data) - size, 1)
     return Estimate(
         values=values,
-        covariance=covariance,
-        undetermined=undetermined,
+        covariance=with_variance(covariance, first.undetermined),
+        undetermined=first.undetermined,
         condition_number=first.condition_number,
         noise=tuple(run.row_noise(gain) for run, gain in zip(runs, gains, strict=True)),
         sensitivity=-directions @ bread @ square[:size, size:-1],
-        diagnostics={
-            'noise_ratio': ratio,
-            'noise_share': share,
-            'noise_model': runs[0].noise.source,
-        },
+        diagnostics=TotalLeastSquaresDiagnostics(ratio, share, runs[0].noise.source),
         warnings=tuple(_warnings(ratio, share, len(data) - size)),
     )
 
 
 class RegressorNoise:
-    """Whitened regressor and forces of one run, and the noise of their entries.
+    """Whitened regressor and forces of one periodic run, and the noise of their entries.
 
-    Parameters
-    ----------
-    run
-        Periodic.
-    noise
-        Of its averaged period.
-    weights
-        (m, n_a, n_a) or (n_a, n_a) that whiten the rows.
-
-    Attributes
-    ----------
-    data
-        Whitened rows (k, r + 1): base regressor, measured forces.
-    gram
-        Expected sum of products (r + 1, r + 1) of the noise.
+    `weights` (m, n_a, n_a) or (n_a, n_a) whiten the rows; `noise` is that of the averaged
+    period. `data` are the whitened rows (k, r + 1): base regressor, measured forces; `gram`
+    is the expected sum of products (r + 1, r + 1) of their noise.
     """
 
     def __init__(self, run: Run, noise: MotionNoise, weights: Array) -> None:
@@ -244,13 +236,13 @@ def _meat(
 
 def _warnings(ratio: float, share: float, freedom: int) -> list[str]:
     warnings = []
-    if abs(ratio - 1) > SIGNIFICANCE * np.sqrt(2 / max(freedom, 1)):
+    if abs(ratio - 1) > SIGNIFICANT_RATIO * np.sqrt(2 / max(freedom, 1)):
         warnings.append(
             f'tls: the residuals are {ratio:.2f} times what the noise explains, so the noise in '
             'the regressor is weighted wrongly and the estimate is not consistent; the model '
             'lacks something or the noise is another'
         )
-    if share > SHARE:
+    if share > LARGEST_SHARE:
         warnings.append(
             f'tls: noise makes up {100 * share:.0f} % of what the regressor shows of some '
             'parameters; first order in the noise is not enough and the estimate may be biased; '

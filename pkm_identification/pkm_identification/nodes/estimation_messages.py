@@ -81,13 +81,6 @@ def read_apply(message: ApplyModel.Request) -> ApplyRequest:
     return ApplyRequest(message.model, message.validation_data, message.max_relative_absolute_error)
 
 
-def fill_refusal(answer: Any, refusal: Refused) -> Any:
-    """Write the code, by its name among the constants of the answer, and the reason."""
-    answer.error_code = int(getattr(answer, refusal.code.name))
-    answer.error_msg = str(refusal)
-    return answer
-
-
 def fill_identified(answer: Any, result: IdentificationResult, report: str) -> None:
     """Write parameters, residuals and report of an identification."""
     answer.parameters = to_message(result)

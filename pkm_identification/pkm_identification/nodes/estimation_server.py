@@ -24,7 +24,6 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.nodes.estimation_messages import (
     fill_comparison,
     fill_identified,
-    fill_refusal,
     fill_validation,
     identification_report,
     read_apply,
@@ -175,7 +174,7 @@ class EstimationServer(Node):
         try:
             fill(response, await self._work(what, work, failure))
         except Refused as refusal:
-            return fill_refusal(response, refusal)
+            return refusal.fill(response)
         response.success = True
         return response
 
@@ -190,7 +189,7 @@ class EstimationServer(Node):
             )
             await self._send(found.result, request)
         except Refused as refusal:
-            return fill_refusal(response, refusal)
+            return refusal.fill(response)
         response.success = True
         response.error_msg = '; '.join(found.remarks)
         for remark in found.remarks:
@@ -261,10 +260,10 @@ class EstimationServer(Node):
             fill(result, await self._work(what, worked, Code.ESTIMATION_FAILED))
         except Refused as refusal:
             handle.abort()
-            return fill_refusal(result, refusal)
+            return refusal.fill(result)
         except Canceled:
             handle.canceled()
-            return fill_refusal(result, Refused(Code.CANCELED, 'canceled by the client'))
+            return Refused(Code.CANCELED, 'canceled by the client').fill(result)
         finally:
             self.destroy_timer(timer)
         progress.publish()

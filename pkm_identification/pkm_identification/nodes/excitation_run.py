@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from action_msgs.msg import GoalStatus
 from rclpy.action.server import ServerGoalHandle
+from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from pkm_description.errors import DatasetError, PkmError
+from pkm_description import Payload
+from pkm_description.errors import DatasetError
+from pkm_description.nodes.background import Background
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.nodes.trajectory_messages import from_message
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.nodes.recorder import Recorder
+from pkm_identification.nodes.running_system import RunningSystem
 from pkm_identification.recording import (
     PreflightReport,
     RecordingQuality,
@@ -26,30 +32,45 @@ from pkm_identification.recording import (
     verify_recording,
 )
 from pkm_identification.recording.metadata import ABORTED, COMPLETE
+from pkm_identification.requests.refusal import Code, Refused, refusing
 from pkm_msgs.action import Excite, FollowPlatformTrajectory
 from pkm_msgs.msg import RecordingQuality as QualityMessage
-
-if TYPE_CHECKING:
-    from pkm_identification.nodes.excitation_server import ExcitationServer
 
 POLL = 0.05  # [s] between looks at cancel requests and the state of the robot
 SETTLE = 0.2  # [s] for the last messages after the motion
 METADATA = 'pkm/metadata'
 FOLLOW = FollowPlatformTrajectory.Result
 REJECTIONS = {
-    'INFEASIBLE': 'INFEASIBLE',
-    'BAD_TRAJECTORY': 'BAD_TRAJECTORY',
-    'NOT_ACTIVE': 'CONTROLLER_NOT_ACTIVE',
-    'WRONG_ROBOT': 'NO_DESCRIPTION',
-}
+    FOLLOW.INFEASIBLE: Code.INFEASIBLE,
+    FOLLOW.BAD_TRAJECTORY: Code.BAD_TRAJECTORY,
+    FOLLOW.NOT_ACTIVE: Code.CONTROLLER_NOT_ACTIVE,
+    FOLLOW.WRONG_ROBOT: Code.NO_DESCRIPTION,
+}  # reasons for which a controller does not begin, and what they are here
 
 
-class RunEnded(Exception):
-    """The run ends here; `code` is the name of an error code of the action."""
+@dataclass(frozen=True)
+class RunSettings:
+    """Parameters of the node that a run depends on.
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+    Attributes
+    ----------
+    rate
+        Of the measurements [Hz].
+    approach_speed
+        Of the way to the start [m/s, rad/s].
+    topic_timeout, controller_timeout, silence_timeout, stop_timeout
+        Longest waits [s].
+    payload
+        Written into the bag.
+    """
+
+    rate: float
+    approach_speed: float
+    topic_timeout: float
+    controller_timeout: float
+    silence_timeout: float
+    stop_timeout: float
+    payload: Payload | None
 
 
 class ExcitationRun:
@@ -57,20 +78,40 @@ class ExcitationRun:
 
     Parameters
     ----------
-    server : ExcitationServer
-    handle : ServerGoalHandle
+    model
+        Of the robot.
+    settings
+        Of the node.
+    system
+        The running graph.
+    background
+        Of the node.
+    handle
         Of the goal.
-    recorder : Recorder
+    recorder
         Already listening.
+    logger
+        Of the node.
     """
 
     def __init__(
-        self, server: ExcitationServer, handle: ServerGoalHandle, recorder: Recorder
+        self,
+        model: ClosedChainModel,
+        settings: RunSettings,
+        system: RunningSystem,
+        background: Background,
+        handle: ServerGoalHandle,
+        recorder: Recorder,
+        logger: RcutilsLogger,
     ) -> None:
-        self._server = server
+        self._model = model
+        self._settings = settings
+        self._system = system
+        self._background = background
         self._handle = handle
         self._request: Excite.Goal = handle.request
         self._recorder = recorder
+        self._logger = logger
         self._metadata: dict[str, Any] = {}
         self._follow: Any = None
         self._progress: tuple[float, float] = (0.0, 0.0)
@@ -82,20 +123,20 @@ class ExcitationRun:
         return Path(self._request.bag).expanduser()
 
     async def run(self) -> RecordingQuality:
-        """Run the goal; RunEnded when it does not end with a usable recording."""
+        """Run the goal; `Refused` when it does not end with a usable recording."""
         trajectory = self._trajectory()
         report = await self._preflight(trajectory)
         try:
             await self._begin(trajectory)
             await self._move(report)
-            await self._server.background.sleep(SETTLE)
+            await self._background.sleep(SETTLE)
             self._close(COMPLETE, 0, '')
-        except RunEnded as end:
+        except Refused as end:
             await self._stop_robot()
             self._leave(end)
             raise
         except BaseException as error:
-            self._leave(RunEnded('MOTION_FAILED', f'{type(error).__name__}: {error}'))
+            self._leave(Refused(Code.MOTION_FAILED, f'{type(error).__name__}: {error}'))
             raise
         return await self._verify(trajectory)
 
@@ -103,57 +144,58 @@ class ExcitationRun:
         """End the run from outside of its coroutine: stop the robot, close the bag."""
         if self._follow is not None:
             self._follow.cancel_goal_async()
-        self._leave(RunEnded('CANCELED', reason))
+        self._leave(Refused(Code.CANCELED, reason))
 
     # -- steps --------------------------------------------------------------------
 
     def _trajectory(self) -> Trajectory:
-        try:
+        with refusing(Code.BAD_TRAJECTORY):
             return from_message(self._request.trajectory)
-        except PkmError as error:
-            raise RunEnded('BAD_TRAJECTORY', str(error)) from error
 
     async def _preflight(self, trajectory: Trajectory) -> PreflightReport:
-        server, recorder, request = self._server, self._recorder, self._request
+        recorder, settings = self._recorder, self._settings
         self._feedback('preflight', 0.0, float('nan'), 'listening')
         waited = 0.0
-        while None in recorder.ages().values() and waited < server.topic_timeout:
+        while None in recorder.ages().values() and waited < settings.topic_timeout:
             self._raise_if_canceled()
-            await server.background.sleep(POLL)
+            await self._background.sleep(POLL)
             waited += POLL
         facts = SystemFacts(
-            controller_state=await server.controller_state(),
+            controller_state=await self._system.controller_state(settings.topic_timeout),
             topic_ages=recorder.ages(),
             positions=self._positions(),
-            rate=server.rate,
-            digest=server.published_digest,
-            max_age=server.topic_timeout,
+            rate=settings.rate,
+            digest=self._system.published_digest(self._model.description),
+            max_age=settings.topic_timeout,
         )
         self._feedback('preflight', 0.5, float('nan'), 'checking limits')
-        report: PreflightReport = await server.background.run(
+        report: PreflightReport = await self._background.run(
             lambda: run_preflight(
-                server.model,
+                self._model,
                 trajectory,
-                request.periods,
-                request.ramp_time,
+                self._request.periods,
+                self._request.ramp_time,
                 self.bag,
                 facts,
-                server.approach_speed,
+                settings.approach_speed,
             )
         )
         self._raise_if_canceled()
-        if not report.ok:
-            raise RunEnded(report.code, report.message)
+        if report.code is not None:
+            raise Refused(report.code, report.message)
         return report
 
     async def _begin(self, trajectory: Trajectory) -> None:
-        server, request = self._server, self._request
         self._feedback('recording', 0.0, float('nan'), f"creating '{self.bag}'")
-        description = server.model.description
+        description = self._model.description
 
         def begin() -> None:
             self._metadata = recording_metadata(
-                server.model, trajectory, request.periods, request.ramp_time, payload=server.payload
+                self._model,
+                trajectory,
+                self._request.periods,
+                self._request.ramp_time,
+                payload=self._settings.payload,
             )
             texts = {
                 'robot_description': description.urdf,
@@ -163,85 +205,78 @@ class ExcitationRun:
             self._recorder.begin(self.bag, texts)
 
         try:
-            await server.background.run(begin)
+            await self._background.run(begin)
         except (DatasetError, OSError) as error:
-            raise RunEnded('CANNOT_WRITE', str(error)) from error
+            raise Refused(Code.CANNOT_WRITE, str(error)) from error
 
     async def _move(self, report: PreflightReport) -> None:
-        server, request = self._server, self._request
+        settings, request = self._settings, self._request
         self._feedback('running', 0.0, report.duration, 'sending the trajectory')
         self._raise_if_canceled()
         goal = FollowPlatformTrajectory.Goal()
         goal.trajectory = request.trajectory
         goal.periods, goal.ramp_time = request.periods, request.ramp_time
-        goal.approach_speed = server.approach_speed
-        server.last_rejection = None
-        self._follow = await server.background.within(
-            server.follow.send_goal_async(goal, feedback_callback=self._on_feedback),
-            server.controller_timeout,
+        goal.approach_speed = settings.approach_speed
+        self._follow = await self._background.within(
+            self._system.follow.send_goal_async(goal, feedback_callback=self._on_feedback),
+            settings.controller_timeout,
         )
         if self._follow is None:
-            raise RunEnded(
-                'MOTION_FAILED',
-                f'the controller did not answer within {server.controller_timeout:g} s',
+            raise Refused(
+                Code.MOTION_FAILED,
+                f'the controller did not answer within {settings.controller_timeout:g} s',
             )
         if not self._follow.accepted:
             self._follow = None
-            raise await self._rejected()
-        self._moved = True
+            raise Refused(Code.MOTION_FAILED, 'the controller rejected the goal: see its log')
+        self._moved = True  # unless the controller says that it has not begun
         answer = self._follow.get_result_async()
         self._progress = (0.0, report.duration)
         while not answer.done():
             self._raise_if_canceled()
             self._raise_if_lost()
             self._feedback('running', *self._progress, 'following the trajectory')
-            await server.background.within(answer, POLL)
+            await self._background.within(answer, POLL)
         self._follow = None
         result, status = answer.result().result, answer.result().status
-        if status != GoalStatus.STATUS_SUCCEEDED or result.error_code != FOLLOW.NONE:
-            raise RunEnded(
-                'MOTION_FAILED',
-                f'the controller ended the motion with code {result.error_code}: '
-                f'{result.error_msg}',
+        code = result.error_code
+        if code in REJECTIONS:
+            self._moved = False
+            raise Refused(
+                REJECTIONS[code], f'the controller rejected the trajectory: {result.error_msg}'
             )
-
-    async def _rejected(self) -> RunEnded:
-        """Return why the controller rejected the goal, as it tells by its diagnostics."""
-        server, waited = self._server, 0.0
-        while server.last_rejection is None and waited < 1.0:
-            await server.background.sleep(POLL)
-            waited += POLL
-        reason = server.last_rejection or 'see its log'
-        code = REJECTIONS.get(reason.partition(' ')[0], 'MOTION_FAILED')
-        return RunEnded(code, f'the controller rejected the trajectory: {reason}')
+        if status != GoalStatus.STATUS_SUCCEEDED or code != FOLLOW.NONE:
+            raise Refused(
+                Code.MOTION_FAILED,
+                f'the controller ended the motion with code {code}: {result.error_msg}',
+            )
 
     async def _verify(self, trajectory: Trajectory) -> RecordingQuality:
         self._feedback('verifying', 0.0, float('nan'), 'reading the bag')
-        server = self._server
         periodic = trajectory.period is not None
         periods = self._request.periods if periodic else None
         duration = None if periodic else trajectory.duration
-        quality: RecordingQuality = await server.background.run(
-            lambda: verify_recording(self.bag, server.model, periods, duration)
+        quality: RecordingQuality = await self._background.run(
+            lambda: verify_recording(self.bag, self._model, periods, duration)
         )
         self._feedback('verifying', 1.0, 0.0, 'done')
         return quality
 
     async def _stop_robot(self) -> None:
         """Cancel the motion and wait until the robot rests."""
-        server, follow = self._server, self._follow
+        follow, limit = self._follow, self._settings.stop_timeout
         if follow is None:
             return
-        self._feedback('running', self._progress[0], server.stop_timeout, 'stopping')
+        self._feedback('running', self._progress[0], limit, 'stopping')
         result = follow.get_result_async()
-        await server.background.within(follow.cancel_goal_async(), server.stop_timeout)
-        await server.background.within(result, server.stop_timeout)
+        await self._background.within(follow.cancel_goal_async(), limit)
+        await self._background.within(result, limit)
         self._follow = None
-        await server.background.sleep(SETTLE)
+        await self._background.sleep(SETTLE)
 
     # -- the bag ------------------------------------------------------------------
 
-    def _leave(self, end: RunEnded) -> None:
+    def _leave(self, end: Refused) -> None:
         """Close the bag as aborted; without a motion leave none."""
         if not self._recorder.recording:
             return
@@ -249,16 +284,16 @@ class ExcitationRun:
             self._recorder.discard()
             return
         try:
-            self._close(ABORTED, int(getattr(Excite.Result, end.code)), str(end))
-        except RunEnded as failure:
-            self._server.get_logger().error(str(failure))
+            self._close(ABORTED, int(getattr(Excite.Result, end.code.name)), str(end))
+        except Refused as failure:
+            self._logger.error(str(failure))
 
     def _close(self, outcome: str, code: int, message: str) -> None:
         text = dump_metadata(finished_metadata(self._metadata, outcome, code, message))
         try:
             self._recorder.finish({METADATA: text})
         except (DatasetError, OSError) as error:
-            raise RunEnded('CANNOT_WRITE', str(error)) from error
+            raise Refused(Code.CANNOT_WRITE, str(error)) from error
 
     # -- facts --------------------------------------------------------------------
 
@@ -268,7 +303,7 @@ class ExcitationRun:
             return None
         message = deserialize_message(data, JointState)
         found = dict(zip(message.name, message.position, strict=False))
-        joints = self._server.model.actuated_joints
+        joints = self._model.actuated_joints
         values = np.array([found.get(name, np.nan) for name in joints])
         return values if np.all(np.isfinite(values)) else None
 
@@ -277,15 +312,15 @@ class ExcitationRun:
 
     def _raise_if_canceled(self) -> None:
         if self._handle.is_cancel_requested:
-            raise RunEnded('CANCELED', 'canceled by the client')
+            raise Refused(Code.CANCELED, 'canceled by the client')
 
     def _raise_if_lost(self) -> None:
         if self._recorder.error:
-            raise RunEnded('CANNOT_WRITE', self._recorder.error)
-        for topic in ('joint_states', 'trajectory_controller/state'):
-            age = self._recorder.age(self._server.renamed(topic))
-            if age is not None and age > self._server.silence_timeout:
-                raise RunEnded('TOPIC_SILENT', f"'{topic}' fell silent {age:.1f} s ago")
+            raise Refused(Code.CANNOT_WRITE, self._recorder.error)
+        for topic in ('joint_states', self._system.state_topic):
+            age = self._recorder.age(topic)
+            if age is not None and age > self._settings.silence_timeout:
+                raise Refused(Code.TOPIC_SILENT, f"'{topic}' fell silent {age:.1f} s ago")
 
     def _feedback(self, phase: str, fraction: float, time_left: float, detail: str) -> None:
         if self._handle.is_active:

@@ -20,6 +20,7 @@ from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.trajectories import Execution, Trajectory
 from pkm_identification.datasets.bags.bag_writer import partial_path
+from pkm_identification.requests.refusal import Code
 
 Array = NDArray[np.float64]
 
@@ -59,12 +60,12 @@ class SystemFacts:
 
 @dataclass(frozen=True)
 class Check:
-    """One check: `code` is the name of the action's error code if it fails."""
+    """One check; `code` is the reason where it fails."""
 
     name: str
     ok: bool
     detail: str
-    code: str
+    code: Code
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,9 @@ class PreflightReport:
         return [check for check in self.checks if not check.ok]
 
     @property
-    def code(self) -> str:
-        """Name of the error code of the first failure, `NONE` without one."""
-        return self.failures[0].code if self.failures else 'NONE'
+    def code(self) -> Code | None:
+        """Reason of the first failure, None without one."""
+        return self.failures[0].code if self.failures else None
 
     @property
     def message(self) -> str:
@@ -113,7 +114,7 @@ class PreflightReport:
 class _Collected:
     checks: list[Check] = field(default_factory=list)
 
-    def add(self, name: str, problem: str, code: str, fine: str = '') -> bool:
+    def add(self, name: str, problem: str, code: Code, fine: str = '') -> bool:
         self.checks.append(Check(name, not problem, problem or fine, code))
         return not problem
 
@@ -136,27 +137,27 @@ def run_preflight(
         from the measured pose.
     """
     found = _Collected()
-    found.add('controller', _controller_problem(facts), 'CONTROLLER_NOT_ACTIVE')
-    found.add('topics', _silent(facts), 'TOPIC_SILENT')
-    found.add('description', _description_problem(model, trajectory, facts), 'NO_DESCRIPTION')
+    found.add('controller', _controller_problem(facts), Code.CONTROLLER_NOT_ACTIVE)
+    found.add('topics', _silent(facts), Code.TOPIC_SILENT)
+    found.add('description', _description_problem(model, trajectory, facts), Code.NO_DESCRIPTION)
     execution = None
     try:
         execution = plan(model, trajectory, periods, ramp_time, facts.positions, approach_speed)
-        found.add('trajectory', '', 'BAD_TRAJECTORY')
+        found.add('trajectory', '', Code.BAD_TRAJECTORY)
     except (TrajectoryError, KinematicsError) as error:
-        found.add('trajectory', str(error), 'BAD_TRAJECTORY')
+        found.add('trajectory', str(error), Code.BAD_TRAJECTORY)
     duration = execution.duration if execution else 0.0
     size = estimated_bytes(duration, facts.rate)
     problem, code = bag_problem(Path(bag))
     if found.add('bag', problem, code):
-        found.add('disk', _disk_problem(Path(bag), size), 'DISK_FULL')
+        found.add('disk', _disk_problem(Path(bag), size), Code.DISK_FULL)
     report = None
     if execution is not None:
         try:
             report = check_feasibility(model, execution, rate=FEASIBILITY_RATE)
-            found.add('limits', '' if report.feasible else report.message, 'INFEASIBLE')
+            found.add('limits', '' if report.feasible else report.message, Code.INFEASIBLE)
         except PkmError as error:
-            found.add('limits', str(error), 'INFEASIBLE')
+            found.add('limits', str(error), Code.INFEASIBLE)
     return PreflightReport(found.checks, duration, size, report)
 
 
@@ -184,21 +185,21 @@ def estimated_bytes(duration: float, rate: float) -> int:
     return int(SIZE_FACTOR * BYTES_PER_SAMPLE * duration * rate)
 
 
-def bag_problem(bag: Path) -> tuple[str, str]:
-    """Return what stands against creating the bag, and the name of the error code."""
+def bag_problem(bag: Path) -> tuple[str, Code]:
+    """Return what stands against creating the bag, and the reason."""
     if not str(bag) or str(bag) == '.':
-        return 'no bag path was given', 'CANNOT_WRITE'
+        return 'no bag path was given', Code.CANNOT_WRITE
     for path in (bag, partial_path(bag)):
         if path.exists() or path.is_symlink():
-            return f"'{path}' exists already and is not overwritten", 'BAG_EXISTS'
+            return f"'{path}' exists already and is not overwritten", Code.BAG_EXISTS
     parent = bag.absolute().parent
     while not parent.exists() and parent != parent.parent:
         parent = parent.parent
     if not parent.is_dir():
-        return f"'{parent}' is not a folder", 'CANNOT_WRITE'
+        return f"'{parent}' is not a folder", Code.CANNOT_WRITE
     if not os.access(parent, os.W_OK | os.X_OK):
-        return f"no permission to write in '{parent}'", 'CANNOT_WRITE'
-    return '', 'BAG_EXISTS'
+        return f"no permission to write in '{parent}'", Code.CANNOT_WRITE
+    return '', Code.BAG_EXISTS
 
 
 def _controller_problem(facts: SystemFacts) -> str:

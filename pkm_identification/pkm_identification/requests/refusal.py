@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
+from typing import Protocol, TypeVar
 
 from pkm_description.errors import DatasetError, PkmError
 
@@ -25,6 +26,25 @@ class Code(Enum):
     CONTROLLER_UNAVAILABLE = auto()
     REFUSED_BY_CONTROLLER = auto()
     CANCELED = auto()
+    BAD_TRAJECTORY = auto()
+    INFEASIBLE = auto()
+    CONTROLLER_NOT_ACTIVE = auto()
+    TOPIC_SILENT = auto()
+    DISK_FULL = auto()
+    BAG_EXISTS = auto()
+    MOTION_FAILED = auto()
+    BAD_RECORDING = auto()
+    BUSY = auto()
+
+
+class Refusable(Protocol):
+    """An answer of a service or of an action."""
+
+    error_code: int
+    error_msg: str
+
+
+Answer = TypeVar('Answer', bound=Refusable)
 
 
 class Refused(PkmError):
@@ -33,6 +53,12 @@ class Refused(PkmError):
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+    def fill(self, answer: Answer) -> Answer:
+        """Write number and reason into an answer whose type has the codes as constants."""
+        answer.error_code = int(getattr(answer, self.code.name))
+        answer.error_msg = str(self)
+        return answer
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def test_the_last_stage_is_the_inner_estimator(two, slider_model):
 def test_first_stages_hold_the_rest(two, slider_model):
     """1-A is least squares of the friction with the nominal inertia, 1-B the reverse."""
     problem = problem_of(two, slider_model)
-    stages = staged(problem, last='1-B').diagnostics['stages']
+    stages = staged(problem, last='1-B').diagnostics.stages
     assert list(stages) == ['1-A', '1-B']
     only = problem_of(two, slider_model, estimate=['*.coulomb', '*.viscous'])
     np.testing.assert_array_equal(stages['1-A'][:3], slider_model.nominal_parameters[:3])
@@ -44,7 +44,7 @@ def test_first_stages_hold_the_rest(two, slider_model):
 def test_turns_converge_to_all_at_once(two, slider_model):
     """From wrong inertia, the distance to the joint estimate falls from turn to turn."""
     problem = problem_of(two, slider_model)
-    stages = staged(problem).diagnostics['stages']
+    stages = staged(problem).diagnostics.stages
     deviation = np.sqrt(np.diag(wls(problem).covariance))
     away = {
         name: np.abs((values - stages['3']) / deviation)[FRICTION].max()

@@ -126,7 +126,7 @@ def test_the_noise_ratio_is_that_of_residuals_to_their_noise(slider_model, motio
         white = weights @ found.noise[0] @ np.swapaxes(weights, -1, -2)
         explained = np.einsum('kaa->', white) * problem.degrees_of_freedom / problem.equations
         expected = np.sum((weights @ residuals[..., None]) ** 2) / explained
-        ratios.append(found.diagnostics['noise_ratio'])
+        ratios.append(found.diagnostics.noise_ratio)
         assert ratios[-1] == pytest.approx(expected, rel=1e-3)
     freedom = RUNS * problem.degrees_of_freedom
     low, high = chi2.ppf([5e-9, 1 - 5e-9], freedom) / freedom

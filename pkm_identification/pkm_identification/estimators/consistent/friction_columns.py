@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 import numpy as np
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.friction_laws import LAWS, LINEAR, DriveFriction, parameter_units
 from pkm_dynamics.parameters.groups import group_name
 from pkm_identification.arrays import Array, Indices, Mask
@@ -25,28 +25,14 @@ SLOWEST = 1e-3  # share of the largest speed, where the description has no trans
 
 @dataclass(frozen=True)
 class FrictionGroup:
-    """Drives with one friction law and the same parameters in it.
+    """Drives with one friction law and the same parameters in it."""
 
-    Attributes
-    ----------
-    law
-        Key of `friction_laws.LAWS`.
-    axes
-        Of the actuated joints.
-    name
-        What the parameters are called after.
-    force
-        Size of the forces of these drives [N, N m]: the unit of the amplitude in a fit.
-    low, high
-        Ranges (s,) of the other parameters of the law.
-    """
-
-    law: str
-    axes: tuple[int, ...]
-    name: str
-    force: float
-    low: Array
-    high: Array
+    law: str  # key of `friction_laws.LAWS`
+    axes: tuple[int, ...]  # of the actuated joints
+    name: str  # what the parameters are called after
+    force: float  # size of the forces of these drives [N, N m]: the unit of the amplitude in a fit
+    low: Array  # (s,) least values of the other parameters of the law
+    high: Array  # (s,)
 
 
 @dataclass(frozen=True)
@@ -218,7 +204,7 @@ def build_columns(
     return FrictionColumns(problem, tuple(groups), v0)
 
 
-def friction_units(friction: DriveFriction, model: Any) -> tuple[str, ...]:
+def friction_units(friction: DriveFriction, model: ClosedChainModel) -> tuple[str, ...]:
     """Units (k,) of the parameters of drives' friction."""
     units: list[str] = []
     for joint, law in zip(friction.joint_names, friction.laws, strict=True):
@@ -275,7 +261,7 @@ def _check_linear_part(problem: Problem, joint: str) -> None:
         )
 
 
-def _force_unit(model: Any, joint: str) -> str:
+def _force_unit(model: ClosedChainModel, joint: str) -> str:
     units = dict(zip(model.parameter_names, model.parameter_units, strict=True))
     return next(units[name] for name in _linear_names(joint) if name in units)
 
@@ -291,8 +277,6 @@ def _ranges(
         **EXPONENTS,
     }
     if exponent is not None:
-        if not exponent > 0:
-            raise EstimationError(f'exponent must be positive, not {exponent}')
         ranges['stribeck_exponent'] = (exponent, exponent)
     chosen = np.array([ranges[field] for field in LAWS[law].fields[1:]])
     if (chosen[:, 0] > chosen[:, 1]).any():

@@ -9,7 +9,7 @@ linear in their change and limited to a box where the model is trusted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import qmc
@@ -23,6 +23,7 @@ from pkm_identification.estimators.consistent.friction_columns import (
     coulomb_names,
 )
 from pkm_identification.estimators.consistent.physically_consistent import (
+    ConsistencyDiagnostics,
     Range,
     build_limits,
     combinations,
@@ -41,14 +42,27 @@ from pkm_identification.regression.weighted_least_squares import (
 )
 
 LEAST_NOISE = 1e-5  # of the forces: exact data would let the search see nothing but rounding
-LARGEST = 10.0  # amplitude over the size of the forces
-FIRST_STEP = 0.7  # of the logarithm of a parameter
-SMALLEST_STEP = 1e-6
-CONVERGED = 1e-3  # squared standard deviations that a step is worth
-ROUNDING = 1e-7  # of the squared residuals
-REFINED = 2  # best starts that are followed to their ends
-AT_END = 1e-6
+LARGEST_AMPLITUDE = 10.0  # over the size of the forces: no friction is larger
+FIRST_REACH = 0.7  # of the logarithm of a parameter: a factor of two, where the model is trusted
+SMALLEST_REACH = 1e-6  # the search is at its end, whatever a step still promises
+WORTH = 1e-3  # squared standard deviations that a step must promise
+SOLVER_ERROR = 1e-7  # of the squared residuals, which the solver finds no better
+FOLLOWED = 2  # best starts that are followed to their ends
+AT_END = 1e-6  # of the logarithm: this close, a parameter is at the end of its range
 NO_FRICTION = 1e-7  # amplitude over the size of the forces, below which there is none
+
+
+@dataclass(frozen=True)
+class FrictionDiagnostics(ConsistencyDiagnostics):
+    """The same, and how the search for the friction went."""
+
+    undetermined_friction: tuple[str, ...]
+    friction_laws: Mapping[str, str]  # by group of drives
+    squared_residuals: float
+    squared_residuals_linear_friction: float  # with no more than Coulomb and viscous friction
+    start_costs: tuple[float, ...]
+    end_costs: tuple[float, ...]  # of the starts that were followed, the best first
+    iterations: tuple[int, ...]  # of these
 
 
 def nonlinear_friction(
@@ -95,10 +109,6 @@ def nonlinear_friction(
         An option cannot be used, nothing physical satisfies what is asked for, or the
         search did not converge.
     """
-    if starts < 1 or max_iterations < 1:
-        raise EstimationError(
-            f'starts and max_iterations must be positive, got {starts} and {max_iterations}'
-        )
     columns = build_columns(problem, law, per_axis, exponent)
     if not columns.groups:
         return feasible(problem, margin, masses, total_mass)
@@ -111,6 +121,7 @@ def nonlinear_friction(
     linear = columns.linearised(best.parameters)
     free = weighted_least_squares(linear, [inverse_root(each) for each in noise], noise)
     bodies_part = combinations(problem)[problem.free] @ best.found.x
+    active = [*best.found.active, *search.at_ends(best)]
     values = np.concatenate([bodies_part, best.parameters[~columns.held]])
     covariance, rests_on, distance = covariance_at_constraints(linear, free, values)
     return Estimate(
@@ -124,30 +135,29 @@ def nonlinear_friction(
         drive_friction=columns.friction(best.parameters),
         friction_index=columns.joint_index,
         linearised=linear,
-        diagnostics={
-            **figures(linear, best.found, distance, margin),
-            'active_constraints': [*best.found.active, *search.at_ends(best)],
-            'undetermined_friction': [
+        diagnostics=FrictionDiagnostics(
+            **vars(figures(linear, active, distance, margin)),
+            undetermined_friction=tuple(
                 linear.names[i] for i in free.undetermined if i >= problem.size
-            ],
-            'friction_laws': {each.name: each.law for each in columns.groups},
-            'squared_residuals': best.cost,
-            'squared_residuals_linear_friction': search.linear_cost(),
-            'start_costs': costs,
-            'end_costs': [end.cost for end in ends],
-            'iterations': [end.iterations for end in ends],
-        },
+            ),
+            friction_laws={each.name: each.law for each in columns.groups},
+            squared_residuals=best.cost,
+            squared_residuals_linear_friction=search.linear_cost(),
+            start_costs=tuple(costs),
+            end_costs=tuple(end.cost for end in ends),
+            iterations=tuple(end.iterations for end in ends),
+        ),
     )
 
 
 @dataclass(frozen=True)
 class _Point:
-    """The best linear part for shapes (s,), logarithms; amplitudes are in `found.extra`."""
+    """The best linear part for given shapes; amplitudes are in `found.extra`."""
 
-    shapes: Array
+    shapes: Array  # (s,), logarithms
     found: Solution
-    parameters: Array
-    cost: float
+    parameters: Array  # (g,) of the groups
+    cost: float  # squared residuals
     iterations: int = 0
 
 
@@ -222,7 +232,7 @@ class _Search:
         halton.fast_forward(1)  # the first point is a corner
         points = self._low + halton.random(starts) * (self._high - self._low)
         trials = sorted((self.at(point) for point in points), key=lambda point: point.cost)
-        ends = [self._descend(trial, max_iterations) for trial in trials[:REFINED]]
+        ends = [self._descend(trial, max_iterations) for trial in trials[:FOLLOWED]]
         return sorted(ends, key=lambda end: end.cost), [trial.cost for trial in trials]
 
     def at(self, shapes: Array) -> _Point:
@@ -256,22 +266,22 @@ class _Search:
 
     def _descend(self, point: _Point, max_iterations: int) -> _Point:
         """Steps of the linearised problem, each within a box about the last point."""
-        reach = FIRST_STEP
+        reach = FIRST_REACH
         for count in range(1, max_iterations + 1):
             low = np.maximum(self._low - point.shapes, -reach)
             high = np.minimum(self._high - point.shapes, reach)
             step, predicted = self._solve(point.parameters, low, high)
             gain = point.cost - predicted
-            if gain <= max(CONVERGED, ROUNDING * point.cost):
-                return _with_count(point, count)
+            if gain <= max(WORTH, SOLVER_ERROR * point.cost):
+                return replace(point, iterations=count)
             moved = np.clip(point.shapes + step.extra[len(self._force) :], self._low, self._high)
             trial = self.at(moved)
             share = (point.cost - trial.cost) / gain
             if share > 0.1:
                 point = trial
             reach *= 2.0 if share > 0.75 else 1.0 if share > 0.25 else 0.3
-            if reach < SMALLEST_STEP:
-                return _with_count(point, count)
+            if reach < SMALLEST_REACH:
+                return replace(point, iterations=count)
         raise EstimationError(
             f"estimator 'nonlinear_friction' did not converge in {max_iterations} steps"
         )
@@ -290,8 +300,10 @@ class _Search:
         outside = np.column_stack([columns - self._q @ projected, self._rest])
         factor = np.asarray(np.linalg.qr(outside, mode='r'))
         size = self._size
-        least = np.array([-LARGEST * (each.law == 'atan') for each in self._columns.groups])
-        most = np.full(len(self._force), LARGEST)
+        least = np.array(
+            [-LARGEST_AMPLITUDE * (each.law == 'atan') for each in self._columns.groups]
+        )
+        most = np.full(len(self._force), LARGEST_AMPLITUDE)
         found = self._program.solve(
             np.concatenate([self._target, factor[:size, size]]),
             self._near,
@@ -321,7 +333,3 @@ class _Search:
             for (_, rows), root in zip(columns.rows(both), self._roots, strict=True)
         ]
         return np.concatenate([*parts, np.zeros((self._prior, len(order)))])
-
-
-def _with_count(point: _Point, count: int) -> _Point:
-    return _Point(point.shapes, point.found, point.parameters, point.cost, count)

@@ -7,8 +7,8 @@ inertias without a distribution of mass.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
 import numpy as np
 from scipy.linalg import null_space
@@ -19,6 +19,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.covariance.at_constraints import covariance_at_constraints
 from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
 from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.estimators.numerics import with_variance
 from pkm_identification.physical.bodies import CLOSENESS, MARGIN, PhysicalBodies
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
 from pkm_identification.regression.problem import Problem
@@ -96,8 +97,7 @@ def feasible(
         )
         size = np.abs(matrix[problem.free]) @ bodies.sizes
         undetermined = np.flatnonzero(np.sqrt(np.diag(covariance)) > LARGE * size)
-        covariance[undetermined] = covariance[:, undetermined] = 0.0
-        covariance[undetermined, undetermined] = np.inf
+        covariance = with_variance(covariance, undetermined)
         rests_on = f'{rests_on} and the nominal bodies'
     return Estimate(
         values=values,
@@ -108,22 +108,28 @@ def feasible(
         sensitivity=change,
         covariance_rests_on=rests_on,
         standard_parameters=problem.base.space.expand @ found.x,
-        diagnostics=figures(problem, found, distance, margin),
+        diagnostics=figures(problem, found.active, distance, margin),
     )
 
 
-def figures(problem: Problem, found: Solution, distance: float, margin: float) -> dict[str, Any]:
-    """Diagnostics: what the limits changed.
+@dataclass(frozen=True)
+class ConsistencyDiagnostics:
+    """What the limits of physical bodies changed."""
 
-    `p_value_physical` is the probability of at least that distance if the robot is
-    physical (chi-squared with the number of parameters, an upper bound).
-    """
-    return {
-        'active_constraints': list(found.active),
-        'distance_from_unconstrained': distance,
-        'p_value_physical': float(chi2.sf(distance**2, problem.size)),
-        'margin': margin,
-    }
+    active_constraints: tuple[str, ...]
+    distance_from_unconstrained: float  # standard deviations
+    p_value_physical: float
+    """Probability of at least that distance if the robot is physical: chi-squared with the
+    number of parameters, an upper bound."""
+    margin: float
+
+
+def figures(
+    problem: Problem, active: Sequence[str], distance: float, margin: float
+) -> ConsistencyDiagnostics:
+    """Return what the limits changed, with the probability of that distance."""
+    p_value = float(chi2.sf(distance**2, problem.size))
+    return ConsistencyDiagnostics(tuple(active), distance, p_value, margin)
 
 
 def combinations(problem: Problem) -> Array:
@@ -153,10 +159,6 @@ def build_limits(
     nominal_spread: float | None,
 ) -> Limits:
     """Put the options of the bodies, and the fixed base parameters, into rows."""
-    if not 0 < margin < 1:
-        raise EstimationError(f'margin must be between 0 and 1, not {margin}')
-    if nominal_spread is not None and not nominal_spread > 0:
-        raise EstimationError(f'nominal_spread must be positive, not {nominal_spread}')
     names = list(problem.model.parameter_names)
     expand = problem.base.space.expand
     matrix = combinations(problem)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pkm_description.errors import EstimationError
-from pkm_identification.arrays import Array
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.estimators.filters.filter_rows import FilterRows, energy_rows, force_rows
 from pkm_identification.estimators.filters.nonlinear_filters import (
     Extended,
@@ -23,9 +22,27 @@ from pkm_identification.estimators.numerics import hardly_determined, parameter_
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
-MEASUREMENTS = ('force', 'energy')
-PROCESSES = ('none', 'robbins_monro')
 INITIAL_DEVIATION = 10.0  # sizes of a parameter: so wide that the start counts for nothing
+
+
+@dataclass(frozen=True)
+class History:
+    """Estimates on the way."""
+
+    updates: Indices  # (h,) after which they were kept
+    values: Array  # (h, f)
+
+
+@dataclass(frozen=True)
+class KalmanDiagnostics:
+    """How a filter went through the data."""
+
+    measurement: str  # 'force' or 'energy'
+    updates: int
+    passes: int
+    innovation: float  # mean square, normalised: 1 where all is as assumed
+    walk: Array  # (f,) standard deviation of a step at the end
+    history: History  # of the last pass
 
 
 def ekf(
@@ -136,12 +153,6 @@ def _filtered(
     options: FilterOptions,
 ) -> Estimate:
     """Run a filter over the rows of the problem and judge what it found."""
-    if measurement not in MEASUREMENTS:
-        raise EstimationError(
-            f"unknown measurement '{measurement}'; valid are {', '.join(MEASUREMENTS)}"
-        )
-    if initial_deviation <= 0:
-        raise EstimationError(f'initial_deviation must be positive, got {initial_deviation:g}')
     noise = noise_of_rows(problem) if measurement == 'force' else None
     rows = energy_rows(problem) if noise is None else force_rows(problem, noise)
     size = parameter_size(problem.nominal, rows.regressor, rows.measured)
@@ -176,14 +187,14 @@ def _filtered(
         bread=bread if linear else None,
         sensitivity=sensitivity,
         covariance_rests_on='' if noise is not None else 'residuals of the energy',
-        diagnostics={
-            'measurement': measurement,
-            'updates': len(rows.measured) * found.passes,
-            'passes': found.passes,
-            'innovation': found.innovation,
-            'walk': np.sqrt(found.walk),
-            'history': {'updates': found.steps, 'values': found.history},
-        },
+        diagnostics=KalmanDiagnostics(
+            measurement=measurement,
+            updates=len(rows.measured) * found.passes,
+            passes=found.passes,
+            innovation=found.innovation,
+            walk=np.sqrt(found.walk),
+            history=History(found.steps, found.history),
+        ),
     )
 
 
@@ -191,13 +202,7 @@ def _walk(process: str | float, size: Array) -> Array | None:
     """Standard deviation of a step; None for Robbins and Monro's method."""
     if process == 'none':
         return np.zeros(len(size))
-    if process == 'robbins_monro':
-        return None
-    if isinstance(process, str) or not np.isfinite(process) or process < 0:
-        raise EstimationError(
-            f"process is {', '.join(PROCESSES)} or a number that is not negative, got '{process}'"
-        )
-    return float(process) * size
+    return None if process == 'robbins_monro' else float(process) * size
 
 
 def _take_rows(

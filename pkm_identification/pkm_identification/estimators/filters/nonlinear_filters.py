@@ -24,8 +24,7 @@ from pkm_identification.estimators.filters.parameter_filter import (
 
 Function = Callable[[Array, int], Array]
 
-ORDERS = ('original', 'random', 'spread')
-ROUNDING = 64 * np.finfo(float).eps
+BEND_ROUNDING = 64 * np.finfo(float).eps  # of h: a smaller second difference is none
 DIFFERENCE = 1e-5  # standard deviations between the points of a difference quotient
 
 
@@ -81,7 +80,7 @@ class Unscented:
         centre, up, down = predictions[0], predictions[1 : size + 1], predictions[size + 1 :]
         slope = (up - down).T / (2 * gamma)
         bend = (up - centre) + (down - centre)
-        floor = ROUNDING * np.abs(predictions).max(initial=0.0)
+        floor = BEND_ROUNDING * np.abs(predictions).max(initial=0.0)
         if np.abs(bend).max(initial=0.0) <= floor:
             return Linearisation(centre, slope, slope[:, :0])
         bend = bend.T / (2 * gamma**2)
@@ -123,75 +122,34 @@ class Extended:
 class FilterOptions:
     """How a filter runs.
 
-    Attributes
-    ----------
-    walk
-        Standard deviation (n,), or one for all, of the random walk a step; None: estimated
-        by Robbins and Monro's method [O 2.75] with `walk_gain`; 0: constant parameters.
-    walk_gain
-        Share of the last step in the estimate of the walk.
-    order
-        `original`, `random` or `spread`, see `data_order`.
-    seed
-        Of the random order.
-    passes
-        Through the data at most. Each starts at the last estimate with the covariance of
-        the start, so that no pass counts the data twice.
-    tolerance
-        Passes end when no parameter changes by more standard deviations.
-    history
-        Number of estimates that are kept on the way.
+    `walk` is the standard deviation (n,), or one for all, of the random walk a step: 0 for
+    constant parameters; None estimates it by Robbins and Monro's method [O 2.75]. Each pass
+    starts at the last estimate with the covariance of the start, so that no pass counts the
+    data twice.
     """
 
     walk: ArrayLike | None = 0.0
-    walk_gain: float = 1e-3
-    order: str = 'original'
-    seed: int = 0
-    passes: int = 1
-    tolerance: float = 1e-3
-    history: int = 200
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        if self.order not in ORDERS:
-            raise EstimationError(f"unknown order '{self.order}'; valid are {', '.join(ORDERS)}")
-        if not 0 < self.walk_gain < 1:
-            raise EstimationError(f'walk_gain must be between 0 and 1, got {self.walk_gain:g}')
-        if self.passes < 1 or self.history < 1:
-            raise EstimationError('passes and history must be at least 1')
+    walk_gain: float = 1e-3  # share of the last step in the estimate of the walk, below 1
+    order: str = 'original'  # or 'random', 'spread', see `data_order`
+    seed: int = 0  # of the random order
+    passes: int = 1  # through the data at most
+    tolerance: float = 1e-3  # passes end when no parameter changes by more standard deviations
+    history: int = 200  # estimates that are kept on the way
 
 
 @dataclass(frozen=True)
 class FilterResult:
-    """What a filter found.
+    """What a filter found."""
 
-    Attributes
-    ----------
-    values, covariance
-        Last estimate (n,) and covariance (n, n) of its error, for constant parameters.
-    history, steps
-        Estimates (h, n) on the way through the last pass, after so many updates (h,).
-    innovation
-        Mean normalised innovation squared a measured number: 1 where all is as assumed.
-    passes
-        Through the data.
-    changes
-        Largest change (passes,) of a parameter in each pass [its standard deviation].
-    walk
-        Variance (n,) of the walk at the end.
-    change
-        Of the values (n, g) with what is held fixed; g = 0 where nothing is said of it.
-    """
-
-    values: Array
-    covariance: Array
-    history: Array
-    steps: Indices
-    innovation: float
+    values: Array  # last estimate (n,)
+    covariance: Array  # (n, n) of its error, for constant parameters
+    history: Array  # estimates (h, n) on the way through the last pass
+    steps: Indices  # (h,) updates after which they were kept
+    innovation: float  # mean normalised square a measured number: 1 where all is as assumed
     passes: int
-    changes: Array
-    walk: Array
-    change: Array
+    changes: Array  # largest change (passes,) of a parameter in each [its standard deviation]
+    walk: Array  # variance (n,) at the end
+    change: Array  # of the values (n, g) with what is held fixed; g = 0 where nothing is said
 
 
 def unscented_filter(

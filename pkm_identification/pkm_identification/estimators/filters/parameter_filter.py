@@ -13,21 +13,11 @@ from pkm_identification.arrays import Array
 
 @dataclass(frozen=True)
 class Linearisation:
-    """What a filter needs to know of a measurement y = h(p) + noise at its estimate.
+    """What a filter needs to know of a measurement y = h(p) + noise at its estimate."""
 
-    Attributes
-    ----------
-    prediction
-        Expected measurement (m,).
-    slope
-        H S (m, n): the derivative of h times the root of the covariance.
-    curvature
-        Columns (m, c) that widen the covariance of the prediction; none where h is linear.
-    """
-
-    prediction: Array
-    slope: Array
-    curvature: Array
+    prediction: Array  # expected measurement (m,)
+    slope: Array  # H S (m, n): the derivative of h times the root of the covariance
+    curvature: Array  # (m, c), widens the covariance of the prediction; c = 0 where h is linear
 
 
 class ParameterFilter:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import correlation_time
+from pkm_identification.estimators.filters.kalman import History
 from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.estimators.numerics import hardly_determined, size_over_runs, with_variance
@@ -20,7 +22,26 @@ from pkm_identification.regression.weighted_least_squares import (
     residual_covariance,
 )
 
-KEPT = 20_000  # rows whose residuals show how they follow each other
+KEPT = 20_000  # rows whose residuals show how they follow each other: some seconds of them
+EXACT_FORCES = 1e-9  # of the forces: residuals below are rounding
+
+
+@dataclass(frozen=True)
+class HistoryWithDeviations(History):
+    """Estimates on the way, and how certain they were."""
+
+    standard_deviation: Array  # (h, f)
+
+
+@dataclass(frozen=True)
+class RecursiveDiagnostics:
+    """How the recursion went through the data."""
+
+    updates: int
+    memory: float  # updates that the estimate rests on
+    noise: tuple[Array, ...]  # standard deviations (n_a,) of each run [N, N m]
+    limited: int  # forces whose residuals are beyond `huber`
+    history: HistoryWithDeviations
 
 
 def recursive(
@@ -49,8 +70,6 @@ def recursive(
     history
         Estimates kept in `diagnostics['history']`.
     """
-    if initial_deviation <= 0 or history < 1:
-        raise EstimationError('initial_deviation and history must be positive')
     first = gauss_markov(problem)
     start, spread, change = _start(problem, initial_deviation)
     is_held = bool(problem.selection.covariance.any())
@@ -96,13 +115,13 @@ def recursive(
         condition_number=first.condition_number,
         sensitivity=state.change,
         covariance_rests_on='residuals in time',
-        diagnostics={
-            'updates': state.updates,
-            'memory': float('inf') if forgetting == 1 else 1 / (1 - forgetting),
-            'noise': [np.sqrt(np.diag(each)) for each in noises],
-            'limited': outliers,
-            'history': {'updates': steps, 'values': values, 'standard_deviation': deviations},
-        },
+        diagnostics=RecursiveDiagnostics(
+            updates=state.updates,
+            memory=float('inf') if forgetting == 1 else 1 / (1 - forgetting),
+            noise=tuple(np.sqrt(np.diag(each)) for each in noises),
+            limited=outliers,
+            history=HistoryWithDeviations(np.array(steps), np.array(values), np.array(deviations)),
+        ),
     )
 
 
@@ -141,5 +160,5 @@ def _noise(problem: Problem, run: Run, values: Array) -> Array:
     if not run.is_periodic:
         return residual_covariance(problem, run, values)
     residuals = run.in_time().residuals(values)
-    floor = (1e-9 * np.maximum(run.force_size, 1e-12)) ** 2
+    floor = (EXACT_FORCES * np.maximum(run.force_size, 1e-12)) ** 2
     return residuals.T @ residuals / len(residuals) + np.diag(np.maximum(floor, 1e-300))

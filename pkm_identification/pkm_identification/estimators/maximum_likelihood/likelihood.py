@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -14,32 +13,33 @@ from pkm_identification.arrays import Array
 from pkm_identification.covariance.determined_directions import determined_directions
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
 from pkm_identification.estimators.maximum_likelihood.run_likelihood import RunLikelihood, noise_of
+from pkm_identification.estimators.numerics import with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 
 
 @dataclass(frozen=True)
+class LikelihoodDiagnostics:
+    """What the likelihood says of noise, motion and forces."""
+
+    iterations: int
+    motion_parameters: int  # unknowns of the motion
+    likelihood_variance_ratio: float  # cost over degrees of freedom: 1 where noise explains it
+    noise_model: str | tuple[str, ...]  # where the noise is known from; one a run if they differ
+    motion_correction: float  # root mean square, in deviations of the position noise
+    force_residual: float  # the same of the forces
+
+
+@dataclass(frozen=True)
 class Point:
-    """A motion, the best parameters for it, and what is left.
+    """A motion, the best parameters for it, and what is left; lists have one entry a run."""
 
-    Attributes
-    ----------
-    motion
-        Deviations (2 L n_a,) of the measured motion from the true one, whitened; one a run.
-    values
-        Free parameters (f,).
-    designs, fixed, residuals
-        Whitened rows (k, f'), (k, g), (k,) of each run.
-    cost
-        Sum of squares, of the prior too.
-    """
-
-    motion: list[Array]
-    values: Array
-    designs: list[Array]
-    fixed: list[Array]
-    residuals: list[Array]
-    cost: float
+    motion: list[Array]  # deviations (2 L n_a,) of the measured motion from the true one, whitened
+    values: Array  # free parameters (f,)
+    designs: list[Array]  # whitened rows (k, f')
+    fixed: list[Array]  # (k, g)
+    residuals: list[Array]  # (k,)
+    cost: float  # sum of squares, of the prior too
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,7 @@ class Part:
 
 
 class Likelihood:
-    """The cost over the motions of all runs and what its steps need.
-
-    Parameters
-    ----------
-    problem
-        From periodic data.
-    position_noise
-        See `maximum_likelihood`.
-    """
+    """The cost over the motions of all runs of periodic data, and what its steps need."""
 
     def __init__(
         self, problem: Problem, position_noise: float | Sequence[float] | None = None
@@ -170,13 +162,12 @@ class Likelihood:
     def estimate(self, point: Point, parts: list[Part], trials: int) -> Estimate:
         """Return the estimate with its covariance."""
         information, mixed, _, _ = self.information(parts)
-        covariance = self._covariance(information)
         undetermined = self.first.undetermined
-        covariance[undetermined] = covariance[:, undetermined] = 0.0
-        covariance[undetermined, undetermined] = np.inf
+        covariance = with_variance(self._covariance(information), undetermined)
         motion = np.concatenate(point.motion)
         residuals = np.concatenate(point.residuals)
         freedom = max(self.problem.degrees_of_freedom, 1)
+        sources = tuple(run.noise.source for run in self.runs)
         return Estimate(
             values=point.values,
             covariance=covariance,
@@ -186,19 +177,15 @@ class Likelihood:
                 run.row_noise(part.gain) for run, part in zip(self.runs, parts, strict=True)
             ),
             sensitivity=-self._directions @ np.linalg.solve(information, mixed),
-            diagnostics={
-                'iterations': trials,
-                'motion_parameters': len(motion),
-                'likelihood_variance_ratio': point.cost / freedom,
-                'noise_model': _one([run.noise.source for run in self.runs]),
-                'motion_correction': float(np.sqrt(np.mean(motion**2))),
-                'force_residual': float(np.sqrt(np.mean(residuals**2))),
-            },
+            diagnostics=LikelihoodDiagnostics(
+                iterations=trials,
+                motion_parameters=len(motion),
+                likelihood_variance_ratio=point.cost / freedom,
+                noise_model=sources[0] if len(set(sources)) == 1 else sources,
+                motion_correction=float(np.sqrt(np.mean(motion**2))),
+                force_residual=float(np.sqrt(np.mean(residuals**2))),
+            ),
         )
 
     def _covariance(self, information: Array) -> Array:
         return np.asarray(self._directions @ np.linalg.solve(information, self._directions.T))
-
-
-def _one(texts: list[str]) -> Any:
-    return texts[0] if len(set(texts)) == 1 else texts

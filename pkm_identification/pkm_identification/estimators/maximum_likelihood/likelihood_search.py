@@ -11,7 +11,7 @@ from pkm_identification.estimators.maximum_likelihood.likelihood import Likeliho
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 
-DAMPING = 1e-3
+FIRST_DAMPING = 1e-3  # of the information of the motion: next to Gauss-Newton
 
 
 def maximum_likelihood(
@@ -56,10 +56,6 @@ def maximum_likelihood(
         The data are not periodic, the motion has too many harmonics, or the steps did not
         converge.
     """
-    if tolerance <= 0 or max_iterations < 1:
-        raise EstimationError(
-            f'tolerance and max_iterations must be positive, got {tolerance} and {max_iterations}'
-        )
     for run in problem.runs:
         if not run.is_periodic:
             raise EstimationError(
@@ -67,7 +63,7 @@ def maximum_likelihood(
                 'a Fourier series; give period= if the motion has one'
             )
     likelihood = Likelihood(problem, position_noise)
-    point, trials, damping, change = likelihood.start(), 0, DAMPING, np.inf
+    point, trials, damping, change = likelihood.start(), 0, FIRST_DAMPING, np.inf
     parts = likelihood.linearise(point)
     while True:
         if trials == max_iterations:

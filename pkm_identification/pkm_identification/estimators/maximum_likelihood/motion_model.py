@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, ComplexArray, Indices, Mask
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise
 from pkm_identification.regression.run import Rows, Run
@@ -36,14 +37,9 @@ class MotionModel:
 
     Coefficients are complex and orthonormal, see `motion_noise`. Those of the motion are
     (L, n_a), for the measured harmonics only; elsewhere there is no motion.
-
-    Attributes
-    ----------
-    run
-        Periodic.
     """
 
-    run: Run
+    run: Run  # periodic
 
     @property
     def signals(self) -> Signals:
@@ -144,13 +140,8 @@ class MotionModel:
 class ForceJacobian:
     """Derivatives of Fourier coefficients of forces with those of the motion.
 
-    Parameters
-    ----------
-    model
-        The run.
-    local
-        (n, 3, n_a, n_a, ...) with positions, velocities and accelerations of each actuator
-        (third index) of the force of each (fourth).
+    From the local ones (n, 3, n_a, n_a, ...) with positions, velocities and accelerations of
+    each actuator (third index) of the force of each (fourth).
     """
 
     def __init__(self, model: MotionModel, local: Array) -> None:
@@ -161,20 +152,10 @@ class ForceJacobian:
         self._spectra = np.fft.fft(local, axis=0)[wanted % len(local)] / len(local)
 
     def column(self, index: int, directions: ComplexArray) -> ComplexArray:
-        """Change of all force coefficients with one coefficient of the motion.
+        """Change (K + 1, n_a, d, 2, ...) of all force coefficients with one of the motion.
 
-        Parameters
-        ----------
-        index
-            Of the measured harmonic.
-        directions
-            Changes (n_a, d) of its coefficient, d at a time.
-
-        Returns
-        -------
-        ndarray
-            (K + 1, n_a, d, 2, ...) for these changes of the real part, and of the
-            imaginary one.
+        For changes (n_a, d) of its real part, and of its imaginary one, of the measured
+        harmonic with this index.
         """
         model = self.model
         harmonic, frequency = model.harmonics[index], model.frequencies[index]
@@ -213,28 +194,16 @@ class ForceJacobian:
 
 
 def local_derivatives(
-    model: Any, states: Array, function: Function, velocity_step: Array | float = VELOCITY_STEP
+    model: ClosedChainModel,
+    states: Array,
+    function: Function,
+    velocity_step: Array | float = VELOCITY_STEP,
 ) -> Array:
-    """Differentiate a function of the motion with every sample's state.
+    """Differentiate a function (N, ...) of the motion with every sample's state: (n, 3, n_a, ...).
 
-    Exact in accelerations, in which forces are affine; central differences in velocities,
-    in which all but Coulomb friction is quadratic, and in positions.
-
-    Parameters
-    ----------
-    model
-        Mechanism.
-    states
-        Positions, velocities and accelerations (n, 3, n_a) of the actuators.
-    function
-        Of a motion, (N, ...).
-    velocity_step
-        Scalar or (n_a,) [m/s, rad/s].
-
-    Returns
-    -------
-    ndarray
-        (n, 3, n_a, ...).
+    States are positions, velocities and accelerations (n, 3, n_a) of the actuators. Exact in
+    accelerations, in which forces are affine; central differences in velocities, in which all
+    but Coulomb friction is quadratic (by a step, scalar or (n_a,)), and in positions.
     """
     count, _, axes = states.shape
     here = model.motion_from_actuators(*np.moveaxis(states, 1, 0))

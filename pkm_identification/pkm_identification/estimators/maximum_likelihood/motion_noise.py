@@ -19,30 +19,20 @@ from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.noise import smoothed_spectrum
 
 NEGLIGIBLE = 1e-9  # noise below this share of a signal is rounding
-ROUNDING = 1e-13
+STANDSTILL_NOISE = 1e-13  # of the position: what an axis at rest counts as moving by
 
 
 @dataclass(frozen=True)
 class MotionNoise:
     """Noise of positions and forces of an averaged period, for harmonics 0 ... K.
 
-    Attributes
-    ----------
-    position_root
-        R (K + 1, n_a, n_a) with R R^H the covariance of the positions [m, rad].
-    gain
-        H (K + 1, n_a, n_a): force noise that goes with position noise, H delta. Where a servo
-        answers to what its sensors read, the two are correlated.
-    force_covariance
-        (K + 1, n_a, n_a) of what is left of the force noise [N^2, N^2 m^2].
-    source
-        Where it was estimated from.
+    Where a servo answers to what its sensors read, the two are correlated.
     """
 
-    position_root: ComplexArray
-    gain: ComplexArray
-    force_covariance: ComplexArray
-    source: str
+    position_root: ComplexArray  # R (K + 1, n_a, n_a), R R^H the covariance of positions [m, rad]
+    gain: ComplexArray  # H (K + 1, n_a, n_a): force noise H delta goes with position noise delta
+    force_covariance: ComplexArray  # (K + 1, n_a, n_a) of the other force noise [N^2, N^2 m^2]
+    source: str  # where it is known from
 
     @property
     def whitener(self) -> ComplexArray:
@@ -147,7 +137,7 @@ def _conditioned(joint: ComplexArray, signals: Signals, source: str) -> MotionNo
     axes = signals.forces.shape[1]
     floors = []
     for values in (signals.positions, signals.forces):
-        size = np.maximum(values.std(axis=0), ROUNDING * np.abs(values).max(axis=0))
+        size = np.maximum(values.std(axis=0), STANDSTILL_NOISE * np.abs(values).max(axis=0))
         floors.append((NEGLIGIBLE * np.maximum(size, 1e-12)) ** 2)
     noisy = np.einsum('kaa->ka', joint).real.max(axis=0) > np.concatenate(floors)
     joint = joint * np.outer(noisy, noisy) + np.diag(np.concatenate(floors))

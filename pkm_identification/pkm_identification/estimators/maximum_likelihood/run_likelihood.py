@@ -24,13 +24,6 @@ class RunLikelihood:
 
     The unknowns u are the deviations of the measured coefficients z from the true ones in
     units of their noise, xi = z - R u: their own part of the cost is |u|^2.
-
-    Parameters
-    ----------
-    run
-        Periodic.
-    noise
-        Of its averaged period.
     """
 
     def __init__(self, run: Run, noise: MotionNoise) -> None:

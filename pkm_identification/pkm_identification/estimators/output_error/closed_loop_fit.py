@@ -26,9 +26,6 @@ from pkm_identification.estimators.output_error.simulated_servo import (
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 
-JACOBIANS = ('closed_loop', 'regressor')
-STARTS = ('gauss_markov', 'nominal')
-
 
 def output_error(
     problem: Problem,
@@ -99,10 +96,6 @@ def output_error(
     EstimationError
         Reference, gains or period are missing or do not fit, or the search does not converge.
     """
-    if jacobian not in JACOBIANS:
-        raise EstimationError(f"unknown jacobian '{jacobian}'; valid are {', '.join(JACOBIANS)}")
-    if start not in STARTS:
-        raise EstimationError(f"unknown start '{start}'; valid are {', '.join(STARTS)}")
     require_drives(problem.model, 'output error')
     servo = build_servo(
         problem.model,

@@ -10,55 +10,46 @@ from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics.settled.steady_state import SteadyState
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.covariance.residual_scaling import SIGNIFICANCE, noise_by_frequency
-from pkm_identification.estimators.numerics import with_variance
+from pkm_identification.estimators.numerics import column_sizes, scaled_least_squares, with_variance
 from pkm_identification.estimators.output_error.simulated_run import SimulatedRun
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
-SIMULATION_TOLERANCE = 1e-9
+SIMULATION_TOLERANCE = 1e-9  # of the steady state: far below the noise of any force
+SINGULAR_STEP = 1e-10  # of the largest singular value: directions below make no step
 TRACKING = 3.0  # of the position noise: simulated positions further away are not the robot's
 LAG_SHARE, MOTION_SHARE = 0.05, 1e-4  # of the servo's lag and of the motion: not worth a warning
-SHORTEST_STEP = 1e-3
+SHORTEST_STEP = 1e-3  # share of a step that still cannot be simulated: the search is lost
 EXACT = 1e-4  # of a value: smaller standard deviations count as this
 
 
 @dataclass(frozen=True)
+class OutputErrorDiagnostics:
+    """How the search went, and how the simulated robot differs; one entry a run but of steps."""
+
+    iterations: int
+    steps: tuple[float, ...]  # largest change of each iteration [standard deviations]
+    closed_loop_residual_ratio: tuple[float, ...]  # mean square over what the noise explains
+    reference_shift: tuple[float, ...]  # added to the stamps of the data [s]
+    tracking_difference: tuple[Array, ...]  # (n_a,) measured less simulated positions [m, rad]
+    simulation_iterations: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class _Linear:
-    """The rows of one run around the present values.
+    """The rows of one run around the present values."""
 
-    Attributes
-    ----------
-    residuals
-        (m, n_a).
-    instruments
-        What the estimate makes the weighted residuals orthogonal to (m, n_a, r).
-    jacobian
-        Change of the simulated rows with the parameters (m, n_a, r).
-    noise
-        (m, n_a, n_a).
-    """
-
-    residuals: Array
-    instruments: Array
-    jacobian: Array
-    noise: Array
+    residuals: Array  # (m, n_a)
+    instruments: Array  # (m, n_a, r), what the weighted residuals are made orthogonal to
+    jacobian: Array  # (m, n_a, r), change of the simulated rows with the parameters
+    noise: Array  # (m, n_a, n_a)
 
 
 class OutputErrorFit:
-    """Gauss-Newton on the simulated forces of all runs.
+    """Gauss-Newton on the simulated forces of all runs, from values (f,).
 
-    Parameters
-    ----------
-    problem
-        Of periodic runs.
-    runs
-        Their simulations.
-    values
-        Start (f,).
-    lost
-        Parameters that the data do not determine: they stay where they start.
-    exact
-        Take the Jacobian of the closed loop, not that of a motion that stays where it is.
+    `lost` parameters, which the data do not determine, stay where they start. `exact` takes
+    the Jacobian of the closed loop, not that of a motion that stays where it is.
     """
 
     def __init__(
@@ -80,9 +71,9 @@ class OutputErrorFit:
             design.append((root @ free).reshape(-1, problem.size))
             target.append((root @ each.residuals[..., None]).ravel())
         rows, right = np.concatenate(design), np.concatenate(target)
-        scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
-        step = np.linalg.lstsq(rows / scale, right, rcond=1e-10)[0] / scale
-        inverse = np.linalg.pinv(rows / scale, rcond=1e-10)
+        scale = column_sizes(rows)
+        step = scaled_least_squares(rows, right, SINGULAR_STEP)
+        inverse = np.linalg.pinv(rows / scale, rcond=SINGULAR_STEP)
         deviation = np.sqrt(np.sum(inverse**2, axis=1)) / scale
         least = np.maximum(EXACT * np.abs(self.values), 1e-300)
         size = float(np.max(np.abs(step) / np.maximum(deviation, least)))
@@ -175,16 +166,16 @@ class OutputErrorFit:
             covariance_rests_on=(
                 'closed-loop residuals by frequency' if widened else 'noise of the forces'
             ),
-            diagnostics={
-                'iterations': len(steps),
-                'steps': steps,
-                'closed_loop_residual_ratio': ratios,
-                'reference_shift': [run.shift for run in self.runs],
-                'tracking_difference': [self._away(k) for k in range(len(self.runs))],
-                'simulation_iterations': [
+            diagnostics=OutputErrorDiagnostics(
+                iterations=len(steps),
+                steps=tuple(steps),
+                closed_loop_residual_ratio=tuple(ratios),
+                reference_shift=tuple(run.shift for run in self.runs),
+                tracking_difference=tuple(self._away(k) for k in range(len(self.runs))),
+                simulation_iterations=tuple(
                     state.iterations for state in self.states if state is not None
-                ],
-            },
+                ),
+            ),
             warnings=tuple(self._warnings()),
         )
 

@@ -19,37 +19,20 @@ from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, HarmonicBand
 
 HARMONIC_SAMPLES = 4  # of the simulation, over the harmonics of the rows
-PERIOD_TOLERANCE = 1e-6
+PERIOD_TOLERANCE = 1e-6  # of a period: what rounding in files may change it by
 
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """A periodic run, and the reference and servo of the robot that made it.
-
-    Attributes
-    ----------
-    run
-        Measured.
-    servo
-        Its controller.
-    reference, feedforward
-        Desired positions [m, rad] and feedforward forces [N, N m] (N, n_a) over a period,
-        on the clock of the reference.
-    positions
-        Measured positions (N, n_a) on the clock of the reference, as far as it is known.
-    forces
-        Measured rows (m, n_a) on that clock.
-    shift
-        What was added to the stamps of the data for it [s].
-    """
+    """A periodic run, and the reference and servo of the robot that made it."""
 
     run: Run
     servo: ServoLoop
-    reference: Array
-    feedforward: Array
-    positions: Array
-    forces: Array
-    shift: float
+    reference: Array  # desired positions (N, n_a) [m, rad] over a period, on its own clock
+    feedforward: Array  # (N, n_a) [N, N m]
+    positions: Array  # measured (N, n_a), on the clock of the reference as far as it is known
+    forces: Array  # measured rows (m, n_a) on that clock
+    shift: float  # what was added to the stamps of the data for it [s]
 
     @property
     def signals(self) -> Signals:

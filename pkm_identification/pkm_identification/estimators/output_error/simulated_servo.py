@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pkm_description.errors import EstimationError, SimulationError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
 from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_identification.arrays import Array
@@ -15,7 +16,7 @@ from pkm_identification.regression.run import Run
 
 
 def build_servo(
-    model: Any,
+    model: ClosedChainModel,
     proportional: Any,
     derivative: Any,
     tuning: tuple[float, float, float],
@@ -30,8 +31,6 @@ def build_servo(
     try:
         if proportional is None:
             bandwidth, damping, scale = tuning
-            if not all(np.isfinite(each) and each > 0 for each in tuning):
-                raise EstimationError('bandwidth, damping and gain_scale must be positive')
             inertia, w = effective_inertia(model), 2 * np.pi * bandwidth
             stiffness, viscosity = scale * inertia * w**2, scale * 2 * damping * inertia * w
         else:
@@ -39,8 +38,6 @@ def build_servo(
                 np.broadcast_to(np.asarray(each, dtype=float), (axes,))
                 for each in (proportional, derivative)
             )
-        if not (np.isfinite(control_rate) and control_rate > 0):
-            raise EstimationError(f'control_rate must be positive, got {control_rate}')
         interval = 1 / control_rate
         wait = 0.5 * interval if delay is None else delay
         return ServoLoop(stiffness, viscosity, velocity_cutoff, interval, wait)
@@ -54,7 +51,7 @@ def servo_of_run(servo: ServoLoop, run: Run, delay: float | None) -> ServoLoop:
     return replace(servo, delay=shown) if delay is None and shown > 0 else servo
 
 
-def feedforward_parameters(model: Any, given: Any) -> Array | None:
+def feedforward_parameters(model: ClosedChainModel, given: Any) -> Array | None:
     """Standard parameters (n_p,) of the feedforward; None where there was none."""
     from pkm_identification.result.reading import load_result
     from pkm_identification.result.result import IdentificationResult

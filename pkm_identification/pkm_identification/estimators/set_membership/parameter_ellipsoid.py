@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,38 @@ from pkm_identification.estimators.set_membership.strips import StripsOfRun, str
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 
-FACTORS = (4.0, 5.0, 6.0, 8.0)  # bounds that are tried where none is given
+TRIED_BOUNDS = (4.0, 5.0, 6.0, 8.0)  # standard deviations, where no bound is given
 NAMED = 100  # outliers that the diagnostics name
 MANY = 0.01  # share of outliers that calls for a warning
+
+
+@dataclass(frozen=True)
+class StartOfSet:
+    """The ellipsoid that the set was shrunk from."""
+
+    radius: Array  # (f,) half-axes
+    share: Array  # (f,) of each half-axis that is left
+    is_left: bool  # the set lies inside: nothing of the start bounds it any more
+
+
+@dataclass(frozen=True)
+class EllipsoidDiagnostics:
+    """What bounds the set, and which samples contradict it."""
+
+    bounds: tuple[Mapping[str, float], ...]  # of each run, by joint [N, N m]
+    bound_gain: tuple[float, ...]  # of each run: bound of a row over that of a sample
+    bound: BoundOption  # as given or found
+    passes: int
+    converged: bool
+    log_determinant: float  # of the shape matrix, in SI units: larger is a larger set
+    half_axis: tuple[float, ...]  # geometric mean after each pass, in units of the start's
+    start: StartOfSet
+    outliers: int  # strips that miss the set
+    outlier_share: float
+    outliers_per_joint: Mapping[str, int]
+    outliers_named: tuple[Mapping[str, Any], ...]  # the first: run, sample, time [s], joint
+    strips: int
+    strips_used: int  # that made the set smaller in the last pass
 
 
 def ellipsoid(
@@ -76,13 +107,14 @@ def ellipsoid(
     Raises
     ------
     EstimationError
-        An option is out of range, or there is a prior or an uncertain fixed parameter.
+        A bound is not positive, or there is a prior or an uncertain fixed parameter.
     """
-    _check(problem, periods, passes, tolerance, initial_radius)
+    _require_exact_knowledge(problem)
     if force_bound is not None:
         bound, bound_of = force_bound, 'force'
     radius = initial_radius * np.sqrt(problem.size) * size_over_runs(problem)
-    for tried in (bound,) if bound is not None else FACTORS if bound_of == 'noise' else FACTORS[:1]:
+    several = TRIED_BOUNDS if bound_of == 'noise' else TRIED_BOUNDS[:1]
+    for tried in several if bound is None else (bound,):
         bounds, gains = force_bounds(problem, tried, bound_of, bound_at, periods)
         strips = strips_of(problem, bounds, periods)
         run = Bounding(problem.nominal, radius, strips, cut)
@@ -94,6 +126,8 @@ def ellipsoid(
     root = run.root / radius
     joints = problem.model.actuated_joints
     inverse = solve_triangular(root, np.eye(problem.size))
+    by_joint, named = _outliers(strips, run.missed)
+    total, count = sum(by_joint.values()), sum(len(each) for each in run.missed)
     return Estimate(
         values=problem.nominal + radius * run.centre,
         covariance=with_variance(inverse @ inverse.T / (problem.size + 2), lost),
@@ -102,24 +136,23 @@ def ellipsoid(
         sensitivity=np.zeros((problem.size, len(problem.selection.fixed))),
         covariance_rests_on='uniform distribution over the guaranteed set',
         guaranteed_root=root,
-        diagnostics={
-            'bounds': [dict(zip(joints, each, strict=True)) for each in bounds],
-            'bound_gain': gains,
-            'bound': tried,
-            'passes': len(history) - 1,
-            'converged': history[-2] - history[-1] < tolerance,
-            'log_determinant': float(-2 * np.sum(np.log(np.abs(np.diag(root))))),
-            'half_axis': [float(np.exp(each)) for each in history],
-            'start': {
-                'radius': radius,
-                'share': share,
-                'is_left': float(np.linalg.norm(run.centre)) + run.longest <= 1.0,
-            },
-            **_outliers(strips, run.missed),
-            'strips': sum(len(each) for each in run.missed),
-            'strips_used': run.used,
-        },
-        warnings=tuple(_warnings(problem, run, lost)),
+        diagnostics=EllipsoidDiagnostics(
+            bounds=tuple(dict(zip(joints, each, strict=True)) for each in bounds),
+            bound_gain=tuple(gains),
+            bound=tried,
+            passes=len(history) - 1,
+            converged=history[-2] - history[-1] < tolerance,
+            log_determinant=float(-2 * np.sum(np.log(np.abs(np.diag(root))))),
+            half_axis=tuple(float(np.exp(each)) for each in history),
+            start=StartOfSet(radius, share, float(np.linalg.norm(run.centre)) + run.longest <= 1.0),
+            outliers=total,
+            outlier_share=total / count,
+            outliers_per_joint=by_joint,
+            outliers_named=tuple(named),
+            strips=count,
+            strips_used=run.used,
+        ),
+        warnings=tuple(_warnings(problem, total, total / count, lost)),
     )
 
 
@@ -137,14 +170,7 @@ def _shrink(run: Bounding, passes: int, tolerance: float) -> list[float]:
 class Bounding:
     """An ellipsoid around parameters in units of the start, and which strips missed it.
 
-    Parameters
-    ----------
-    nominal, radius
-        Start: centre (f,) and half-axes (f,).
-    strips
-        Of each run.
-    cut
-        As of `bounding_ellipsoid.bound`.
+    The start has the centre `nominal` (f,) and the half-axes `radius` (f,).
     """
 
     def __init__(self, nominal: Array, radius: Array, strips: list[StripsOfRun], cut: bool) -> None:
@@ -184,9 +210,8 @@ class Bounding:
             self.missed[k] = now | self.missed[k] if len(self.missed[k]) else now
 
 
-def _check(
-    problem: Problem, periods: str, passes: int, tolerance: float, initial_radius: float
-) -> None:
+def _require_exact_knowledge(problem: Problem) -> None:
+    """Refuse what is known with a standard deviation, which bounds nothing."""
     if len(problem.prior_target):
         raise EstimationError(
             "the standard deviation of a prior is no bound: 'ellipsoid' takes none; fix the "
@@ -197,16 +222,12 @@ def _check(
             "'ellipsoid' takes fixed parameters as exact: give their values without standard "
             'deviations, or estimate them'
         )
-    if periods not in ('mean', 'each'):
-        raise EstimationError(f"unknown periods '{periods}'; valid are mean, each")
-    if passes < 1 or not tolerance >= 0 or not (initial_radius > 0 and np.isfinite(initial_radius)):
-        raise EstimationError(
-            'passes must be at least 1, tolerance at least 0, initial_radius positive'
-        )
 
 
-def _outliers(strips: list[StripsOfRun], missed: list[Mask]) -> dict[str, Any]:
-    """Count and name what missed."""
+def _outliers(
+    strips: list[StripsOfRun], missed: list[Mask]
+) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """Count what missed by joint, and name the first of them."""
     named: list[dict[str, Any]] = []
     by_joint: dict[str, int] = {}
     for k, (run, flags) in enumerate(zip(strips, missed, strict=True)):
@@ -217,19 +238,11 @@ def _outliers(strips: list[StripsOfRun], missed: list[Mask]) -> dict[str, Any]:
         numbers = np.flatnonzero(flags)[: NAMED - len(named)]
         which = {'run': k} if len(strips) > 1 else {}
         named += [which | run.describe(int(number)) for number in numbers]
-    total = sum(by_joint.values())
-    return {
-        'outliers': total,
-        'outlier_share': total / sum(len(flags) for flags in missed),
-        'outliers_per_joint': by_joint,
-        'outliers_named': named,
-    }
+    return by_joint, named
 
 
-def _warnings(problem: Problem, run: Bounding, lost: Indices) -> list[str]:
+def _warnings(problem: Problem, missed: int, share: float, lost: Indices) -> list[str]:
     found = []
-    missed = sum(int(np.count_nonzero(each)) for each in run.missed)
-    share = missed / sum(len(each) for each in run.missed)
     if missed:
         text = f'{missed} strips ({100 * share:.2g} %) miss the set'
         found.append(

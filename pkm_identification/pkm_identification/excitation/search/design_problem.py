@@ -26,7 +26,7 @@ from pkm_identification.excitation.search.sequential_convex import Linearisation
 from pkm_identification.excitation.search.unknowns import PERIOD_SCALE, FourierUnknowns
 
 NEAR = 0.5  # constraints closer than this to their limits enter the linearised problem
-SAMPLES_PER_HARMONIC = 12
+SAMPLES_PER_HARMONIC = 12  # what rises between them is looked for on a finer grid
 FEWEST_SAMPLES = 48
 CHECKED_PER_OSCILLATION = 4000.0  # samples of the dense check, of the highest harmonic
 SMOOTHING = 5.0  # samples over which Coulomb friction changes sign
@@ -35,34 +35,16 @@ RIDGE = 1e-10  # of the information that is typical of a parameter, in place of 
 
 @dataclass(frozen=True)
 class DesignTask:
-    """What is asked for.
+    """What is asked for."""
 
-    Attributes
-    ----------
-    weights : mapping
-        {criterion: weight}.
-    harmonics : int
-    period : float
-        [s]; of the first guess where it is free.
-    period_range : (float, float) or None
-        Least and largest period [s]; None: fixed.
-    limits : DesignLimits
-    whitening : (n_a, n_a)
-        Multiplies the rows of each sample, W^T W the inverse noise covariance.
-    samples : float
-        Measured samples that the criterion is for, however long the period.
-    prior : (n, n) or None
-        Information that is there already.
-    """
-
-    weights: Mapping[str, float]
+    weights: Mapping[str, float]  # {criterion: weight}
     harmonics: int
-    period: float
-    period_range: tuple[float, float] | None
+    period: float  # [s], of the first guess where it is free
+    period_range: tuple[float, float] | None  # least and largest [s]; None: fixed
     limits: DesignLimits
-    whitening: Array
-    samples: float
-    prior: Array | None = None
+    whitening: Array  # W (n_a, n_a) of the rows of a sample, W^T W the inverse noise covariance
+    samples: float  # that the criterion is for, however long the period
+    prior: Array | None = None  # information (n, n) that is there already
 
 
 class DesignProblem(FourierUnknowns):

@@ -25,63 +25,39 @@ from pkm_identification.excitation.search.starts import (
 
 Watch = Callable[[float, float], bool]  # fraction and criterion; true: stop
 
-REFINEMENT = 8
+REFINEMENT = 8  # of the grid that looks between the samples
 TOLERATED_EXCESS = 0.01  # after a round; the rest is restored at the end
 MARGINS = 0.0, 5e-4, 2e-3, 6e-3, 0.02, 0.05  # kept where the check finds more than the grid
 RESTORING = 3  # steps at each margin
-ROUNDS = 3
+ROUNDS = 3  # of optimising and tightening: two are usual
 SCREENING = 6  # steps after which random motions are compared
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where an improvement begins.
+    """Where an improvement begins."""
 
-    Attributes
-    ----------
-    index : int
-        Its number; with the seed it decides what is drawn.
-    z : (n_z,), optional
-        Unknowns; a random motion without.
-    perturbation : float
-        Relative size by which z is moved at random.
-    tightening : (M, C), optional
-        By how much the limits were moved inwards where z was found.
-    """
-
-    index: int
-    z: Array | None = None
-    perturbation: float = 0.0
-    tightening: Array | None = None
+    index: int  # with the seed it decides what is drawn
+    z: Array | None = None  # unknowns (n_z,); a random motion without
+    perturbation: float = 0.0  # relative size by which z is moved at random
+    tightening: Array | None = None  # (M, C) of the limits where z was found
 
 
 @dataclass(frozen=True)
 class Improved:
     """What became of a start.
 
-    Attributes
-    ----------
-    index : int
-    z : (n_z,)
-        Feasible unknowns.
-    objective : float
-        Criterion of the robot as described, on a fine grid; infinite where nothing
-        informative was found.
-    random_objectives : list of float
-        Criterion of the random motions that were drawn, after their first steps, with the
-        price of the limits that they still break.
-    iterations : int
-        Steps of the optimiser.
-    tightening : (M, C)
-        By how much the limits have to be moved inwards on the coarse grid.
+    The objective is the criterion of the robot as described, on a fine grid; infinite where
+    nothing informative was found. Those of the random motions that were drawn are after their
+    first steps, with the price of the limits that they still break.
     """
 
     index: int
-    z: Array
+    z: Array  # feasible unknowns (n_z,)
     objective: float
     random_objectives: list[float]
-    iterations: int
-    tightening: Array
+    iterations: int  # steps of the optimiser
+    tightening: Array  # (M, C), by how much the limits have to be moved inwards on the coarse grid
 
 
 def improve(

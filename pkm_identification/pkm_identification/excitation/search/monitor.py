@@ -16,16 +16,10 @@ SEARCH = 0.95  # share of the search; the rest is the check of the result
 
 
 class Monitor:
-    """Collects how far the starts are and tells it; knows whether to stop.
+    """Collects how far all starts are and tells it; knows whether to stop.
 
-    Parameters
-    ----------
-    count : int
-        Starts in all.
-    criteria : names of what is optimised, for the text.
-    progress : callable, optional
-        Gets a text, the fraction done and the seconds left (nan while unknown).
-    cancel : callable or threading.Event, optional
+    `progress` gets a text with the names of the criteria, the fraction done and the seconds
+    left (nan while unknown).
     """
 
     def __init__(

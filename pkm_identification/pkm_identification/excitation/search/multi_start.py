@@ -27,7 +27,7 @@ __all__ = ['DesignSolution', 'solve_design_problem']
 
 
 RANDOM_SHARE = 0.3  # of the starts; the others begin near the best that were found
-MOST_RANDOM = 8
+MOST_RANDOM = 8  # of a line: more find no better region
 ROUND = 4  # starts at once, after the random ones
 BEST = 2  # results that a round begins near
 PERTURBATIONS = (0.35, 0.2, 0.1)  # relative sizes, in turn
@@ -36,33 +36,15 @@ LINE = 48  # starts after which the search begins anew
 
 @dataclass(frozen=True)
 class DesignSolution:
-    """A feasible trajectory and how it was found.
+    """A feasible trajectory and how it was found."""
 
-    Attributes
-    ----------
-    z : (n_z,)
-        Unknowns of the problem.
-    trajectory : FourierTrajectory
-    objective : float
-        Criterion of the robot as described, on the fine grid.
-    start_objectives : list of float
-        Criterion of each start after its optimisation and repair.
-    random_objectives : list of float
-        Criterion of every random feasible candidate, before optimisation, at the problem's
-        own samples with smoothed friction.
-    iterations : int
-        In total.
-    cancelled : bool
-        Whether the search was ended before its time.
-    """
-
-    z: Array
+    z: Array  # unknowns (n_z,)
     trajectory: FourierTrajectory
-    objective: float
-    start_objectives: list[float]
-    random_objectives: list[float]
-    iterations: int
-    cancelled: bool
+    objective: float  # criterion of the robot as described, on the fine grid
+    start_objectives: list[float]  # of each start after its optimisation and repair
+    random_objectives: list[float]  # of every random candidate, with smoothed friction
+    iterations: int  # in total
+    cancelled: bool  # ended before its time
 
 
 def solve_design_problem(
@@ -79,22 +61,8 @@ def solve_design_problem(
 ) -> DesignSolution:
     """Return the best feasible trajectory of a multi-start search.
 
-    Parameters
-    ----------
-    problem : DesignProblem
-    starts : int
-        Beside `initial`; each is the best of `candidates` random motions or begins near
-        the best that was found.
-    candidates, iterations : int
-        Random motions and optimisation steps of one start.
-    seed : int
-        With the options it decides the result; the number of processes does not.
-    initial : FourierTrajectory, optional
-        A further start.
-    workers : int, optional
-        Processes; as many as there are cores by default.
-    progress, cancel
-        See `design_excitation`.
+    Options as of `design_excitation`; each of the `starts`, beside `initial`, is the best of
+    `candidates` random motions or begins near the best that was found.
 
     Raises
     ------

@@ -30,39 +30,19 @@ STATE_STEPS = 3e-6, 1e-6, 1.0  # of position, velocity, acceleration [SI]; the l
 
 @dataclass(frozen=True)
 class Samples:
-    """What the model says at M states.
+    """What the model says at M states."""
 
-    Attributes
-    ----------
-    regressor : (M, n_a, n)
-        Base regressor; where weights were given, the sum (M,) of their products with it.
-    high, low : (M, n_a)
-        Largest and smallest force that the nominal model and its uncertainty allow [N, N m].
-    positions, velocities, accelerations : (M, n_j)
-        All scalar joints [m, rad].
-    platform : (M, 3)
-        Position of the platform [m].
-    upright : (M, 1)
-        Cosine of the platform's tilt.
-    dexterity : (M, 1)
-        Reciprocal condition number of the scaled actuator Jacobian.
-    aperture : (M, n_s)
-        Of the spherical and universal closures [rad].
-    clearance : (M, n_c)
-        Between bodies [m].
-    """
-
-    regressor: Array
-    high: Array
-    low: Array
-    positions: Array
+    regressor: Array  # of the base (M, n_a, n); with weights, the sum (M,) of their products
+    high: Array  # largest force (M, n_a) that model and its uncertainty allow [N, N m]
+    low: Array  # smallest
+    positions: Array  # (M, n_j) of all scalar joints [m, rad]
     velocities: Array
     accelerations: Array
-    platform: Array
-    upright: Array
-    dexterity: Array
-    aperture: Array
-    clearance: Array
+    platform: Array  # position (M, 3) [m]
+    upright: Array  # cosine (M, 1) of the platform's tilt
+    dexterity: Array  # (M, 1), reciprocal condition number of the scaled actuator Jacobian
+    aperture: Array  # (M, n_s) of the spherical and universal closures [rad]
+    clearance: Array  # (M, n_c) between bodies [m]
 
 
 class Evaluator:
@@ -194,17 +174,9 @@ def local_derivatives(
 ) -> list[tuple[int, int, Samples]]:
     """Return the derivatives of everything at states (M, 3, n_c) with respect to the states.
 
-    Parameters
-    ----------
-    evaluator : Evaluator
-    states : (M, 3, n_c)
-    samples : Samples
-        What the evaluator says there.
-    slope : (M, n_a, n)
-        Derivatives of a criterion with respect to the regressor.
-    near : (M,)
-        Where the derivatives of `POSE_FIELDS`, which are costly, are wanted; they are zero
-        elsewhere.
+    `samples` is what the evaluator says there, and `slope` (M, n_a, n) the derivative of a
+    criterion with respect to the regressor. Those of `POSE_FIELDS` are costly: they are zero
+    but where a sample is `near` (M,) a limit.
 
     Returns
     -------

@@ -21,25 +21,13 @@ from pkm_identification.arrays import Array, Indices
 
 @dataclass(frozen=True)
 class Linearisation:
-    """First-order model of a problem at some unknowns z.
+    """First-order model of a problem at some unknowns z."""
 
-    Attributes
-    ----------
-    value : float
-        Criterion.
-    gradient : (n_z,)
-    constraints : (K,)
-        Those near their limits, feasible when not positive.
-    jacobian : (K, n_z)
-    labels : (K,)
-        Which constraints these are, for `Problem.constraints_of`.
-    """
-
-    value: float
-    gradient: Array
-    constraints: Array
-    jacobian: Array
-    labels: Indices
+    value: float  # of the criterion
+    gradient: Array  # (n_z,)
+    constraints: Array  # (K,) near their limits, feasible when not positive
+    jacobian: Array  # (K, n_z)
+    labels: Indices  # (K,), which constraints these are, for `Problem.constraints_of`
 
 
 class Problem(Protocol):

@@ -82,7 +82,7 @@ def test_physical_estimates_are_kept(rps):
     sd = np.sqrt(np.diag(free.covariance))
     assert np.abs((held.values - free.values) / sd).max() < 1e-3
     np.testing.assert_allclose(np.sqrt(np.diag(held.covariance)), sd, rtol=1e-3)
-    assert held.diagnostics['active_constraints'] == []
+    assert held.diagnostics.active_constraints == ()
     assert_physical(rps, held.standard_parameters)
     np.testing.assert_allclose(
         problem.base.matrix @ held.standard_parameters, held.values, rtol=1e-9, atol=1e-12
@@ -126,10 +126,10 @@ def cost_of(problem, values):
 
 def test_optimum_is_that_of_another_solver(noisy):
     found = feasible(noisy)
-    assert found.diagnostics['distance_from_unconstrained'] > 0.5
+    assert found.diagnostics.distance_from_unconstrained > 0.5
     cost, values = second_solver(noisy)
     own = cost_of(noisy, found.values)
-    assert own == pytest.approx(found.diagnostics['distance_from_unconstrained'] ** 2, rel=1e-6)
+    assert own == pytest.approx(found.diagnostics.distance_from_unconstrained**2, rel=1e-6)
     assert own == pytest.approx(cost, rel=1e-3)
     assert cost_of_difference(noisy, found.values - values) < 0.03
 
@@ -188,7 +188,7 @@ def test_masses_are_kept_in_their_bounds(rps):
     masses = [value for name, value in found.items() if name.endswith('.m')]
     assert sum(masses) == pytest.approx(1.2 * total, rel=1e-6)
     heavy = feasible(problem, masses={'platform': (20.0, 30.0)})
-    active = heavy.diagnostics['active_constraints']
+    active = heavy.diagnostics.active_constraints
     assert 'platform.m >= 20' in active and heavy.standard_parameters[
         rps.parameter_names.index('platform.m')
     ] == pytest.approx(20.0, rel=1e-6)
@@ -201,8 +201,6 @@ def test_masses_are_kept_in_their_bounds(rps):
         ({'masses': {'platform': (2.0, 1.0)}}, 'lowest, highest'),
         ({'masses': {'platform': -1.0}}, 'lowest, highest'),
         ({'masses': {'*': (1.0, 2.0)}, 'total_mass': 50.0}, 'total mass'),
-        ({'margin': 0.0}, 'margin must be'),
-        ({'nominal_spread': -0.1}, 'nominal_spread must be'),
     ],
 )
 def test_what_cannot_be_is_refused(noisy, options, message):
@@ -250,7 +248,7 @@ def test_posterior_is_how_the_estimate_follows_the_data(rps, along_pull, noise, 
     truth = changed(rps, __m=1.2, __Izz=1.3) if along_pull else None
     problem = problem_of(rps, recording(rps, truth, noise=noise))
     middle = feasible(problem, nominal_spread=spread)
-    assert not any('>= 0' in name for name in middle.diagnostics['active_constraints'])
+    assert not any('>= 0' in name for name in middle.diagnostics.active_constraints)
     run = problem.runs[0]
     root = np.linalg.inv(np.linalg.cholesky(run.covariance))
     pull = gauss_markov(problem).values - middle.values
@@ -285,7 +283,7 @@ def test_limits_take_uncertainty_away_as_sampling_says(record, slider_model):
     free, held = gauss_markov(problem), feasible(problem)
     k = problem.names.index('left.viscous')
     assert free.values[k] < 0 and held.values[k] == pytest.approx(0.0, abs=1e-9)
-    assert held.diagnostics['active_constraints'] == ['left.viscous >= 0']
+    assert held.diagnostics.active_constraints == ('left.viscous >= 0',)
     random = np.random.default_rng(0)
     samples = random.multivariate_normal(free.values, free.covariance, 400000)
     inside = samples[samples[:, k] >= 0] - held.values

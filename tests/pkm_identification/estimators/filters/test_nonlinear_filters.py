@@ -210,8 +210,6 @@ def test_what_does_not_fit_is_said():
         return points
 
     data, ones = np.zeros((5, 2)), np.ones(2)
-    with pytest.raises(EstimationError, match=r"unknown order 'sorted'; valid are original"):
-        FilterOptions(order='sorted')
     with pytest.raises(EstimationError, match='alpha must be in'):
         Unscented(function, alpha=0.0)
     with pytest.raises(EstimationError, match=r'noise must be \(2, 2\) or \(5, 2, 2\)'):

@@ -147,7 +147,7 @@ def test_same_optimum_as_all_unknowns_at_once(five_bar):
         atol=1e-2,
     )
     freedom = problem.degrees_of_freedom
-    assert found.diagnostics['likelihood_variance_ratio'] == pytest.approx(cost / freedom, rel=1e-6)
+    assert found.diagnostics.likelihood_variance_ratio == pytest.approx(cost / freedom, rel=1e-6)
     first = gauss_markov(problem).values
     assert np.abs((found.values - first) / deviation).max() > 0.1  # it is not the start
 

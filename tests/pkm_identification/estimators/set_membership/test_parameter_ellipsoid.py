@@ -82,12 +82,12 @@ def test_wrong_samples_are_counted_and_named(bounded, slider_model):
     problem = build_problem(process(data, SignalOptions(bad_samples='keep')), slider_model)
     estimate = ellipsoid(problem, BOUND, 'force')
     found = estimate.diagnostics
-    assert {(each['sample'], each['joint']) for each in found['outliers_named']} >= {
+    assert {(each['sample'], each['joint']) for each in found.outliers_named} >= {
         (40, 'right'),
         (200, 'right'),
     }
-    assert found['outliers'] == found['outliers_per_joint']['right'] == 2
-    assert found['outliers_named'][0]['time'] == pytest.approx(data.time[40])
+    assert found.outliers == found.outliers_per_joint['right'] == 2
+    assert found.outliers_named[0]['time'] == pytest.approx(data.time[40])
     off = estimate.guaranteed_root @ (estimate.values - slider_model.nominal_parameters)
     assert np.linalg.norm(off) <= 1
     clean = in_bounds(data, slider_model)  # where they are found before and bound nothing
@@ -142,7 +142,7 @@ def test_long_recordings_go_block_by_block(bounded, slider_model):
 def test_bounds_in_every_unit(bounded, slider_model, bound, bound_of, expected):
     data = bounded(periods=4)
     problem = build_problem(process(data), slider_model)
-    found = ellipsoid(problem, bound, bound_of).diagnostics['bounds'][0]
+    found = ellipsoid(problem, bound, bound_of).diagnostics.bounds[0]
     if bound_of == 'range':
         mean = problem.signals.forces
         expected = 0.05 * (mean.max(axis=0) - mean.min(axis=0))
@@ -191,8 +191,8 @@ def test_uncertain_force_constants_are_said(bounded, slider_model):
     options = {'force_bound': 50.0}
     exact = solve_problem(problem, 'ellipsoid', options, [np.zeros(2)])
     rough = solve_problem(problem, 'ellipsoid', options, [np.array([0.0, 0.05])])
-    assert not exact.estimate.diagnostics['warnings']
-    assert 'uncertain by 5 %' in rough.estimate.diagnostics['warnings'][0]
+    assert not exact.estimate.warnings
+    assert 'uncertain by 5 %' in rough.estimate.warnings[0]
 
 
 def test_what_is_not_shown_keeps_the_start(bounded, slider_model, motion):

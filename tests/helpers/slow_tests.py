@@ -1,0 +1,83 @@
+"""Which tests `make quick` leaves out: those that took much processor time, by measurement.
+
+Every run notes the processor time of each test in `.build/test_seconds.json` and names those
+that are slow and not in `slow_tests.txt`. Called as a program, this module writes that list
+anew: a test that was measured is in it if it was slow, one that was not stays as it was, one
+that is gone goes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LISTED = Path(__file__).with_name('slow_tests.txt')
+MEASURED = ROOT / '.build' / 'test_seconds.json'
+SLOW = 0.5
+"""Processor time [s] above which a test is slow: the others together stay below 90 s."""
+
+
+def function_of(node: str) -> str:
+    """Return the name of a test without its parameters, which change more often."""
+    return node.partition('[')[0]
+
+
+def listed() -> set[str]:
+    """Return the tests that are known to be slow."""
+    return set(LISTED.read_text('utf-8').split()) if LISTED.is_file() else set()
+
+
+def measured() -> dict[str, float]:
+    """Return the processor time [s] of each test in the last run that had it."""
+    return dict(json.loads(MEASURED.read_text('utf-8'))) if MEASURED.is_file() else {}
+
+
+def largest(seconds: Mapping[str, float]) -> dict[str, float]:
+    """Return the largest time over the parameters of each test."""
+    found: dict[str, float] = {}
+    for node, time in seconds.items():
+        name = function_of(node)
+        found[name] = max(time, found.get(name, 0.0))
+    return found
+
+
+def keep(seconds: Mapping[str, float]) -> None:
+    """Add the times of a run to those that are kept; a rewritten test's old time goes."""
+    names = {function_of(node) for node in seconds}
+    others = {node: time for node, time in measured().items() if function_of(node) not in names}
+    MEASURED.parent.mkdir(parents=True, exist_ok=True)
+    MEASURED.write_text(json.dumps({**others, **seconds}, indent=0, sort_keys=True), 'utf-8')
+
+
+def updated(
+    known: Iterable[str], seconds: Mapping[str, float], exists: Mapping[str, str]
+) -> list[str]:
+    """Return the new list; `exists` gives the text of each file of tests by its path."""
+    times = largest(seconds)
+    slow = {name for name, time in times.items() if time > SLOW}
+    slow |= {name for name in known if name not in times}
+    return sorted(name for name in slow if _stands_in(name, exists))
+
+
+def _stands_in(name: str, files: Mapping[str, str]) -> bool:
+    path, _, function = name.partition('::')
+    pattern = rf'def {re.escape(function.rpartition("::")[2])}\b'
+    return path in files and re.search(pattern, files[path]) is not None
+
+
+def main() -> None:
+    """Write the list anew."""
+    files = {
+        path.relative_to(ROOT).as_posix(): path.read_text('utf-8')
+        for path in (ROOT / 'tests').rglob('test_*.py')
+    }
+    names = updated(listed(), measured(), files)
+    LISTED.write_text('\n'.join(names) + '\n', 'utf-8')
+    print(f'{len(names)} slow tests')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,91 @@
+"""Slow tests are found by their processor time, listed, and left out by `make quick`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import slow_tests
+
+HELPERS = Path(slow_tests.__file__).parent
+TESTS = """
+import subprocess, sys, time
+import pytest
+
+def busy(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+@pytest.mark.parametrize('seconds', [0.0, 0.6])
+def test_computes(seconds):
+    busy(seconds)
+
+def test_waits():
+    time.sleep(0.7)
+
+def test_is_quick():
+    pass
+
+@pytest.fixture
+def prepared():
+    busy(0.6)
+
+def test_prepares(prepared):
+    pass
+
+def test_of_a_child():
+    code = 'import time\\nwhile time.process_time() < 0.6: pass'
+    subprocess.run([sys.executable, '-c', code], check=True)
+"""
+SLOW = {'test_computes', 'test_prepares', 'test_of_a_child'}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout of its own with one file of tests."""
+    (tmp_path / 'tests' / 'helpers').mkdir(parents=True)
+    shutil.copy(HELPERS.parent / 'conftest.py', tmp_path / 'tests')
+    for name in ('slow_tests.py', 'ros_domain.py'):
+        shutil.copy(HELPERS / name, tmp_path / 'tests' / 'helpers')
+    (tmp_path / 'tests' / 'test_it.py').write_text(TESTS)
+    (tmp_path / 'pytest.ini').write_text(
+        '[pytest]\nmarkers = slow: slow\npythonpath = tests/helpers\n'
+    )
+    return tmp_path
+
+
+def run(checkout: Path, *arguments: str) -> str:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith('PYTEST_')}
+    command = [sys.executable, '-m', 'pytest', '-v', '-p', 'no:cacheprovider']
+    done = subprocess.run(
+        [*command, *arguments, 'tests'], cwd=checkout, env=kept, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize('processes', ['0', '2'])
+def test_slow_tests_are_named_and_then_left_out(checkout: Path, processes: str) -> None:
+    listing = run(checkout, '-n', processes).partition('does not leave out')[2]
+    assert {name for name in SLOW if f'test_it.py::{name}' in listing} == SLOW
+    assert 'test_waits' not in listing and 'test_is_quick' not in listing
+    subprocess.run([sys.executable, 'tests/helpers/slow_tests.py'], cwd=checkout, check=True)
+    kept = (checkout / 'tests' / 'helpers' / 'slow_tests.txt').read_text().split()
+    assert kept == sorted(f'tests/test_it.py::{name}' for name in SLOW)
+    text = run(checkout, '-n', processes, '-m', 'not slow')
+    assert '2 passed' in text and 'does not leave out' not in text
+
+
+def test_what_was_not_measured_stays_and_what_is_gone_goes() -> None:
+    files = {'tests/test_a.py': 'def test_old(): ...\ndef test_fast(): ...\ndef test_new(): ...'}
+    known = ['tests/test_a.py::test_old', 'tests/test_a.py::test_fast', 'tests/test_a.py::test_x']
+    seconds = {'tests/test_a.py::test_new[1]': 9.0, 'tests/test_a.py::test_fast': 0.1}
+    assert slow_tests.updated([*known, 'tests/test_b.py::test_old'], seconds, files) == [
+        'tests/test_a.py::test_new',
+        'tests/test_a.py::test_old',
+    ]
