@@ -2,7 +2,7 @@
 
 from pkm_identification.datasets.bags.bag_writer import BagWriter, partial_path
 from pkm_identification.datasets.load import load
-from pkm_identification.datasets.recording import Recording
+from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.tidying import tidied
 from pkm_identification.datasets.truth import Truth
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bags.bag_recording import load_bag
-from pkm_identification.datasets.recording import Recording
+from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.tables.csv_file import load_csv
 from pkm_identification.datasets.tables.npz_file import load_npz
 from pkm_identification.datasets.tidying import tidied

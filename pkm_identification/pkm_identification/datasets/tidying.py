@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
-from pkm_identification.datasets.recording import MEASURED, Recording
+from pkm_identification.datasets.recorded_data import MEASURED, Recording
 from pkm_identification.datasets.source import Block, Source, collected, joined
 from pkm_identification.quality.report import LEFT_OUT, Defect, located, merged
 from pkm_identification.quality.stamps import in_order, is_increasing

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
-from pkm_identification.datasets.recording import Recording
+from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.source import Block
 from pkm_identification.datasets.stored_array import StoredArray
 from pkm_identification.quality.frozen import MOVING, find_saturated, find_stuck

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
 from pkm_identification.datasets.bags.pairing import Pairing, pair_by_stamp
+from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.recorded_metadata import (
     parsed_metadata,
     recorded_force_constants,
     recorded_payload,
     recorded_period,
 )
-from pkm_identification.datasets.recording import Recording
 from pkm_identification.datasets.source import Block, Source
 from pkm_identification.datasets.stored_array import in_parts, stored, with_columns
 from pkm_identification.datasets.truth import Truth

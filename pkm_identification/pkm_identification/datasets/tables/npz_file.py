@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets import source
+from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.recorded_metadata import recorded_payload
-from pkm_identification.datasets.recording import Recording
 from pkm_identification.datasets.stored_array import in_parts, stored
 from pkm_identification.datasets.truth import Truth
 
