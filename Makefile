@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick processors lint bench clean
+.PHONY: help setup demo test quick processors mutate lint bench clean
 MAKEFLAGS += --no-print-directory
 
 RUN := . scripts/env.sh && pkm_runtime_environment &&
@@ -32,6 +32,11 @@ quick: setup ## tests of the inner loop: no slow ones, none that start ROS nodes
 
 processors: setup ## tests with the kernels of other processor types and with one and four threads
 	@$(RUN) scripts/processors.sh $(ARGS)
+
+mutate: setup ## how many small changes of the code the tests notice: ARGS="--sample 40 control"
+	@$(RUN) test -d .build/mutation/cosmic_ray || $(PYTHON_OF_CHECKOUT) -m pip install -q \
+		--target .build/mutation -r requirements/mutation.txt
+	@$(RUN) $(PYTHON_OF_CHECKOUT) scripts/mutate.py $(ARGS)
 
 lint: setup ## ruff (rules and format) and mypy
 	@$(RUN) $(PYTHON_OF_CHECKOUT) -m ruff check .

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
 
 from pkm_description import Description, DescriptionError
 from pkm_description.assembly import Assembly
@@ -22,6 +21,7 @@ from pkm_dynamics.array_types import Booleans, Floats, Integers
 from pkm_dynamics.layout import Layout
 from pkm_dynamics.parameters.parameter_table import ParameterTable, parameter_table
 
+LEAST_PIVOT_ROW = 1e-7  # of the longest: a row this short is a sum of the others but for rounding
 TREE_FIELDS = ('joint_kind', 'coordinate', 'scalar_index', 'floating_body')  # of a Layout
 
 
@@ -168,15 +168,14 @@ def _components(
             members, touched = grown, set(touching.tolist())
         columns, candidates = sorted(members), sorted(touched)
         block = jacobian[np.ix_(candidates, columns)]
-        _, triangle, order = qr(block.T, mode='economic', pivoting=True)
-        diagonal = np.abs(np.diag(triangle)) if block.size else np.array([])
-        if len(diagonal) < len(columns) or diagonal[len(columns) - 1] < 1e-7 * diagonal[0]:
+        order, sizes = _independent_rows(block)
+        if len(order) < len(columns) or sizes[-1] < LEAST_PIVOT_ROW * sizes[0]:
             names = {description.constraints[row_constraint[row]].name for row in candidates}
             raise DescriptionError(
                 f"robot '{description.name}': the constraints {', '.join(sorted(names))} do not "
                 'determine the passive joints at home'
             )
-        chosen = sorted(np.array(candidates)[order[: len(columns)]].tolist())
+        chosen = sorted(np.array(candidates)[order].tolist())
         coordinates += columns
         rows += chosen
         starts.append(len(coordinates))
@@ -188,6 +187,22 @@ def _components(
         np.array(rows, dtype=np.int64),
         np.array(determinants),
     )
+
+
+def _independent_rows(matrix: Floats) -> tuple[list[int], list[float]]:
+    """As many rows as columns, each the longest in what the others leave, and these lengths.
+
+    The choice of a QR factorisation with pivoting; SciPy's would cost its import.
+    """
+    rest, order, sizes = matrix.copy(), [], []
+    for _ in range(min(matrix.shape)):
+        length = np.linalg.norm(rest, axis=1)
+        row = int(np.argmax(length))
+        order.append(row)
+        sizes.append(float(length[row]))
+        unit = rest[row] / max(length[row], 1e-300)
+        rest = rest - np.outer(rest @ unit, unit)
+    return order, sizes
 
 
 def layout_of(m: Mechanism) -> Layout:

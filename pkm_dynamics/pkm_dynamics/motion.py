@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.array_types import Booleans, Floats, Integers
 
-ROTATION_TOLERANCE = 1e-6
+ROTATION_TOLERANCE = 1e-6  # of R R^T: what single precision and text files leave
 
 
 class ActuatorStates(NamedTuple):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from pkm_description import ConvergenceError
 from pkm_dynamics.array_types import Booleans
 from pkm_dynamics.equations.dynamic_model import DynamicModel
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotations_from_vectors
 from pkm_dynamics.motion import PlatformMotion
 
+# Wide enough for all parameters to show, small enough for most draws to assemble.
 _STROKE_FRACTION = 0.25
-_POSE_FRACTION = 0.12
-_POSE_ANGLE = 0.35
+_POSE_FRACTION = 0.12  # of the robot's length
+_POSE_ANGLE = 0.35  # [rad]
 
 
 def random_motion(
@@ -54,8 +55,8 @@ def _random_poses(
 ) -> PlatformMotion:
     reach = scale * _POSE_FRACTION * model.length_scale
     position = model.home_position + reach * rng.uniform(-1, 1, (count, 3))
-    turn = Rotation.from_rotvec(scale * _POSE_ANGLE * rng.uniform(-1, 1, (count, 3)))
-    rotation = turn.as_matrix() @ model.home_rotation
+    turn = rotations_from_vectors(scale * _POSE_ANGLE * rng.uniform(-1, 1, (count, 3)))
+    rotation = turn @ model.home_rotation
     rates = np.array([4.0 * reach] * 3 + [4.0 * scale * _POSE_ANGLE] * 3)
     motion = PlatformMotion(
         position,

@@ -9,9 +9,9 @@ from chances import deviation_range, normal_limit
 from every_model import model_of
 
 from pkm_bringup import cli
+from pkm_bringup.bench.frame import cost, spread
 from pkm_bringup.bench.identify_cost import write_recording
 from pkm_bringup.bench.identify_process import in_memory
-from pkm_bringup.bench.timing import cost, spread
 from pkm_identification import identify, load
 
 

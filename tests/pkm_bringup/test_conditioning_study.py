@@ -9,7 +9,7 @@ from dense_limits import excesses
 
 import pkm_description
 from pkm_bringup import cli
-from pkm_bringup.studies.conditioning import joint_limits_only
+from pkm_bringup.studies.conditioning_study import joint_limits_only
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign
 
@@ -21,7 +21,7 @@ def found(tmp_path_factory):
     design, told = folder / 'design.yaml', folder / 'told.json'
     arguments = ['study', 'conditioning', '--starts', '1', '--harmonics', '4', '--workers', '1']
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('pkm_bringup.studies.conditioning.ITERATIONS', 6)
+        patch.setattr('pkm_bringup.studies.conditioning_study.ITERATIONS', 6)
         patch.setattr('sys.stdout', told.open('w'))
         assert cli.main([*arguments, '--output', str(design), '--json']) == 0
     return json.loads(told.read_text()), design

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pkm_bringup import cli
-from pkm_bringup.studies.ellipsoid import ERRORS, bounded_noise
+from pkm_bringup.studies.ellipsoid_study import ERRORS, bounded_noise
 
 
 @pytest.mark.parametrize('kind', ERRORS)

@@ -10,7 +10,7 @@ from chances import CHANCE, count_range, deviation_range, mean_limit, normal_lim
 from scipy.special import gamma
 
 from pkm_bringup import cli
-from pkm_bringup.studies.estimators import BEST, Estimates, Study, report
+from pkm_bringup.studies.estimators_study import BEST, summary
 
 RUNS = 4000
 
@@ -19,20 +19,27 @@ def made(deviations, bias, seed=0):
     """Return estimates of six parameters around ones, with a bias in the first of them."""
     values = 1 + deviations * np.random.default_rng(seed).normal(size=(RUNS, 6))
     values[:, 0] += bias
-    return Estimates(values, np.full((RUNS, 6), 0.1))
+    return [{'values': each, 'deviations': np.full(6, 0.1)} for each in values]
+
+
+def judged(root, **estimates):
+    found = [
+        {'harmonics': 5, **dict(zip(estimates, each, strict=True))}
+        for each in zip(*estimates.values(), strict=True)
+    ]
+    return summary(found, list(estimates), np.ones(6), root, list('abcdef'))
 
 
 def test_figures_of_known_estimates():
     """Each within what chance may do to as many runs, see `chances`."""
-    names = list('abcdef')
     estimates = {
         'ls': made(0.2, 0.1),
         'gauss_markov': made(0.15, 0.0, seed=1),
         BEST: made(0.1, 0.0, seed=2),
     }
     root = np.diag([1.0, 2, 3, 4, 5, 6])
-    content = report(Study(names, np.ones(6), 1e-3, 5.0, estimates, root))
-    assert content['well_determined'] == names
+    content = judged(root, **estimates)
+    assert content['well_determined'] == list('abcdef')
     assert content['ls']['bias_p'] < 1e-6 and content['ls']['biased_parameters'] >= 1  # t = 32
     assert content[BEST]['bias_p'] > CHANCE
     assert content[BEST]['biased_parameters'] <= count_range(0.01, 6)[1]
@@ -53,9 +60,7 @@ def test_figures_of_known_estimates():
     for pair in content['paired'].values():
         assert pair['error']['p'] < 1e-6 and pair['error']['decrease'] > 0
         assert RUNS / 2 < pair['force_error']['runs'] < RUNS
-    same = report(
-        Study(names, np.ones(6), 1e-3, 5.0, {**estimates, 'ls': made(0.15, 0.0, seed=3)}, root)
-    )
+    same = judged(root, **{**estimates, 'ls': made(0.15, 0.0, seed=3)})
     assert same['paired']['gauss_markov below ls']['error']['p'] > CHANCE
 
 

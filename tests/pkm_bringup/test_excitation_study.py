@@ -19,18 +19,20 @@ from every_model import model_of
 
 import pkm_description
 from pkm_bringup import cli, offline
-from pkm_bringup.studies import excitation
-from pkm_bringup.studies.comparison import agreement, independence
-from pkm_bringup.studies.excitation import run_designs
-from pkm_bringup.studies.excitation_report import report, summary
-from pkm_bringup.studies.excitation_runs import (
+from pkm_bringup.studies import excitation_study
+from pkm_bringup.studies.design_runs import (
     ESTIMATORS,
     estimate_runs,
     executed_deviations,
+    force_noise,
+    predict,
     record,
     signals_of,
 )
-from pkm_bringup.studies.prediction import force_noise, predict
+from pkm_bringup.studies.excitation_study import run_designs, summary
+from pkm_bringup.studies.runner import Runner
+from pkm_bringup.studies.spread_statistics import agreement, independence
+from pkm_bringup.views.excitation_study_table import findings
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory
@@ -90,14 +92,15 @@ def test_the_search_reaches_what_it_looks_for(tmp_path, model):
     """Each of the two designs is the better by its own criterion; everything is written."""
     folder = tmp_path / 'new'
     arguments = ['study', 'excitation', '--plant', 'noise', '--runs', '3', '--iterations', '4']
-    assert cli.main([*arguments, '--period', '1.0', '--output', str(folder)]) == 0
+    arguments += ['--period', '1.0', '--workers', '1', '--output', str(folder)]
+    assert cli.main(arguments) == 0
     content = json.loads((folder / 'study.json').read_text())
     assert content['runs'] == 3 and len(content['parameters']) == 24
     assert (folder / 'study.png').read_bytes()[:4] == b'\x89PNG'
     found = {
         name: ExcitationDesign.load(folder / f'{name}.yaml', model) for name in content['designs']
     }
-    figures = {name: predict(model, design).figures for name, design in found.items()}
+    figures = {name: predict(model, design.trajectory).figures for name, design in found.items()}
     own = found['T_d'].figures['condition_number']  # knows no noise: that of Psi itself
     assert own == pytest.approx(figures['T_d']['condition_number'])
     assert 2 * own < figures['T_s']['condition_number']
@@ -108,19 +111,19 @@ def test_the_search_reaches_what_it_looks_for(tmp_path, model):
 def test_the_spread_of_the_estimates_is_the_predicted_one(designs, predicted, model):
     """[A Table II], with fixed designs and fixed noise; limits by `chances`."""
     runs = 40
-    first, second = found = run_designs(model, designs, runs, 7, 'noise', 1)
-    content = report(first, second)
+    found = run_designs('palida', designs, runs, 7, 'noise', Runner(1))
+    content = summary(model, found)
     degrees = 24 * (runs - 1)
-    for each in found:
+    for name, each in found.items():
         for estimator, estimates in each.estimates.items():
-            covariance = predicted[each.name].covariances[estimator]
+            covariance = predicted[name].covariances[estimator]
             low, high = spread_range(degrees)
             assert low < spread_of(estimates, covariance) < high
             following = independence(whitened(estimates, covariance))
             assert abs(following['lag_1']) < mean_limit(runs * 24)
             low, high = deviation_range(runs, figures=24)
             for source in ('predicted', 'executed'):
-                fit = content[estimator]['of'][each.name]['agreement'][source]
+                fit = content[estimator]['of'][name]['agreement'][source]
                 assert low < fit['worst'] < high
     for estimator in ESTIMATORS:
         part = content[estimator]
@@ -140,21 +143,21 @@ def test_the_spread_of_the_estimates_is_the_predicted_one(designs, predicted, mo
 
 def test_the_comparison_sees_which_of_the_two_is_worse(designs, model):
     """The same runs with the names exchanged: everything turns round."""
-    pair = run_designs(model, designs, 6, 1, 'noise', 1)
-    content, turned = report(*pair), report(*pair[::-1])
+    pair = run_designs('palida', designs, 6, 1, 'noise', Runner(1))
+    content, turned = summary(model, pair), summary(model, dict(reversed(pair.items())))
     assert content['ls']['smaller'] == 24 - turned['ls']['smaller']
     assert content['log_volume_ratio_predicted'] == -turned['log_volume_ratio_predicted'] < -5
     assert content['ls']['log_volume_ratio'] is None  # six runs of 24 parameters
-    assert not any('volume' in line for line in summary(content))
+    assert not any('volume' in line for line in findings(content))
 
 
 def test_noise_that_the_prediction_does_not_know_is_seen(designs, predicted, model):
     """Forces twice as noisy as declared: the prediction fails, that of the runs holds."""
     design, runs = designs['T_s'], 24
-    measured = record(model, design, runs, SEED, 'noise')
+    measured = record(model, design.trajectory, 1.0, runs, SEED, 'noise')
     periods = measured.forces.reshape(runs, -1, 6)
     noisier = (periods.mean(axis=0) + 2.0 * (periods - periods.mean(axis=0))).reshape(-1, 6)
-    signals = signals_of(model, replace(measured, forces=noisier), design)
+    signals = signals_of(model, replace(measured, forces=noisier), design.period)
     known, found = predicted['T_s'].covariances, solved(model, signals)
     executed = executed_deviations(model, signals)
     low, high = spread_range(24 * (runs - 1))
@@ -170,7 +173,7 @@ def test_noise_that_the_prediction_does_not_know_is_seen(designs, predicted, mod
 def test_predictions_by_another_route(designs, predicted, model):
     """F of the stacked regressor, row by row."""
     for name, design in designs.items():
-        found = predict(model, design)
+        found = predict(model, design.trajectory)
         for estimator, covariance in predicted[name].covariances.items():
             deviations = np.sqrt(np.diag(covariance))
             np.testing.assert_allclose(found.deviations[estimator], deviations, rtol=1e-6)
@@ -179,20 +182,16 @@ def test_predictions_by_another_route(designs, predicted, model):
         assert found.figures['condition_number'] == pytest.approx(condition, rel=1e-6)
 
 
-def test_the_result_does_not_depend_on_the_number_of_processes(designs, model, monkeypatch):
-    monkeypatch.setattr(excitation, 'BATCH', 3)
-    told = []
+def test_the_result_does_not_depend_on_the_number_of_processes(designs):
+    """Two batches a design; no run twice."""
+    runs = excitation_study.BATCH + 2
     first, second = (
-        run_designs(
-            model, designs, 5, 3, 'noise', workers, lambda text, fraction: told.append(fraction)
-        )
-        for workers in (1, 2)
+        run_designs('palida', designs, runs, 3, 'noise', Runner(workers)) for workers in (1, 2)
     )
-    for one, other in zip(first, second, strict=True):
+    for name, one in first.items():
         for estimator, values in one.estimates.items():
-            np.testing.assert_array_equal(values, other.estimates[estimator])
-        assert len({tuple(row) for row in one.estimates['ls']}) == 5  # no run twice
-    assert told[-1] == 1.0
+            np.testing.assert_array_equal(values, second[name].estimates[estimator])
+        assert len({tuple(row) for row in one.estimates['ls']}) == runs
 
 
 def test_runs_of_the_simulated_robot_are_whole_settled_periods(designs, model):
@@ -205,7 +204,7 @@ def test_runs_of_the_simulated_robot_are_whole_settled_periods(designs, model):
         0.4 * trajectory.cosine,
         robot='palida',
     )
-    measured = record(model, replace(designs['T_d'], trajectory=near), 3, SEED, 'robot')
+    measured = record(model, near, designs['T_s'].ramp_time, 3, SEED, 'robot')
     periods = measured.forces.reshape(3, 1000, 6)
     differences = (periods[1:] - periods[:-1]) / np.sqrt(2.0)
     declared = np.sqrt(np.diag(force_noise(model)))
@@ -261,6 +260,6 @@ def test_wrong_use_is_refused_in_a_line(arguments, status, words, capsys):
 
 
 def test_a_folder_that_exists_is_refused_before_anything_runs(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(excitation, 'design_pair', None)
+    monkeypatch.setattr(excitation_study, 'design_pair', None)
     assert cli.main(['study', 'excitation', '--output', str(tmp_path)]) == 1
     assert 'exists already' in capsys.readouterr().err

@@ -10,9 +10,8 @@ from every_model import model_of
 
 from pkm_bringup import cli
 from pkm_bringup.offline import feedforward_of
-from pkm_bringup.studies.feasible import friction_study, is_physical_when_read
-from pkm_bringup.studies.friction_plant import held_out_motion, recorded, stribeck_friction
-from pkm_description.errors import EstimationError
+from pkm_bringup.studies.feasible_study import is_physical_when_read
+from pkm_bringup.studies.plants import held_out_motion, recorded, stribeck_friction
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify
 from pkm_identification.excitation.shipped import load_excitation
@@ -91,12 +90,7 @@ def test_controller_gets_what_was_identified(rps, tmp_path):
     np.testing.assert_allclose(forces, predicted, atol=1e-6 * scale)
 
 
-def test_plants_without_stribeck_friction_are_refused():
-    model = model_of('uf_pkm')
-    with pytest.raises(EstimationError, match="robot 'uf_pkm' declares no simulation.stribeck"):
-        friction_study(model, ['stribeck'], 1, 2)
-
-
 def test_the_second_part_is_checked_before_the_first_runs(fails, monkeypatch):
-    monkeypatch.setattr('pkm_bringup.studies.feasible.limits_study', None)
-    assert "'uf_pkm'" in fails('study', 'feasible', '--friction-robot', 'uf_pkm')
+    monkeypatch.setattr('pkm_bringup.studies.feasible_study.one_run', None)
+    told = fails('study', 'feasible', '--friction-robot', 'uf_pkm')
+    assert "robot 'uf_pkm' declares no simulation.stribeck" in told

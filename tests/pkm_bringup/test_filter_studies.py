@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 import numpy as np
 import pytest
 from every_model import model_of
 
 from pkm_bringup import cli
-from pkm_bringup.studies.hexapod_masses import study_masses
-from pkm_bringup.studies.pendulum import compare, equations, record, true_parameters
+from pkm_bringup.studies import pendulum_study, uf_pkm_study
+from pkm_bringup.studies.pendulum_study import equations, record, true_parameters
+from pkm_bringup.studies.runner import Runner
 
 
 @pytest.fixture(scope='module')
@@ -20,21 +23,22 @@ def test_equations_are_those_of_the_library_robot(pendulum):
     """Zero on a free fall that the multibody model integrates, and only with its parameters."""
     truth = true_parameters(pendulum)
     np.testing.assert_allclose(truth, [0.5, 0.75, 0.75, 0.5, 1.5])
-    states = record(pendulum, 1.0, 0.02).states
+    states = record(1.0, 'start').states
     assert np.abs(equations(truth, states.T)).max() < 1e-9
     assert np.abs(equations(3 * truth, states.T)).max() > 1.0
     masses = truth * [1, 1, 3, 3, 3]
     assert np.abs(equations(masses, states.T)).max() < 1e-9  # free fall does not show a scale
-    pushed = record(pendulum, 1.0, 0.02, pushed=True)
+    pushed = record(1.0, 'pushed')
     forces = equations(truth, pushed.states.T)
     np.testing.assert_allclose(forces, pushed.forces, atol=1e-8)
     assert np.ptp(pushed.forces[:, 0]) > 19.0
     assert np.abs(equations(masses, pushed.states.T) - pushed.forces).max() > 10.0
 
 
-def test_pendulum(pendulum):
+def test_pendulum():
     """[O] chapter 3: all within 1 % without noise; better than least squares with noise."""
-    found = compare(pendulum, duration=3.0, runs=3, workers=1)
+    options = Namespace(noise=0.01, duration=3.0, runs=3, seed=0)
+    found = pendulum_study.run(options, Runner(1))
     cases = {(c['noise'], c['scale'], c['estimator']): c for c in found['cases']}
     for estimator in ('ls', 'ekf', 'ukf'):
         for scale in ('weighed', 'pushed'):
@@ -57,11 +61,13 @@ def test_pendulum_command(capfd):
     assert sum(line.split()[0] in ('0', '1') for line in text.splitlines() if line.strip()) == 18
 
 
-def test_masses_of_the_uf_pkm():
+def test_masses_of_the_uf_pkm(monkeypatch):
     """[O] chapter 4, force-based: within 0.1 % without and 6 % with 1 % noise."""
-    model = model_of('uf_pkm')
-    for noise, limit in ((0.0, 1e-3), (0.01, 0.06)):
-        found = study_masses(model, noise, samples=400, runs=3, workers=1)
+    monkeypatch.setattr(uf_pkm_study, 'SAMPLES', 400)
+    options = Namespace(noise=0.01, runs=3, seed=0)
+    cases = uf_pkm_study.run(options, Runner(1))['cases']
+    for found, noise, limit in zip(cases, (0.0, 0.01), (1e-3, 0.06), strict=True):
+        assert found['noise'] == noise
         assert found['runs'] == (3 if noise else 1)
         assert max(found['worst'].values()) < limit
         for name, worst in found['worst'].items():

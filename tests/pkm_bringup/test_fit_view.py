@@ -1,6 +1,7 @@
 """Sentences about data and fit."""
 
 from argparse import Namespace
+from dataclasses import fields
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +18,8 @@ from pkm_bringup.views.fit_view import (
 from pkm_description.errors import DatasetError
 from pkm_identification import identify
 from pkm_identification.datasets import Recording
+from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
+from pkm_identification.result.diagnostics import Diagnostics
 
 
 @pytest.fixture(scope='module')
@@ -90,13 +93,17 @@ def test_positions_in_degrees_are_said_to_leave_the_stroke(model, recorded):
 
 
 def test_undetermined_parameters_and_a_set_with_outliers():
-    result = SimpleNamespace(diagnostics={'undetermined': ['a.m', 'b.mx']}, guaranteed=None)
+    def diagnostics(**content):
+        return Diagnostics.from_mapping(content)
+
+    result = SimpleNamespace(diagnostics=diagnostics(undetermined=['a.m', 'b.mx']), guaranteed=None)
     assert not_determined(result).endswith('(infinite variance): a.m, b.mx')
-    many = SimpleNamespace(diagnostics={'undetermined': [f'p{k}' for k in range(20)]})
+    many = SimpleNamespace(diagnostics=diagnostics(undetermined=[f'p{k}' for k in range(20)]))
     assert not_determined(many).endswith('p10, p11 and 8 more')
-    assert not_determined(SimpleNamespace(diagnostics={})) == ''
+    assert not_determined(SimpleNamespace(diagnostics=Diagnostics())) == ''
     assert interval_heading(result, 0.95) == '95 %'
     result.guaranteed = object()
-    assert interval_heading(result, 0.95) == 'guaranteed'
-    result.diagnostics['outliers'] = 3
-    assert interval_heading(result, 0.95) == 'set'
+    for outliers, expected in ((0, 'guaranteed'), (3, 'set')):
+        values = {each.name: 0 for each in fields(EllipsoidDiagnostics)} | {'outliers': outliers}
+        result.diagnostics = Diagnostics(own=EllipsoidDiagnostics(**values))
+        assert interval_heading(result, 0.95) == expected

@@ -14,7 +14,7 @@ from every_model import model_of
 from pkm_bringup import cli
 from pkm_bringup.offline import plant_of
 from pkm_bringup.studies.payload_recordings import Setting, payloads_of, record
-from pkm_bringup.studies.payload_report import CASES, figures, rows
+from pkm_bringup.studies.payload_study import CASES, case_figures
 from pkm_description import Payload
 from pkm_dynamics.simulation import SimulatedPlant
 
@@ -27,9 +27,10 @@ def model():
 def test_the_study_finds_the_payload_with_a_known_one(capsys, tmp_path):
     path = tmp_path / 'study.json'
     command = ['study', 'payload', '--robot', 'rps_upv', '--runs', '1', '--periods', '10']
-    assert cli.main([*command, '--output', str(path), '--json']) == 0
-    content = json.loads(capsys.readouterr().out)
-    assert json.loads(path.read_text()) == content
+    assert cli.main([*command, '--output', str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert all(text in shown for text in CASES.values())
+    content = json.loads(path.read_text())
     cases = content['cases']
     assert list(cases) == list(CASES)
     for case in ('payload', 'sequence'):
@@ -40,7 +41,6 @@ def test_the_study_finds_the_payload_with_a_known_one(capsys, tmp_path):
     assert cases['prior']['mass_deviation'] > 0.08  # 20 % of each drive, 12 % of their mean
     assert content['without_payload']['common_deviation'] is None  # infinite
     assert content['without_payload']['ratio_rms'] < 1e-3
-    assert len(rows(content)) == len(CASES)
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_figures_of_known_errors():
         }
         for error in (0.01, -0.04)
     ]
-    content = figures(runs)
+    content = case_figures(runs)
     assert content['mass_rms'] == pytest.approx(np.sqrt((0.01**2 + 0.04**2) / 2))
     assert content['mass_largest'] == 0.04 and content['mass_bias'] == pytest.approx(-0.015)
     assert content['mass_bias_deviation'] == pytest.approx(0.025)  # 0.05 / sqrt(2) / sqrt(2)
-    assert figures(runs[:1])['mass_bias_deviation'] is None
+    assert case_figures(runs[:1])['mass_bias_deviation'] is None
     assert content['within_limit'] == 0.5
     assert content['constant_rms'] == pytest.approx(content['mass_rms'])
     assert content['reported_to_observed'] == pytest.approx(0.02 / content['mass_rms'])

@@ -32,6 +32,27 @@ def state(nanoseconds: int, positions=(0.0, 0.0, 0.0), names=AXES) -> JointState
     return message
 
 
+class Clock:
+    """A steady clock that stands still until it is moved on."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.perf_counter = time.perf_counter
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr('pkm_control.nodes.control_loop.time', clock)
+    return clock
+
+
 class Bench:
     """A loop, the states waiting for it, and everything it said."""
 
@@ -87,7 +108,7 @@ def test_nothing_is_sent_before_activation() -> None:
     assert bench.sent == []
 
 
-def test_activation_needs_a_valid_recent_state() -> None:
+def test_activation_needs_a_valid_recent_state(clock) -> None:
     bench = Bench(timeout=0.01)
     with pytest.raises(ControlFault, match='no joint state'):
         bench.loop.activate()
@@ -95,10 +116,15 @@ def test_activation_needs_a_valid_recent_state() -> None:
     with pytest.raises(ControlFault, match='y: measured position is not finite'):
         bench.loop.activate()
     bench.feed(state(10**6))
-    time.sleep(0.02)
+    clock.now += 0.0101
+    assert not bench.loop.has_recent_state
     with pytest.raises(ControlFault, match='no joint state'):
         bench.loop.activate()
     assert bench.sent == [] and bench.faults == []
+    bench.feed(state(2 * 10**6))
+    clock.now += 0.0099
+    bench.loop.activate()
+    assert bench.sent == ['command']
 
 
 def test_one_command_for_each_state_and_the_same_again_for_a_repeated_one() -> None:
@@ -142,34 +168,66 @@ def test_joints_are_matched_by_name_and_passive_ones_ignored() -> None:
     np.testing.assert_array_equal(bench.loop.last_result.position, [0.01, 0.02, 0.03])
 
 
-def test_watchdog_sends_zero_once_and_ends_the_motion() -> None:
+def test_watchdog_sends_zero_once_and_ends_the_motion(clock) -> None:
     bench = Bench(timeout=0.02)
     bench.feed(state(0))
     bench.loop.activate()
     controller = bench.loop.controller
     controller.start(controller.plan(PointToPoint([0.0, 1.0], [np.zeros(6), np.full(6, 0.01)])))
+    clock.now += 0.0199
     bench.loop.watch()
     assert bench.faults == []
-    time.sleep(0.03)
+    clock.now += 0.0002
     for _ in range(3):
         bench.loop.watch()
     bench.feed(state(10**6))
     assert bench.sent == ['command', 'zero']
     assert bench.faults[0].code is ErrorCode.STATE_TIMEOUT
+    assert str(bench.faults[0]) == 'no joint state for 0.020 s (limit 0.02 s)'
     assert [outcome.code for outcome in bench.outcomes] == [ErrorCode.STATE_TIMEOUT]
 
 
-def test_watchdog_does_not_take_old_stamps_for_life() -> None:
+def test_watchdog_does_not_take_old_stamps_for_life(clock) -> None:
     bench = Bench(timeout=0.05)
     bench.feed(state(0))
     bench.loop.activate()
-    end = time.monotonic() + 5.0
-    while not bench.faults and time.monotonic() < end:
+    for _ in range(5):
+        assert bench.faults == []
+        clock.now += 0.012
         bench.feed(state(0))
         bench.loop.watch()
     assert bench.faults[0].code is ErrorCode.STATE_TIMEOUT
     assert 'no joint state with a new stamp' in str(bench.faults[0])
     assert bench.sent[-1] == 'zero'
+
+
+def test_watchdog_counts_from_the_activation(clock) -> None:
+    """A state that was recent enough to activate with is not at once too old."""
+    bench = Bench(timeout=0.05)
+    bench.feed(state(0))
+    clock.now += 0.04
+    bench.loop.activate()
+    clock.now += 0.04
+    bench.loop.watch()
+    assert bench.faults == []
+    clock.now += 0.011
+    bench.loop.watch()
+    assert bench.faults[0].code is ErrorCode.STATE_TIMEOUT
+
+
+def test_missed_deadlines_are_counted_and_not_made_up_for(clock) -> None:
+    bench = Bench(rate=100.0)
+    bench.feed(state(10**9))
+    bench.loop.activate()
+    deadline = bench.loop._turn(100.0)
+    assert deadline == clock.now == pytest.approx(100.01)  # slept until then
+    clock.now += 0.015  # less than a period late
+    deadline = bench.loop._turn(deadline)
+    assert deadline == pytest.approx(100.02) and bench.loop.statistics.missed == 0
+    clock.now += 0.048
+    deadline = bench.loop._turn(deadline)
+    assert deadline == pytest.approx(100.07) and bench.loop.statistics.missed == 4
+    assert clock.now == pytest.approx(100.073)
 
 
 def test_deactivation_sends_zero_once_and_reports_the_motion() -> None:

@@ -11,13 +11,14 @@ from pkm_control.control_types import ControlFault, ControllerOptions
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import Feedforward, no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
-from pkm_control.outcome import ErrorCode
+from pkm_control.outcome import ErrorCode, TrackingStatistics
 from pkm_description.errors import PkmError
 from pkm_dynamics.trajectories import (
     CircleTrajectory,
     Execution,
     FourierTrajectory,
     Phase,
+    PointToPoint,
     SampledTrajectory,
 )
 
@@ -135,6 +136,113 @@ def test_lost_actuator_ends_in_a_smooth_stop_with_the_reason() -> None:
     assert recording.outcome.code is ErrorCode.TRACKING_ERROR
     assert recording.outcome.message.startswith('y: position error')
     assert c.active
+
+
+def moving(**options: float) -> TrajectoryController:
+    """A controller at the first cycle of a motion."""
+    c = controller(**options)
+    c.activate(np.zeros(3))
+    c.start(c.plan(CIRCLE))
+    c.step(0.0, np.zeros(3))
+    return c
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('axis', [0, 2])
+def test_position_errors_of_both_signs_stop_or_fault(sign: float, axis: int) -> None:
+    def away(size: float) -> np.ndarray:
+        return sign * size * np.eye(3)[axis]
+
+    c = moving(max_position_error=0.02, fault_position_error=0.04)
+    c.step(0.001, away(0.0199))
+    assert c.step(0.002, away(0.0201)).phase is Phase.APPROACH  # supervised after the command
+    assert c.step(0.003, away(0.039)).phase is Phase.STOPPING
+    with pytest.raises(ControlFault, match=f'{"xyz"[axis]}: position error') as caught:
+        c.step(0.004, away(0.041))
+    outcome = caught.value.outcome
+    assert outcome is not None and outcome.code is ErrorCode.TRACKING_ERROR
+    assert f'{-sign * 0.041:.3f}'[:5] in str(caught.value)
+    resting = controller(fault_position_error=0.05)
+    resting.activate(np.zeros(3))
+    resting.step(0.0, away(0.049))
+    with pytest.raises(ControlFault, match='fault bound'):
+        resting.step(0.001, away(0.051))
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_commands_are_clamped_on_both_sides(sign: float) -> None:
+    model = Gantry(force_limit=50.0)
+    c = controller(model, no_feedforward())
+    c.activate(np.zeros(3))
+    step = c.step(0.0, [0.0, sign * 1e-3, sign * 0.04])  # 4 kN/m
+    wanted = step.feedforward + step.feedback
+    assert abs(wanted[1]) < 50.0 < abs(wanted[2])
+    np.testing.assert_array_equal(step.command, [0.0, wanted[1], -sign * 50.0])
+    np.testing.assert_array_equal(step.saturated, [False, False, True])
+
+
+def test_a_stop_before_the_first_cycle_hardly_moves() -> None:
+    c = controller()
+    c.activate(np.zeros(3))
+    c.start(c.plan(CIRCLE))
+    assert c.stop()
+    results = [c.step(1.0 + 1e-3 * k, np.zeros(3)) for k in range(600)]
+    ended = [result.outcome for result in results if result.outcome is not None]
+    assert [outcome.code for outcome in ended] == [ErrorCode.CANCELED]
+    assert {result.phase for result in results} == {Phase.STOPPING, Phase.HOLD}
+    assert np.abs(results[-1].desired_position).max() < 2e-3  # of 0.25 m
+    assert results[-1].phase is Phase.HOLD and not c.busy
+
+
+def test_a_motion_may_start_whole_turns_away_and_nowhere_else() -> None:
+    c = controller()
+    c.activate(np.zeros(3))
+    rest = c.resting_coordinates('platform')
+    turned = rest + [0.0, 0.0, 0.0, 0.0, 0.0, 2.0 * np.pi]
+    c.start(Execution(PointToPoint([0.0, 1.0], [turned, turned + 0.01])))
+    c.deactivate()
+    c.activate(np.zeros(3))
+    for moved in (0, 5):
+        with pytest.raises(ControlFault, match='does not start'):
+            c.start(Execution(CIRCLE, 1, 0.4, rest - 2e-6 * np.eye(6)[moved], 0.5))
+    with pytest.raises(ControlFault, match='does not start'):
+        c.start(Execution(CIRCLE, 1, 0.4, rest + 2.0 * np.pi * np.eye(6)[0], 0.5))
+
+
+def test_the_feedforward_of_the_rest_is_that_in_use() -> None:
+    c = controller()
+    plant = GantryPlant(c.model)
+    follow(plant, c, CIRCLE)
+    time, rest = plant.sample.time, c.resting_coordinates('actuators')
+    weight = [0.0, 0.0, 9.81 * 10.0]
+    np.testing.assert_allclose(c.step(time, rest).feedforward, weight)
+    c.feedforward = no_feedforward()
+    np.testing.assert_array_equal(c.step(time + 1e-3, rest).feedforward, 0.0)
+
+
+def test_an_interval_as_long_as_allowed_is_no_jump() -> None:
+    c = moving(max_interval=0.25)
+    c.step(0.25, np.zeros(3))
+    with pytest.raises(ControlFault, match='jumped ahead'):
+        c.step(0.501, np.zeros(3))
+    with pytest.raises(PkmError, match='max_interval'):
+        ControllerOptions(max_interval=0.0)
+    ControllerOptions(max_position_error=0.1, fault_position_error=0.1)
+
+
+def test_statistics_count_full_speed_and_saturation_apart() -> None:
+    statistics = TrackingStatistics.empty(2)
+    assert statistics.rms.tolist() == [0.0, 0.0] and statistics.saturated_fraction == 0.0
+    for error, saturated, full in (
+        ([3.0, -1.0], True, False),
+        ([1.0, -7.0], False, True),
+        ([-2.0, 1.0], True, True),
+        ([0.5, 0.5], False, False),
+    ):
+        statistics.add(np.array(error), saturated, full)
+    np.testing.assert_allclose(statistics.rms, [np.sqrt(2.5), 5.0])
+    np.testing.assert_array_equal(statistics.largest, [2.0, 7.0])
+    assert statistics.saturated_fraction == 0.5
 
 
 def test_runaway_is_a_fault() -> None:

@@ -234,11 +234,15 @@ def test_model_is_replaced_or_refused_with_the_reason() -> None:
         refused(codes.NOT_PHYSICAL, "body 'platform'", standard_value=impossible)
         unknown = graph.call(SetModel, service, SetModel.Request(source='mine'))
         assert unknown.error_code == codes.UNKNOWN_SOURCE
-        request = SetModel.Request(source='identified', parameters=parameters(), friction=False)
-        assert graph.call(SetModel, service, request).success
-        graph.until(
-            lambda: graph.heard['trajectory_controller/state'][-1].model == 'wls without friction'
-        )
+        for left_out, name in (('rigid_body', 'rigid body'), ('friction', 'friction')):
+            request = SetModel.Request(source='identified', parameters=parameters())
+            setattr(request, left_out, False)
+            assert graph.call(SetModel, service, request).success
+            graph.until(
+                lambda name=name: (
+                    graph.heard['trajectory_controller/state'][-1].model == f'wls without {name}'
+                )
+            )
 
 
 @pytest.mark.parametrize(

@@ -79,3 +79,17 @@ def test_a_state_that_does_not_assemble_is_skipped():
             completer._on_state(message)
         graph.until(lambda: graph.heard['joint_states_complete'])
         assert [m.header.stamp.sec for m in graph.heard['joint_states_complete']] == [2]
+
+
+def test_states_are_thinned_by_their_stamps():
+    with Graph('robot:=palida', 'rate:=100.0') as graph:
+        completer = graph.add(StateCompleter)
+        stamps = []
+        completer._publish = lambda message, _: stamps.append(message.header.stamp.nanosec)
+        names = pkm_description.load('palida').actuated_joints
+        for milliseconds in (100, 105, 109, 110, 119, 125, 135, 20, 25, 30):
+            message = JointState(name=names, position=[0.81] * 6)
+            message.header.stamp.nanosec = milliseconds * 1_000_000
+            completer._on_state(message)
+    # The step back in time is a robot that was started again.
+    assert [stamp // 1_000_000 for stamp in stamps] == [100, 110, 125, 135, 20, 30]

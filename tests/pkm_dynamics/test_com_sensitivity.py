@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from every_model import NAMES, model_of
 
-from pkm_description import TrajectoryError
 from pkm_dynamics.analysis.com_sensitivity import com_sensitivity
 from pkm_dynamics.random_motion import random_motion
 
@@ -55,12 +54,3 @@ def test_figures():
     mean = np.linalg.norm(change, axis=1).mean() / np.linalg.norm(found.forces, axis=1).mean()
     share = found.percent_per_millimetre()['platform'][0]
     assert 0.01 * share == pytest.approx(100.0 * mean, rel=1e-3)
-    np.testing.assert_allclose(
-        found.dimensionless('platform', shift, 0.1),
-        np.abs(change / found.forces) / (1e-5 / 0.1),
-        rtol=1e-2,
-    )
-    with pytest.raises(TrajectoryError, match="'base_link' has no inertia; .*platform"):
-        found.dimensionless('base_link', shift, 0.1)
-    with pytest.raises(TrajectoryError, match='positive lengths'):
-        found.dimensionless('platform', np.zeros(3), 0.1)

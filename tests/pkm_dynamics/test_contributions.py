@@ -7,19 +7,17 @@ import pytest
 from every_model import NAMES, model_of
 
 import pkm_description
-from pkm_description import TrajectoryError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.analysis.contributions import GROUPS, contributions
 from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.trajectories import benchmark_circle
 
 
-@pytest.mark.parametrize('split', ['linear_angular', 'actuators'])
 @pytest.mark.parametrize('name', NAMES)
-def test_sum_is_the_inverse_dynamics(name, split):
+def test_sum_is_the_inverse_dynamics(name):
     model = model_of(name)
     motion = random_motion(model, 15, seed=3)
-    found = contributions(model, motion, split=split)
+    found = contributions(model, motion)
     expected = model.inverse_dynamics(motion)
     assert tuple(found.forces) == GROUPS
     np.testing.assert_allclose(found.total, expected, atol=1e-10 * np.abs(expected).max())
@@ -64,23 +62,6 @@ def test_groups_are_what_inverse_dynamics_says_of_parts(name):
         close(found[group], part - model.inverse_dynamics(rest, only(mask & rigid)))
 
 
-def test_split_by_actuators_is_that_of_their_squares():
-    """One actuator at a time moves without Coriolis forces; the products need two."""
-    model = model_of('skew_five_bar')
-    motion = random_motion(model, 10, seed=6)
-    q, qd, _ = model.actuator_states(motion)
-    rigid = np.where(model.parameter_mask('rigid_body'), model.nominal_parameters, 0.0)
-
-    def forces(rates):
-        moving = model.motion_from_actuators(q, rates, 0 * q, motion.joint_positions)
-        return model.inverse_dynamics(moving, rigid)
-
-    squares = sum(forces(qd * row) for row in np.eye(2)) - 2 * forces(0 * q)
-    found = contributions(model, motion, split='actuators').forces
-    np.testing.assert_allclose(found['centripetal'], squares, atol=1e-9)
-    np.testing.assert_allclose(found['coriolis'], forces(qd) - forces(0 * q) - squares, atol=1e-9)
-
-
 def test_turntable_with_a_sliding_mass():
     """Closed form: m (2 r dr w) about the axis is Coriolis, -m r w^2 along the arm centripetal."""
     text = """<robot name="turntable"><link name="base_link"/><link name="table"/>
@@ -113,5 +94,3 @@ def test_shares_of_the_benchmark_circle():
     own = np.linalg.norm(found.forces['friction'], axis=1)
     assert share['friction'] == pytest.approx(100.0 * own.mean() / total.mean())
     assert spread['friction'] == pytest.approx(100.0 * np.ptp(own) / total.mean())
-    with pytest.raises(TrajectoryError, match="unknown split 'x'; splits are linear_angular"):
-        contributions(model, motion, split='x')

@@ -10,6 +10,7 @@ import pkm_description
 from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.analysis.jacobian_condition import reciprocal_condition
+from pkm_dynamics.limits import feasibility
 from pkm_dynamics.limits.extrema import largest, peaks, smallest
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import CircleTrajectory, Execution, FourierTrajectory
@@ -306,3 +307,66 @@ def test_conditioning_at_known_joints_is_that_of_the_actuators(robot):
     assert found[:, :3, 0] == pytest.approx((ahead - behind) / (2 * step), abs=1e-6)
     with pytest.raises(TrajectoryError, match='position'):
         model.platform_jacobian_at(state[0], state[1][:2], state[2])
+
+
+def test_a_peak_at_the_border_of_two_blocks_is_seen(model, monkeypatch):
+    """Whatever block the worst sample begins or ends, its apex is found between the samples."""
+    trajectory = fourier(model, z=0.05, roll=0.1)
+    time = np.linspace(0.0, 1.0, 8001)
+    dense = model.actuator_states(trajectory.motion(time, model)).positions
+    expected = min((dense - model.lower).min(), (model.upper - dense).min())
+    whole = check_feasibility(model, trajectory, rate=37.0)
+    stroke = whole.margins['stroke']
+    worst = round(stroke.time * 37.0)
+    coarse = dense[np.round(np.arange(38) * 8000 / 37).astype(int)]
+    sampled = min((coarse - model.lower).min(), (model.upper - coarse).min())
+    assert stroke.margin == pytest.approx(expected, abs=2e-6)
+    assert sampled - expected > 2e-5  # no sample is at the apex
+    for size in (worst - 2, worst - 1, worst, worst + 1):
+        monkeypatch.setattr(feasibility, 'BLOCK', size)
+        report = check_feasibility(model, trajectory, rate=37.0)
+        assert set(report.margins) == set(whole.margins)
+        for name in ('stroke', 'velocity', 'joint', 'joint_velocity', 'force'):
+            found, one = report.margins[name], whole.margins[name]
+            assert found.margin == pytest.approx(one.margin, rel=1e-9), (name, size)
+            assert (found.name, found.time) == (one.name, pytest.approx(one.time))
+
+
+@pytest.mark.parametrize('robot', ['palida', 'four_bar'])
+def test_margins_of_passive_joints_are_those_of_their_own_limits(robot):
+    """By hand, for every passive joint: both ends of its range, and its velocity either way."""
+    model = model_of(robot) if robot == 'palida' else ClosedChainModel(pkm_description.load(robot))
+    swing = 0.3 if robot == 'four_bar' else 0.03
+    sine = swing * np.linspace(0.4, 1.0, model.n_a)[:, None]
+    trajectory = FourierTrajectory(
+        1.0, model.home_actuators, sine, 0.0 * sine, 'actuators', model.actuated_joints
+    )
+    time = np.linspace(0.0, 1.0, 1001)
+    joints, rates, _ = model.joint_states(trajectory.motion(time, model))
+    stroke_margin, velocity_margin = 0.1, 0.2
+    left, fast = {}, {}
+    for column, name in enumerate(model.joint_names):
+        if name in model.actuated_joints:
+            continue
+        limit = model.description.joint(name).limit
+        span = limit.upper - limit.lower
+        inset = stroke_margin * span
+        gaps = joints[:, column] - limit.lower - inset, limit.upper - inset - joints[:, column]
+        left[name] = min(gap.min() for gap in gaps), span - 2.0 * inset
+        allowed = limit.velocity * (1.0 - velocity_margin)
+        fast[name] = allowed - np.abs(rates[:, column]).max(), allowed
+    report = check_feasibility(
+        model,
+        trajectory,
+        stroke_margin=stroke_margin,
+        velocity_margin=velocity_margin,
+        clearance=None,
+    )
+    for constraint, expected in (('joint', left), ('joint_velocity', fast)):
+        worst = min(expected, key=lambda name: expected[name][0] / expected[name][1])
+        found = report.margins[constraint]
+        assert found.name == worst
+        assert found.margin == pytest.approx(expected[worst][0], abs=1e-5)
+        assert found.relative == pytest.approx(expected[worst][0] / expected[worst][1], abs=1e-5)
+        broken = {m.name for m in report.broken if m.constraint == constraint}
+        assert broken == {name for name, (margin, _) in expected.items() if margin < 0.0}

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import gc
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from pkm_bringup.bench.timing import spread
+from pkm_bringup.bench.frame import Bench, spread
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import nominal_feedforward
 from pkm_control.gains import servo_gains
-from pkm_dynamics.trajectories import Phase, Trajectory
+from pkm_dynamics.trajectories import Phase
 
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
-INTERVAL = 1e-3  # [s]
-WARM_UP = 500
+INTERVAL = 1e-3  # [s] of the 1 kHz loop
+WARM_UP = 500  # steps that fill caches and do not count
 
 
-def measure_control_step(
-    model: ClosedChainModel, trajectory: Trajectory, steps: int
-) -> dict[str, Any]:
+def measure(bench: Bench) -> dict[str, Any]:
     """Measure the controller alone, along a trajectory with the nominal feedforward.
 
     The measured positions are the desired ones of the cycle before, as with a robot
@@ -35,6 +30,8 @@ def measure_control_step(
     dict
         `steps`, `wall` and `cpu` (p50, p99, max) [us].
     """
+    bench.update('controller steps', None)
+    model, trajectory, steps = bench.model, bench.trajectory, bench.steps
     controller = TrajectoryController(model, servo_gains(model), nominal_feedforward(model))
     positions = np.array(model.home_actuators)
     controller.activate(positions)

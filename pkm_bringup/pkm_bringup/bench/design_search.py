@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from pkm_bringup.bench.frame import Bench
 from pkm_identification.excitation.design import build_design_problem
 from pkm_identification.excitation.search.constraints import DesignLimits
 from pkm_identification.excitation.search.design_problem import DesignProblem
@@ -24,11 +24,7 @@ from pkm_identification.excitation.search.starts import (
     repair_dense,
 )
 
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-
 Array = NDArray[np.float64]
-Update = Callable[[str, float | None], None]
 
 HARMONICS = 5
 STARTS = 100_000  # more than fit into the time
@@ -70,20 +66,8 @@ class Traced:
         return min((v for _, v, worst in self.notes if worst <= FEASIBLE), default=np.inf)
 
 
-def measure_design(
-    model: ClosedChainModel, seconds: float, reference_seconds: float | None, update: Update
-) -> dict[str, Any]:
+def measure(bench: Bench) -> dict[str, Any]:
     """Measure d-optimal designs of `HARMONICS` harmonics with a free period.
-
-    Parameters
-    ----------
-    model : ClosedChainModel
-    seconds : float
-        Time of the multi-start search on all cores.
-    reference_seconds : float, optional
-        Time of a longer search from other starts, which the first is compared with.
-    update : callable
-        Gets what is being done and the fraction.
 
     Returns
     -------
@@ -95,6 +79,7 @@ def measure_design(
         and SLSQP from one start, `slsqp_reaches_ours`: whether it finds as good a motion at
         all, `ratio` of the times until then or until it was given up.
     """
+    model = bench.model
     base = model.base_parameters(shared=True, reduced=True)
     problem = build_design_problem(
         model, base, {'d_optimal': 1.0}, HARMONICS, None, DesignLimits(), measuring_time=1.0
@@ -102,22 +87,22 @@ def measure_design(
     result = {
         'unknowns': problem.size,
         'parameters': base.rank,
-        'random': _random(problem, update),
-        'search': _search(problem, 'search', 0, seconds, update),
-        **_same_start(problem, update),
+        'random': _random(problem, bench),
+        'search': _search(problem, 'search', 0, bench.search_time, bench),
+        **_same_start(problem, bench),
     }
-    if reference_seconds is not None:
-        reference = _search(problem, 'reference search', 1, reference_seconds, update)
+    if bench.reference_time is not None:
+        reference = _search(problem, 'reference search', 1, bench.reference_time, bench)
         difference = result['search']['criterion'] - reference['criterion']
         result['reference'] = reference
         result['above_reference'] = difference / abs(reference['criterion'])
     return result
 
 
-def _random(problem: DesignProblem, update: Update) -> dict[str, float]:
+def _random(problem: DesignProblem, bench: Bench) -> dict[str, float]:
     fine = problem.refined(REFINEMENT)
     rng = np.random.default_rng(0)
-    update('random motions', None)
+    bench.update('random motions', None)
     values = []
     for _ in range(RANDOM_MOTIONS):
         z = repair_dense(problem, repair(problem, random_unknowns(problem, rng)))
@@ -126,13 +111,13 @@ def _random(problem: DesignProblem, update: Update) -> dict[str, float]:
 
 
 def _search(
-    problem: DesignProblem, what: str, seed: int, seconds: float, update: Update
+    problem: DesignProblem, what: str, seed: int, seconds: float, bench: Bench
 ) -> dict[str, float]:
     begin = time.monotonic()
 
     def late() -> bool:
         elapsed = time.monotonic() - begin
-        update(what, elapsed / seconds)
+        bench.update(what, elapsed / seconds)
         return elapsed > seconds
 
     solution = solve_design_problem(problem, starts=STARTS, seed=seed, cancel=late)
@@ -144,9 +129,9 @@ def _search(
     }
 
 
-def _same_start(problem: DesignProblem, update: Update) -> dict[str, Any]:
+def _same_start(problem: DesignProblem, bench: Bench) -> dict[str, Any]:
     z, _ = random_start(problem, 5, np.random.default_rng(1))
-    update('one start', None)
+    bench.update('one start', None)
     with threadpool_limits(1):
         ours = Traced(problem)
         minimise(ours, z, STEPS)
@@ -157,7 +142,7 @@ def _same_start(problem: DesignProblem, update: Update) -> dict[str, Any]:
         def criterion(x: Array) -> float:
             value, _ = theirs.value(x)
             elapsed = time.process_time() - theirs.begin
-            update('SLSQP with finite differences', elapsed / limit)
+            bench.update('SLSQP with finite differences', elapsed / limit)
             if elapsed > limit or theirs.best() <= ours.best():
                 raise _Enough
             return value if np.isfinite(value) else 1e3

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pkm_bringup.bench import textbook
-from pkm_bringup.bench.timing import spread
+from pkm_bringup.bench.frame import Bench, cpu_time, spread
+from pkm_dynamics import PlatformMotion
 from pkm_dynamics.random_motion import random_motion
 from pkm_identification import RecursiveEstimator
 from pkm_identification.estimators.filters.nonlinear_filters import (
@@ -18,11 +20,10 @@ from pkm_identification.estimators.filters.nonlinear_filters import (
     unscented_filter,
 )
 
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
+Array = NDArray[np.float64]
 
 SAMPLES = 1000
-WARM_UP = 50
+WARM_UP = 50  # updates that fill caches and do not count
 NOISE = 0.02  # of the largest force
 TEXTBOOK = 'textbook'
 RECURSIONS: dict[str, dict[str, Any]] = {
@@ -32,7 +33,7 @@ RECURSIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def measure_filters(model: ClosedChainModel) -> dict[str, Any]:
+def measure(bench: Bench) -> dict[str, Any]:
     """Time the updates on random motions with noisy forces.
 
     Returns
@@ -44,6 +45,8 @@ def measure_filters(model: ClosedChainModel) -> dict[str, Any]:
         (`textbook`), with the `ratios` of its times to ours; `agreement`: largest difference
         of the two unscented filters' estimates [standard deviations].
     """
+    bench.update('filters', None)
+    model = bench.model
     motion = random_motion(model, SAMPLES, seed=0)
     random = np.random.default_rng(0)
     exact = model.inverse_dynamics(motion)
@@ -53,44 +56,36 @@ def measure_filters(model: ClosedChainModel) -> dict[str, Any]:
     regressor = base.regressor(motion)
     start = np.asarray(base.matrix @ model.nominal_parameters)
     noise = size**2 * np.eye(model.n_a)
-    rates: dict[str, float] = {}
 
-    def predicted(points: Any, k: int) -> Any:
+    def predicted(points: Array, k: int) -> Array:
         return points @ regressor[k].T
 
+    common = (predicted, forces, start, np.ones(len(start)), noise)
+
+    def jacobian(values: Array, k: int) -> Array:
+        return regressor[k]
+
+    rates, found = {}, {}
     for walk, name in ((0.0, 'constant'), (None, 'Robbins-Monro')):
         options = FilterOptions(walk=walk)
-        begin = time.thread_time()
-        found = unscented_filter(
-            predicted, forces, start, np.ones(len(start)), noise, options=options
-        )
-        middle = time.thread_time()
-        extended_filter(
-            predicted,
-            forces,
-            start,
-            np.ones(len(start)),
-            noise,
-            jacobian=lambda values, k: regressor[k],
-            options=options,
-        )
-        end = time.thread_time()
-        rates[f'ukf, {name}'] = SAMPLES / (middle - begin)
-        rates[f'ekf, {name}'] = SAMPLES / (end - middle)
-        if walk == 0.0:
-            ours = found
-    begin = time.thread_time()
-    plain = textbook.unscented(predicted, forces, start, np.ones(len(start)), noise)
-    rates[f'ukf, {TEXTBOOK}'] = SAMPLES / (time.thread_time() - begin)
+        calls = {
+            'ukf': partial(unscented_filter, *common, options=options),
+            'ekf': partial(extended_filter, *common, jacobian=jacobian, options=options),
+        }
+        for kind, call in calls.items():
+            seconds, found[kind, name] = cpu_time(call)
+            rates[f'{kind}, {name}'] = SAMPLES / seconds
+    seconds, plain = cpu_time(lambda: textbook.unscented(*common))
+    rates[f'ukf, {TEXTBOOK}'] = SAMPLES / seconds
+    ours = found['ukf', 'constant']
     deviation = np.sqrt(np.diag(ours.covariance))
-    samples = [motion[k : k + 1] for k in range(SAMPLES)]
-    recursive = {}
-    for name, keywords in RECURSIONS.items():
-        estimator = RecursiveEstimator(model, **keywords)
-        recursive[name] = _spread(estimator.update, samples, forces)
     peer = textbook.RecursiveLeastSquares(start, np.eye(len(start)), noise)
+    recursive = {
+        name: _spread(RecursiveEstimator(model, **keywords).update, motion, forces)
+        for name, keywords in RECURSIONS.items()
+    }
     recursive[TEXTBOOK] = _spread(
-        lambda sample, force: peer.update(base.regressor(sample)[0], force), samples, forces
+        lambda sample, force: peer.update(base.regressor(sample)[0], force), motion, forces
     )
     return {
         'parameters': len(start),
@@ -104,11 +99,13 @@ def measure_filters(model: ClosedChainModel) -> dict[str, Any]:
     }
 
 
-def _spread(update: Callable[[Any, Any], Any], samples: list[Any], forces: Any) -> dict[str, float]:
+def _spread(
+    update: Callable[[Any, Any], Any], motion: PlatformMotion, forces: Array
+) -> dict[str, float]:
     """CPU times of one update [us]."""
-    times = []
-    for sample, force in zip(samples, forces, strict=True):
-        begin = time.thread_time()
-        update(sample, force)
-        times.append(time.thread_time() - begin)
+    samples = [motion[k : k + 1] for k in range(len(forces))]
+    times = [
+        cpu_time(partial(update, sample, force))[0]
+        for sample, force in zip(samples, forces, strict=True)
+    ]
     return spread(times[WARM_UP:])

@@ -7,20 +7,18 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_bringup.bench.frame import Bench
 from pkm_description.errors import EstimationError
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
+from pkm_dynamics import ClosedChainModel
 
 Array = NDArray[np.float64]
-Report = Callable[[str, float | None], None]
 
 RATE = 1000.0  # [Hz]
 BLOCK = 20_000  # samples
@@ -33,19 +31,8 @@ LIKELIHOOD_PERIODS, LIKELIHOOD_PERIOD = 10, 5.0  # of the recording for maximum 
 PEER = 'numpy'  # of `identify_process`
 
 
-def measure_identification(
-    model: ClosedChainModel, robot: str, duration: float, report: Report
-) -> dict[str, Any]:
+def measure(bench: Bench) -> dict[str, Any]:
     """Measure `identify` from files: `wls` on two lengths, and `maximum_likelihood`.
-
-    Parameters
-    ----------
-    model, robot
-        Mechanism, and the name or path that a fresh process loads it from.
-    duration
-        Of the shorter recordings [s]; the longer ones are ten times as long.
-    report
-        Called with what is being done.
 
     Returns
     -------
@@ -64,6 +51,7 @@ def measure_identification(
         The identification failed in its process.
     """
     result: dict[str, Any] = {}
+    model, robot, duration = bench.model, bench.robot, bench.recording
     with tempfile.TemporaryDirectory(prefix='pkm_bench_') as folder:
 
         def measured(
@@ -71,13 +59,13 @@ def measure_identification(
         ) -> list[dict[str, Any]]:
             """Write one recording, identify from it by each estimator."""
             name = f'{method}, {length:g} s'
-            report(f'recording, {name}', None)
+            bench.update(f'recording, {name}', None)
             path = write_recording(
                 Path(folder) / 'data.npz', model, length, period, named=method == 'fourier'
             )
             found = []
             for estimator in estimators:
-                report(f'{estimator}, {name}', None)
+                bench.update(f'{estimator}, {name}', None)
                 figures = _in_own_process(path, robot, estimator, method)
                 found.append({'duration': length, **figures})
             path.unlink()

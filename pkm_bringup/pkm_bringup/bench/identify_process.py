@@ -10,18 +10,20 @@ import json
 import resource
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import butter, sosfiltfilt
 
 import pkm_description
+from pkm_bringup.bench.frame import MICRO, cost
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify, load
-
-if TYPE_CHECKING:
-    from pkm_identification.datasets import Recording
+from pkm_identification.datasets import Recording
+from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.signals import SignalOptions, process
 
 Array = NDArray[np.float64]
 
@@ -97,27 +99,13 @@ def derivative_cost(data: Recording, model: ClosedChainModel) -> dict[str, float
     Forward differences cost one evaluation of all forces for each unknown; that is computed
     from the time of one.
     """
-    from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
-    from pkm_identification.regression.problem import build_problem
-    from pkm_identification.signals import SignalOptions, process
-
     likelihood = Likelihood(build_problem(process(data, SignalOptions(method='fourier')), model))
     run, start = likelihood.runs[0], likelihood.start()
     parameters = likelihood.problem.expand(start.values)
 
-    def cost(call: Any) -> float:
-        call()
-        begin = time.process_time()
-        for _ in range(STEPS):
-            call()
-        return (time.process_time() - begin) / STEPS
-
-    once = cost(lambda: run.rows(start.motion[0]))
-    return {
-        'unknowns': run.unknowns,
-        'ours': cost(lambda: run.gain(start.motion[0], parameters)),
-        'differences': once * run.unknowns,
-    }
+    gain = cost(lambda: run.gain(start.motion[0], parameters), STEPS) / MICRO
+    once = cost(lambda: run.rows(start.motion[0]), STEPS) / MICRO
+    return {'unknowns': run.unknowns, 'ours': gain, 'differences': once * run.unknowns}
 
 
 def peak_memory() -> int:

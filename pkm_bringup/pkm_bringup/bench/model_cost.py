@@ -5,28 +5,26 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from pkm_bringup.bench.frame import Bench, cost
 from pkm_bringup.bench.peers import mujoco_peer, pinocchio_peer
-from pkm_bringup.bench.timing import cost
 from pkm_description import export, library, load
-from pkm_dynamics import ClosedChainModel
+from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.simulation import SimulatedPlant
 
-if TYPE_CHECKING:
-    from pkm_dynamics import PlatformMotion
-
-REPEATS = 9
-SINGLE = 200
-PEER_SAMPLES = 500
+SAMPLES = 10_000  # of the batches
+REPEATS = 9  # an odd number has a median that was measured
+SINGLE = 200  # calls of a microsecond each, so that the clock's resolution does not show
+PEER_SAMPLES = 500  # they take a Python call a sample
 PEER_REPEATS = 3
-LIBRARY_SAMPLES = 2000
+LIBRARY_SAMPLES = 2000  # fewer, for all robots
 
 
-def measure_model(model: ClosedChainModel, motion: PlatformMotion) -> dict[str, Any]:
+def measure(bench: Bench) -> dict[str, Any]:
     """Measure inverse dynamics and regressor of a motion (N samples) in one thread.
 
     Returns
@@ -34,8 +32,12 @@ def measure_model(model: ClosedChainModel, motion: PlatformMotion) -> dict[str, 
     dict
         `samples`; `inverse_dynamics` and `regressor` [us], see `measure_functions`;
         `peers`: [us a sample] by name; `agreement`: largest difference of their forces over
-        the largest force, where they compute the same; `ratios`: ours over theirs.
+        the largest force, where they compute the same; `ratios`: ours over theirs; `import`: of
+        pkm_dynamics in a fresh process [s].
     """
+    bench.update('inverse dynamics and regressor', None)
+    model, trajectory = bench.model, bench.trajectory
+    motion = trajectory.motion(np.arange(SAMPLES) / SAMPLES * trajectory.duration, model)
     ours = measure_functions(model, motion)
     rigid = np.where(model.parameter_mask('rigid_body'), model.nominal_parameters, 0.0)
     few = motion[:PEER_SAMPLES]
@@ -66,6 +68,7 @@ def measure_model(model: ClosedChainModel, motion: PlatformMotion) -> dict[str, 
         'peers': peers,
         'agreement': agreement,
         'ratios': ratios,
+        'import': import_time(),
     }
 
 
@@ -94,12 +97,12 @@ def measure_functions(
     }
 
 
-def measure_library(update: Callable[[str, float | None], None]) -> dict[str, dict[str, Any]]:
+def measure_library(bench: Bench) -> dict[str, dict[str, Any]]:
     """Inverse dynamics and regressor of every library robot on random motions."""
     result = {}
     names = library()
     for k, name in enumerate(names):
-        update(name, k / len(names))
+        bench.update(name, k / len(names))
         model = ClosedChainModel(load(name))
         motion = random_motion(model, LIBRARY_SAMPLES, seed=0)
         result[name] = {
@@ -110,7 +113,7 @@ def measure_library(update: Callable[[str, float | None], None]) -> dict[str, di
     return result
 
 
-def measure_import() -> float:
+def import_time() -> float:
     """Shortest of three times to import `pkm_dynamics` in a fresh process [s]."""
     script = (
         'import time; begin = time.perf_counter(); import pkm_dynamics; '

@@ -8,18 +8,16 @@ write it. Rigid bodies only: friction and rotor inertias are left out on both si
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from pkm_description import export
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_dynamics import ClosedChainModel, PlatformMotion
 
 Floats = NDArray[np.float64]
-Peer = Callable[['PlatformMotion'], Floats]
+Peer = Callable[[PlatformMotion], Floats]
 
 
 def pinocchio_peer(model: ClosedChainModel) -> Peer | None:
@@ -110,8 +108,6 @@ def mujoco_peer(model: ClosedChainModel) -> Peer:
 
 def _unit_rates(model: ClosedChainModel, motion: PlatformMotion) -> Floats:
     """Rates of all joints per unit twist of the platform (N, n_j, 6)."""
-    from pkm_dynamics import PlatformMotion
-
     n = len(motion)
     zero = np.zeros((n, 6))
     columns = []
@@ -140,6 +136,4 @@ def _rotated(rotation: Floats, vectors: Floats) -> Floats:
 
 def _quaternions(rotation: Floats) -> Floats:
     """Quaternions (N, 4) x, y, z, w."""
-    from scipy.spatial.transform import Rotation
-
     return np.asarray(Rotation.from_matrix(rotation).as_quat())

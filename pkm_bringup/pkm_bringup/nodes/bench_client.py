@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from pkm_bringup.bench.frame import Bench
 from pkm_bringup.nodes.bench_listener import LoopListener
 from pkm_bringup.processes import NodeProcesses, ProcessError
 from pkm_dynamics.nodes.trajectory_messages import to_message
-from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.trajectories import Phase, Trajectory
 from pkm_msgs.action import FollowPlatformTrajectory
 
 START_TIMEOUT = 120.0  # [s] for the nodes to come up; a first start compiles
-STOPPED = 'stopped commanding'  # how the controller's diagnostics say so
+IDLE = 'IDLE'  # phase of a controller that commands nothing
 WARM_UP = 2.0  # [s] of motion before anything counts
 # A loaded machine shall show figures, not a stop by the watchdog or the tracking bounds.
 PATIENT = {
@@ -32,15 +34,12 @@ PATIENT = {
     'fault_position_error': 1.0,  # [m, rad]
     'stroke_tolerance': 1.0,  # [m, rad]
 }
-Update = Callable[[str, float | None], None]
 
 
-def measure_free_running(
-    robot: str, trajectory: Trajectory, duration: float, logs: Path, update: Update
-) -> dict[str, Any]:
+def measure_free_running(bench: Bench) -> dict[str, Any]:
     """Run controller (timer mode) and robot (free running) as processes of their own.
 
-    The robot follows the periodic `trajectory` with the nominal feedforward. Publication
+    The robot follows the periodic trajectory with the nominal feedforward. Publication
     times are those that the middleware stamps in the publishing process, so waiting in
     this process is in no figure.
 
@@ -52,20 +51,18 @@ def measure_free_running(
         `state_to_command` (p50, p99, max) [us]; `step_time`, `lateness` (p50, p99) [us]
         by the controller's own diagnostics.
     """
-    with _Graph(robot, lockstep=False, logs=logs, update=update) as graph:
-        graph.follow(trajectory, WARM_UP + duration + 5.0)
+    with _Graph(bench, lockstep=False) as graph:
+        graph.follow(bench.trajectory, WARM_UP + bench.duration + 5.0)
         with LoopListener() as listener:
-            update('warming up', None)
+            bench.update('warming up', None)
             graph.run(WARM_UP, listener.fetch)
             listener.begin()
             begun = time.monotonic()
-            graph.run(duration, listener.fetch, update)
+            graph.run(bench.duration, listener.fetch)
             return {**listener.figures(), **_by_diagnostics(graph, begun)}
 
 
-def measure_lockstep(
-    robot: str, trajectory: Trajectory, duration: float, logs: Path, update: Update
-) -> dict[str, Any]:
+def measure_lockstep(bench: Bench) -> dict[str, Any]:
     """Run controller and robot in lockstep, as fast as they go.
 
     Returns
@@ -73,12 +70,13 @@ def measure_lockstep(
     dict
         `duration` [s], `steps`, `steps_per_second` [1/s].
     """
-    with _Graph(robot, lockstep=True, logs=logs, update=update) as graph:
-        graph.follow(trajectory, 20.0 * (WARM_UP + duration))
+    duration = bench.duration / 2
+    with _Graph(bench, lockstep=True) as graph:
+        graph.follow(bench.trajectory, 20.0 * (WARM_UP + duration))
         graph.run(WARM_UP, lambda: None)
         graph.until(lambda: 'simulated_robot' in graph.diagnostics, 'its diagnostics')
         first = graph.diagnostics['simulated_robot']
-        graph.run(duration, lambda: None, update)
+        graph.run(duration, lambda: None)
         last = graph.diagnostics['simulated_robot']
         simulated = float(last[1]['simulated time [s]']) - float(first[1]['simulated time [s]'])
         elapsed = last[0] - first[0]
@@ -91,9 +89,10 @@ def measure_lockstep(
 class _Graph:
     """Two node processes and a node of this process that listens to their diagnostics."""
 
-    def __init__(self, robot: str, lockstep: bool, logs: Path, update: Update) -> None:
-        self._processes = NodeProcesses(logs)
-        self._robot, self._lockstep, self._update = robot, lockstep, update
+    def __init__(self, bench: Bench, lockstep: bool) -> None:
+        self._bench, self._lockstep = bench, lockstep
+        self._logs = tempfile.TemporaryDirectory(prefix='pkm_bench_')
+        self._processes = NodeProcesses(Path(self._logs.name))
         self.diagnostics: dict[str, tuple[float, dict[str, str]]] = {}
         self.history: dict[str, list[tuple[float, dict[str, str]]]] = {}
         self.active = False
@@ -116,13 +115,14 @@ class _Graph:
 
     def __exit__(self, *_: object) -> None:
         self._processes.stop()
+        self._logs.cleanup()
         self._executor.remove_node(self.context_node)
         self._executor.shutdown(timeout_sec=1.0)
         self.context_node.destroy_node()
         rclpy.try_shutdown()
 
     def _start(self) -> None:
-        common = {'robot': self._robot}
+        common = {'robot': self._bench.robot}
         mode = 'state' if self._lockstep else 'timer'
         self._processes.start(
             'simulated_robot',
@@ -134,7 +134,7 @@ class _Graph:
             'pkm_control.nodes.trajectory_controller',
             common | {'update_mode': mode, 'feedforward': 'nominal', 'autostart': True} | PATIENT,
         )
-        self._update('starting the nodes', None)
+        self._bench.update('starting the nodes', None)
         self.until(lambda: self.active, 'an active controller')
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
@@ -145,8 +145,8 @@ class _Graph:
             self.diagnostics[name] = now, values
             self.history.setdefault(name, []).append((now, values))
             if name == 'trajectory_controller':
-                self.active = status.message == 'active'
-                if status.message.startswith(STOPPED):
+                self.active = self._phase() != IDLE
+                if status.level == DiagnosticStatus.ERROR:
                     self.fault = status.message
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
@@ -162,9 +162,9 @@ class _Graph:
         """Raise where a node has ended or the controller has given up."""
         self._processes.check()
         if self.fault:
-            raise ProcessError(f'the controller {self.fault}')
+            raise ProcessError(f'the controller: {self.fault}')
 
-    def run(self, duration: float, fetch: Callable[[], None], update: Update | None = None) -> None:
+    def run(self, duration: float, fetch: Callable[[], None]) -> None:
         """Listen for a time [s]."""
         begin = time.monotonic()
         checked = begin
@@ -174,8 +174,7 @@ class _Graph:
             if time.monotonic() - checked > 0.5:
                 checked = time.monotonic()
                 self._check()
-                if update is not None:
-                    update('measuring', min(elapsed / duration, 1.0))
+                self._bench.update('measuring', min(elapsed / duration, 1.0))
 
     def follow(self, trajectory: Trajectory, duration: float) -> None:
         """Send a goal that lasts at least `duration` [s] and let the client go."""
@@ -204,7 +203,7 @@ class _Graph:
                 executor.spin_once(timeout_sec=0.0)
                 if ended.done():
                     raise ProcessError(f"'{name}': {ended.result().result.error_msg}")
-                return self._phase() == 'RUN'
+                return self._phase() == Phase.RUN.name
 
             self.until(is_running, 'the motion at full speed')
         finally:
@@ -213,7 +212,7 @@ class _Graph:
             node.destroy_node()
 
     def _phase(self) -> str:
-        return self.diagnostics.get('trajectory_controller', (0.0, {}))[1].get('phase', '')
+        return self.diagnostics.get('trajectory_controller', (0.0, {}))[1].get('phase', IDLE)
 
 
 def _by_diagnostics(graph: _Graph, begun: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from pkm_bringup.bench.timing import spread
+from pkm_bringup.bench.frame import spread
 from pkm_bringup.processes import ProcessError
 
 HEAD = 80  # bytes of a serialised message that hold its stamp or label

@@ -7,20 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_bringup.offline import effects_of, measured_arrays, simulate
-from pkm_control.feedforward import nominal_feedforward
+from pkm_bringup.offline import effects_of
+from pkm_bringup.studies.plants import (
+    SAMPLING_RATE,
+    dataset,
+    excitation_of,
+    noisy_effects,
+    simulated,
+)
 from pkm_description import Payload, with_force_constants, with_payload
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import correlated_noise
 from pkm_identification.datasets import Recording
-from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.force_constants.payload_columns import build_bodies
 
 Array = NDArray[np.float64]
-
-SAMPLING_RATE = 1000.0  # [Hz]
-SETTLING = 2  # periods of a simulated robot left out after the ramp
 
 
 @dataclass(frozen=True)
@@ -35,21 +37,18 @@ class Setting:
     effects
         Of the simulated robot, see `effects_of`.
     periods
-        Of each recording.
+        Of each recording, whose spread is the noise.
     spread
         Largest error of the described force constants, uniform and of each drive's own.
     mass
         Of the known payload and of the unknown one [kg].
-    estimator
-        Of the linear problems.
     """
 
     plant: str = 'noise'
     effects: str = 'modelled'
-    periods: int = 20
+    periods: int = 40
     spread: float = 0.2
     mass: float = 2.0
-    estimator: str = 'gauss_markov'
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -82,54 +81,38 @@ def record(
     model: ClosedChainModel, factors: Array, payload: Payload | None, setting: Setting, seed: int
 ) -> Recording:
     """Record currents of a robot whose force constants are `factors` times the described ones."""
-    trajectory = load_excitation(model.description.name)
-    assert trajectory.period is not None
+    trajectory = excitation_of(model)
     constants = factors * np.asarray(model.force_constants)
-    plant = with_payload(model.description, payload)
     if setting.plant == 'robot':
-        plant = with_force_constants(
-            plant, dict(zip(model.actuated_joints, constants.tolist(), strict=True))
-        )
-        arrays = measured_arrays(
-            simulate(
-                model,
-                trajectory,
-                setting.periods + SETTLING,
-                effects=effects_of(model.description, setting.effects),
-                feedforward=nominal_feedforward(model),
-                seed=seed,
-                plant=plant,
-            ),
+        arrays, _ = simulated(
             model,
-            trajectory.period,
+            trajectory,
+            setting.periods,
+            seed,
+            effects_of(model.description, setting.effects),
+            plant=with_force_constants(
+                with_payload(model.description, payload),
+                dict(zip(model.actuated_joints, constants.tolist(), strict=True)),
+            ),
         )
-        return Recording.from_arrays(
-            arrays['time'],
-            tuple(model.actuated_joints),
-            arrays['positions'],
-            currents=arrays['currents'],
-            effort_delay=arrays['effort_delay'],
-            period=trajectory.period,
-        )
-    noise = effects_of(model.description, 'modelled')
+        measured = {key: arrays[key] for key in ('currents', 'effort_delay')}
+        return dataset(model, arrays['time'], arrays['positions'], trajectory.period, **measured)
+    noise = noisy_effects(model.description)
     random = np.random.default_rng(seed)
     samples = round(trajectory.period * SAMPLING_RATE)
-    motion = trajectory.motion(np.arange(samples) * trajectory.period / samples, model)
-    forces = model.inverse_dynamics(motion)
+    interval = trajectory.period / samples
+    motion = trajectory.motion(np.arange(samples) * interval, model)
     bodies = build_bodies(model, [payload])
+    forces = model.inverse_dynamics(motion)
     forces = forces + bodies.forces(model, motion, 0, bodies.start.ravel())
     count = setting.periods * samples
-    measured = np.tile(forces, (setting.periods, 1))
-    measured = measured + correlated_noise(random, noise.force_covariance, count)
+    measured_forces = np.tile(forces, (setting.periods, 1))
+    measured_forces = measured_forces + correlated_noise(random, noise.force_covariance, count)
     positions = np.tile(model.actuator_states(motion).positions, (setting.periods, 1))
     positions = positions + correlated_noise(random, noise.position_covariance, count)
-    return Recording.from_arrays(
-        np.arange(count) * trajectory.period / samples,
-        tuple(model.actuated_joints),
-        positions,
-        currents=measured / constants,
-        period=trajectory.period,
-    )
+    time = np.arange(count) * interval
+    currents = measured_forces / constants
+    return dataset(model, time, positions, trajectory.period, currents=currents)
 
 
 def scaled(dataset: Recording, joint: str, factor: float) -> Recording:

@@ -1,9 +1,10 @@
-"""pkm demo: the whole way on a simulated robot, through real ROS 2 nodes."""
+"""`pkm demo`: excite, identify and control a simulated robot through ROS 2."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import fields
 from pathlib import Path
 
 from pkm_bringup.argument_types import count, whole
@@ -62,21 +63,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
-    from pkm_bringup.demo.demo import run_demo
+    from pkm_bringup.demo.play import run_demo  # needs ROS 2
     from pkm_bringup.demo.scenario import DemoOptions
 
-    output = arguments.output or Path('demo_output') / time.strftime('%Y-%m-%d_%H-%M-%S')
-    run_demo(
-        DemoOptions(
-            output=output,
-            robot=arguments.robot,
-            excitation=arguments.excitation,
-            estimator=arguments.estimator,
-            periods=arguments.periods,
-            circle_periods=arguments.circle_periods,
-            validation_periods=arguments.validation_periods,
-            seed=arguments.seed,
-        ),
-        as_json=arguments.json,
-    )
+    options = {each.name: getattr(arguments, each.name) for each in fields(DemoOptions)}
+    if not options['output']:
+        options['output'] = Path('demo_output') / time.strftime('%Y-%m-%d_%H-%M-%S')
+    run_demo(DemoOptions(**options), as_json=arguments.json)
     return 0

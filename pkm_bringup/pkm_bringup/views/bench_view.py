@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from pkm_bringup.views.console import print_table
@@ -10,35 +11,29 @@ from pkm_bringup.views.console import print_table
 
 def print_benchmark(result: dict[str, Any]) -> None:
     """Print what `pkm bench` measured."""
-    out, machine = sys.stdout.write, result['machine']
+    machine = result['machine']
     versions = ', '.join(f'{name} {text}' for name, text in machine['versions'].items())
-    out(
+    sys.stdout.write(
         f'{machine["processor"]}, {machine["cores"]} cores, load {machine["load"]:.1f} before and '
         f'{machine["load_after"]:.1f} after, Linux {machine["kernel"]}, Python '
         f'{machine["python"]}, {versions}\nrobot {result["robot"]}\n'
     )
-    if 'step' in result:
-        step = result['step']
-        out(f'\none controller step with feedforward, offline, {step["steps"]} steps [us]\n')
-        _spreads({'wall time': step['wall'], 'CPU time': step['cpu']})
-    if 'model' in result:
-        _print_model(result['model'])
-    if 'library' in result:
-        _print_library(result['library'])
-    if 'loop' in result:
-        _print_loop(result['loop'])
-    if 'filters' in result:
-        _print_filters(result['filters'])
-    if 'design' in result:
-        _print_design(result['design'])
-    if 'identify' in result:
-        _print_identification(result['identify'])
-    if 'lockstep' in result:
-        lockstep = result['lockstep']
-        out(
-            f'\nlockstep through ROS: {lockstep["steps_per_second"]:.0f} steps a second '
-            f'({lockstep["steps"]} steps in {lockstep["duration"]:.1f} s)\n'
-        )
+    for part, show in VIEWS.items():
+        if part in result:
+            show(result[part])
+
+
+def _print_step(step: dict[str, Any]) -> None:
+    title = f'one controller step with feedforward, offline, {step["steps"]} steps [us]'
+    sys.stdout.write(f'\n{title}\n')
+    _spreads({'wall time': step['wall'], 'CPU time': step['cpu']})
+
+
+def _print_lockstep(lockstep: dict[str, Any]) -> None:
+    sys.stdout.write(
+        f'\nlockstep through ROS: {lockstep["steps_per_second"]:.0f} steps a second '
+        f'({lockstep["steps"]} steps in {lockstep["duration"]:.1f} s)\n'
+    )
 
 
 def _print_model(model: dict[str, Any]) -> None:
@@ -200,3 +195,15 @@ def _spreads(rows: dict[str, dict[str, float]]) -> None:
     print_table(
         ('', *keys), [(name, *(row.get(key) for key in keys)) for name, row in rows.items()]
     )
+
+
+VIEWS: dict[str, Callable[[dict[str, Any]], None]] = {
+    'step': _print_step,
+    'model': _print_model,
+    'library': _print_library,
+    'loop': _print_loop,
+    'filters': _print_filters,
+    'design': _print_design,
+    'identify': _print_identification,
+    'lockstep': _print_lockstep,
+}

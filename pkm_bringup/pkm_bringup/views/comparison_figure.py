@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.model_selection.model_comparison import Candidate
 
 LEAST, MOST = 1e-3, 1e3  # relative deviations that are drawn, the others at the edge
 
 
-def plot_comparison(candidates: Sequence[Candidate], model: Any, path: Path) -> None:
+def plot_comparison(candidates: Sequence[Candidate], model: ClosedChainModel, path: Path) -> None:
     """Draw errors, and the estimates relative to the nominal values with their deviations."""
     import matplotlib
 
@@ -89,7 +90,7 @@ def _draw_errors(axis: Any, candidates: Sequence[Candidate]) -> None:
         )
 
 
-def _draw_parameters(axis: Any, done: Sequence[Candidate], model: Any) -> None:
+def _draw_parameters(axis: Any, done: Sequence[Candidate], model: ClosedChainModel) -> None:
     """Relative standard deviation of each parameter, one mark a candidate."""
     names = list(dict.fromkeys(name for each in done if each.result for name in each.result.names))
     place = {name: len(names) - 1 - index for index, name in enumerate(names)}

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
 from pkm_bringup.views.excitation_picture import plot_excitation
+from pkm_dynamics import BaseParameters, ClosedChainModel
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.limits.margins import Margin
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Execution, Trajectory
+from pkm_identification.excitation import ExcitationDesign
 from pkm_identification.excitation.information import parameter_directions, whitening_of
 from pkm_identification.excitation.search.criteria import figures, standard_deviations
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-    from pkm_identification.excitation import ExcitationDesign
 
 __all__ = [
     'DESIGN_NOISE',
@@ -48,8 +47,6 @@ def check_run(
     """Check one run from standstill to standstill; from home if `start`."""
     begin = model.home_actuators if start and trajectory.coordinates == 'actuators' else None
     if start and trajectory.coordinates == 'platform':
-        from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
-
         begin = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
     ramp = 0.0 if trajectory.period is None else ramp_time
     return check_feasibility(model, Execution(trajectory, 1, ramp, begin))
@@ -147,7 +144,11 @@ def design_figures(
 
 
 def folded_regressor(
-    model: ClosedChainModel, base: Any, trajectory: Trajectory, rate: float, whitening: Array
+    model: ClosedChainModel,
+    base: BaseParameters,
+    trajectory: Trajectory,
+    rate: float,
+    whitening: Array,
 ) -> Array:
     """Return R (<= n, n), R^T R the information of one run sampled at `rate` [Hz].
 
@@ -174,7 +175,11 @@ def _factor(information: ArrayLike) -> Array:
 
 
 def _figures(
-    model: ClosedChainModel, base: Any, factor: Array, prior: ArrayLike | None, samples: int
+    model: ClosedChainModel,
+    base: BaseParameters,
+    factor: Array,
+    prior: ArrayLike | None,
+    samples: int,
 ) -> dict[str, Any]:
     rows = factor if prior is None else np.concatenate([factor, _factor(prior)])
     values = figures(rows)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.margins import FeasibilityReport
 from pkm_dynamics.trajectories import Trajectory
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
 
 Array = NDArray[np.float64]
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pkm_identification import IdentificationResult
+from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
 from pkm_identification.result.diagnostics import Delay
 
 NAMED = 12  # parameters
@@ -71,4 +72,5 @@ def interval_heading(result: IdentificationResult, level: float) -> str:
     """Return what the intervals of the parameters are."""
     if result.guaranteed is None:
         return f'{100 * level:g} %'
-    return 'set' if result.diagnostics['outliers'] else 'guaranteed'
+    outliers = result.diagnostics.own_as(EllipsoidDiagnostics).outliers
+    return 'set' if outliers else 'guaranteed'

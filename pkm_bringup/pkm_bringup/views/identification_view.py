@@ -18,6 +18,7 @@ from pkm_bringup.views.fit_view import (
 from pkm_identification.requests.apply_request import LEAST_P_VALUE
 from pkm_identification.requests.identify_request import Identified
 from pkm_identification.result.diagnostics import RecordedDescription
+from pkm_identification.result.plain import plain
 
 
 def print_identified(found: Identified, level: float) -> None:
@@ -202,7 +203,7 @@ def summary(found: Identified, output: str, level: float) -> dict[str, Any]:
         'parameters': parameters(result, level),
         'correlation': result.correlation,
         'strongest_correlations': result.strongest_correlations(),
-        'residuals': [entry.to_mapping() for entry in result.residual_analysis],
+        'residuals': plain(result.residual_analysis),
         'residual_rms': dict(zip(result.joint_names, result.residual_rms, strict=True)),
         **calibration_summary(result),
         'is_physical': result.is_physical,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from pkm_description import Actuator, Constraint, Description, Joint, Link
 from pkm_description.assembly import Assembly
 from pkm_description.mobility import actuation_margin, constraint_rows
 from pkm_description.remarks import physical_state, principal_moments, remarks
 from pkm_description.rotation_formats import rpy_from_rotation
-
-if TYPE_CHECKING:
-    from pkm_description import Actuator, Constraint, Description, Joint, Link
-    from pkm_dynamics import BaseParameters, ClosedChainModel
+from pkm_dynamics import BaseParameters, ClosedChainModel
 
 
 def overview(model: ClosedChainModel) -> dict[str, Any]:

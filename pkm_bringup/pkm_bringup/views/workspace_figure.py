@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.analysis.reachability import CRITERIA
 from pkm_dynamics.analysis.workspace import largest_box, region, workspace, workspace_slice
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from pkm_dynamics import ClosedChainModel
 
 POINTS = 61  # a side of a slice
 MARGIN = 0.5  # of the declared box around it on each side
@@ -25,8 +24,6 @@ LABELS = ('reachable', *CRITERIA)
 
 def workspace_figure(model: ClosedChainModel, samples: int) -> Figure:
     """Slices across z and y through home, or the positions that random strokes lead to."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(10.5, 5.2), layout='constrained')
     axes = figure.subplots(1, 2)
     name = model.description.name
@@ -42,8 +39,6 @@ def workspace_figure(model: ClosedChainModel, samples: int) -> Figure:
 
 
 def _slices(model: ClosedChainModel, axes: Any) -> set[int]:
-    from matplotlib.colors import BoundaryNorm, ListedColormap
-
     lower, upper = region(model, 'platform')
     wide = MARGIN * (upper - lower)
     box = largest_box(model)
@@ -105,8 +100,6 @@ def _label(ax: Axes, names: tuple[str, ...]) -> None:
 
 
 def _patch(code: int, colours: tuple[str, ...]) -> Any:
-    from matplotlib.patches import Patch
-
     label = LABELS[code] if code == 0 else f'stopped by {LABELS[code]}'
     if LABELS[code] == 'workspace':
         label = 'outside the declared workspace'

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description.errors import TrajectoryError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
@@ -45,35 +44,6 @@ class ComSensitivity:
         whole = max(float(np.linalg.norm(self.forces, axis=1).mean()), 1e-300)
         change = np.linalg.norm(self.sensitivity, axis=2).mean(axis=1)
         return dict(zip(self.bodies, 0.1 * change / whole, strict=True))
-
-    def dimensionless(self, body: str, offset: ArrayLike, reference: float) -> Floats:
-        """Relative change of force by relative shift (N, n_a) [O 2.89].
-
-        Parameters
-        ----------
-        body : str
-            Link whose centre of mass is shifted.
-        offset : (3,)
-            The shift [m], in the link's axes.
-        reference : float
-            Length [m] that the shift is compared with, such as the largest travel.
-
-        Raises
-        ------
-        TrajectoryError
-            The link has no inertia, or the lengths are not positive.
-        """
-        if body not in self.bodies:
-            raise TrajectoryError(
-                f"link '{body}' has no inertia; links with inertia are {', '.join(self.bodies)}"
-            )
-        shift = np.asarray(offset, dtype=float)
-        length = float(np.linalg.norm(shift))
-        if shift.shape != (3,) or not 0.0 < length < np.inf or not 0.0 < reference < np.inf:
-            raise TrajectoryError('offset (3,) and reference must be positive lengths [m]')
-        change = self.sensitivity[self.bodies.index(body)] @ shift
-        with np.errstate(divide='ignore', invalid='ignore'):
-            return np.asarray(np.abs(change / self.forces) * reference / length)
 
 
 def com_sensitivity(

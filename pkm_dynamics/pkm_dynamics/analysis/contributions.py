@@ -9,11 +9,9 @@ Inverse dynamics falls apart into groups whose sum it is:
 - weight of the platform and of the struts;
 - friction of all joints, inertia of the rotors.
 
-The products of velocities are a quadratic form of the tree's rates. `'linear_angular'`
-calls those of a linear and an angular rate Coriolis (a strut that lengthens while it
-turns) and those of two angular rates centripetal, as [O appendix B] does;
-`'actuators'` calls products of two different actuators' rates Coriolis and squares
-centripetal, as textbooks on serial arms do.
+The products of velocities are a quadratic form of the tree's rates: those of a linear and
+an angular rate are Coriolis forces (a strut that lengthens while it turns), those of two
+angular rates centripetal, as in [O appendix B].
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description.errors import TrajectoryError
 from pkm_description.kinematic_tree import FLOATING, PRISMATIC
 from pkm_description.tree_geometry import solve_rows
 from pkm_dynamics.array_types import Booleans, Floats, Integers
@@ -44,7 +41,6 @@ GROUPS = (
     'friction',
     'rotor',
 )
-SPLITS = ('linear_angular', 'actuators')
 
 
 @dataclass(frozen=True)
@@ -88,10 +84,7 @@ class Contributions:
 
 
 def contributions(
-    model: ClosedChainModel,
-    motion: PlatformMotion,
-    parameters: ArrayLike | None = None,
-    split: str = 'linear_angular',
+    model: ClosedChainModel, motion: PlatformMotion, parameters: ArrayLike | None = None
 ) -> Contributions:
     """Actuator forces of a motion by dynamic group.
 
@@ -102,16 +95,12 @@ def contributions(
         N samples.
     parameters : (n_p,), optional
         Standard parameters; the description's when absent.
-    split : str
-        What is Coriolis and what centripetal: 'linear_angular' or 'actuators'.
 
     Raises
     ------
     TrajectoryError
-        The split is unknown, or the parameters have a wrong shape.
+        The parameters have a wrong shape.
     """
-    if split not in SPLITS:
-        raise TrajectoryError(f"unknown split '{split}'; splits are {', '.join(SPLITS)}")
     values = checked_parameters(parameters, model.nominal_parameters)
     terms, bodies = ParameterTerms.of(model), model.body_motion(motion)
     forces_of = _BodyForces(bodies, terms, values)
@@ -123,16 +112,9 @@ def contributions(
     inertia = forces_of.at(bodies.rates_dot - bias)
     gravity = forces_of.in_gravity(np.asarray(model.description.gravity))
     products = forces_of.of_velocity(bias, bodies.rates)
-    if split == 'actuators':
-        centripetal = np.zeros_like(products)
-        for k in range(model.n_a):
-            alone = bodies.transfer[:, :, k] * bodies.actuator_rates[:, k, None]
-            own = _velocity_accelerations(bodies, independent, alone)
-            centripetal += forces_of.of_velocity(own, alone)
-    else:
-        turning = np.where(_is_linear(bodies), 0.0, bodies.rates)
-        own = _velocity_accelerations(bodies, independent, turning)
-        centripetal = forces_of.of_velocity(own, turning)
+    turning = np.where(_is_linear(bodies), 0.0, bodies.rates)
+    own = _velocity_accelerations(bodies, independent, turning)
+    centripetal = forces_of.of_velocity(own, turning)
     friction = np.einsum('nfv,f->nv', terms.friction_forces(bodies), values[terms.friction_columns])
     rotors = terms.rotor_coordinates
     driven = values[terms.rotor_columns] * bodies.rates_dot[:, rotors]

@@ -15,8 +15,8 @@ from pkm_dynamics.model import ClosedChainModel
 
 # In the order in which they are reported.
 CRITERIA = ('assembly', 'stroke', 'joint', 'aperture', 'singularity', 'workspace')
-SINGULARITY_LIMIT = 0.02
-_TOLERANCE = 1e-9
+SINGULARITY_LIMIT = 0.02  # of a measure: actuator forces grow as its reciprocal, fifty-fold here
+_TOLERANCE = 1e-9  # [m, rad]: a pose at a limit is within it, whatever rounding says
 
 
 @dataclass(frozen=True)

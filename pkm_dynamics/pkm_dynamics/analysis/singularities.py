@@ -30,11 +30,12 @@ from numpy.typing import ArrayLike
 from pkm_description.errors import KinematicsError
 from pkm_description.kinematic_tree import POINT_ROW
 from pkm_description.tree_geometry import TreeGeometry
+from pkm_dynamics.analysis.jacobian_condition import rotation_length
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
 
-OUTPUTS = ('pose', 'position')
+NEGLIGIBLE = 1e-9  # share of a motion that the platform does not do, but for rounding
 MEASURES = ('parallel', 'serial', 'constraint', 'passive')
 
 
@@ -46,27 +47,15 @@ class Singularities:
     ----------
     parallel, serial, constraint, passive : (N,)
         See the module. Where `constraint` or `passive` vanishes, the others mean nothing.
-    parallel_condition, serial_condition : (N,)
-        Condition numbers of G_q and G_x, infinite at the singularity.
     length : float
         L [m], by which lengths were divided.
-    slowest_actuator : (N,)
-        Smallest norm of the actuators' rates at a platform speed of 1 m/s (a rotation
-        counts with L) [1 for prismatic, rad/m for turning actuators]; 0 where parallel.
-    slowest_platform : (N,)
-        Smallest speed of the platform (a rotation counts with L) at actuator rates of
-        norm 1 [m/s per m/s or rad/s]; 0 where serial.
     """
 
     parallel: Floats
     serial: Floats
     constraint: Floats
     passive: Floats
-    parallel_condition: Floats
-    serial_condition: Floats
     length: float
-    slowest_actuator: Floats
-    slowest_platform: Floats
 
     @property
     def smallest(self) -> Floats:
@@ -77,25 +66,19 @@ class Singularities:
 def characteristic_length(model: ClosedChainModel) -> float:
     """Length [m] at which the platform's translation and rotation weigh the same at home.
 
-    In the actuators' rates that they need where the platform has six degrees of freedom
-    (as in `conditioning`), else in what the actuators' rates make of them. Where the
-    platform does only one of them, the size of the mechanism.
+    `rotation_length`; where the platform does only one of them, the size of the mechanism.
     """
     if model.platform_determines_joints:
-        inverse = model.jacobian(model.home_position[None], model.home_rotation[None])[0]
-        return float(np.linalg.norm(inverse[:, 3:]) / np.linalg.norm(inverse[:, :3]))
+        return rotation_length(model)
     jacobian = model.platform_jacobian(np.asarray(model.home_actuators)[None])[0]
     linear, angular = float(np.linalg.norm(jacobian[:3])), float(np.linalg.norm(jacobian[3:]))
-    if min(linear, angular * model.length_scale) < 1e-9 * max(linear, model.length_scale):
+    if min(linear, angular * model.length_scale) < NEGLIGIBLE * max(linear, model.length_scale):
         return float(model.length_scale)
     return linear / angular
 
 
 def singularities(
-    model: ClosedChainModel,
-    motion: PlatformMotion,
-    length: float | None = None,
-    output: str = 'pose',
+    model: ClosedChainModel, motion: PlatformMotion, length: float | None = None
 ) -> Singularities:
     """Measures along a motion.
 
@@ -103,17 +86,15 @@ def singularities(
     ----------
     length : float, optional
         L [m]; the characteristic length of the home pose when absent.
-    output : str
-        `pose`, or `position` where the platform's rotation is not what the robot is for.
 
     Raises
     ------
     KinematicsError
-        Where the output is unknown, or the mechanism has more actuators than it has
-        components (a redundant arm has no serial Jacobian of full rank).
+        The mechanism has more actuators than its platform has degrees of freedom (a redundant
+        arm has no serial Jacobian of full rank).
     """
     joints = model.joint_states(motion).positions
-    return singularities_of_joints(model, joints, motion.position, motion.rotation, length, output)
+    return singularities_of_joints(model, joints, motion.position, motion.rotation, length)
 
 
 def singularities_of_joints(
@@ -122,66 +103,40 @@ def singularities_of_joints(
     position: ArrayLike,
     rotation: ArrayLike,
     length: float | None = None,
-    output: str = 'pose',
 ) -> Singularities:
     """Measures of closed configurations: joints (N, n_j), platform (N, 3), (N, 3, 3)."""
-    if output not in OUTPUTS:
-        raise KinematicsError(f"unknown output '{output}'; outputs are {', '.join(OUTPUTS)}")
     if length is not None and not length > 0.0:
         raise KinematicsError(f'length must be positive [m], not {length:g}')
     scale = characteristic_length(model) if length is None else float(length)
-    rows = slice(0, 3 if output == 'position' else 6)
     if model.n_a > 6:
         raise KinematicsError(
             f"robot '{model.description.name}' has {model.n_a} actuators: more than its platform "
             'has degrees of freedom'
         )
-    home = _spectra(
-        model,
-        model.home_joints[None],
-        model.home_position[None],
-        model.home_rotation[None],
-        scale,
-        rows,
-    )
+    at_home = model.home_joints[None], model.home_position[None], model.home_rotation[None]
+    home = _spectra(model, *at_home, scale)
     here = _spectra(
-        model,
-        np.asarray(joints, dtype=float),
-        np.asarray(position),
-        np.asarray(rotation),
-        scale,
-        rows,
+        model, np.asarray(joints, dtype=float), np.asarray(position), np.asarray(rotation), scale
     )
-    inputs, outputs = here.inputs, here.outputs
-    low, high = np.maximum(inputs[:, -1], 1e-300), np.maximum(outputs[:, -1], 1e-300)
-    prismatic = [model.description.joint(n).type == 'prismatic' for n in model.actuated_joints]
-    # Actuator rates were divided by L where they are lengths.
-    unit = 1.0 if all(prismatic) else scale
     return Singularities(
-        parallel=inputs[:, -1],
-        serial=outputs[:, -1],
+        parallel=here.inputs[:, -1],
+        serial=here.outputs[:, -1],
         constraint=here.closure / home.closure if home.closure[0] > 0.0 else here.closure,
         passive=here.shown / home.shown,
-        parallel_condition=inputs[:, 0] / low,
-        serial_condition=outputs[:, 0] / high,
         length=scale,
-        slowest_actuator=inputs[:, -1] / np.sqrt(np.maximum(1 - inputs[:, -1] ** 2, 1e-300)) / unit,
-        slowest_platform=outputs[:, -1]
-        / np.sqrt(np.maximum(1 - outputs[:, -1] ** 2, 1e-300))
-        * unit,
     )
 
 
 @dataclass(frozen=True)
 class _Spectra:
     inputs: Floats  # (N, n_a) singular values of G_q
-    outputs: Floats  # (N, min(n_a, rows)) of G_x
+    outputs: Floats  # (N, n_a) of G_x
     closure: Floats  # (N,) smallest of A that counts; 1 for open chains
     shown: Floats  # (N,) smallest of [actuators; platform] over closed motions of unit size
 
 
 def _spectra(
-    model: ClosedChainModel, joints: Floats, p: Floats, r: Floats, length: float, rows: slice
+    model: ClosedChainModel, joints: Floats, p: Floats, r: Floats, length: float
 ) -> _Spectra:
     layout = model.tree_layout
     tree = layout.tree
@@ -196,7 +151,7 @@ def _spectra(
     turn = twist[:, 3:]
     twist[:, :3] += np.cross(turn, place[:, :, None], axis=1)
     twist[:, :3] /= length
-    seen = np.concatenate([motions[:, _actuated(model)], twist[:, rows]], axis=1)
+    seen = np.concatenate([motions[:, _actuated(model)], twist], axis=1)
     u, s, _ = np.linalg.svd(seen, full_matrices=False)
     return _Spectra(
         np.linalg.svd(u[:, : model.n_a], compute_uv=False),

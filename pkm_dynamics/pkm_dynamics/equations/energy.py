@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.array_types import Floats
@@ -25,16 +26,13 @@ from pkm_dynamics.equations.body_regressors import (
     spread,
 )
 from pkm_dynamics.equations.forward_dynamics import checked_forces, with_joint_rates
-from pkm_dynamics.equations.quadrature import checked_times, interval_integrals
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 
-def energy_balance(
-    model: ClosedChainModel, motion: PlatformMotion, time: ArrayLike, rule: str = 'spline'
-) -> Floats:
+def energy_balance(model: ClosedChainModel, motion: PlatformMotion, time: ArrayLike) -> Floats:
     """Regressor (N - 1, n_p) of the energy balance between samples [J].
 
     energy_balance @ parameters equals `actuator_work` of the same samples.
@@ -45,8 +43,6 @@ def energy_balance(
     motion : PlatformMotion
         N consecutive samples; its accelerations do not matter.
     time : (N,) [s]
-    rule : str
-        How the heat of friction is integrated, see `interval_integrals`.
     """
     bodies = model.body_motion(with_joint_rates(model, motion))
     terms = ParameterTerms.of(model)
@@ -54,16 +50,12 @@ def energy_balance(
     heat = body_dissipation(model, bodies, terms)
     columns = terms.friction_columns
     rows = np.diff(kinetic + potential, axis=0)
-    rows[:, columns] += interval_integrals(_times(time, len(motion)), heat[:, columns], rule)
+    rows[:, columns] += _interval_integrals(_times(time, len(motion)), heat[:, columns])
     return rows
 
 
 def actuator_work(
-    model: ClosedChainModel,
-    motion: PlatformMotion,
-    time: ArrayLike,
-    forces: ArrayLike,
-    rule: str = 'spline',
+    model: ClosedChainModel, motion: PlatformMotion, time: ArrayLike, forces: ArrayLike
 ) -> Floats:
     """Work (N - 1,) of the actuators between samples [J].
 
@@ -74,17 +66,11 @@ def actuator_work(
     time : (N,) [s]
     forces : (N, n_a) [N, N m]
         Of the actuators; add `wrench_forces` where a wrench acts on the platform.
-    rule : str
-        'spline' and 'trapezoid' integrate the power Q . qd; 'stroke' is the mean force
-        times the stroke, which needs positions only [O 2.56].
     """
     given = checked_forces(model, forces, len(motion))
     states = model.actuator_states(with_joint_rates(model, motion))
-    times = _times(time, len(motion))
-    if rule == 'stroke':
-        mean = 0.5 * (given[1:] + given[:-1])
-        return np.asarray(np.sum(mean * np.diff(states.positions, axis=0), axis=1))
-    return interval_integrals(times, np.sum(given * states.velocities, axis=1), rule)
+    power = np.sum(given * states.velocities, axis=1)
+    return _interval_integrals(_times(time, len(motion)), power)
 
 
 def body_energy_parts(
@@ -115,3 +101,28 @@ def _times(time: ArrayLike, count: int) -> Floats:
     if len(times) != count:
         raise TrajectoryError(f'time has {len(times)} samples, the motion {count}')
     return times
+
+
+def checked_times(time: ArrayLike) -> Floats:
+    """Times (N,) [s], at least two, finite and increasing."""
+    times = np.asarray(time, dtype=float)
+    if times.ndim != 1 or len(times) < 2:
+        raise TrajectoryError(f'time must have the shape (N,) with N >= 2, got {times.shape}')
+    steps = np.diff(times)
+    if not np.all(np.isfinite(times)) or np.any(steps <= 0.0):
+        raise TrajectoryError(
+            f'time must increase; it does not after sample {int(np.argmin(steps > 0.0))}'
+        )
+    return times
+
+
+def _interval_integrals(times: Floats, values: Floats) -> Floats:
+    """Integrals of values (N, ...) over the N - 1 intervals of times (N,) [s], by a cubic spline.
+
+    Its error is of order h^4 on smooth signals.
+    """
+    if len(times) < 4:  # too few for a spline: trapezoids
+        steps = np.diff(times).reshape(-1, *[1] * (values.ndim - 1))
+        return np.asarray(0.5 * steps * (values[1:] + values[:-1]))
+    total = CubicSpline(times, values, axis=0).antiderivative()(times)
+    return np.asarray(np.diff(total, axis=0))

@@ -34,7 +34,7 @@ Forces = Callable[[float, Floats, Floats], ArrayLike] | ArrayLike | None
 Wrenches = Callable[[float, PlatformMotion], PlatformWrench] | PlatformWrench | None
 
 LEAST_SINGULAR = 1e-9  # of the closing rows, by the largest: below, the loops are singular
-_CLOSED = 1e-13
+_CLOSED = 1e-13  # by the mechanism's size: what rounding leaves of a projection
 
 
 class Coordinates(NamedTuple):

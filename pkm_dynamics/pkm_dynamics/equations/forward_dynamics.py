@@ -14,17 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description.errors import KinematicsError, SimulationError, TrajectoryError
+from pkm_description.errors import SimulationError, TrajectoryError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.body_regressors import inertia_matrices, local_columns
 from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.equations.wrench import PlatformWrench, body_wrench_forces
 from pkm_dynamics.kinematics.body_motion import BodyMotion
+from pkm_dynamics.kinematics.kinematic_model import actuator_rates_of
 from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
-
-_TWIST_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -165,15 +164,7 @@ def with_joint_rates(model: DynamicModel, state: PlatformMotion) -> PlatformMoti
 def _restricted_state(model: DynamicModel, state: PlatformMotion) -> PlatformMotion:
     q = model.inverse_kinematics(state.position, state.rotation)
     jacobian = model.platform_jacobian(q)
-    rates = np.einsum('nai,ni->na', np.linalg.pinv(jacobian), state.twist)
-    missed = np.abs(np.einsum('nia,na->ni', jacobian, rates) - state.twist).max(axis=1, initial=0)
-    if missed.max(initial=0.0) > _TWIST_TOLERANCE * (1.0 + np.abs(state.twist).max(initial=0.0)):
-        worst = int(np.argmax(missed))
-        raise KinematicsError(
-            f'sample {worst}: the mechanism cannot follow that platform twist (it misses it by '
-            f'{missed[worst]:.2e}); give actuator coordinates with actuator_state'
-        )
-    return actuator_state(model, q, rates)
+    return actuator_state(model, q, actuator_rates_of(jacobian, state.twist, 'twist'))
 
 
 def checked_forces(model: DynamicModel, forces: ArrayLike, count: int) -> Floats:

@@ -16,9 +16,8 @@ from scipy import integrate
 
 from pkm_description.errors import KinematicsError, TrajectoryError
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.equations.energy import body_energy_parts
+from pkm_dynamics.equations.energy import body_energy_parts, checked_times
 from pkm_dynamics.equations.equations_of_motion import EquationsOfMotion, Forces, Wrenches
-from pkm_dynamics.equations.quadrature import checked_times
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
 
@@ -31,7 +30,7 @@ METHODS = {
     'LSODA': integrate.LSODA,
 }
 COMPLETE, SINGULAR, NO_STEP, TOO_MANY = 'complete', 'singular', 'no_step', 'too_many'
-CLOSURE_TOLERANCE = 1e-9
+CLOSURE_TOLERANCE = 1e-9  # [m, 1] of a loop before a projection; each one starts the solver anew
 
 
 @dataclass(frozen=True)

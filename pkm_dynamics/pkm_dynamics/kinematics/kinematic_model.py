@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description import (
-    Description,
-    DescriptionError,
-    EstimationError,
-    KinematicsError,
-    TrajectoryError,
-)
+from pkm_description import Description, EstimationError, KinematicsError, TrajectoryError
 from pkm_description.assembly import Assembly
 from pkm_description.tree_geometry import TreeLayout
 from pkm_dynamics.array_types import Booleans, Floats
@@ -25,6 +19,7 @@ from pkm_dynamics.kinematics.restricted_poses import Configurations
 from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import build_mechanism, layout_of
 from pkm_dynamics.motion import ActuatorStates, JointStates, PlatformMotion, rotations, samples
+from pkm_dynamics.parameters.parameter_table import zero_mask
 
 
 class KinematicModel:
@@ -36,9 +31,9 @@ class KinematicModel:
     def __init__(self, description: Description) -> None:
         self.description = description
         self._assembly = Assembly(description)
-        self._mechanism, table = build_mechanism(self._assembly)
-        self._programs = ProgramSet(self._mechanism)
-        self._layout = layout_of(self._mechanism)
+        self.mechanism, table = build_mechanism(self._assembly)
+        self._programs = ProgramSet(self.mechanism)
+        self._layout = layout_of(self.mechanism)
         home = self._assembly.home()
         self.actuated_joints = list(description.actuated_joints)
         self.joint_names = list(self._assembly.tree.joint_names)
@@ -49,15 +44,15 @@ class KinematicModel:
         self.home_joints = _frozen(home.joints)
         self.home_position = _frozen(description.home.position)
         self.home_rotation = _frozen(description.home.rotation)
-        self.home_actuators = _frozen(home.joints[self._mechanism.actuated_scalar])
+        self.home_actuators = _frozen(home.joints[self.mechanism.actuated_scalar])
         limits = [description.joint(name).limit for name in self.actuated_joints]
         self.lower = _frozen([limit.lower for limit in limits])
         self.upper = _frozen([limit.upper for limit in limits])
         self.velocity_limit = _frozen([limit.velocity for limit in limits])
         self.force_limit = _frozen([limit.effort for limit in limits])
         self.force_constants = _frozen([a.force_constant for a in description.actuators])
-        self._positions = Positions(self._assembly, self._mechanism, self._programs)
-        self._check_zero_parameters()
+        self._positions = Positions(self._assembly, self.mechanism, self._programs)
+        _ = self.zero_parameter_mask  # refuses patterns that match nothing
 
     def __reduce__(self) -> tuple[type[KinematicModel], tuple[Description]]:
         return type(self), (self.description,)  # compiled code stays in its process
@@ -80,12 +75,12 @@ class KinematicModel:
     @property
     def length_scale(self) -> float:
         """Largest distance [m] of a body's origin from the base's at home."""
-        return float(self._mechanism.length_scale)
+        return float(self.mechanism.length_scale)
 
     @property
     def platform_determines_joints(self) -> bool:
         """Whether the platform has six degrees of freedom and floats."""
-        return bool(self._mechanism.independent_is_platform)
+        return bool(self.mechanism.independent_is_platform)
 
     def parameter_mask(self, kind: str) -> Booleans:
         """Which parameters (n_p,) are of a kind: rigid_body, friction or rotor."""
@@ -94,25 +89,12 @@ class KinematicModel:
             raise EstimationError(f"unknown parameter kind '{kind}'; kinds are {', '.join(kinds)}")
         return np.array([item == kind for item in self.parameter_kinds], dtype=bool)
 
-    @property
+    @cached_property
     def zero_parameter_mask(self) -> Booleans:
         """Which parameters (n_p,) the description declares zero by the parts' symmetry."""
-        patterns = self.description.zero_parameters
-        return np.array(
-            [any(fnmatchcase(name, p) for p in patterns) for name in self.parameter_names],
-            dtype=bool,
+        return zero_mask(
+            self.description.zero_parameters, self.parameter_names, self.nominal_parameters
         )
-
-    def _check_zero_parameters(self) -> None:
-        for pattern in self.description.zero_parameters:
-            if not any(fnmatchcase(name, pattern) for name in self.parameter_names):
-                raise DescriptionError(f"zero_parameters: '{pattern}' matches no parameter")
-        wrong = np.flatnonzero(self.zero_parameter_mask & (self.nominal_parameters != 0.0))
-        if len(wrong):
-            raise DescriptionError(
-                f"zero_parameters names '{self.parameter_names[wrong[0]]}', whose nominal value is "
-                f'{self.nominal_parameters[wrong[0]]:g}'
-            )
 
     # -- kinematics ---------------------------------------------------------------
 
@@ -149,15 +131,8 @@ class KinematicModel:
         qd = self._check_actuators(qd, 'qd', len(q))
         qdd = self._check_actuators(qdd, 'qdd', len(q))
         joints, position, rotation = self._positions.of_actuators(q, initial)
-        velocity, acceleration, twist, twist_dot = joint_rates.joint_motion(
-            self._layout,
-            self._motion_code(closure.BY_ACTUATORS),
-            closure.BY_ACTUATORS,
-            joints,
-            position,
-            rotation,
-            qd,
-            qdd,
+        velocity, acceleration, twist, twist_dot = self._joint_motion(
+            closure.BY_ACTUATORS, joints, position, rotation, qd, qdd
         )
         return PlatformMotion(position, rotation, twist, twist_dot, joints, velocity, acceleration)
 
@@ -190,11 +165,9 @@ class KinematicModel:
             pose = motion.position.copy(), motion.rotation.copy()
             self._positions.check_joints(joints, *pose)
             return JointStates(joints, motion.joint_velocities, motion.joint_accelerations)
-        mode, joints, p, r, rates, rates_dot = self._state(motion)
-        velocity, acceleration, _, _ = joint_rates.joint_motion(
-            self._layout, self._motion_code(mode), mode, joints, p, r, rates, rates_dot
-        )
-        return JointStates(joints, velocity, acceleration)
+        state = self._state(motion)
+        velocity, acceleration, _, _ = self._joint_motion(*state)
+        return JointStates(state[1], velocity, acceleration)
 
     def actuator_states(self, motion: PlatformMotion) -> ActuatorStates:
         """Positions, velocities and accelerations (N, n_a) of the actuated joints."""
@@ -265,14 +238,22 @@ class KinematicModel:
 
     # -- internals ----------------------------------------------------------------
 
+    def _joint_motion(self, mode: int, *state: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Rates of all joints (N, n_j) and of the platform (N, 6), each with its derivative."""
+        code = self._motion_code(mode)
+        found: tuple[Floats, Floats, Floats, Floats] = joint_rates.joint_motion(
+            self._layout, code, mode, *state
+        )
+        return found
+
     def _motion_code(self, mode: int, *further: str) -> Code:
         if not self._programs.inline:
             return self._programs.code('systems', 'bias', 'platform', *further)
-        given = mode == closure.BY_PLATFORM or not self._mechanism.independent_is_platform
+        given = mode == closure.BY_PLATFORM or not self.mechanism.independent_is_platform
         return self._programs.code('kinematics' if given else 'actuated', *further)
 
     def _actuated(self, joints: Floats) -> Floats:
-        return joints[:, self._mechanism.actuated_scalar]
+        return joints[:, self.mechanism.actuated_scalar]
 
     def _check_actuators(self, values: ArrayLike, name: str, count: int | None = None) -> Floats:
         array = np.array(values, dtype=np.float64, order='C')
@@ -320,19 +301,10 @@ class KinematicModel:
         p, r = motion.position.copy(), motion.rotation.copy()
         joints = self._positions.joints_of_poses(p, r, motion.joint_positions)
         jacobian = self._positions.platform_jacobians(joints, p, r)
-        rates = _least_squares(jacobian, motion.twist, 'twist')
+        rates = actuator_rates_of(jacobian, motion.twist, 'twist')
         zero = np.zeros_like(rates)
-        _, _, _, bias = joint_rates.joint_motion(
-            self._layout,
-            self._motion_code(closure.BY_ACTUATORS),
-            closure.BY_ACTUATORS,
-            joints,
-            p,
-            r,
-            rates,
-            zero,
-        )
-        rates_dot = _least_squares(jacobian, motion.acceleration - bias, 'acceleration')
+        _, _, _, bias = self._joint_motion(closure.BY_ACTUATORS, joints, p, r, rates, zero)
+        rates_dot = actuator_rates_of(jacobian, motion.acceleration - bias, 'acceleration')
         return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
 
 
@@ -342,7 +314,7 @@ def _frozen(values: ArrayLike) -> Floats:
     return array
 
 
-def _least_squares(jacobian: Floats, target: Floats, what: str) -> Floats:
+def actuator_rates_of(jacobian: Floats, target: Floats, what: str) -> Floats:
     """Solve jacobian (N, 6, n_a) x = target (N, 6), refusing what the mechanism cannot do."""
     solution = np.einsum('nij,nj->ni', np.linalg.pinv(jacobian), target)
     missed = np.abs(np.einsum('nij,nj->ni', jacobian, solution) - target)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from pkm_description.tree_geometry import TreeGeometry, TreeLayout
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.kinematics.roll_pitch_yaw import rotations_from_vectors
 
-_ITERATIONS = 30
+_ITERATIONS = 30  # far more than Gauss-Newton takes where it converges at all
 _LARGEST_TURN = 0.5  # [rad] of one iteration
-_CLOSED = 1e-6
-# Rotations from which a platform that is not found near the first one is searched for.
-_TURNS = Rotation.create_group('O').as_matrix()
+_CLOSED = 1e-6  # [m, 1] below which no other start is tried: the tolerance of given states
 
 
 def place_platform(
@@ -26,7 +26,7 @@ def place_platform(
     """
     n = len(joints)
     p, r, gap = np.empty((n, 3)), np.empty((n, 3, 3)), np.full(n, np.inf)
-    for turn in _TURNS:
+    for turn in _turns():
         index = np.flatnonzero(gap > _CLOSED)
         if len(index) == 0:
             break
@@ -35,6 +35,14 @@ def place_platform(
         for mine, new in zip((p, r, gap), found, strict=True):
             mine[index[better]] = new[better]
     return p, r, gap
+
+
+def _turns() -> Iterator[Floats]:
+    """Rotations from which the platform is searched for: none, then those of a cube."""
+    yield np.eye(3)
+    from scipy.spatial.transform import Rotation  # 0.2 s to import, for what is seldom needed
+
+    yield from Rotation.create_group('O').as_matrix()[1:]
 
 
 def _place(
@@ -55,5 +63,5 @@ def _place(
         angle = np.linalg.norm(step[:, 3:], axis=1, keepdims=True)
         step *= np.minimum(1.0, _LARGEST_TURN / np.maximum(angle, 1e-300))
         p = p + step[:, :3]
-        r = Rotation.from_rotvec(step[:, 3:]).as_matrix() @ r
+        r = rotations_from_vectors(step[:, 3:]) @ r
     return p, r, gap

@@ -29,9 +29,10 @@ _REASONS = {
     closure.WRONG_BRANCH: 'only another assembly than that of home closes there, beyond a '
     'singularity',
 }
+# [m, 1] by which given joints may leave the loops open: room for rounded input.
 STATE_TOLERANCE = 1e-6
 _START_TOLERANCE = 0.02  # of a start's loops, relative to the size of the mechanism
-_SEEDS = 200
+_SEEDS = 200  # random configurations over the strokes: enough for one near each pose
 
 
 class Positions:
@@ -105,13 +106,12 @@ class Positions:
                 *self._home,
             )
         else:
+            target = p.copy(), r.copy(), np.zeros((0, self._n_a))
             joints, _, _, residual, status = closure.solve_positions(
                 self._layout,
                 self._position_code(),
                 closure.BY_PLATFORM,
-                p.copy(),
-                r.copy(),
-                np.zeros((0, self._n_a)),
+                *target,
                 *start,
                 per_sample,
                 True,
@@ -171,24 +171,25 @@ class Positions:
     def of_actuators(self, q: Floats, initial: Initial) -> tuple[Floats, Floats, Floats]:
         """All joints (N, n_j), platform positions and rotations from actuator positions."""
         start = self._initial(initial, len(q))
-        joints, p, r, residual, status = closure.solve_positions(
-            self._layout,
-            self._position_code(),
-            closure.BY_ACTUATORS,
-            np.zeros((0, 3)),
-            np.zeros((0, 3, 3)),
-            q,
-            *start,
-            len(start.joints) > 1,
-            len(start.joints) == 1,
-            *(array[0] for array in start),
-        )
+        one = len(start.joints) == 1
+        joints, p, r, residual, status = self._solve(start, q, one, start.take(np.array([0])))
         self._raise_failures(status, residual, 'actuator position')
         return joints, p, r
 
     def follow(self, start: Configurations, q: Floats) -> tuple[Configurations, Booleans]:
         """Configurations at actuator positions (N, n_a), each from its own start."""
-        joints, p, r, _, status = closure.solve_positions(
+        joints, p, r, _, status = self._solve(start, q, False, self.home_starts)
+        return Configurations(joints, p, r), status == closure.CONVERGED
+
+    def _solve(
+        self, start: Configurations, q: Floats, in_sequence: bool, home: Configurations
+    ) -> tuple[Floats, Floats, Floats, Floats, Integers]:
+        """Configurations, gaps and statuses at actuator positions (N, n_a).
+
+        One start leads to the first sample and each sample to the next, from `home` where
+        that fails; or each sample has a start of its own, and no other try.
+        """
+        found: tuple[Floats, Floats, Floats, Floats, Integers] = closure.solve_positions(
             self._layout,
             self._position_code(),
             closure.BY_ACTUATORS,
@@ -196,11 +197,11 @@ class Positions:
             np.zeros((0, 3, 3)),
             q,
             *start,
-            True,
-            False,
-            *self._home,
+            not in_sequence,
+            in_sequence,
+            *(array[0] for array in home),
         )
-        return Configurations(joints, p, r), status == closure.CONVERGED
+        return found
 
     def _seeds(self) -> Configurations:
         """Configurations at random actuator positions within the limits, and home."""

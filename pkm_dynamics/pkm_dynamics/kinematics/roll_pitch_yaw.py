@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
+from pkm_description.tree_geometry import cross
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.kernels.decorator import compiled
 
@@ -97,5 +97,16 @@ def _rpy_kernel(rpy, rates, accelerations):  # type: ignore[no-untyped-def]
 
 def rotation_vectors(rotation: ArrayLike) -> Floats:
     """Return rotation vectors (..., 3) [rad] of rotations (..., 3, 3), angles in [0, pi]."""
+    from scipy.spatial.transform import Rotation  # 0.2 s to import, which most models do without
+
     R = np.asarray(rotation, dtype=float)
     return Rotation.from_matrix(R.reshape(-1, 3, 3)).as_rotvec().reshape(*R.shape[:-1])
+
+
+def rotations_from_vectors(vectors: ArrayLike) -> Floats:
+    """Return rotations (..., 3, 3) of rotation vectors (..., 3) [rad]."""
+    v = np.asarray(vectors, dtype=float)
+    angle = np.linalg.norm(v, axis=-1)[..., None, None]
+    axis = v / np.maximum(angle[..., 0], 1e-300)
+    skew = cross(axis[..., None, :], np.eye(3)).swapaxes(-1, -2)
+    return np.asarray(np.eye(3) + np.sin(angle) * skew + (1.0 - np.cos(angle)) * (skew @ skew))

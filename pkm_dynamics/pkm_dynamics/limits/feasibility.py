@@ -18,19 +18,23 @@ from pkm_dynamics.array_types import Floats
 from pkm_dynamics.limits.margins import FeasibilityReport, Margin
 from pkm_dynamics.limits.robot_limits import LimitOptions, Limits
 from pkm_dynamics.model import ClosedChainModel
-from pkm_dynamics.trajectories import Execution
+from pkm_dynamics.motion import PlatformMotion
+from pkm_dynamics.trajectories import Execution, FourierTrajectory, StoppedExecution, Trajectory
 from pkm_dynamics.trajectories.base import finite_number
 
 __all__ = ['FeasibilityReport', 'Margin', 'check_feasibility']
 
-BLOCK = 4096
-RATE = 1000.0  # [Hz]
+Moving = Trajectory | Execution | StoppedExecution
+Checked = PlatformMotion | Moving
+
+BLOCK = 4096  # samples that are judged at once: enough for the kernels, little memory
+RATE = 1000.0  # [Hz], that of the control loop, which is what the limits meet
 SAMPLES_PER_OSCILLATION = 80.0  # of the highest harmonic of a Fourier series
 
 
 def check_feasibility(
     model: ClosedChainModel,
-    motion: Any,
+    motion: Checked,
     *,
     parameters: Floats | None = None,
     force_margin: float = 0.0,
@@ -51,8 +55,8 @@ def check_feasibility(
     model : ClosedChainModel
         The robot.
     motion : PlatformMotion, Trajectory or Execution
-        Samples of a motion (then `time`, or evenly spaced by 1 / `rate`), or anything
-        with `.duration` [s] and `.motion(t, model)`, which is sampled at `rate`.
+        Samples of a motion (then `time`, or evenly spaced by 1 / `rate`), or what is
+        sampled at `rate`.
     parameters : (n_p,), optional
         Parameters for the actuator forces; the nominal ones by default.
     force_margin, velocity_margin, stroke_margin, condition_limit, acceleration, aperture, \
@@ -105,9 +109,9 @@ def _keep_worse(found: dict[Any, Margin], key: Any, margin: Margin) -> None:
 
 def _block_margins(
     limits: Limits,
-    motion: Any,
+    motion: Checked,
     instants: Floats,
-    evaluate: Callable[[int], Any],
+    evaluate: Callable[[int], PlatformMotion],
     parameters: Floats | None,
 ) -> list[Margin]:
     """Return the margins of one block; up to the first sample that does not assemble."""
@@ -128,13 +132,13 @@ def _block_margins(
 
 
 def _blocks(
-    motion: Any, model: ClosedChainModel, rate: float, time: Floats | None
-) -> Iterator[tuple[Floats, Callable[[int], Any]]]:
+    motion: Checked, model: ClosedChainModel, rate: float, time: Floats | None
+) -> Iterator[tuple[Floats, Callable[[int], PlatformMotion]]]:
     """Yield times, and a function that evaluates the motion at the first so many of them.
 
     Blocks overlap by two samples.
     """
-    if hasattr(motion, 'position') and hasattr(motion, 'twist'):
+    if isinstance(motion, PlatformMotion):
         count = len(motion.position)
         instants = np.arange(count) / rate if time is None else np.asarray(time, dtype=float)
         if count == 0 or instants.shape != (count,):
@@ -144,29 +148,38 @@ def _blocks(
         for part in _parts(count):
             yield instants[part], lambda n, part=part: motion[part][:n]  # type: ignore[misc]
         return
-    motion, skipped = _one_period(motion)
-    duration = float(motion.duration)
+    moving, skipped = _one_period(motion)
+    duration = float(moving.duration)
     if not (np.isfinite(duration) and duration > 0.0):
         raise TrajectoryError(f'a trajectory lasts a finite positive time, not {duration} s')
     count = int(np.ceil(duration * rate)) + 1
     instants = np.linspace(0.0, duration, count)
-    if getattr(motion, 'period', None) == duration:  # beyond the seam, to see a peak there
+    if isinstance(moving, Trajectory) and moving.period == duration:
+        # One sample beyond the seam of two periods, to see a peak there.
         instants = np.append(instants, duration * count / (count - 1))
     for part in _parts(len(instants)):
         chosen = instants[part]
         shown = np.where(chosen < skipped[0], chosen, chosen + skipped[1])
         shown = np.minimum(shown, duration + skipped[1])
-        yield shown, lambda n, chosen=chosen: motion.motion(chosen[:n], model)  # type: ignore[misc]
+        yield shown, lambda n, chosen=chosen: moving.motion(chosen[:n], model)  # type: ignore[misc]
 
 
-def _rate(motion: Any) -> float:
+def _rate(motion: Checked) -> float:
     """Return a rate [Hz] that shows every oscillation of a Fourier series."""
-    trajectory = getattr(motion, 'trajectory', motion)
-    period, harmonics = getattr(trajectory, 'period', None), getattr(trajectory, 'harmonics', 0)
-    return max(RATE, SAMPLES_PER_OSCILLATION * harmonics / period) if period else RATE
+    series = _trajectory_of(motion)
+    if not isinstance(series, FourierTrajectory):
+        return RATE
+    return max(RATE, SAMPLES_PER_OSCILLATION * series.harmonics / series.period)
 
 
-def _one_period(motion: Any) -> tuple[Any, tuple[float, float]]:
+def _trajectory_of(motion: Checked) -> Trajectory | None:
+    """Return what is executed; None for samples."""
+    if isinstance(motion, (Execution, StoppedExecution)):
+        return motion.trajectory
+    return motion if isinstance(motion, Trajectory) else None
+
+
+def _one_period(motion: Moving) -> tuple[Moving, tuple[float, float]]:
     """Return an execution of one period only, and (from when, how much) was left out."""
     if not isinstance(motion, Execution) or motion.periods == 1:
         return motion, (np.inf, 0.0)
@@ -185,10 +198,12 @@ def _not_closed(error: KinematicsError, time: Floats) -> Margin:
     return Margin('kinematics', -np.inf, np.nan, 0.0, 'platform', first, '')
 
 
-def _commanded_stroke(limits: Limits, motion: Any, time: Floats) -> list[Margin]:
+def _commanded_stroke(limits: Limits, motion: Checked, time: Floats) -> list[Margin]:
     """Return the stroke margins of actuator coordinates that do not assemble."""
-    trajectory = getattr(motion, 'trajectory', motion)
-    if getattr(trajectory, 'coordinates', '') != 'actuators':
+    trajectory = _trajectory_of(motion)
+    if isinstance(motion, PlatformMotion) or trajectory is None:
+        return []
+    if trajectory.coordinates != 'actuators':
         return []
     order = [trajectory.coordinate_names.index(name) for name in limits.model.actuated_joints]
     return limits.stroke_margins(motion.evaluate(time)[0][:, order], time)

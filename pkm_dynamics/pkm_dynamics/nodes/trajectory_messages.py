@@ -19,6 +19,16 @@ _COORDINATES = {
     ParametricTrajectory.PLATFORM_COORDINATES: 'platform',
     ParametricTrajectory.ACTUATOR_COORDINATES: 'actuators',
 }
+# By type of the message: the class, and its arguments, which have the same names in the message.
+_TYPES: dict[int, tuple[type[Trajectory], tuple[str, ...]]] = {
+    ParametricTrajectory.FOURIER: (FourierTrajectory, ('period', 'offset', 'sine', 'cosine')),
+    ParametricTrajectory.CIRCLE: (
+        CircleTrajectory,
+        ('centre', 'plane', 'radius', 'speed', 'start_angle', 'mirrored'),
+    ),
+    ParametricTrajectory.SAMPLED: (SampledTrajectory, ('time', 'positions')),
+    ParametricTrajectory.POINT_TO_POINT: (PointToPoint, ('time', 'positions')),
+}
 
 
 def to_message(trajectory: Trajectory) -> ParametricTrajectory:
@@ -28,30 +38,15 @@ def to_message(trajectory: Trajectory) -> ParametricTrajectory:
     message.coordinate_names = list(trajectory.coordinate_names)
     codes = {name: code for code, name in _COORDINATES.items()}
     message.coordinates = codes[trajectory.coordinates]
-    if isinstance(trajectory, FourierTrajectory):
-        message.type = ParametricTrajectory.FOURIER
-        message.period = trajectory.period
-        message.harmonics = trajectory.harmonics
-        message.offset = trajectory.offset.tolist()
-        message.sine = trajectory.sine.ravel().tolist()
-        message.cosine = trajectory.cosine.ravel().tolist()
-    elif isinstance(trajectory, CircleTrajectory):
-        message.type = ParametricTrajectory.CIRCLE
-        message.centre = trajectory.centre.tolist()
-        message.plane = trajectory.plane.tolist()
-        message.radius = trajectory.radius
-        message.speed = trajectory.speed
-        message.start_angle = trajectory.start_angle
-        message.mirrored = trajectory.mirrored
-    elif isinstance(trajectory, (SampledTrajectory, PointToPoint)):
-        sampled = isinstance(trajectory, SampledTrajectory)
-        message.type = (
-            ParametricTrajectory.SAMPLED if sampled else ParametricTrajectory.POINT_TO_POINT
-        )
-        message.time = trajectory.time.tolist()
-        message.positions = trajectory.positions.ravel().tolist()
-    else:
+    types = {kind: code for code, (kind, _) in _TYPES.items()}
+    if type(trajectory) not in types:
         raise TrajectoryError(f'type: {type(trajectory).__name__} has no message form')
+    message.type = types[type(trajectory)]
+    for field in _TYPES[message.type][1]:
+        value = getattr(trajectory, field)
+        setattr(message, field, value.ravel().tolist() if isinstance(value, np.ndarray) else value)
+    if isinstance(trajectory, FourierTrajectory):
+        message.harmonics = trajectory.harmonics
     return message
 
 
@@ -65,38 +60,24 @@ def from_message(message: ParametricTrajectory) -> Trajectory:
     """
     if message.coordinates not in _COORDINATES:
         raise TrajectoryError(f'coordinates: {message.coordinates} is unknown')
+    if message.type not in _TYPES:
+        raise TrajectoryError(f'type: {message.type} is unknown')
     coordinates = _COORDINATES[message.coordinates]
     names = list(message.coordinate_names) or None
-    common = {'coordinates': coordinates, 'coordinate_names': names, 'robot': message.robot}
     count = len(names) if coordinates == 'actuators' and names else 6
-    if message.type == ParametricTrajectory.FOURIER:
-        harmonics = int(message.harmonics)
-        return FourierTrajectory(
-            message.period,
-            list(message.offset),
-            _table('sine', message.sine, count, harmonics),
-            _table('cosine', message.cosine, count, harmonics),
-            **common,
-        )
-    if message.type == ParametricTrajectory.CIRCLE:
-        return CircleTrajectory(
-            list(message.centre),
-            list(message.plane),
-            message.radius,
-            message.speed,
-            message.start_angle,
-            message.mirrored,
-            **common,
-        )
-    kinds = {
-        ParametricTrajectory.SAMPLED: SampledTrajectory,
-        ParametricTrajectory.POINT_TO_POINT: PointToPoint,
+    tables = {
+        'sine': (count, int(message.harmonics)),
+        'cosine': (count, int(message.harmonics)),
+        'positions': (len(message.time), count),
     }
-    if message.type not in kinds:
-        raise TrajectoryError(f'type: {message.type} is unknown')
-    time = list(message.time)
-    positions = _table('positions', message.positions, len(time), count)
-    return kinds[message.type](time, positions, **common)
+    kind, fields = _TYPES[message.type]
+    arguments = {
+        field: _table(field, getattr(message, field), *tables[field])
+        if field in tables
+        else getattr(message, field)
+        for field in fields
+    }
+    return kind(**arguments, coordinates=coordinates, coordinate_names=names, robot=message.robot)
 
 
 def _table(field: str, values: object, rows: int, columns: int) -> Floats:

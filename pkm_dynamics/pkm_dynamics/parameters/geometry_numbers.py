@@ -13,7 +13,7 @@ from pkm_description import Description
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.parameters.representatives import natural_key
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-9  # relative: far above rounding, far below the digits of a description
 _LARGEST_DENOMINATOR = 12
 _LARGEST_INTEGER = 1000
 _MULTIPLES = (*(Fraction(n) for n in range(2, 13)), Fraction(1, 2), Fraction(1, 3))

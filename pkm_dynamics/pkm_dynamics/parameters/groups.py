@@ -12,6 +12,7 @@ import numpy as np
 from pkm_description import DescriptionError
 from pkm_dynamics.array_types import Booleans, Floats
 from pkm_dynamics.equations.dynamic_model import DynamicModel
+from pkm_dynamics.parameters.parameter_table import zero_mask
 from pkm_dynamics.parameters.reductions import Reduction
 
 _TERM = re.compile(r'^\s*(?:([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*\*\s*)?(-?)\s*([^\s*][^\s]*)\s*$')
@@ -62,7 +63,7 @@ def build_parameter_space(
     expand = groups.copy()
     keep = np.ones(len(labels), dtype=bool)
     if reduction is not None:
-        zero = zero_mask(model, reduction.zero)
+        zero = zero_mask(reduction.zero, model.parameter_names, model.nominal_parameters)
         keep = np.array([not np.all(zero[column != 0]) for column in groups.T], dtype=bool)
         for relation in relations(model, reduction.equal):
             _join(expand, keep, relation, model)
@@ -118,23 +119,6 @@ def group_name(members: tuple[str, ...]) -> str:
     if len(members) > 1 and len(stripped) == 1:
         return re.sub(r'_+', '_', stripped.pop()).strip('_')
     return members[0]
-
-
-def zero_mask(model: DynamicModel, patterns: Iterable[str]) -> Booleans:
-    """Which parameters (n_p,) match one of the patterns; each must match, and be zero."""
-    mask = np.zeros(model.n_p, dtype=bool)
-    for pattern in patterns:
-        matching = np.array([fnmatchcase(name, pattern) for name in model.parameter_names])
-        if not matching.any():
-            raise DescriptionError(f"zero_parameters: '{pattern}' matches no parameter")
-        mask |= matching
-    wrong = np.flatnonzero(mask & (model.nominal_parameters != 0.0))
-    if len(wrong):
-        raise DescriptionError(
-            f"zero_parameters names '{model.parameter_names[wrong[0]]}', whose nominal value is "
-            f'{model.nominal_parameters[wrong[0]]:g}'
-        )
-    return mask
 
 
 def relations(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pkm_description import DescriptionError, Friction, TrajectoryError
 from pkm_description.assembly import Assembly
-from pkm_dynamics.array_types import Floats
+from pkm_dynamics.array_types import Booleans, Floats
 
 COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE = 0, 1, 2, 3
 ON_COORDINATE, ON_ROTATION, ON_AXIS_ROTATION, ON_AXIS_SLIDE = 0, 1, 2, 3
@@ -131,3 +133,20 @@ def _add_friction(
         unit = damping if kind == VISCOUS else force
         index = add(f'{name}.{label}', unit, values[kind], 'friction')  # type: ignore[operator]
         terms.friction.append((target, where, kind, index))
+
+
+def zero_mask(patterns: Iterable[str], names: list[str], nominal: Floats) -> Booleans:
+    """Which parameters (n_p,) match one of the patterns; each must match one, and be zero."""
+    mask = np.zeros(len(names), dtype=bool)
+    for pattern in patterns:
+        matching = np.array([fnmatchcase(name, pattern) for name in names])
+        if not matching.any():
+            raise DescriptionError(f"zero_parameters: '{pattern}' matches no parameter")
+        mask |= matching
+    wrong = np.flatnonzero(mask & (nominal != 0.0))
+    if len(wrong):
+        raise DescriptionError(
+            f"zero_parameters names '{names[wrong[0]]}', whose nominal value is "
+            f'{nominal[wrong[0]]:g}'
+        )
+    return mask

@@ -7,14 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pkm_description.errors import DescriptionError
 from pkm_description.tree_geometry import cross
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.kinematics.body_motion import BodyMotion
-
-INERTIAL = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
-FRICTION = ('coulomb', 'viscous', 'coulomb_positive', 'coulomb_negative')
+from pkm_dynamics.parameters.parameter_table import (
+    COULOMB,
+    COULOMB_NEGATIVE,
+    COULOMB_POSITIVE,
+    ON_AXIS_ROTATION,
+    ON_AXIS_SLIDE,
+    ON_COORDINATE,
+    VISCOUS,
+)
 
 
 class FrictionTerm(NamedTuple):
@@ -25,8 +30,7 @@ class FrictionTerm(NamedTuple):
     where the rotation is free.
     """
 
-    owner: str
-    kind: str
+    kind: int
     column: int
     coordinate: int
     row: int
@@ -57,53 +61,32 @@ class ParameterTerms:
 
     @classmethod
     def of(cls, model: DynamicModel) -> ParameterTerms:
-        """Find the parameters of a model by their names.
-
-        Raises DescriptionError where the model has a parameter of another kind.
-        """
-        column = {name: k for k, name in enumerate(model.parameter_names)}
-        tree, description = model.tree_layout.tree, model.description
-        bodies = [b for b, name in enumerate(tree.body_names) if f'{name}.m' in column]
-        columns = [[column[f'{tree.body_names[b]}.{item}'] for item in INERTIAL] for b in bodies]
+        """Terms of a model: those that its compiled code has."""
+        m = model.mechanism
         friction = []
-        for name in tree.joint_names:
-            coordinate = tree.coordinate_of(name)
-            for kind in FRICTION:
-                if f'{name}.{kind}' in column:
-                    index = column[f'{name}.{kind}']
-                    friction.append(
-                        FrictionTerm(name, kind, index, coordinate, -1, np.zeros(3), False)
-                    )
-        for number, constraint in enumerate(description.constraints):
-            axis = constraint.parent_origin.rotation @ constraint.parent_axis
-            has_axis = constraint.type in ('revolute', 'prismatic')
-            for kind in FRICTION:
-                if f'{constraint.name}.{kind}' in column:
-                    row = int(np.flatnonzero(tree.row_constraint == number)[0])
-                    friction.append(
-                        FrictionTerm(
-                            constraint.name,
-                            kind,
-                            column[f'{constraint.name}.{kind}'],
-                            -1,
-                            row,
-                            axis if has_axis else np.zeros(3),
-                            constraint.type == 'prismatic',
-                        )
-                    )
-        rotors = [n for n in tree.joint_names if f'{n}.rotor' in column]
-        known = {index for row in columns for index in row}
-        known |= {term.column for term in friction} | {column[f'{n}.rotor'] for n in rotors}
-        unknown = [name for name, index in column.items() if index not in known]
-        if unknown:
-            raise DescriptionError(f"nothing is known of what parameter '{unknown[0]}' does")
+        for target, where, kind, column in zip(
+            m.friction_target.tolist(),
+            m.friction_where.tolist(),
+            m.friction_kind.tolist(),
+            m.friction_parameter.tolist(),
+            strict=True,
+        ):
+            on_row = where != ON_COORDINATE
+            axis = np.zeros(3)
+            if where in (ON_AXIS_ROTATION, ON_AXIS_SLIDE):
+                constraint = model.description.constraints[m.tree.row_constraint[target]]
+                axis = constraint.parent_origin.rotation @ constraint.parent_axis
+            coordinate, row = (-1, target) if on_row else (target, -1)
+            slides = where == ON_AXIS_SLIDE
+            friction.append(FrictionTerm(kind, column, coordinate, row, axis, slides))
+        bodies = m.inertial_body
         return cls(
-            np.array(bodies, dtype=np.int64),
-            np.array(columns, dtype=np.int64).reshape(-1, 10),
+            bodies,
+            np.arange(10 * len(bodies)).reshape(-1, 10),  # the first parameters, body by body
             tuple(friction),
-            np.array([tree.coordinate_of(n) for n in rotors], dtype=np.int64),
-            np.array([column[f'{n}.rotor'] for n in rotors], dtype=np.int64),
-            float(description.transition_velocity),
+            m.rotor_coordinate,
+            m.rotor_parameter,
+            float(m.transition_velocity),
         )
 
     @property
@@ -124,7 +107,7 @@ class ParameterTerms:
         if not term.axis.any():
             spin = twist[:, 3:]
             size = np.linalg.norm(spin, axis=1, keepdims=True)
-            if term.kind != 'viscous':
+            if term.kind != VISCOUS:
                 spin = spin / np.maximum(size, max(self.transition_velocity, 1e-12))
             return np.concatenate([np.zeros_like(spin), spin], axis=1)
         turn = motion.rotation[:, parent] if parent >= 0 else np.broadcast_to(np.eye(3), (1, 3, 3))
@@ -140,7 +123,7 @@ class ParameterTerms:
         geometry = motion.geometry
         out = np.zeros((len(motion), len(self.friction), geometry.layout.tree.n_v))
         coordinates = np.array([term.coordinate for term in self.friction], dtype=np.int64)
-        for kind in FRICTION:
+        for kind in (COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE):
             here = np.array([t.kind == kind and t.row < 0 for t in self.friction], dtype=bool)
             if here.any():
                 rates = motion.rates[:, coordinates[here]]
@@ -152,12 +135,12 @@ class ParameterTerms:
                 out[:, index] = geometry.layout.row_sign[term.row] * power
         return out
 
-    def factor(self, kind: str, rate: Floats) -> Floats:
+    def factor(self, kind: int, rate: Floats) -> Floats:
         """Multiplier of a friction parameter at rates (N, ...): saturated sign, or the rate."""
-        if kind == 'viscous':
+        if kind == VISCOUS:
             return rate
         v0 = self.transition_velocity
         sign = np.clip(rate / v0, -1.0, 1.0) if v0 > 0.0 else np.sign(rate)
-        if kind == 'coulomb_positive':
+        if kind == COULOMB_POSITIVE:
             return np.maximum(sign, 0.0)
-        return np.minimum(sign, 0.0) if kind == 'coulomb_negative' else sign
+        return np.minimum(sign, 0.0) if kind == COULOMB_NEGATIVE else sign

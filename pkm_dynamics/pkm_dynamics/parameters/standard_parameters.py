@@ -6,7 +6,7 @@ import numpy as np
 
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.equations.dynamic_model import DynamicModel
-from pkm_dynamics.parameters.transfers import FIELDS
+from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES
 
 _SMALLEST_BODY = 1e-3  # share of the heaviest body's mass
 _SMALLEST_RADIUS = 1e-2  # share of the largest body's radius
@@ -17,9 +17,9 @@ def body_indices(parameter_names: list[str]) -> dict[str, Integers]:
     where = {name: i for i, name in enumerate(parameter_names)}
     owners = [name.rpartition('.')[0] for name in parameter_names if name.endswith('.Ixx')]
     return {
-        owner: np.array([where[f'{owner}.{field}'] for field in FIELDS])
+        owner: np.array([where[f'{owner}.{field}'] for field in INERTIAL_NAMES])
         for owner in owners
-        if all(f'{owner}.{field}' in where for field in FIELDS)
+        if all(f'{owner}.{field}' in where for field in INERTIAL_NAMES)
     }
 
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from pkm_description.description import Description, Pose
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES
 
-FIELDS = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 _HINGES = ('revolute', 'continuous')
-_RANK_TOLERANCE = 1e-10
+_RANK_TOLERANCE = 1e-10  # only numbers of the description enter, so that rounding is 1e-15
 
 
 def parameters_of_distribution(distribution: Floats) -> Floats:
@@ -51,7 +51,9 @@ def transfers(description: Description, parameter_names: list[str]) -> Floats:
     links = [link.name for link in description.links]
     column = {
         f'{link}.{field}': i
-        for i, (link, field) in enumerate((link, field) for link in links for field in FIELDS)
+        for i, (link, field) in enumerate(
+            (link, field) for link in links for field in INERTIAL_NAMES
+        )
     }
     rows = []
     for parent, child, at_parent, at_child in _shared_distributions(description):

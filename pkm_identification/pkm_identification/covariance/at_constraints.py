@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, whitened_rows
-
-Array = NDArray[np.float64]
 
 FAR = 30.0  # standard deviations from which the series of the tail is exact enough
 

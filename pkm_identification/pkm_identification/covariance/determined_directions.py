@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array
 
-NULL = 1e-13
+LEAST_INFORMATION = 1e-13  # of the largest variance, scaled: less is rounding of zero
 
 
 def determined_directions(bread: Array) -> Array:
@@ -15,5 +14,5 @@ def determined_directions(bread: Array) -> Array:
     scale = np.sqrt(np.diag(bread))
     inverse = np.where(scale > 0, 1 / np.where(scale > 0, scale, 1.0), 0.0)
     sizes, vectors = np.linalg.eigh(bread * np.outer(inverse, inverse))
-    kept = sizes > NULL * max(float(sizes[-1]), 1e-300)
+    kept = sizes > LEAST_INFORMATION * max(float(sizes[-1]), 1e-300)
     return np.asarray((vectors[:, kept] * np.sqrt(sizes[kept])) * scale[:, None])

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root, rows_for
-
-Array = NDArray[np.float64]
+from pkm_identification.regression.weighted_least_squares import (
+    Estimate,
+    inverse_square,
+    rows_for,
+    weights_of,
+)
 
 
 def force_constant_covariance(
@@ -48,10 +50,7 @@ def _constant_sensitivity(
     problem: Problem, estimate: Estimate, deviations: Sequence[Array | None]
 ) -> Array:
     """Change (f, n_a) of the parameters with one standard deviation of each axis's factor."""
-    weights = estimate.weights
-    if weights is None:
-        noise = estimate.noise or noise_of_rows(problem)
-        weights = tuple(inverse_root(each) for each in noise)
+    weights = weights_of(problem, estimate)
     axes, size = problem.axes, problem.size
     square = problem.prior_rows.T @ problem.prior_rows
     mixed = np.zeros((size, axes))
@@ -64,6 +63,4 @@ def _constant_sensitivity(
         forces = rows.forces + rows.fixed @ problem.selection.values
         spread = forces[:, None, :] * np.diag(deviation)  # (m, n_a, n_a), a column an axis
         mixed += own.T @ (weight @ spread).reshape(-1, axes)
-    scale = np.sqrt(np.maximum(np.diag(square), 1e-300))
-    inverse = np.linalg.pinv(square / np.outer(scale, scale), rcond=1e-14, hermitian=True)
-    return np.asarray(inverse / np.outer(scale, scale) @ mixed)
+    return inverse_square(square) @ mixed

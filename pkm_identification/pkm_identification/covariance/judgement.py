@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_analysis import AxisResiduals
 from pkm_identification.covariance.residual_tests import analyse_residuals, condition_numbers
 from pkm_identification.covariance.residuals import residual_rms, residuals_in_time, together
@@ -15,8 +15,6 @@ from pkm_identification.physical.nearest import ConsistentParameters, nearest_co
 from pkm_identification.regression.preparation import Phase, Progress
 from pkm_identification.regression.solution import Solution
 from pkm_identification.result.diagnostics import ConditionNumbers
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

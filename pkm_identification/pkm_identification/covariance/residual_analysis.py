@@ -7,23 +7,19 @@ coefficients of an averaged period, or filtered samples.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.signal import sosfreqz
 
-from pkm_identification.result.fields import Fields
+from pkm_identification.arrays import Array
 from pkm_identification.signals.bands import FilterBand
-
-Array = NDArray[np.float64]
 
 OUTLIER = 4.0  # robust standard deviations
 TESTED = 2000  # samples; a test of more finds deviations that do not matter
-WORST = 3
-LEAST_ORDINATES = 8  # of a spectrum, for a test
+WORST = 3  # moments that a report names
+LEAST_ORDINATES = 8  # of a spectrum: a test of fewer finds nothing
 PASSED = 0.05  # of the largest power that a filter passes: with less, what leaks in is more
 
 
@@ -67,46 +63,18 @@ class AxisResiduals:
     joint: str
     run: int
     rows: int
-    rms: float
-    noise_rms: float
-    variance_ratio: float
-    variance_p_value: float
-    whiteness_p_value: float
-    peak_frequency: float
-    skewness: float
-    excess_kurtosis: float
-    normality_p_value: float
-    outlier_share: float
-    worst_times: tuple[float, ...]
-    worst_residuals: tuple[float, ...]
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return the figures as plain numbers."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
-        }
-
-    @classmethod
-    def from_fields(cls, given: Fields) -> AxisResiduals:
-        """Read what `to_mapping` gave; figures that are missing are nan.
-
-        Raises
-        ------
-        ValueError
-            A figure is no number; it is named.
-        """
-        values: dict[str, Any] = {'joint': given.text('joint')}
-        for field in fields(cls)[1:]:
-            if field.name.startswith('worst'):
-                found = given.numbers(field.name, (-1,)) if field.name in given else ()
-                values[field.name] = tuple(float(item) for item in found)
-            elif field.name in ('run', 'rows'):
-                values[field.name] = int(given.number(field.name, least=0.0))
-            else:
-                is_there = field.name in given
-                values[field.name] = given.number(field.name) if is_there else float('nan')
-        return cls(**values)
+    rms: float = float('nan')
+    noise_rms: float = float('nan')
+    variance_ratio: float = float('nan')
+    variance_p_value: float = float('nan')
+    whiteness_p_value: float = float('nan')
+    peak_frequency: float = float('nan')
+    skewness: float = float('nan')
+    excess_kurtosis: float = float('nan')
+    normality_p_value: float = float('nan')
+    outlier_share: float = float('nan')
+    worst_times: tuple[float, ...] = ()
+    worst_residuals: tuple[float, ...] = ()
 
 
 def bartlett_test(ordinates: Array) -> float:

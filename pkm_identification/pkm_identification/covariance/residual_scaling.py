@@ -8,22 +8,21 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
+    inverse_square,
     residual_covariance,
     rows_for,
     sandwich,
+    weights_of,
 )
 from pkm_identification.result.diagnostics import FitDiagnostics, NoiseSource, RunFit
 from pkm_identification.signals.bands import HarmonicBand
-
-Array = NDArray[np.float64]
 
 # Standard deviations of the residual variance ratio: with 4, right models are scaled in
 # 3 of 100,000 fits
@@ -159,11 +158,8 @@ def sensitivity(problem: Problem, estimate: Estimate) -> Array:
     """
     if estimate.sensitivity is not None:
         return np.array(estimate.sensitivity, dtype=float)
-    weights, bread = estimate.weights, estimate.bread
-    if weights is None:
-        noise = estimate.noise or noise_of_rows(problem)
-        weights = tuple(inverse_root(each) for each in noise)
-        bread = None
+    weights = weights_of(problem, estimate)
+    bread = None if estimate.weights is None else estimate.bread
     prior = problem.prior_rows
     mixed = prior.T @ problem.prior_fixed
     square = prior.T @ prior
@@ -174,9 +170,7 @@ def sensitivity(problem: Problem, estimate: Estimate) -> Array:
         mixed = mixed + own.T @ held
         square = square + own.T @ own
     if bread is None:
-        scale = np.sqrt(np.maximum(np.diag(square), 1e-300))
-        inverse = np.linalg.pinv(square / np.outer(scale, scale), rcond=1e-14, hermitian=True)
-        bread = inverse / np.outer(scale, scale)
+        bread = inverse_square(square)
     return -bread @ mixed
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_analysis import (
     AxisResiduals,
     bartlett_test,
@@ -29,10 +29,8 @@ from pkm_identification.regression.weighted_least_squares import (
 from pkm_identification.result.diagnostics import ConditionNumbers
 from pkm_identification.signals.bands import FilterBand
 
-Array = NDArray[np.float64]
-
 LEAST_SHARE = 1e-3  # of the noise of a row that a fit leaves: below it is rounding
-SMOOTHED = 5  # ordinates
+SMOOTHED = 5  # ordinates: a single one is exponential, its peak means nothing
 
 
 def analyse_residuals(
@@ -43,7 +41,7 @@ def analyse_residuals(
     Parameters
     ----------
     problem, estimate
-        With the noise of the rows (see `honest.with_noise`).
+        With the noise of the rows (see `residual_scaling.with_noise`).
     in_time
         Measured minus predicted forces (n, n_a) of each run at its samples, before the
         band; None for recordings that are too long.

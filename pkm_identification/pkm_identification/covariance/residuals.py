@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics.friction_laws import DriveFriction
+from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK
-
-Array = NDArray[np.float64]
 
 
 def residuals_in_time(

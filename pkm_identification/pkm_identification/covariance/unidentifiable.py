@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.force_constant_covariance import force_constant_covariance
 from pkm_identification.covariance.residual_scaling import (
     full_covariance,
@@ -16,8 +16,6 @@ from pkm_identification.covariance.residual_scaling import (
 from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, sandwich
-
-Array = NDArray[np.float64]
 
 
 def unidentifiable_directions(

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, freeze
 from pkm_identification.result.fields import Fields
 
-Array = NDArray[np.float64]
-
 INVISIBLE = 1e-6  # share of its terms that a sum may keep by rounding where it should be zero
-ROUNDING = 1e-12  # of the largest derivative
+LEAST_DERIVATIVE = 1e-12  # of the largest one: less is rounding
 
 
 @dataclass(frozen=True)
@@ -37,10 +35,7 @@ class UnidentifiableDirections:
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays; their shapes must fit."""
-        for name in ('directions', 'covariance'):
-            array = np.array(getattr(self, name), dtype=float)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze(self, 'directions', 'covariance')
         size = len(self.covariance)
         if self.covariance.shape != (size, size) or self.directions.shape[1:] != (size,):
             raise ValueError(
@@ -67,7 +62,7 @@ class UnidentifiableDirections:
         covariance, directions = self.covariance[used, used], self.directions[:, used]
         moved = np.abs(gradient @ directions.T)
         terms = np.abs(gradient) @ np.abs(directions).T
-        is_open = moved > INVISIBLE * terms + ROUNDING * terms.max(initial=0.0)
+        is_open = moved > INVISIBLE * terms + LEAST_DERIVATIVE * terms.max(initial=0.0)
         return np.where(is_open.any(axis=-1), np.inf, _deviation(gradient, covariance))
 
     def to_mapping(self) -> dict[str, Any]:
@@ -90,7 +85,7 @@ def linear_deviation(gradient: Array, covariance: Array) -> Array:
     """
     known = np.isfinite(np.diag(covariance))
     size = np.abs(gradient)
-    is_open = size[..., ~known] > ROUNDING * size.max(initial=1e-300)
+    is_open = size[..., ~known] > LEAST_DERIVATIVE * size.max(initial=1e-300)
     finite = _deviation(gradient[..., known], covariance[np.ix_(known, known)])
     return np.where(is_open.any(axis=-1), np.inf, finite)
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.force_constants.bilinear_problem import BilinearProblem
 from pkm_identification.force_constants.drive_gains import ForceConstantGroups, build_groups
 from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
@@ -27,8 +27,6 @@ from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
-
-Array = NDArray[np.float64]
 
 
 def build_bilinear_problem(

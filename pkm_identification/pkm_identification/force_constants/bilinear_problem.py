@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_identification.arrays import Array
 from pkm_identification.force_constants.drive_gains import ForceConstantGroups
 from pkm_identification.force_constants.payload_columns import Bodies
 from pkm_identification.regression.problem import Problem
@@ -34,7 +34,6 @@ from pkm_identification.regression.run import Rows
 from pkm_identification.regression.selection import Selection
 from pkm_identification.regression.weighted_least_squares import Estimate, rows_for
 
-Array = NDArray[np.float64]
 Solve = Callable[[Problem], Estimate]
 
 MAX_STEPS = 50  # Gauss-Newton needs under ten from nominal constants a factor two away

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.selection import matching_names
-
-Array = NDArray[np.float64]
 
 EACH, SHARED = 'each', 'shared'
 
@@ -62,7 +60,7 @@ class ForceConstantGroups:
     """
 
     joints: tuple[tuple[str, ...], ...]
-    axes: NDArray[np.int64]
+    axes: Indices
     deviations: Array
 
     @property

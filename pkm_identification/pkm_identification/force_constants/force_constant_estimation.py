@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import (
     full_covariance,
     residual_scaled_covariance,
@@ -30,8 +30,6 @@ from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK
-
-Array = NDArray[np.float64]
 
 LINEAR = ('ls', 'wls', 'gauss_markov')
 UNCERTAIN = 0.05  # relative deviation of the common factor of all force constants

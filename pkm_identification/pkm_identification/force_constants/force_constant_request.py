@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import Payload, payload_of
 from pkm_description.errors import DescriptionError, EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.drive_gains import EACH, DriveGains
 from pkm_identification.force_constants.force_constants import ForceConstants, exact_constants
 from pkm_identification.result.result import IdentificationResult
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array, freeze
 from pkm_identification.covariance.unidentifiable_directions import (
     UnidentifiableDirections,
     linear_deviation,
 )
 from pkm_identification.result.fields import Fields
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -57,10 +55,7 @@ class ForceConstants:
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays."""
-        for name in ('values', 'covariance', 'with_parameters', 'nominal', 'ratio_deviation'):
-            array = np.array(getattr(self, name), dtype=float)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze(self, 'values', 'covariance', 'with_parameters', 'nominal', 'ratio_deviation')
 
     @property
     def standard_deviation(self) -> Array:

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import Payload
 from pkm_description.errors import EstimationError
 from pkm_description.payload import PLATFORM, STANDARD
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.run import LinearParameters
-
-Array = NDArray[np.float64]
 
 COMPONENTS = ('mass', 'centre.x', 'centre.y', 'centre.z', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 UNITS = ('kg', 'm', 'm', 'm', *['kg m^2'] * 6)
@@ -70,7 +68,7 @@ class Bodies:
     payloads: tuple[Payload, ...]
     labels: tuple[str, ...]
     runs: tuple[int | None, ...]
-    columns: NDArray[np.int64]
+    columns: Indices
     start: Array
 
     @property
@@ -84,7 +82,7 @@ class Bodies:
         return np.concatenate([np.zeros(0), *(each.deviations for each in self.payloads)])
 
     @property
-    def open(self) -> NDArray[np.int64]:
+    def open(self) -> Indices:
         """Indices (t,) of the components (10 P) that are not known exactly."""
         return np.flatnonzero(self.deviations > 0)
 

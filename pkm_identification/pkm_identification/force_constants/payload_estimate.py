@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description import Payload
+from pkm_identification.arrays import Array, freeze
 from pkm_identification.result.fields import Fields
-
-Array = NDArray[np.float64]
 
 PARTS = (('mass', slice(0, 1)), ('centre', slice(1, 4)), ('inertia', slice(4, 10)))
 
@@ -42,12 +40,12 @@ class PayloadEstimate:
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays."""
-        for name, shape in (('values', (10,)), ('covariance', (10, 10))):
-            array = np.array(getattr(self, name), dtype=float)
-            if array.shape != shape:
-                raise ValueError(f'{name} of a payload has shape {array.shape}, not {shape}')
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze(self, 'values', 'covariance')
+        if (self.values.shape, self.covariance.shape) != ((10,), (10, 10)):
+            raise ValueError(
+                f'a payload has values of shape {self.values.shape} and a covariance of shape '
+                f'{self.covariance.shape}, not (10,) and (10, 10)'
+            )
 
     @property
     def standard_deviation(self) -> Array:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.regression.run import Run, concatenated
 from pkm_identification.regression.selection import build_selection
@@ -17,8 +17,6 @@ from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.bands import Band, FilterBand
 from pkm_identification.validation.figures import relative_absolute_error
 from pkm_identification.validation.reference import noise_free_forces
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
-from pkm_identification.physical.bodies import PhysicalBodies, import_cvxpy, solve
+from pkm_identification.arrays import Array, Indices, Mask
+from pkm_identification.physical.bodies import PhysicalBodies
+from pkm_identification.physical.cone_program import equal, minimise, physical_rows
 from pkm_identification.result.result import IdentificationResult
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-
 THRESHOLD = 15.0  # relative standard deviation [%] up to which a parameter is known [M 5.3]
-ROUNDING = 1e-6  # of a form's largest value on the cone
+SIGN_ROUNDING = 1e-6  # of a form's largest value on the cone
 
 
 @dataclass(frozen=True)
@@ -50,22 +48,22 @@ class Identifiability:
     names: list[str]
     values: Array
     relative: Array
-    signs: NDArray[np.int64]
-    is_estimated: Flags
+    signs: Indices
+    is_estimated: Mask
     threshold: float
 
     @property
-    def is_determined(self) -> Flags:
+    def is_determined(self) -> Mask:
         """Whether the data determine the parameter at all (r,)."""
         return np.isfinite(self.relative) & self.is_estimated
 
     @property
-    def is_possible(self) -> Flags:
+    def is_possible(self) -> Mask:
         """Whether a real robot can have the parameter's value (r,)."""
         return self.signs * self.values >= 0
 
     @property
-    def is_proper(self) -> Flags:
+    def is_proper(self) -> Mask:
         """Properly identified (r,): known within the threshold, and possible."""
         return self.is_estimated & self.is_possible & (self.relative <= self.threshold)
 
@@ -159,7 +157,7 @@ def base_of(result: IdentificationResult, model: ClosedChainModel) -> BaseParame
     return base
 
 
-def possible_signs(base: BaseParameters, model: ClosedChainModel) -> NDArray[np.int64]:
+def possible_signs(base: BaseParameters, model: ClosedChainModel) -> Indices:
     """Signs (r,) that real bodies and friction allow: 1, -1, or 0 where both are possible.
 
     Each base parameter is minimised and maximised over the physical standard parameters
@@ -167,20 +165,16 @@ def possible_signs(base: BaseParameters, model: ClosedChainModel) -> NDArray[np.
     """
     bodies = PhysicalBodies(model, base.space)
     rows = np.asarray(base.matrix) @ base.space.expand * bodies.sizes
-    cp = import_cvxpy()
-    y = cp.Variable(len(bodies.names))
-    form = cp.Parameter(len(bodies.names))
-    total = sum(np.einsum('aak->k', bodies.scaled_basis(name)) @ y for name in bodies.blocks)
-    if len(bodies.coefficients):
-        total = total + cp.sum(y[bodies.coefficients])
+    total = sum(np.einsum('aak->k', bodies.scaled_basis(name)) for name in bodies.blocks)
+    total = total + np.isin(np.arange(len(bodies.names)), bodies.coefficients)
     limited = np.zeros(len(bodies.names), dtype=bool)  # by a body or as a coefficient
     limited[bodies.coefficients] = True
     for block in bodies.blocks.values():
         limited |= np.any(block != 0.0, axis=0)
-    conditions = [total == 1, *bodies.constraints(cp, y, 0.0).values()]
-    if not limited.all():
-        conditions.append(y[~limited] == 0)
-    problem = cp.Problem(cp.Minimize(form @ y), conditions)
+    conditions = [
+        equal(np.vstack([total, np.eye(len(total))[~limited]]), np.eye(1 + sum(~limited))[0]),
+        *physical_rows(bodies, 0.0),
+    ]
     signs = np.zeros(len(rows), dtype=np.int64)
     coefficients = set(bodies.coefficients.tolist())
     for index, row in enumerate(rows):
@@ -193,13 +187,14 @@ def possible_signs(base: BaseParameters, model: ClosedChainModel) -> NDArray[np.
             continue
         ends = []
         for direction in (1.0, -1.0):
-            form.value = direction * row / np.abs(row).max()
-            if not solve(cp, problem):
+            form = direction * row / np.abs(row).max()
+            found = minimise(np.zeros(len(form)), form, conditions)
+            if not found.is_solved:
                 raise EstimationError(
-                    f"no range of '{base.names[index]}' found: solver says {problem.status}"
+                    f"no range of '{base.names[index]}' found: solver says {found.status}"
                 )
-            ends.append(direction * float(problem.value))
+            ends.append(direction * found.value)
         low, high = ends
-        rounding = ROUNDING * max(abs(low), abs(high))
+        rounding = SIGN_ROUNDING * max(abs(low), abs(high))
         signs[index] = 1 if low >= -rounding else -1 if high <= rounding else 0
     return signs

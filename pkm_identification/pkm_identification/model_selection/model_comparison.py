@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,9 +32,7 @@ from pkm_identification.validation.validate import Validation, validate
 Data = Recording
 Progress = Callable[[str, float], None]
 
-Job = tuple[str, str, dict[str, Any], dict[str, Any]]  # name, estimator, options, further figures
-
-SINGULAR = 1e16  # a larger condition number is rounding
+LARGEST_CONDITION = 1e16  # a larger condition number is rounding
 TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit other motions
 
 
@@ -148,11 +146,11 @@ def compare_estimators(
     for name in chosen:
         require_estimator(name)
     check_options(chosen, options)
-    jobs: list[Job] = [
-        (name, name, {k: v for k, v in options.items() if k in options_of((name,))}, {})
+    jobs = [
+        _Job(name, name, {k: v for k, v in options.items() if k in options_of((name,))})
         for name in chosen
     ]
-    return _run(jobs, dataset, model, validation, threshold, progress)
+    return _run(jobs, _Recordings.of(dataset, validation), model, threshold, progress)
 
 
 def compare_models(
@@ -192,62 +190,72 @@ def compare_models(
             chosen = [*chosen, 'geometry+shared']
     else:
         chosen = list(dict.fromkeys(levels))
-    jobs: list[Job] = []
+    jobs = []
     for name in chosen:
-        level = name.removesuffix('+shared')
-        find_reduction(model.description, level)  # says which there are
-        asked = {**options, 'reduced': level, 'shared': name.endswith('+shared')}
-        base = model.base_parameters(shared=asked['shared'], reduced=level)
-        jobs.append((name, estimator, asked, {'rigid_body': int(base.is_rigid_body.sum())}))
-    return _run(jobs, dataset, model, validation, threshold, progress)
+        level = ModelLevel.of(name)
+        find_reduction(model.description, level.reduced)  # says which there are
+        base = model.base_parameters(**level._asdict())
+        extra = {'rigid_body': int(base.is_rigid_body.sum())}
+        jobs.append(_Job(name, estimator, {**options, **level._asdict()}, extra))
+    return _run(jobs, _Recordings.of(dataset, validation), model, threshold, progress)
+
+
+class ModelLevel(NamedTuple):
+    """A reduced model by its name, and whether it shares the parameters of each design."""
+
+    reduced: str
+    shared: bool
+
+    @classmethod
+    def of(cls, text: str) -> ModelLevel:
+        """Read `name` or `name+shared`."""
+        return cls(text.removesuffix('+shared'), text.endswith('+shared'))
+
+
+class _Job(NamedTuple):
+    """An identification, and figures of its row that are known before."""
+
+    name: str
+    estimator: str
+    options: dict[str, Any]
+    extra: Mapping[str, Any] = {}
+
+
+class _Recordings(NamedTuple):
+    """What is identified from, and what is only predicted."""
+
+    used: list[Data]
+    held_out: list[Data]
+
+    @classmethod
+    def of(cls, used: Data | Sequence[Data], held_out: Data | Sequence[Data]) -> _Recordings:
+        several = (
+            [each] if isinstance(each, Recording) else list(each) for each in (used, held_out)
+        )
+        return cls(*several)
 
 
 def _run(
-    jobs: Sequence[Job],
-    dataset: Data | Sequence[Data],
+    jobs: Sequence[_Job],
+    recordings: _Recordings,
     model: ClosedChainModel,
-    validation: Data | Sequence[Data],
     threshold: float,
     progress: Progress | None,
 ) -> list[Candidate]:
     report = progress or (lambda phase, fraction: None)
     found = []
-    for number, (name, estimator, options, extra) in enumerate(jobs):
+    for number, job in enumerate(jobs):
 
-        def step(phase: str, fraction: float, name: str = name, number: int = number) -> None:
+        def step(phase: str, fraction: float, name: str = job.name, number: int = number) -> None:
             report(f'{name}: {phase}', (number + fraction) / len(jobs))
 
-        found.append(
-            _candidate(
-                name,
-                estimator,
-                options,
-                extra,
-                dataset,
-                model,
-                _several(validation),
-                threshold,
-                step,
-            )
-        )
-    report('done', 1.0)
+        found.append(_candidate(job, recordings, model, threshold, step))
+    report(Phase.DONE, 1.0)
     return found
 
 
-def _several(dataset: Data | Sequence[Data]) -> list[Data]:
-    return [dataset] if isinstance(dataset, Recording) else list(dataset)
-
-
 def _candidate(
-    name: str,
-    estimator: str,
-    options: dict[str, Any],
-    extra: Mapping[str, Any],
-    dataset: Data | Sequence[Data],
-    model: ClosedChainModel,
-    validation: Sequence[Data],
-    threshold: float,
-    report: Progress,
+    job: _Job, recordings: _Recordings, model: ClosedChainModel, threshold: float, report: Progress
 ) -> Candidate:
     moments: dict[str, float] = {}
 
@@ -255,25 +263,33 @@ def _candidate(
         moments[phase] = time.perf_counter()
         report(phase, 0.8 * fraction)
 
-    signals = {key: value for key, value in options.items() if key in SIGNAL_OPTIONS}
+    signals = {key: value for key, value in job.options.items() if key in SIGNAL_OPTIONS}
     elsewhere = {key: value for key, value in signals.items() if key in TRANSFERRED}
     try:
-        result = identify(dataset, model, estimator, progress=progress, **options)
+        result = identify(recordings.used, model, job.estimator, progress=progress, **job.options)
         seconds = moments[Phase.ANALYSING] - moments[Phase.ESTIMATING]
-        first = _several(dataset)[0]
+        first = recordings.used[0]
         own = None if first.payload is not None else validate(first, result, model, **signals)
         judged = identifiability(result, model, threshold)
     except (PkmError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError) as error:
-        return Candidate(name, options, error=_said(error), extra=extra)
+        return Candidate(job.name, job.options, error=_said(error), extra=job.extra)
     report('validating', 0.9)
     validations, failures = [], []
-    for each in validation:
+    for each in recordings.held_out:
         try:
             validations.append(validate(each, result, model, **elsewhere))
         except PkmError as error:
             failures.append(f'validation: {error}')
     return Candidate(
-        name, options, result, judged, tuple(validations), own, seconds, '; '.join(failures), extra
+        job.name,
+        job.options,
+        result,
+        judged,
+        tuple(validations),
+        own,
+        seconds,
+        '; '.join(failures),
+        job.extra,
     )
 
 
@@ -287,7 +303,7 @@ def _condition(diagnostics: Diagnostics) -> float | None:
     if diagnostics.condition is None:
         return None
     value = diagnostics.condition.condition_number
-    return value if value < SINGULAR else float('inf')
+    return value if value < LARGEST_CONDITION else float('inf')
 
 
 def _mean(values: Any) -> float | None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
@@ -40,7 +39,6 @@ from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import process
 from pkm_identification.validation.figures import check_level
 
-Array = NDArray[np.float64]
 Data = Recording
 Progress = Any
 

@@ -123,7 +123,7 @@ def identification_report(found: Identified, level: float) -> str:
     result, known = found.result, found.identifiability
     content = {
         **result.diagnostics,
-        'residual_analysis': [entry.to_mapping() for entry in result.residual_analysis],
+        'residual_analysis': result.residual_analysis,
         'strongest_correlations': result.strongest_correlations(),
         'confidence_intervals': dict(
             zip(result.names, result.confidence_interval(level), strict=True)

@@ -7,21 +7,14 @@ triangle inequality. Friction and rotor coefficients must not be negative.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_description.errors import EstimationError
+from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.parameters.groups import ParameterSpace, group_name
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia, pseudo_inertia_basis
 from pkm_dynamics.parameters.standard_parameters import body_indices, parameter_scales
+from pkm_identification.arrays import Array
 
-Array = NDArray[np.float64]
-
-CLOSENESS = 1e-6  # weight of the distance from the nominal bodies
 MARGIN = 1e-6  # least eigenvalue of the scaled pseudo-inertia of a body with mass
 
 
@@ -42,7 +35,9 @@ class PhysicalBodies:
         four directions, but for points and rods whose width is declared zero.
     """
 
-    def __init__(self, model: Any, space: ParameterSpace, nominal: Array | None = None) -> None:
+    def __init__(
+        self, model: DynamicModel, space: ParameterSpace, nominal: Array | None = None
+    ) -> None:
         values = np.asarray(model.nominal_parameters if nominal is None else nominal, dtype=float)
         self.names = space.labels
         self.nominal = space.reduce(values)
@@ -74,43 +69,10 @@ class PhysicalBodies:
         face = self.faces[body]
         return np.asarray(face.T @ (self.scaled_basis(body) @ (x / self.sizes)) @ face)
 
-    def expression(self, cp: Any, body: str, y: Any) -> Any:
-        """Scaled pseudo-inertia (k, k) of a body on its face, for an expression y = x / sizes."""
+    def forms(self, body: str) -> Array:
+        """Scaled pseudo-inertia (k, k, n_g) of a body on its face from y = x / sizes."""
         face = self.faces[body]
-        width = face.shape[1]
-        basis = np.einsum('ai,abk,bj->ijk', face, self.scaled_basis(body), face)
-        moving = np.flatnonzero(np.any(basis != 0.0, axis=(0, 1)))
-        flat = basis[:, :, moving].reshape(width**2, -1)  # symmetric: the order does not matter
-        return cp.reshape(flat @ y[moving], (width, width), order='F')
-
-    def constraints(self, cp: Any, y: Any, margin: Any, massless: Any = 0.0) -> dict[str, Any]:
-        """Conditions on y = x / sizes by body, and `''` for the coefficients.
-
-        The margin of bodies without mass in the nominal set is `massless`.
-        """
-        found = {}
-        for name, face in self.faces.items():
-            least = margin if self.scales[name][1] else massless
-            found[name] = self.expression(cp, name, y) >> least * np.eye(face.shape[1])
-        if len(self.coefficients):
-            found[''] = y[self.coefficients] >= 0
-        return found
-
-    def nearest(self, matrix: Array, target: Array) -> tuple[Array, Mapping[str, float]]:
-        """Minimise |matrix x - target|^2 over physical x; return x and the bodies' duals."""
-        cp = import_cvxpy()
-        y = cp.Variable(len(self.names))
-        constraints = self.constraints(cp, y, MARGIN)
-        nominal = self.nominal / self.sizes
-        turn, stretch, axes = np.linalg.svd(matrix * self.sizes, full_matrices=False)
-        left = turn.T @ (target - matrix @ self.nominal)
-        distance = cp.hstack(
-            [(stretch[:, None] * axes) @ (y - nominal) - left, np.sqrt(CLOSENESS) * (y - nominal)]
-        )
-        value, duals = _closest(cp, y, distance, constraints, float(np.linalg.norm(left)))
-        x = self.sizes * value
-        x[self.coefficients] = np.maximum(x[self.coefficients], 0.0)
-        return x, {name: duals[name] for name in self.blocks}
+        return np.einsum('ai,abk,bj->ijk', face, self.scaled_basis(body), face)
 
     def completed(self, x: Array, matrix: Array, values: Array) -> Array:
         """Give x exactly `matrix @ x == values`, where it stays physical by that."""
@@ -141,7 +103,7 @@ def _face(basis: Array) -> Array:
     return np.eye(len(spread)) if kept.all() else axes[:, kept]
 
 
-def _blocks(model: Any, space: ParameterSpace) -> dict[str, Array]:
+def _blocks(model: DynamicModel, space: ParameterSpace) -> dict[str, Array]:
     alike: dict[bytes, list[str]] = {}
     for name, index in body_indices(list(model.parameter_names)).items():
         alike.setdefault(space.expand[index].tobytes(), []).append(name)
@@ -150,60 +112,3 @@ def _blocks(model: Any, space: ParameterSpace) -> dict[str, Array]:
         group_name(tuple(names)): np.frombuffer(content).reshape(10, width)
         for content, names in alike.items()
     }
-
-
-def import_cvxpy() -> Any:
-    """Return cvxpy, with Clarabel installed; EstimationError where either is missing."""
-    try:
-        import clarabel  # noqa: F401
-        import cvxpy
-    except ImportError as error:
-        raise EstimationError(
-            f'the check for physical parameters needs cvxpy and clarabel: {error}'
-        ) from error
-    return cvxpy
-
-
-def solve(cp: Any, problem: Any) -> bool:
-    """Solve by Clarabel; whether there is a solution. EstimationError where it breaks down."""
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings('ignore', message='Solution may be inaccurate')
-            problem.solve(solver=cp.CLARABEL)
-    except cp.SolverError as error:
-        raise EstimationError(f'no physical parameters found: {error}') from error
-    return problem.status in ('optimal', 'optimal_inaccurate')
-
-
-def _closest(
-    cp: Any, y: Any, distance: Any, constraints: Mapping[str, Any], size: float
-) -> tuple[Array, dict[str, float]]:
-    """Minimise |distance|^2 over y; return y and the largest dual of each constraint.
-
-    Far from all bodies, squares lose the digits that their root keeps: where they do not
-    reach the solver's accuracy, |distance| / size is minimised instead.
-    """
-    root = cp.norm(distance / max(1.0, size))
-    best: tuple[Array, dict[str, float]] | None = None
-    said = ''
-    for objective in (cp.sum_squares(distance), root):
-        problem = cp.Problem(cp.Minimize(objective), list(constraints.values()))
-        try:
-            solved = solve(cp, problem)
-            said = f'solver says {problem.status}'
-        except EstimationError as error:
-            solved, said = False, str(error)
-        if solved and (best is None or problem.status == 'optimal'):
-            squared = 2.0 * max(1.0, size) ** 2 * float(root.value) if objective is root else 1.0
-            best = (
-                np.array(y.value),
-                {
-                    name: squared * float(np.abs(np.asarray(each.dual_value)).max())
-                    for name, each in constraints.items()
-                },
-            )
-        if solved and problem.status == 'optimal':
-            break
-    if best is None:
-        raise EstimationError(f'no physical parameters found: {said}')
-    return best

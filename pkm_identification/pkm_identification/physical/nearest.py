@@ -11,21 +11,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 from pkm_dynamics.parameters.standard_parameters import body_indices
-from pkm_identification.physical.bodies import PhysicalBodies
+from pkm_identification.arrays import Array
+from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
+from pkm_identification.physical.cone_program import (
+    ConeRows,
+    ConeSolution,
+    equal,
+    import_clarabel,
+    minimise,
+    physical_rows,
+)
 
-Array = NDArray[np.float64]
-
+CLOSENESS = 1e-6  # weight of the distance from the nominal bodies: moves no estimate
 DISTANCE_TOLERANCE = 1e-4  # squared distance, in standard deviations, that counts as none
 RESOLUTION = 1e-6  # relative accuracy of a parameter that is known without noise
 SMALLEST_SPREAD = 1e-12  # relative variance below which a direction counts as this well known
-ACTIVE = 1e-3
+ACTIVE_BODY = 1e-3  # squared standard deviations that a body costs, or its limit is not named
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ def nearest_consistent(
     bodies = PhysicalBodies(base.model, space)
     root, target = _whitening(values, covariance, base)
     matrix = np.asarray(base.matrix) @ space.expand
-    x, duals = bodies.nearest(root @ matrix, target)
+    x, duals = _nearest(bodies, root @ matrix, target)
     distance = float(np.sum((root @ matrix @ x - target) ** 2))
     is_physical = distance <= DISTANCE_TOLERANCE
     if is_physical:
@@ -102,6 +110,64 @@ def nearest_consistent(
         is_physical=is_physical,
         violations=violations,
     )
+
+
+def _nearest(
+    bodies: PhysicalBodies, matrix: Array, target: Array
+) -> tuple[Array, dict[str, float]]:
+    """Minimise |matrix x - target|^2 over physical x; return x and the bodies' largest duals.
+
+    The squared distance is a vector of its own in the programme, so that its matrix is not
+    squared. Far from all bodies, squares lose the digits that their root keeps: where they do
+    not reach the solver's accuracy, the distance itself is minimised instead.
+    """
+    count = len(bodies.names)
+    nominal = bodies.nominal / bodies.sizes
+    turn, stretch, axes = np.linalg.svd(matrix * bodies.sizes, full_matrices=False)
+    left = turn.T @ (target - matrix @ bodies.nominal)
+    design = np.concatenate([stretch[:, None] * axes, np.sqrt(CLOSENESS) * np.eye(count)])
+    aim = design @ nominal + np.concatenate([left, np.zeros(count)])
+    size = max(1.0, float(np.linalg.norm(left)))
+    found, scale = _least_squares(bodies, design, aim), 1.0
+    if not found.is_accurate:
+        other = _least_distance(bodies, design / size, aim / size)
+        if other.is_solved and (other.is_accurate or not found.is_solved):
+            found, scale = other, 2.0 * size**2 * other.value
+    if not found.is_solved:
+        raise EstimationError(f'no physical parameters found: solver says {found.status}')
+    x = bodies.sizes * found.y[:count]
+    x[bodies.coefficients] = np.maximum(x[bodies.coefficients], 0.0)
+    duals = found.duals[: len(bodies.blocks)]
+    return x, {
+        name: scale * _largest(dual) for name, dual in zip(bodies.blocks, duals, strict=True)
+    }
+
+
+def _least_squares(bodies: PhysicalBodies, design: Array, aim: Array) -> ConeSolution:
+    """Minimise |r|^2, r = design @ y - aim, over the physical y, which r follows."""
+    rows, count = design.shape
+    squares = np.concatenate([np.zeros(count), np.ones(rows)])
+    own = equal(np.concatenate([design, -np.eye(rows)], axis=1), aim)
+    physical = physical_rows(bodies, MARGIN, rows)
+    return minimise(squares, np.zeros(count + rows), [*physical, own])
+
+
+def _least_distance(bodies: PhysicalBodies, design: Array, aim: Array) -> ConeSolution:
+    """Minimise t >= |design @ y - aim| over the physical y, which t follows."""
+    rows, count = design.shape
+    matrix = np.zeros((rows + 1, count + 1))
+    matrix[0, count], matrix[1:, :count] = -1.0, -design
+    cone = import_clarabel().SecondOrderConeT(rows + 1)
+    distance = ConeRows(matrix, np.concatenate([[0.0], -aim]), cone)
+    physical = physical_rows(bodies, MARGIN, 1)
+    return minimise(np.zeros(count + 1), np.eye(count + 1)[count], [*physical, distance])
+
+
+def _largest(triangle: Array) -> float:
+    """Largest entry of a symmetric matrix from its triangle, column by column."""
+    size = int(np.sqrt(2 * len(triangle)))
+    column, row = np.tril_indices(size)
+    return float(np.max(np.abs(triangle) / np.where(row == column, 1.0, np.sqrt(2.0))))
 
 
 def _whitening(values: Array, covariance: Array, base: BaseParameters) -> tuple[Array, Array]:
@@ -126,7 +192,7 @@ def _violations(
     found = list(negative_coefficients(bodies, base, values))
     largest = max(duals.values(), default=0.0)
     for body, dual in duals.items():
-        if dual > ACTIVE * max(1.0, largest):
+        if dual > ACTIVE_BODY * max(1.0, largest):
             found.append(f'{body}: pseudo-inertia is not positive definite')
     return tuple(found)
 

@@ -8,27 +8,23 @@ interior-point method with the semidefinite and the exponential cone, solves it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.physical.bodies import (
-    CLOSENESS,
-    MARGIN,
-    PhysicalBodies,
-    import_cvxpy,
-    solve,
+from pkm_identification.arrays import Array
+from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
+from pkm_identification.physical.nearest import CLOSENESS
+
+ACTIVE_CONSTRAINT = (
+    1e-3  # squared standard deviations that a constraint is worth, or it is not named
 )
-
-Array = NDArray[np.float64]
-
-ACTIVE = 1e-3  # squared standard deviations that a constraint is worth, or it is not named
 SHARE = 1e-4  # of what the one is worth that costs most
-SINGULAR = 1e-9  # least eigenvalue of a nominal body that has a logarithm
+LEAST_NOMINAL = 1e-9  # least eigenvalue of a nominal body that has a logarithm
 LOOSE = 1e-3  # standard deviations that a change of a parameter by its size is worth
 WORTHLESS = 1e-3  # squared standard deviations that being near the nominal bodies may cost
 LIGHTER = 3  # times that its weight may fall
@@ -121,7 +117,7 @@ class PhysicalProgram:
         coupled: Mapping[str, Array] | None = None,
     ) -> None:
         limits = limits or Limits()
-        cp = import_cvxpy()
+        cp = _import_cvxpy()
         rows, size = design.shape
         self._bodies, self._limits, self._cp = bodies, limits, cp
         self._design = design * bodies.sizes
@@ -131,7 +127,7 @@ class PhysicalProgram:
         self._margin = cp.Parameter(nonneg=True)
         y = self._center + self._change
         residual = self._design @ self._change - self._target
-        self._constraints = bodies.constraints(cp, y, self._margin, self._margin)
+        self._constraints = _definite(cp, y, bodies, self._margin)
         self._constraints |= _bounded(cp, y, bodies, limits)
         others = []
         if extra:
@@ -214,7 +210,7 @@ class PhysicalProgram:
             if self._away is not None:
                 away = self._loose @ (center - self._bodies.nominal / self._bodies.sizes)
                 self._away.value = np.sqrt(weight) * away
-            if not solve(self._cp, self._problem):
+            if not _solve(self._cp, self._problem):
                 return False
             if self._away is None:
                 return True
@@ -244,7 +240,7 @@ class PhysicalProgram:
                 worth[text] = float(np.linalg.eigvalsh(dual)[-1] * size)
             else:
                 worth[name] = float(np.abs(dual).max() * moved)
-        least = max(ACTIVE, SHARE * max(worth.values(), default=0.0))
+        least = max(ACTIVE_CONSTRAINT, SHARE * max(worth.values(), default=0.0))
         return tuple(name for name, value in worth.items() if value > least)
 
 
@@ -289,13 +285,56 @@ def _divergence(cp: Any, y: Any, bodies: PhysicalBodies) -> Any:
         if not has_mass:
             continue
         nominal = bodies.scaled_pseudo_inertia(name, bodies.nominal)
-        if np.linalg.eigvalsh(nominal)[0] <= SINGULAR:
+        if np.linalg.eigvalsh(nominal)[0] <= LEAST_NOMINAL:
             raise EstimationError(
                 f"the nominal body '{name}' is a limit of what can exist (its pseudo-inertia is "
                 'singular): no spread about it can be given'
             )
         root = np.linalg.inv(np.linalg.cholesky(nominal))
-        relative = root @ bodies.expression(cp, name, y) @ root.T
+        relative = root @ _scaled_inertia(cp, y, bodies, name) @ root.T
         total = total + cp.trace(relative) - cp.log_det((relative + relative.T) / 2)
         total = total - len(nominal)
     return total
+
+
+def _scaled_inertia(cp: Any, y: Any, bodies: PhysicalBodies, body: str) -> Any:
+    """Scaled pseudo-inertia (k, k) of a body on its face, for an expression y = x / sizes."""
+    forms = bodies.forms(body)
+    width = len(forms)
+    moving = np.flatnonzero(np.any(forms != 0.0, axis=(0, 1)))
+    flat = forms[:, :, moving].reshape(width**2, -1)  # symmetric: the order does not matter
+    return cp.reshape(flat @ y[moving], (width, width), order='F')
+
+
+def _definite(cp: Any, y: Any, bodies: PhysicalBodies, margin: Any) -> dict[str, Any]:
+    """Conditions on y = x / sizes by body, and `''` for the coefficients."""
+    found = {
+        name: _scaled_inertia(cp, y, bodies, name) >> margin * np.eye(face.shape[1])
+        for name, face in bodies.faces.items()
+    }
+    if len(bodies.coefficients):
+        found[''] = y[bodies.coefficients] >= 0
+    return found
+
+
+def _import_cvxpy() -> Any:
+    """Return cvxpy, with Clarabel installed; EstimationError where either is missing."""
+    try:
+        import clarabel  # noqa: F401
+        import cvxpy  # takes a second, which other estimators do without
+    except ImportError as error:
+        raise EstimationError(
+            f'physical parameters are estimated by cvxpy and clarabel: {error}'
+        ) from error
+    return cvxpy
+
+
+def _solve(cp: Any, problem: Any) -> bool:
+    """Solve by Clarabel; whether there is a solution. EstimationError where it breaks down."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings('ignore', message='Solution may be inaccurate')
+            problem.solve(solver=cp.CLARABEL)
+    except cp.SolverError as error:
+        raise EstimationError(f'no physical parameters found: {error}') from error
+    return problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)

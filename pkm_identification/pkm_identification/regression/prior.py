@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics.friction_laws import LINEAR
+from pkm_identification.arrays import Array
 from pkm_identification.regression.selection import Selection, by_parameter, value_and_deviation
 from pkm_identification.result.result import IdentificationResult
 
-Array = NDArray[np.float64]
-
-SMALLEST = 1e-14  # share of the largest eigenvalue below which a correlation is singular
+LEAST_CORRELATION = 1e-14  # share of the largest eigenvalue below which a correlation is singular
 
 
 def prior_information(
@@ -107,7 +105,7 @@ def whitened(values: Array, covariance: Array) -> tuple[Array, Array]:
     deviation = np.sqrt(variance[known])
     correlation = covariance[np.ix_(known, known)] / np.outer(deviation, deviation)
     spread, axes = np.linalg.eigh(correlation)
-    floor = SMALLEST * max(float(spread[-1]), 1.0) if spread.size else 1.0
+    floor = LEAST_CORRELATION * max(float(spread[-1]), 1.0) if spread.size else 1.0
     rows = np.zeros((len(known), len(values)))
     rows[:, known] = (axes / np.sqrt(np.maximum(spread, floor))).T / deviation
     return rows, rows @ values

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.prior import prior_information
 from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
 from pkm_identification.regression.run import Run
@@ -20,15 +20,13 @@ from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Problem:
     """Gamma = Psi p + eta over one or several runs, and what is known of p before.
 
-    p are the free parameters (f,). `regressor`, `forces` and `covariance` stack the rows
-    of all runs; of long recordings there is only `triangle`, and `blocks` of each run.
+    p are the free parameters (f,). `regressor` and `forces` stack the rows of all
+    runs; of long recordings there are only `folded` rows and `blocks` of each run.
 
     Attributes
     ----------
@@ -65,7 +63,7 @@ class Problem:
         return self.runs[0].axes
 
     @property
-    def free(self) -> NDArray[np.int64]:
+    def free(self) -> Indices:
         """Indices (f,) of the free parameters in `base.names`."""
         return self.selection.free
 
@@ -103,12 +101,6 @@ class Problem:
         """Gamma (m, n_a) [N, N m], all runs, less the part of the fixed parameters."""
         return stacked([run.forces for run in self.runs])
 
-    @cached_property
-    def covariance(self) -> Array | None:
-        """Noise (m, n_a, n_a) of the rows; None where that of a run is unknown."""
-        known = [run.covariance for run in self.runs if run.covariance is not None]
-        return stacked(known) if len(known) == len(self.runs) else None
-
     @property
     def equations(self) -> int:
         """Number of scalar equations of the data."""
@@ -137,10 +129,6 @@ class Problem:
     def expand(self, values: Array) -> Array:
         """Return all base parameters (r,) from the free ones (f,)."""
         return self.selection.expand(values)
-
-    def residuals(self, values: Array) -> Array:
-        """Return Gamma - Psi p (m, n_a), all runs."""
-        return stacked([run.residuals(values) for run in self.runs])
 
     def selected(self, selection: Selection) -> Problem:
         """Return the same problem with other parameters free, without reading the data again."""

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.equations.dynamic_model import DynamicModel
+from pkm_identification.arrays import Array
 from pkm_identification.regression.selection import Selection
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 
-Array = NDArray[np.float64]
-
-IN_MEMORY = 2**27  # numbers in the rows of a regressor
-AT_ONCE = 512  # samples of a regressor
+IN_MEMORY = 2**27  # numbers in the rows of a regressor: 1 GiB
+AT_ONCE = 512  # samples whose regressor of all standard parameters fits a cache
 SAMPLE_ROWS = 10000  # rows that are kept of a long run to see how its residuals follow each other
 
 
@@ -252,25 +250,15 @@ class Run:
 
     def with_noise(self, covariance: Array | None) -> Run:
         """Return the same run with the noise of its rows."""
-        return Run(
-            self.signals,
-            self.base,
-            self.model,
-            self.selection,
-            covariance,
-            rows=self._rows,
-            compact=self._compact,
-            folded=self._folded,
+        return self._copy(
+            covariance=covariance, rows=self._rows, compact=self._compact, folded=self._folded
         )
 
     def with_rows(
         self, rows: Rows, selection: Selection | None = None, compact: Rows | None = None
     ) -> Run:
         """Return the same run with other rows, of other parameters for example."""
-        chosen = selection or self.selection
-        return Run(
-            self.signals, self.base, self.model, chosen, self.covariance, rows=rows, compact=compact
-        )
+        return self._copy(selection=selection or self.selection, rows=rows, compact=compact)
 
     def scaled(self, signals: Signals, factors: Array) -> Run:
         """Return the run with the forces of each axis times a factor (n_a,), in such signals."""
@@ -281,13 +269,10 @@ class Run:
                 return None
             return Rows(column * rows.regressor, factors * rows.forces, column * rows.fixed)
 
-        covariance = self.covariance
-        return Run(
-            signals,
-            self.base,
-            self.model,
-            self.selection,
-            None if covariance is None else covariance * np.outer(factors, factors),
+        noise = self.covariance
+        return self._copy(
+            signals=signals,
+            covariance=None if noise is None else noise * np.outer(factors, factors),
             rows=times(self._rows),
             compact=times(self._compact),
         )
@@ -303,15 +288,15 @@ class Run:
                 tuple(self._reselected(part, selection) for part in folded.sample),
                 folded.starts,
             )
-        return Run(
-            self.signals,
-            self.base,
-            self.model,
-            selection,
-            self.covariance,
-            rows=rows,
-            folded=folded,
-        )
+        return self._copy(selection=selection, rows=rows, folded=folded)
+
+    def _copy(self, **changes: Any) -> Run:
+        """Return another run; of its rows only what is given is known."""
+        same = {
+            name: getattr(self, name)
+            for name in ('signals', 'base', 'model', 'selection', 'covariance')
+        }
+        return Run(**{**same, **changes})
 
     def _reselected(self, rows: Rows, selection: Selection) -> Rows:
         old = self.selection

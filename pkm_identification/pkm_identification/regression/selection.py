@@ -9,14 +9,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Indices
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-
-NEAR = 4
+NAMES_SHOWN = 4  # in a message
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ def matching_names(pattern: str, names: Sequence[str], option: str) -> list[int]
         return [list(names).index(pattern)]
     found = [i for i, name in enumerate(names) if fnmatchcase(name, pattern)]
     if not found:
-        near = get_close_matches(pattern, names, NEAR, 0.3) or list(names)[:NEAR]
+        near = get_close_matches(pattern, names, NAMES_SHOWN, 0.3) or list(names)[:NAMES_SHOWN]
         raise EstimationError(
             f"{option}: no base parameter is called or matches '{pattern}'; near are "
             f'{", ".join(near)}'

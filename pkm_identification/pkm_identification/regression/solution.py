@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.force_constant_covariance import force_constant_covariance
 from pkm_identification.covariance.residual_scaling import (
     full_covariance,
@@ -26,8 +26,6 @@ from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.diagnostics import FitDiagnostics
 from pkm_identification.result.identified_friction import IdentifiedFriction
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics.friction_laws import DriveFriction
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.row_noise import LEAST_NOISE
 from pkm_identification.regression.run import Rows, Run
 
-Array = NDArray[np.float64]
 PerRun = Sequence[Array]
 
-RANK_TOLERANCE = 1e-9
-NEGLIGIBLE = 1e-9  # a parameter that makes a smaller share of the forces is not shown by them
+RANK_TOLERANCE = 1e-9  # of the largest singular value: forces are not known that well
+SINGULAR_GRAM = 1e-14  # of its largest eigenvalue: below it is rounding
+LEAST_SHOWN = 1e-9  # of the forces: a parameter that makes less of them is not shown by them
+HIDDEN = 1e-6  # part of a direction without information that makes a parameter undetermined
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Estimate:
 
     values: Array
     covariance: Array
-    undetermined: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    undetermined: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     unidentifiable_directions: Array | None = None
     condition_number: float = float('nan')
     noise: tuple[Array, ...] | None = None
@@ -80,7 +82,7 @@ class Estimate:
     guaranteed_root: Array | None = None
     standard_parameters: Array | None = None
     drive_friction: DriveFriction | None = None
-    friction_index: NDArray[np.int64] | None = None
+    friction_index: Indices | None = None
     linearised: Problem | None = None
     diagnostics: Any = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -142,7 +144,7 @@ def weighted_least_squares(problem: Problem, weights: PerRun, noise: PerRun) -> 
         targets.append((weight @ rows.residuals(problem.nominal)[..., None]).ravel())
         force_power += float(np.sum((weight @ rows.forces[..., None]) ** 2))
     norm = np.sqrt(sum(np.sum(design**2, axis=0) for design in designs))
-    shown = norm * typical_sizes(problem.nominal) > NEGLIGIBLE * np.sqrt(force_power)
+    shown = norm * typical_sizes(problem.nominal) > LEAST_SHOWN * np.sqrt(force_power)
     shown |= np.abs(prior).max(axis=0, initial=0.0) > 0
     norm = np.hypot(norm, np.linalg.norm(prior, axis=0))
     scale = np.where(shown, norm, 1.0)
@@ -156,7 +158,7 @@ def weighted_least_squares(problem: Problem, weights: PerRun, noise: PerRun) -> 
     step = right.T @ (inverse * (left.T @ triangle[: problem.size, -1]))
     bread = (right.T * inverse**2) @ right / np.outer(scale, scale)
     hidden = np.abs(right[~known]).max(axis=0, initial=0.0) if (~known).any() else np.zeros(0)
-    undetermined = np.flatnonzero(hidden > 1e-6)
+    undetermined = np.flatnonzero(hidden > HIDDEN)
     return Estimate(
         values=problem.nominal + step / scale,
         covariance=sandwich(problem, weights, bread, noise, undetermined),
@@ -174,7 +176,7 @@ def sandwich(
     weights: PerRun,
     bread: Array,
     noise: PerRun,
-    undetermined: NDArray[np.int64],
+    undetermined: Indices,
     shared: Array | None = None,
 ) -> Array:
     """Covariance (f, f) of weighted least squares for rows with this noise.
@@ -197,6 +199,22 @@ def sandwich(
     return covariance
 
 
+def weights_of(problem: Problem, estimate: Estimate) -> PerRun:
+    """Weights of an estimate; others are taken for efficient ones, of the inverse noise."""
+    if estimate.weights is not None:
+        return estimate.weights
+    if estimate.noise is None:
+        raise ValueError('an estimate without weights needs the noise of the rows')
+    return [inverse_root(each) for each in estimate.noise]
+
+
+def inverse_square(square: Array) -> Array:
+    """Inverse (f, f) of a Gram matrix, by columns of unit length; zero in its null space."""
+    scale = np.sqrt(np.maximum(np.diag(square), 1e-300))
+    outer = np.outer(scale, scale)
+    return np.linalg.pinv(square / outer, rcond=SINGULAR_GRAM, hermitian=True) / outer
+
+
 def typical_sizes(nominal: Array) -> Array:
     """Size of each parameter, for what its column amounts to in forces."""
     size = np.abs(nominal)
@@ -209,5 +227,5 @@ def residual_covariance(problem: Problem, run: Run, values: Array) -> Array:
     residuals = run.compact.residuals(values)
     used = problem.size * run.count / problem.equations  # the runs share the parameters
     covariance = residuals.T @ residuals / max(run.count - used, 1.0)
-    floor = (1e-9 * np.maximum(run.force_size, 1e-12)) ** 2
+    floor = (LEAST_NOISE * np.maximum(run.force_size, 1e-12)) ** 2
     return covariance + np.diag(np.maximum(floor, 1e-300))

@@ -11,6 +11,7 @@ from pkm_dynamics.parameters.reductions import find_reduction
 from pkm_identification.estimators.registry import estimators, require_estimator
 from pkm_identification.model_selection.model_comparison import (
     Candidate,
+    ModelLevel,
     compare_estimators,
     compare_models,
 )
@@ -79,7 +80,7 @@ def compare_on_recordings(
     if request.of_models:
         with refusing(Code.BAD_OPTION):
             for name in request.names:
-                find_reduction(model.description, name.removesuffix('+shared'))
+                find_reduction(model.description, ModelLevel.of(name).reduced)
     options = resolved_options(request.options, model)
     report = progress or (lambda phase, fraction: None)
     report('reading the data', 0.0)

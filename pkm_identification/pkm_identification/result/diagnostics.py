@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pkm_identification.arrays import Array
 from pkm_identification.result.fields import Fields
 from pkm_identification.result.plain import plain
 
-Array = NDArray[np.float64]
 Own = TypeVar('Own')
 
 
@@ -76,19 +73,6 @@ class RunFit:
     residual_correlation_time: float
     noise_from: NoiseSource
 
-    @classmethod
-    def from_fields(cls, given: Fields) -> RunFit:
-        """Read the entries of a file; a ValueError names what is malformed."""
-        return cls(
-            rows=int(given.number('rows', least=0.0)),
-            residual_variance_ratio=given.number('residual_variance_ratio'),
-            residual_variance_ratio_per_axis=given.numbers(
-                'residual_variance_ratio_per_axis', (-1,)
-            ),
-            residual_correlation_time=given.number('residual_correlation_time'),
-            noise_from=NoiseSource(given.text('noise_from')),
-        )
-
 
 @dataclass(frozen=True)
 class FitDiagnostics:
@@ -125,20 +109,8 @@ class FitDiagnostics:
     @classmethod
     def from_fields(cls, given: Fields) -> FitDiagnostics:
         """Read what `to_mapping` gave; a ValueError names what is malformed."""
-        return cls(
-            residual_variance_ratio=given.number('residual_variance_ratio'),
-            residual_variance_ratio_per_axis=given.numbers(
-                'residual_variance_ratio_per_axis', (-1,)
-            ),
-            residual_correlation_time=given.number('residual_correlation_time'),
-            covariance_scale=given.number('covariance_scale'),
-            covariance_rests_on=given.text('covariance_rests_on'),
-            noise_from=tuple(NoiseSource(each) for each in given.text('noise_from').split(' and ')),
-            runs=tuple(
-                RunFit.from_fields(each)
-                for each in (given.mappings('runs') if 'runs' in given else ())
-            ),
-        )
+        sources = given.text('noise_from').split(' and ')
+        return Fields({**given.content, 'noise_from': sources}, given.where).read(cls)
 
 
 @dataclass(frozen=True)
@@ -264,13 +236,12 @@ class Diagnostics(Mapping[str, Any]):
 
         Raises
         ------
-        KeyError
+        ValueError
             They are those of another estimator.
         """
         if isinstance(self.own, kind):
             return self.own
-        entries = _entries(self.own)
-        return kind(**{each.name: entries[each.name] for each in fields(kind)})  # type: ignore[arg-type]
+        return Fields(_entries(self.own), 'diagnostics').read(kind)
 
     @cached_property
     def _content(self) -> dict[str, Any]:
@@ -304,38 +275,19 @@ class Diagnostics(Mapping[str, Any]):
             An entry is malformed; it is named.
         """
         given = Fields(content, where)
-
-        def names(key: str) -> tuple[str, ...]:
-            return tuple(given.texts(key)) if key in given else ()
-
-        def count(key: str) -> int:
-            return int(given.number(key)) if key in given else 0
-
-        parameters = ParameterDiagnostics(
-            undetermined=names('undetermined'),
-            fixed=names('fixed'),
-            equations=count('equations'),
-            degrees_of_freedom=count('degrees_of_freedom'),
-            left_out=names('left_out'),
-            dropped=names('dropped'),
-        )
-        known = {
-            each.name
-            for part in (FitDiagnostics, ConditionNumbers, ParameterDiagnostics, DataDiagnostics)
-            for each in fields(part)
-        } | {'is_physical', 'violations', 'warnings'}
+        parts = (FitDiagnostics, ConditionNumbers, ParameterDiagnostics, DataDiagnostics)
+        known = {each.name for part in parts for each in fields(part)}
+        known |= {each.name for each in fields(cls)}
         return cls(
             fit=FitDiagnostics.from_fields(given) if 'covariance_scale' in given else None,
-            condition=ConditionNumbers(
-                **{each.name: given.number(each.name) for each in fields(ConditionNumbers)}
-            )
+            condition=given.read(ConditionNumbers)
             if 'condition_number_weighted' in given
             else None,
-            parameters=parameters,
+            parameters=given.read(ParameterDiagnostics),
             data=_read_data(given),
             is_physical=given.flag('is_physical') if 'is_physical' in given else None,
-            violations=names('violations'),
-            warnings=names('warnings'),
+            violations=tuple(given.texts('violations')) if 'violations' in given else (),
+            warnings=tuple(given.texts('warnings')) if 'warnings' in given else (),
             own={key: given.content[key] for key in given.content if key not in known},
         )
 
@@ -344,52 +296,17 @@ def _read_data(given: Fields) -> tuple[DataDiagnostics, ...]:
     """Entries of each recording; `signals` tells how many there are."""
     if 'signals' not in given:
         return ()
-    is_list = isinstance(given.get('signals'), list)
-    count = len(given.get('signals')) if is_list else 1
-
-    def each(key: str) -> Sequence[Any]:
-        if key not in given:
-            return [None] * count
-        values = given.get(key) if is_list else [given.get(key)]
-        if not isinstance(values, list) or len(values) != count:
+    keys = [each.name for each in fields(DataDiagnostics) if each.name in given]
+    if not isinstance(given.get('signals'), list):
+        return (given.read(DataDiagnostics),)
+    count = len(given.get('signals'))
+    for key in keys:
+        if not isinstance(given.get(key), list) or len(given.get(key)) != count:
             raise ValueError(f"'{given.path(key)}' must have {count} entries")
-        return values
-
-    found = []
-    for number in range(count):
-        own = Fields(
-            {
-                key.name: each(key.name)[number]
-                for key in fields(DataDiagnostics)
-                if each(key.name)[number] is not None
-            },
-            given.where,
-        )
-        delay = own.mapping('delay') if 'delay' in own else None
-        arrays = {
-            key: own.numbers(key, shape)
-            for key, shape in (
-                ('force_constant_deviation', (-1,)),
-                ('force_noise', (-1,)),
-                ('force_noise_correlation', (-1, -1)),
-                ('position_noise', (-1,)),
-            )
-            if key in own
-        }
-        found.append(
-            DataDiagnostics(
-                recorded_description=RecordedDescription(own.text('recorded_description'))
-                if 'recorded_description' in own
-                else RecordedDescription.NONE,
-                signals=own.mapping('signals').content,
-                quality=own.mapping('quality').content if 'quality' in own else None,
-                delay=None
-                if delay is None
-                else Delay(**{key.name: delay.number(key.name) for key in fields(Delay)}),
-                **arrays,
-            )
-        )
-    return tuple(found)
+    return tuple(
+        Fields({key: given.get(key)[number] for key in keys}, given.where).read(DataDiagnostics)
+        for number in range(count)
+    )
 
 
 def _entries(value: Any) -> dict[str, Any]:

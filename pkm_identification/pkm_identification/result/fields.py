@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array
 
+Entries = TypeVar('Entries')
 UNSYMMETRIC = 1e-9  # of the standard deviations: larger differences are no rounding
 BEYOND_ONE = 1e-6  # of a correlation
 EQUAL = 1e-9  # relative difference of figures that a file holds twice
@@ -81,13 +85,15 @@ class Fields:
             raise ValueError(f"'{self.path(key)}' is not finite")
         return value
 
-    def numbers(self, key: str, shape: tuple[int, ...], finite: bool = False) -> Array:
-        """Return an array of this shape; -1 stands for any length."""
+    def numbers(self, key: str, shape: tuple[int, ...] | None, finite: bool = False) -> Array:
+        """Return an array of this shape, or of any; -1 stands for any length."""
         value = self.get(key)
         try:
             array = np.array(value, dtype=float)
         except (TypeError, ValueError):
             raise self._wrong(key, 'numbers', value) from None
+        if shape is None:
+            return array
         if not array.size and 0 in shape:
             array = np.zeros(shape)
         fits = array.ndim == len(shape) and all(
@@ -136,8 +142,63 @@ class Fields:
             raise self._wrong(key, 'a list', value)
         return [Fields(item, f'{self.path(key)}[{i}]') for i, item in enumerate(value)]
 
+    def read(self, kind: type[Entries]) -> Entries:
+        """Return a dataclass from the entries with the names of its fields.
+
+        Entries of fields that have a default may be missing or null.
+        """
+        types = get_type_hints(kind)
+        found = {}
+        for each in dataclasses.fields(kind):  # type: ignore[arg-type]
+            has_default = each.default is not MISSING or each.default_factory is not MISSING
+            if not (has_default and self.content.get(each.name) is None):
+                found[each.name] = self._read(each.name, types[each.name])
+        return kind(**found)
+
+    def _read(self, key: str, kind: Any) -> Any:
+        """Return an entry as the type of a field, which may be optional or a tuple."""
+        origin, inner = get_origin(kind), get_args(kind)
+        if origin in (Union, UnionType):
+            some = [each for each in inner if each is not NoneType]
+            return self._read(key, some[0]) if len(some) == 1 else self.get(key)
+        if origin is tuple and inner[0] is float:
+            return tuple(self.numbers(key, (-1,)).tolist())
+        if origin is tuple and _is_dataclass(inner[0]):
+            return tuple(each.read(inner[0]) for each in self.mappings(key))
+        if origin is tuple and get_origin(inner[0]) is not None:
+            return tuple(each.content for each in self.mappings(key))
+        if origin is tuple and issubclass(inner[0], Enum):
+            return tuple(self._member(key, inner[0], each) for each in self.texts(key))
+        if origin is tuple:
+            return tuple(self.texts(key))
+        if origin is np.ndarray:
+            return self.numbers(key, None)
+        if _is_dataclass(kind):
+            return self.mapping(key).read(kind)
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return self._member(key, kind, self.get(key))
+        if kind is int:
+            return int(self.number(key, least=0.0))
+        readers: dict[Any, Callable[[str], Any]] = {
+            float: self.number,
+            str: self.text,
+            bool: self.flag,
+        }
+        return readers.get(kind, lambda key: self.mapping(key).content)(key)
+
+    def _member(self, key: str, kind: type[Enum], value: Any) -> Enum:
+        try:
+            return kind(value)
+        except ValueError:
+            valid = ', '.join(str(each.value) for each in kind)
+            raise self._wrong(key, f'one of {valid}', value) from None
+
     def _wrong(self, key: str, what: str, value: Any) -> ValueError:
         return ValueError(f"'{self.path(key)}' must be {what}, not {_shown(value)}")
+
+
+def _is_dataclass(kind: Any) -> bool:
+    return dataclasses.is_dataclass(kind)
 
 
 def different(names: list[str], where: str) -> list[str]:

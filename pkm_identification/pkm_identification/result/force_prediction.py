@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_identification.arrays import Array
 from pkm_identification.result.identified_friction import IdentifiedFriction
-
-Array = NDArray[np.float64]
 
 
 class Prediction(NamedTuple):

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
-from scipy.special import gammaln
 
+from pkm_identification.arrays import Array, Indices, freeze
 from pkm_identification.result.fields import Fields
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -31,39 +29,24 @@ class GuaranteedSet:
 
     centre: Array
     root: Array
-    free: NDArray[np.int64]
+    free: Indices
 
     def __post_init__(self) -> None:
         """Check, copy and freeze the arrays."""
-        arrays = {
-            'centre': np.array(self.centre, dtype=float),
-            'root': np.array(self.root, dtype=float),
-            'free': np.array(self.free, dtype=np.int64),
-        }
-        size = len(arrays['free'])
-        if arrays['root'].shape != (size, size):
-            raise ValueError(f'root has shape {arrays["root"].shape}, expected ({size}, {size})')
-        inside = (arrays['free'] >= 0) & (arrays['free'] < len(arrays['centre']))
-        if not inside.all() or len(np.unique(arrays['free'])) != size:
+        freeze(self, 'centre', 'root')
+        free = np.array(self.free, dtype=np.int64)
+        free.setflags(write=False)
+        object.__setattr__(self, 'free', free)
+        size = len(free)
+        if self.root.shape != (size, size):
+            raise ValueError(f'root has shape {self.root.shape}, expected ({size}, {size})')
+        inside = (free >= 0) & (free < len(self.centre))
+        if not inside.all() or len(np.unique(free)) != size:
             raise ValueError('free parameters must be different indices of the centre')
-        if not all(np.isfinite(array).all() for array in arrays.values()):
+        if not (np.isfinite(self.centre).all() and np.isfinite(self.root).all()):
             raise ValueError('the set holds a number that is not finite')
-        if (np.diag(arrays['root']) == 0).any():
+        if (np.diag(self.root) == 0).any():
             raise ValueError('the set is not bounded: its root is singular')
-        for name, array in arrays.items():
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-
-    @property
-    def shape(self) -> Array:
-        """M (f, f) of the free parameters."""
-        return self.root.T @ self.root
-
-    @property
-    def inverse(self) -> Array:
-        """M^-1 (f, f) of the free parameters."""
-        inverse = solve_triangular(self.root, np.eye(len(self.root)))
-        return np.asarray(inverse @ inverse.T)
 
     @property
     def half_widths(self) -> Array:
@@ -83,13 +66,6 @@ class GuaranteedSet:
     def log_determinant(self) -> float:
         """Natural logarithm of det M^-1, the figure of [P] Table I."""
         return float(-2 * np.sum(np.log(np.abs(np.diag(self.root)))))
-
-    @property
-    def log_volume(self) -> float:
-        """Natural logarithm of the volume, in the product of the parameters' units."""
-        size = len(self.root)
-        ball = 0.5 * size * np.log(np.pi) - gammaln(0.5 * size + 1)
-        return float(ball + 0.5 * self.log_determinant)
 
     def half_axes(self, scale: ArrayLike | None = None) -> tuple[Array, Array]:
         """Half-axes of the set.

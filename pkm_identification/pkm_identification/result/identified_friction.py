@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics.friction_laws import DriveFriction
+from pkm_identification.arrays import Array, freeze
 from pkm_identification.result.fields import Fields, check_deviations, different
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -38,10 +36,7 @@ class IdentifiedFriction:
     def __post_init__(self) -> None:
         """Copy and freeze the arrays; their shapes must fit."""
         count = len(self.law.names)
-        for name in ('covariance', 'cross_covariance'):
-            array = np.array(getattr(self, name), dtype=float)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze(self, 'covariance', 'cross_covariance')
         shapes = self.covariance.shape, self.cross_covariance.shape[1:], (len(self.units),)
         if shapes != ((count, count), (count,), (count,)):
             raise ValueError(f'friction with {count} parameters, but other shapes: {shapes}')

@@ -13,7 +13,7 @@ from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_identification.result.plain import plain
 
 FORMAT = 'pkm identified model'
-VERSION = 1
+VERSION = 1  # of what stands in a model file
 VERSION_WITH_FRICTION = 2  # holds friction that a reader of version 1 would leave out
 LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)  # in C where PyYAML has it
 HEADER = """\

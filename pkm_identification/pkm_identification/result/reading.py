@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import ModelFileError, PkmError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_analysis import AxisResiduals
 from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
 from pkm_identification.force_constants.force_constants import ForceConstants
@@ -23,8 +23,6 @@ from pkm_identification.result.identified_friction import IdentifiedFriction
 from pkm_identification.result.model_file import read_model_file
 from pkm_identification.result.provenance import Provenance
 from pkm_identification.result.result import IdentificationResult
-
-Array = NDArray[np.float64]
 
 APART = 0.02  # standard deviations between an estimate and physical bodies that have its values
 ROUNDED = 1e-5  # of the terms of a base parameter
@@ -106,7 +104,7 @@ def result_of(content: Any) -> IdentificationResult:
         diagnostics=Diagnostics.from_mapping(fields.get('diagnostics')),
         provenance=Provenance.from_mapping(fields.mapping('provenance').content),
         residual_analysis=tuple(
-            AxisResiduals.from_fields(each) for each in _optional_list(fields, 'residual_analysis')
+            each.read(AxisResiduals) for each in _optional_list(fields, 'residual_analysis')
         ),
         drive_friction=IdentifiedFriction.from_fields(
             fields.mapping('drive_friction'), joints, count

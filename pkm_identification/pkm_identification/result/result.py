@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 import pkm_description
 import pkm_dynamics
 from pkm_description.errors import EstimationError, ModelFileError
+from pkm_identification.arrays import Array, freeze
 from pkm_identification.covariance.residual_analysis import AxisResiduals
 from pkm_identification.covariance.unidentifiable_directions import (
     UnidentifiableDirections,
@@ -34,8 +34,6 @@ from pkm_identification.result.model_file import (
     write_model_file,
 )
 from pkm_identification.result.provenance import Provenance
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -124,12 +122,7 @@ class IdentificationResult:
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays."""
-        for name in ('values', 'covariance', 'matrix', 'columns', 'residual_rms', 'residuals'):
-            value = getattr(self, name)
-            if value is not None:
-                array = np.array(value, dtype=float)
-                array.setflags(write=False)
-                object.__setattr__(self, name, array)
+        freeze(self, 'values', 'covariance', 'matrix', 'columns', 'residual_rms', 'residuals')
 
     @property
     def standard_deviation(self) -> Array:
@@ -415,7 +408,7 @@ class IdentificationResult:
                 for i in range(len(self.names))
             ],
             'standard_parameters': dict(zip(names, self.standard_parameters, strict=True)),
-            'residual_analysis': [each.to_mapping() for each in self.residual_analysis],
+            'residual_analysis': list(self.residual_analysis),
             'strongest_correlations': [
                 {'parameters': [first, second], 'correlation': value}
                 for first, second, value in self.strongest_correlations()

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.friction_laws import is_friction_law_parameter
+from pkm_identification.arrays import Array
 from pkm_identification.covariance.judgement import Judgement
 from pkm_identification.datasets import Recording
 from pkm_identification.regression.preparation import ParameterOptions, Prepared
@@ -30,8 +30,6 @@ from pkm_identification.result.provenance import (
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.noise import Noise
-
-Array = NDArray[np.float64]
 
 
 def assemble(

@@ -122,7 +122,10 @@ def test_the_noise_ratio_is_that_of_residuals_to_their_noise(slider_model, motio
     for seed in range(RUNS):
         problem = problem_of(record(slider_model, motion, seed), slider_model, fixed=SMOOTH)
         found = tls(problem)
-        weights, residuals = gauss_markov(problem).weights[0], problem.residuals(found.values)
+        weights, residuals = (
+            gauss_markov(problem).weights[0],
+            problem.runs[0].residuals(found.values),
+        )
         white = weights @ found.noise[0] @ np.swapaxes(weights, -1, -2)
         explained = np.einsum('kaa->', white) * problem.degrees_of_freedom / problem.equations
         expected = np.sum((weights @ residuals[..., None]) ** 2) / explained

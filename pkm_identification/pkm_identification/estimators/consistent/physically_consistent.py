@@ -20,7 +20,8 @@ from pkm_identification.covariance.at_constraints import covariance_at_constrain
 from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.estimators.numerics import with_variance
-from pkm_identification.physical.bodies import CLOSENESS, MARGIN, PhysicalBodies
+from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
+from pkm_identification.physical.nearest import CLOSENESS
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (

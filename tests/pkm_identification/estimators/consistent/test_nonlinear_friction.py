@@ -124,7 +124,10 @@ def test_no_point_of_a_grid_is_better(rubbed, slider_model):
     linear = feasible(problem)
     assert estimate.diagnostics.squared_residuals_linear_friction == pytest.approx(
         np.sum(
-            (inverse_root(problem.runs[0].covariance) @ problem.residuals(linear.values)[..., None])
+            (
+                inverse_root(problem.runs[0].covariance)
+                @ problem.runs[0].residuals(linear.values)[..., None]
+            )
             ** 2
         ),
         rel=1e-6,

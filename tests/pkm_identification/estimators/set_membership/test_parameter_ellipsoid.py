@@ -59,7 +59,7 @@ def test_every_period_by_itself_leaves_a_smaller_set(bounded, slider_model):
         periods: in_bounds(data, slider_model, periods=periods).guaranteed
         for periods in ('mean', 'each')
     }
-    assert sets['each'].log_volume < sets['mean'].log_volume - 2
+    assert sets['each'].log_determinant < sets['mean'].log_determinant - 4
 
 
 def test_further_passes_and_cuts_make_the_set_smaller(bounded, slider_model):
@@ -225,9 +225,7 @@ def test_set_and_file(bounded, slider_model, motion, tmp_path):
     ends = result.guaranteed.centre[1:] + lengths[:, None] * directions
     for end in ends:
         assert result.guaranteed.distance([2.0, *end]) == pytest.approx(1.0)
-    np.testing.assert_allclose(
-        result.guaranteed.log_determinant, np.linalg.slogdet(result.guaranteed.inverse)[1]
-    )
+    np.testing.assert_allclose(result.guaranteed.log_determinant, 2 * np.log(lengths).sum())
     content = yaml.safe_load((tmp_path / 'model.yaml').read_text())
     content['guaranteed_set']['free'][0] = 'nobody.m'
     (tmp_path / 'wrong.yaml').write_text(yaml.safe_dump(content))

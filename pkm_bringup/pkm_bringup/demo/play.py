@@ -1,0 +1,155 @@
+"""Run the demo: start the nodes, play the scenario, show what came out."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+import pkm_description
+from pkm_bringup.demo import pictures, summary
+from pkm_bringup.demo.scenario import DemoOptions, DemoResult, Knowledge, Scenario
+from pkm_bringup.nodes.robot_client import RobotClient
+from pkm_bringup.processes import NodeProcesses
+from pkm_description import PkmError
+from pkm_dynamics import ClosedChainModel
+
+MODULES = {
+    'description_publisher': 'pkm_description.nodes.description_publisher',
+    'simulated_robot': 'pkm_dynamics.nodes.simulated_robot',
+    'trajectory_controller': 'pkm_control.nodes.trajectory_controller',
+    'excitation_server': 'pkm_identification.nodes.excitation_server',
+    'estimation_server': 'pkm_identification.nodes.estimation_server',
+}
+
+
+PLAIN_WIDTH = 120  # characters of a table where the output is no terminal
+
+
+def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
+    """Run the whole demo; everything is written below `options.output`."""
+    output = options.output.resolve()
+    if output.exists() and any(output.iterdir()):
+        raise PkmError(f"the output folder '{output}' is not empty; name another with --output")
+    output.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault('ROS_LOG_DIR', str(output / 'log' / 'ros'))
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    os.environ.setdefault('ROS_DOMAIN_ID', str(random.SystemRandom().randint(1, 100)))
+    os.environ.setdefault('MPLCONFIGDIR', str(output / 'log' / 'matplotlib'))
+    os.environ.setdefault('MPLBACKEND', 'Agg')
+    model = ClosedChainModel(pkm_description.load(options.robot))
+    console = Console(stderr=as_json)
+    if not console.is_terminal:
+        console = Console(stderr=as_json, width=PLAIN_WIDTH)
+    begun = time.monotonic()
+    with NodeProcesses(output / 'log') as processes, _StepProgress(console) as progress:
+        result = _play(options, model, processes, progress, console)
+    files = _files(options, output, result, model)
+    report = summary.as_dict(result, model, files)
+    files['summary'] = output / 'summary.json'
+    files['summary'].write_text(json.dumps(report, indent=2) + '\n', encoding='utf-8')
+    summary.print_summary(console, result, files)
+    console.print(f'done in {time.monotonic() - begun:.0f} s')
+    if as_json:
+        print(json.dumps(report))
+    return result
+
+
+def _play(
+    options: DemoOptions,
+    model: ClosedChainModel,
+    processes: NodeProcesses,
+    progress: _StepProgress,
+    console: Console,
+) -> DemoResult:
+    def start(node: str, **parameters: str | bool | int | float) -> None:
+        processes.start(node, MODULES[node], {'robot': options.robot, **parameters})
+
+    def start_controller(scale: float) -> None:
+        processes.stop('trajectory_controller')
+        start('trajectory_controller', update_mode='state', autostart=True, gain_scale=scale)
+
+    start('simulated_robot', lockstep=True, seed=options.seed)
+    for node in ('description_publisher', 'excitation_server', 'estimation_server'):
+        start(node)
+    start_controller(1.0)
+    with RobotClient(processes.check) as client:
+        return Scenario(
+            client,
+            model,
+            options,
+            start_controller,
+            progress.show,
+            lambda found: summary.print_parameters(console, found),
+        ).run()
+
+
+def _files(
+    options: DemoOptions, output: Path, result: DemoResult, model: ClosedChainModel
+) -> dict[str, Path]:
+    identification = result.modelled.identification
+    forces = pictures.draw_forces(
+        result.modelled.circle,
+        output / 'forces.png',
+        'Circle: measured forces against those of the identified model',
+    )
+    tracking = pictures.draw_tracking(
+        result.bags,
+        model.actuated_joints,
+        output / 'tracking.png',
+        'Circle at 1 m/s: tracking error with and without the identified model',
+    )
+    return {
+        'bag of the excitation': identification.bag,
+        'bag of the circle': result.bags[Knowledge.FULL.value],
+        'model': identification.model_file,
+        'plot of the forces': forces,
+        'plot of the tracking errors': tracking,
+    }
+
+
+class _StepProgress:
+    """One progress bar a step; plain lines where the output is no terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._step = ''
+        self._number = 0
+        self._task: TaskID | None = None
+        self._bar = Progress(
+            TextColumn('[bold]{task.fields[number]:>2}[/]  {task.description:<40}'),
+            BarColumn(),
+            TextColumn('{task.percentage:>3.0f} %  {task.fields[phase]}'),
+            TimeElapsedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+
+    def __enter__(self) -> _StepProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._finish()
+        self._bar.stop()
+
+    def show(self, step: str, phase: str, fraction: float) -> None:
+        """Show how far a step is."""
+        if step != self._step:
+            self._finish()
+            self._step, self._number = step, self._number + 1
+            if self._console.is_terminal:
+                self._task = self._bar.add_task(step, total=1.0, number=self._number, phase=phase)
+            else:
+                self._console.print(f'{self._number:>2}  {step} ...', highlight=False)
+        if self._task is not None:
+            self._bar.update(self._task, completed=fraction, phase=phase)
+
+    def _finish(self) -> None:
+        if self._task is not None:
+            self._bar.update(self._task, completed=1.0, phase='')

@@ -1,0 +1,220 @@
+"""Many runs of one motion, identified one by one, and the deviations that they should have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_bringup.studies.plants import (
+    SAMPLING_RATE,
+    dataset,
+    exact_forces,
+    noisy_periods,
+    simulated,
+)
+from pkm_control.closed_loop import ClosedLoopRecording
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.simulation import PlantEffects
+from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.estimators.linear import gauss_markov, ls
+from pkm_identification.excitation.search.criteria import figures
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.signals import SignalOptions, Signals, process
+
+Array = NDArray[np.float64]
+
+ESTIMATORS = {'gauss_markov': gauss_markov, 'ls': ls}
+
+
+@dataclass(frozen=True)
+class Record:
+    """Whole settled periods of one motion, with noise.
+
+    Attributes
+    ----------
+    positions, forces : (N, n_a) [m, rad], [N, N m]
+    delay : float
+        Time from a position to the force of the same sample [s].
+    limits_left : {limit: fraction}
+        Least distance to each limit that the plant kept, of the limit, over approach,
+        ramps and all runs; empty where no plant moved.
+    saturated : float
+        Fraction of the samples with a force at its limit.
+    """
+
+    positions: Array
+    forces: Array
+    delay: float
+    limits_left: Mapping[str, float]
+    saturated: float
+
+
+def record(
+    model: ClosedChainModel,
+    trajectory: Trajectory,
+    ramp_time: float,
+    runs: int,
+    seed: Sequence[int],
+    plant: str,
+) -> Record:
+    """Return consecutive periods of a motion on a plant, `robot` or `noise` (see `plants`)."""
+    if plant == 'noise':
+        effects = PlantEffects.from_description(model.description)
+        random = np.random.default_rng(seed)
+        motion, forces = exact_forces(model, trajectory)
+        positions = model.actuator_states(motion).positions
+        return Record(*noisy_periods(positions, forces, runs, effects, random), 0.0, {}, 0.0)
+    arrays, recording = simulated(
+        model,
+        trajectory,
+        runs,
+        int(np.random.default_rng(seed).integers(2**31)),
+        ramp_time=ramp_time,
+    )
+    measured = arrays.get('efforts')
+    if measured is None:
+        measured = arrays['currents'] * arrays['force_constants']
+    return Record(
+        arrays['positions'],
+        measured,
+        float(arrays['effort_delay']),
+        _limits_left(model, recording),
+        float(recording.saturated.any(axis=1).mean()),
+    )
+
+
+def _limits_left(model: ClosedChainModel, recording: ClosedLoopRecording) -> dict[str, float]:
+    """Return the least distance to each limit of the plant, as a fraction of it."""
+    positions = recording.truth_positions
+    inside = np.minimum(positions - model.lower, model.upper - positions)
+    return {
+        'stroke': float((inside / (model.upper - model.lower)).min()),
+        'velocity': float((1.0 - np.abs(recording.truth_velocities) / model.velocity_limit).min()),
+        'force': float((1.0 - np.abs(recording.truth_forces) / model.force_limit).min()),
+    }
+
+
+def joined(records: Sequence[Record]) -> Record:
+    """Return the records one after another; the worst of their limits."""
+    limits = {
+        name: min(part.limits_left[name] for part in records) for name in records[0].limits_left
+    }
+    return Record(
+        np.concatenate([part.positions for part in records]),
+        np.concatenate([part.forces for part in records]),
+        records[0].delay,
+        limits,
+        float(np.mean([part.saturated for part in records])),
+    )
+
+
+def signals_of(model: ClosedChainModel, measured: Record, period: float) -> Signals:
+    """Return all periods, folded, with the noise from their spread [A]."""
+    time = np.arange(len(measured.positions)) / SAMPLING_RATE
+    data = dataset(
+        model,
+        time,
+        measured.positions,
+        period,
+        efforts=measured.forces,
+        effort_delay=measured.delay,
+    )
+    found = process(data.for_model(model), SignalOptions(method='fourier', skip_periods=0))
+    assert isinstance(found, Signals)  # filtered ones alone may be too long for memory
+    return found
+
+
+def estimate_runs(
+    model: ClosedChainModel, signals: Signals, chosen: Sequence[int]
+) -> dict[str, Array]:
+    """Return the estimates (runs, n) of the chosen runs by estimator.
+
+    The covariance of the noise and the number of harmonics are taken from all runs [A];
+    everything else an estimator uses is of its own run.
+    """
+    found: dict[str, list[Array]] = {name: [] for name in ESTIMATORS}
+    for run in chosen:
+        problem = build_problem(signals.with_periods(np.arange(signals.averaged) == run), model)
+        for name, solve in ESTIMATORS.items():
+            found[name].append(solve(problem).values)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def executed_deviations(model: ClosedChainModel, signals: Signals) -> dict[str, Array]:
+    """Return the standard deviations (n,) of one run, by estimator.
+
+    They are those of the motion as executed, the mean of all runs, and of the noise that
+    the estimators see: forces by the spread over the runs, positions through the
+    accelerations, no information beyond the harmonics that are used.
+    """
+    problem = build_problem(signals, model)
+    return {
+        name: np.sqrt(np.diag(solve(problem).covariance) * signals.averaged)
+        for name, solve in ESTIMATORS.items()
+    }
+
+
+@dataclass(frozen=True)
+class Information:
+    """What one period of the exact motion tells, all samples used, with force noise alone.
+
+    Attributes
+    ----------
+    deviations : {estimator: (n,)}
+        Gauss-Markov: roots of the diagonal of F^-1, F = sum Psi^T S^-1 Psi with S the
+        covariance of the noise. Least squares: of H (sum Psi^T S Psi) H, with
+        H = (sum Psi^T Psi)^-1.
+    figures : {criterion: value}
+        See `criteria.figures`: of F; the condition numbers are those of Psi itself.
+    """
+
+    deviations: dict[str, Array]
+    figures: dict[str, float]
+
+
+def force_noise(model: ClosedChainModel) -> Array:
+    """Return the covariance (n_a, n_a) [N^2] of the simulated robot's force noise.
+
+    Raises
+    ------
+    EstimationError
+        A drive has none.
+    """
+    covariance = PlantEffects.from_description(model.description).force_covariance
+    if np.linalg.eigvalsh(covariance)[0] <= 0.0:
+        raise EstimationError(
+            f"robot '{model.description.name}' declares no force noise (simulation.force_noise) "
+            'for each of its drives: there is nothing to compare'
+        )
+    return covariance
+
+
+def predict(model: ClosedChainModel, trajectory: Trajectory) -> Information:
+    """Return what one period of a motion tells about the base parameters."""
+    base = model.base_parameters(shared=True, reduced=True)
+    assert trajectory.period is not None
+    samples = round(trajectory.period * SAMPLING_RATE)
+    motion = trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
+    psi = base.regressor(motion)
+    noise = force_noise(model)
+    whitening = np.linalg.inv(np.linalg.cholesky(noise))
+    plain = psi.reshape(-1, psi.shape[-1])
+    white = (whitening @ psi).reshape(plain.shape)
+    # H Psi^T = pinv(Psi), whose rows are long where Psi hardly shows a parameter
+    spread = _inverse(plain).reshape(-1, *psi.shape[:2])
+    found = {
+        'ls': np.sqrt(np.einsum('nka,ab,nkb->n', spread, noise, spread, optimize=True)),
+        'gauss_markov': np.linalg.norm(_inverse(white), axis=1),
+    }
+    conditions = ('condition_number', 'condition_number_scaled')
+    return Information(found, figures(white) | {key: figures(plain)[key] for key in conditions})
+
+
+def _inverse(rows: Array) -> Array:
+    """Return the pseudo-inverse (n, m) of full rank, columns scaled first."""
+    scale = np.linalg.norm(rows, axis=0)
+    return np.asarray(np.linalg.pinv(rows / scale) / scale[:, None])

@@ -1,0 +1,344 @@
+"""Identification from dirty recordings: what the examination finds, what the estimates suffer.
+
+Each run is one recording of the shipped excitation with noise, clean and dirty. Errors of the
+dirty ones are compared with those of the clean ones, run by run.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_bringup.argument_types import count, fraction, not_negative, positive
+from pkm_bringup.arguments import ROBOT
+from pkm_bringup.studies.declaration import Option, Study, runs
+from pkm_bringup.studies.plants import (
+    SAMPLING_RATE,
+    dataset,
+    excitation_of,
+    model_of,
+    noisy_effects,
+    noisy_periods,
+)
+from pkm_bringup.studies.runner import Runner
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import Recording
+from pkm_identification.estimators.registry import find_estimator
+from pkm_identification.quality import Quality
+from pkm_identification.quality.examine import examined
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.signals import SignalOptions, process
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Sampler = Callable[[Array], tuple[Array, Array]]
+
+ESTIMATORS = ('ls', 'wls', 'gauss_markov', 'irls')
+UNTREATED = 'ls, nothing left out'
+UNIT = 'gauss_markov'  # whose standard deviations from clean data are the unit of the errors
+LATEST = 0.45  # [1] of an interval: later instants would exchange neighbours
+MOST_JITTER = 0.15  # [1] three standard deviations and more before samples change places
+MOST_BAD = 0.3  # [1] share of samples beyond which nothing is left to examine
+
+
+@dataclass(frozen=True)
+class Dirt:
+    """What is wrong with a recording, and how much.
+
+    Attributes
+    ----------
+    jitter
+        Standard deviation of the sampling instants, in intervals; stamps tell them.
+    lost
+        Share of the samples that are missing.
+    outliers
+        Share of the positions and of the efforts, of each joint, that are wrong.
+    size
+        Least and most of an outlier, in standard deviations of the noise.
+    stuck
+        For how long one position sensor stands still [s].
+    """
+
+    jitter: float
+    lost: float
+    outliers: float
+    size: tuple[float, float]
+    stuck: float
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if not 0 <= self.jitter <= MOST_JITTER:
+            raise EstimationError(
+                f'jitter of {self.jitter:g} intervals would exchange samples; valid are 0 to '
+                f'{MOST_JITTER:g}'
+            )
+        for name, share in (('lost', self.lost), ('outliers', self.outliers)):
+            if not 0 <= share <= MOST_BAD:
+                raise EstimationError(
+                    f'a share of {share:g} {name} leaves no recording to examine; valid are 0 to '
+                    f'{MOST_BAD:g}'
+                )
+        if not 0 < self.size[0] <= self.size[1]:
+            raise EstimationError(
+                f'size of the outliers: {self.size[0]:g} to {self.size[1]:g} is no range'
+            )
+
+
+@dataclass(frozen=True)
+class Corrupt:
+    """A corrupt recording and what was done to it.
+
+    Attributes
+    ----------
+    dataset
+        The recording.
+    position_outliers, effort_outliers, stuck
+        Bad samples (N, n_a).
+    lost
+        Number of lost samples.
+    """
+
+    dataset: Recording
+    position_outliers: Flags = field(repr=False)
+    effort_outliers: Flags = field(repr=False)
+    stuck: Flags = field(repr=False)
+    lost: int
+
+
+def corrupt(
+    model: ClosedChainModel,
+    sample: Sampler,
+    clean: Recording,
+    noise: tuple[Array, Array],
+    dirt: Dirt,
+    seed: int,
+) -> Corrupt:
+    """Record the same motion as a clean dataset, with its noise, through bad equipment.
+
+    Parameters
+    ----------
+    sample
+        Positions and efforts (N, n_a) without noise at any instants (N,) [s].
+    clean
+        Evenly sampled, with noise, from 0 s on.
+    noise
+        Standard deviations (n_a,) of positions and of efforts.
+    seed
+        Of what is hit.
+    """
+    assert clean.efforts is not None
+    random = np.random.default_rng(seed)
+    samples, axes = clean.positions.shape
+    even, interval = np.array(clean.time), clean.interval
+    late = np.clip(dirt.jitter * random.normal(size=samples), -LATEST, LATEST)
+    time = even + interval * late
+    exact, jittered = sample(even), sample(time)
+    positions, efforts = (
+        np.array(jittered[k] + measured - exact[k])
+        for k, measured in enumerate((clean.positions, clean.efforts))
+    )
+    hit = []
+    for values, deviation in ((positions, noise[0]), (efforts, noise[1])):
+        wrong = random.random((samples, axes)) < dirt.outliers
+        size = random.uniform(*dirt.size, (samples, axes)) * random.choice([-1, 1], (samples, axes))
+        values += wrong * size * deviation
+        hit.append(wrong)
+    stuck = np.zeros((samples, axes), dtype=bool)
+    length = round(dirt.stuck / interval)
+    if length > samples // 2:
+        raise EstimationError(
+            f'a sensor that stands still for {dirt.stuck:g} s leaves no recording of '
+            f'{samples * interval:g} s to examine'
+        )
+    if length > 1:
+        begin, joint = int(random.integers(samples // 10, samples - length)), random.integers(axes)
+        positions[begin : begin + length, joint] = positions[begin, joint]
+        stuck[begin + 1 : begin + length, joint] = True
+        hit[0][stuck] = False
+    kept = random.random(samples) >= dirt.lost
+    data = dataset(model, time[kept], positions[kept], clean.period, efforts=efforts[kept])
+    lost = int(samples - np.count_nonzero(kept))
+    return Corrupt(data, hit[0][kept], hit[1][kept], stuck[kept], lost)
+
+
+def record(
+    model: ClosedChainModel, periods: int, seed: int
+) -> tuple[Recording, Sampler, tuple[Array, Array]]:
+    """Return a clean recording, the sampler of the exact motion, and the noise of both signals."""
+    trajectory, effects = excitation_of(model), noisy_effects(model.description)
+    random = np.random.default_rng(seed)
+    time = np.arange(periods * round(trajectory.period * SAMPLING_RATE)) / SAMPLING_RATE
+
+    def sample(instants: Array) -> tuple[Array, Array]:
+        motion = trajectory.motion(instants % trajectory.period, model)
+        return model.actuator_states(motion).positions, model.inverse_dynamics(motion)
+
+    positions, efforts = noisy_periods(*sample(time), 1, effects, random)
+    data = dataset(model, time, positions, trajectory.period, efforts=efforts)
+    covariances = (effects.position_covariance, effects.force_covariance)
+    deviations = [np.sqrt(np.diag(each)) for each in covariances]
+    return data, sample, (deviations[0], deviations[1])
+
+
+def one_run(dirt: Dirt, periods: int, robot: str, seed: int) -> dict[str, Any]:
+    """Estimates from one recording, clean and dirty, and what the examination found."""
+    model = model_of(robot)
+    clean, sample, noise = record(model, periods, seed)
+    bad = corrupt(model, sample, clean, noise, dirt, seed + 10_000)
+    data = examined(bad.dataset.for_model(model))
+    before = _estimates(clean.for_model(model), model, ESTIMATORS)
+    after = _estimates(data, model, ESTIMATORS)
+    raw = _estimates(bad.dataset.for_model(model), model, ('ls',), bad_samples='keep')
+    return {
+        'clean': {name: values for name, (values, _) in before.items()},
+        'dirty': {name: values for name, (values, _) in after.items()} | {UNTREATED: raw['ls'][0]},
+        'deviations': before[UNIT][1],
+        'found': figures(bad, data),
+        'named': _named(bad, data.quality, data.joint_names),
+    }
+
+
+def _estimates(
+    data: Recording, model: ClosedChainModel, estimators: Sequence[str], **options: Any
+) -> dict[str, tuple[Array, Array]]:
+    signals = process(data, SignalOptions(method='fourier', skip_periods=0, **options))
+    problem = build_problem(signals, model)
+    found = {name: find_estimator(name)(problem) for name in estimators}
+    return {name: (each.values, np.sqrt(np.diag(each.covariance))) for name, each in found.items()}
+
+
+def figures(bad: Corrupt, data: Recording) -> dict[str, float]:
+    """Compare what was found in a corrupt recording with what was done to it.
+
+    Shares of the outliers of positions and efforts and of the stuck samples that were left
+    out; `false_alarms`, the share of good samples that were left out, too.
+    """
+    assert data.quality is not None
+    good = np.ones(data.positions.shape, dtype=bool)
+    out_positions = ~(good if data.position_valid is None else data.position_valid)
+    out_efforts = ~(good if data.effort_valid is None else data.effort_valid)
+    false = np.count_nonzero(out_positions & ~(bad.position_outliers | bad.stuck))
+    false += np.count_nonzero(out_efforts & ~bad.effort_outliers)
+    lost = sum(each.count for each in data.quality.of_kind('gap'))
+    return {
+        'position_outliers_found': _share(out_positions, bad.position_outliers),
+        'effort_outliers_found': _share(out_efforts, bad.effort_outliers),
+        'stuck_found': _share(out_positions, bad.stuck),
+        'lost_found': lost / max(bad.lost, 1),
+        'false_alarms': false / (2 * good.size),
+    }
+
+
+def _share(found: Flags, wanted: Flags) -> float:
+    return float(np.count_nonzero(found & wanted)) / max(int(np.count_nonzero(wanted)), 1)
+
+
+def _named(bad: Corrupt, quality: Quality | None, names: Sequence[str]) -> dict[str, bool]:
+    """Whether every defect that is there has its line with its joint, by kind."""
+    assert quality is not None
+    lines = {(each.kind, each.signal, each.joint) for each in quality.defects}
+    named = {'jitter': 'jitter' in quality.kinds, 'gap': 'gap' in quality.kinds}
+    for kind, signal, flags in (
+        ('outlier', 'position', bad.position_outliers),
+        ('outlier', 'effort', bad.effort_outliers),
+        ('stuck', 'position', bad.stuck),
+    ):
+        wanted = [names[int(k)] for k in np.flatnonzero(flags.any(axis=0))]
+        named[f'{kind} of {signal}'] = all((kind, signal, name) in lines for name in wanted)
+    return named
+
+
+def summary(robot: str, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return errors and shares of all runs of a robot.
+
+    The error of a run is the root mean square over the parameters, in standard deviations
+    that `UNIT` reports for the clean recordings (their median).
+    """
+    model = model_of(robot)
+    base = model.base_parameters(shared=True, reduced=True)
+    truth = np.asarray(base.matrix @ model.nominal_parameters)
+    unit = np.median([run['deviations'] for run in found], axis=0)
+
+    def errors(kind: str, name: str) -> Array:
+        values = np.array([run[kind][name] for run in found])
+        return np.sqrt(np.mean(((values - truth) / unit) ** 2, axis=1))
+
+    table = {}
+    for name in (*ESTIMATORS, UNTREATED):
+        clean = errors('clean', 'ls' if name == UNTREATED else name)
+        dirty = errors('dirty', name)
+        table[name] = {
+            'clean': float(np.median(clean)),
+            'dirty': float(np.median(dirty)),
+            'ratio': float(np.median(dirty) / np.median(clean)),
+            'worst_ratio': float(np.max(dirty / clean)),
+        }
+
+    def mean(kind: str) -> dict[str, float]:
+        return {key: float(np.mean([run[kind][key] for run in found])) for key in found[0][kind]}
+
+    name = model.description.name
+    return {
+        'robot': name,
+        'runs': len(found),
+        'errors': table,
+        'found': mean('found'),
+        'named': mean('named'),
+    }
+
+
+def run(options: Namespace, runner: Runner) -> dict[str, Any]:
+    """Corrupt, examine, identify, compare."""
+    size = (options.size[0], options.size[1])
+    dirt = Dirt(options.jitter, options.lost, options.outliers, size, options.stuck)
+    one = partial(one_run, dirt, options.periods)
+    robots: list[dict[str, Any]] = []
+    for robot in options.robot:
+        seeds = range(options.seed, options.seed + options.runs)
+        cases = [{'robot': robot, 'seed': seed} for seed in seeds]
+        name = f'robot_{len(robots)}'
+        robots.append(summary(robot, runner.map(one, cases, f'{robot}: run', name)))
+    return {'robots': robots}
+
+
+STUDY = Study(
+    'dirty',
+    'recordings with jitter, lost samples, outliers and a stuck sensor',
+    'which defects are found, and the error of the estimates against that from clean recordings '
+    'of the same motion and noise.',
+    (
+        Option('robot', ROBOT, ['palida', 'rps_upv'], nargs='+', metavar='ROBOT'),
+        *runs(10),
+        Option('periods', 'in each run [1]', 6, count),
+        Option(
+            'jitter',
+            'standard deviation of the sampling instants, in intervals [1]',
+            0.1,
+            not_negative,
+        ),
+        Option('lost', 'share of lost samples [1]', 0.02, fraction),
+        Option(
+            'outliers',
+            'share of wrong positions and of wrong efforts, of each joint [1]',
+            0.005,
+            fraction,
+        ),
+        Option(
+            'size',
+            'of the outliers, in standard deviations of the noise [1]',
+            [15.0, 100.0],
+            positive,
+            nargs=2,
+            metavar=('LEAST', 'MOST'),
+        ),
+        Option('stuck', 'how long one position sensor stands still [s]', 0.05, not_negative),
+    ),
+    run,
+)

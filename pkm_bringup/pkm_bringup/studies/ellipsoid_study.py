@@ -1,0 +1,271 @@
+"""Set membership: what bounded errors guarantee, and a robot under control [P].
+
+First on exact motions with errors of three kinds on the forces that never leave their bounds:
+the set must hold the true parameters, and the forces that it allows must hold the true ones of
+another motion, every time. Then on a robot under control, with bounds in per cent of its
+largest forces [P IV.B].
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_bringup.argument_types import count, positive
+from pkm_bringup.offline import dataset_of, effects_of
+from pkm_bringup.studies.declaration import Option, Study, robot, runs
+from pkm_bringup.studies.plants import SAMPLING_RATE, dataset, excitation_of, model_of, simulated
+from pkm_bringup.studies.runner import Runner
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.presets import preset, preset_names
+from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
+from pkm_identification.regression.problem import Problem, build_problem
+from pkm_identification.regression.weighted_least_squares import Estimate
+from pkm_identification.result.guaranteed_set import GuaranteedSet
+from pkm_identification.signals import SignalOptions, process
+from pkm_identification.signals.bands import FilterBand
+
+Array = NDArray[np.float64]
+
+ERRORS = ('uniform', 'two values', 'drift')
+USES = ('mean', 'each')  # bounds of the mean period, or of each sample
+PERIODS = 4  # of a run with bounded errors
+HELD_OUT = ('circle', 'point_to_point', 'sine_all')  # presets; the first that the robot has
+HELD_OUT_SAMPLES = 500
+ON_SURFACE = 1e-9  # relative rounding of a truth that lies on the surface of its set
+SMALLEST = 1e-12  # [SI units] of a parameter's magnitude, so that zeros have a relative width
+
+
+def held_out(model: ClosedChainModel) -> Trajectory:
+    """Return the motion that is predicted: of the presets of the robot."""
+    names = [name for name in HELD_OUT if name in preset_names(model)]
+    if not names:
+        raise EstimationError(
+            f"robot '{model.description.name}' has none of the presets {', '.join(HELD_OUT)}"
+        )
+    return preset(model, names[0])
+
+
+class Motion(NamedTuple):
+    """One period of the exact motion, and another motion to predict.
+
+    `interval` [s]; `positions`, `forces` (n, n_a) of the period; `regressor` (k, n_a, r) and
+    `held_out` forces (k, n_a) of the other motion.
+    """
+
+    interval: float
+    positions: Array
+    forces: Array
+    regressor: Array
+    held_out: Array
+
+
+@lru_cache(maxsize=1)
+def exact_motion(robot: str) -> Motion:
+    """Return the shipped excitation on whole samples, and the motion that is predicted."""
+    model = model_of(robot)
+    trajectory, other = excitation_of(model), held_out(model)
+    samples = round(trajectory.period * SAMPLING_RATE)
+    interval = trajectory.period / samples
+    motion = trajectory.motion(interval * np.arange(samples), model)
+    end = other.duration if other.period is None else other.period
+    test = other.motion(np.linspace(0.0, end, HELD_OUT_SAMPLES), model)
+    return Motion(
+        interval,
+        model.actuator_states(motion).positions,
+        model.inverse_dynamics(motion),
+        model.base_parameters(shared=True, reduced=True).regressor(test),
+        model.inverse_dynamics(test),
+    )
+
+
+def bounded_noise(kind: str, samples: int, axes: int, random: np.random.Generator) -> Array:
+    """Errors (samples, axes) of magnitude 1 at most: uniform, +-1, or a slow drift."""
+    if kind == 'uniform':
+        return random.uniform(-1, 1, (samples, axes))
+    if kind == 'two values':
+        return random.choice([-1.0, 1.0], (samples, axes))
+    phase = random.uniform(0, 2 * np.pi, axes)
+    cycles = random.uniform(0.1, 1.0, axes) * np.arange(samples)[:, None] / samples
+    return np.sin(2 * np.pi * cycles + phase)
+
+
+def one_run(bound: float, robot: str, seed: int) -> dict[str, dict[str, float]]:
+    """Figures of one recording whose errors never leave their bounds, by use of the periods.
+
+    `bound` is the largest error [% of the actuator's largest force]; the kinds of errors take
+    turns with the seed.
+    """
+    model, motion = model_of(robot), exact_motion(robot)
+    limits = 0.01 * bound * np.asarray(model.force_limit)
+    samples, axes = motion.forces.shape
+    random = np.random.default_rng(seed)
+    noise = bounded_noise(ERRORS[seed % len(ERRORS)], PERIODS * samples, axes, random)
+    data = dataset(
+        model,
+        motion.interval * np.arange(PERIODS * samples),
+        np.tile(motion.positions, (PERIODS, 1)),
+        motion.interval * samples,
+        efforts=np.tile(motion.forces, (PERIODS, 1)) + limits * noise,
+    )
+    problem = build_problem(process(data.for_model(model)), model)
+    return {use: _figures(problem, motion, limits, use) for use in USES}
+
+
+def _figures(problem: Problem, motion: Motion, limits: Array, use: str) -> dict[str, float]:
+    solution = ellipsoid(problem, limits.tolist(), 'force', periods=use)
+    found = _set_of(problem, solution)
+    half = found.force_half_widths(motion.regressor)
+    off = np.abs(motion.held_out - motion.regressor @ found.centre)
+    size = np.maximum(np.abs(problem.all_nominal), SMALLEST)
+    return {
+        'distance': found.distance(problem.all_nominal),
+        'forces_inside': float(np.mean(off <= half * (1 + ON_SURFACE))),
+        'relative_half_width': float(np.median(found.half_widths / size)),
+        'force_half_range': float(np.median(half / limits)),
+        'outliers': solution.diagnostics.outliers,
+        'passes': solution.diagnostics.passes,
+    }
+
+
+def _set_of(problem: Problem, solution: Estimate) -> GuaranteedSet:
+    assert solution.guaranteed_root is not None
+    return GuaranteedSet(problem.expand(solution.values), solution.guaranteed_root, problem.free)
+
+
+def summary(found: Sequence[Mapping[str, Any]], use: str) -> dict[str, float]:
+    """Return the figures of all runs with one use of the periods.
+
+    In how many runs the truth was inside, the share of the noise-free forces of another
+    motion inside their bounds, the largest distance of the truth from the centre (1 on the
+    surface), the median half-width of the set over the parameters' magnitudes, and outliers.
+    """
+
+    def of(name: str) -> Array:
+        return np.array([each[use][name] for each in found])
+
+    distance = of('distance')
+    return {
+        'inside': int(np.sum(distance <= 1 + ON_SURFACE)),
+        'largest_distance': float(distance.max()),
+        'forces_inside': float(of('forces_inside').mean()),
+        'relative_half_width': float(np.median(of('relative_half_width'))),
+        'force_half_range': float(np.median(of('force_half_range'))),
+        'outliers': int(of('outliers').sum()),
+        'passes': float(np.median(of('passes'))),
+    }
+
+
+def controlled_run(bounds: Sequence[float], periods: int, robot: str, seed: int) -> dict[str, Any]:
+    """Identify the robot under control with bounds in per cent of its largest forces [P IV].
+
+    Velocities and accelerations by the zero-phase filter, forces filtered alike and bounded
+    after it, as there; no average over periods.
+
+    Returns
+    -------
+    dict
+        One case a bound: outliers, det M^-1, centre and intervals of the set, and what
+        of another run lies in the predicted bounds: noise-free forces in those of the set,
+        filtered measured forces in those and the bound of the errors.
+    """
+    model = model_of(robot)
+    problem, _ = _rows_under_control(model, excitation_of(model), periods, seed)
+    other = held_out(model)
+    again = periods if other.period is not None else 1
+    test, noise_free = _rows_under_control(model, other, again, seed + 1)
+    rows = test.runs[0].rows
+    cases = []
+    for bound in bounds:
+        solution = ellipsoid(problem, bound, 'limit', bound_at='rows')
+        found, figures = _set_of(problem, solution), solution.diagnostics
+        half = found.force_half_widths(rows.regressor)
+        forces = rows.regressor @ found.centre
+        width = 0.01 * bound * np.asarray(model.force_limit)
+        cases.append(
+            {
+                'bound': bound,
+                **{key: figures[key] for key in ('strips', 'outliers', 'outlier_share', 'passes')},
+                'determinant': float(np.exp(found.log_determinant)),
+                'centre': found.centre,
+                'half_widths': found.half_widths,
+                'distance_of_truth': found.distance(problem.all_nominal),
+                'noise_free_inside': float(np.mean(np.abs(noise_free - forces) <= half)),
+                'measured_inside': float(np.mean(np.abs(rows.forces - forces) <= half + width)),
+                'force_half_range': np.median(half, axis=0),
+            }
+        )
+    return {
+        'robot': model.description.name,
+        'periods': periods,
+        'seed': seed,
+        'parameters': list(problem.base.names),
+        'units': list(problem.base.units),
+        'truth': problem.all_nominal,
+        'cases': cases,
+    }
+
+
+def _rows_under_control(
+    model: ClosedChainModel, trajectory: Trajectory, periods: int, seed: int
+) -> tuple[Problem, Array]:
+    """Rows of a simulated run, and its noise-free forces (m, n_a) filtered alike."""
+    effects = effects_of(model.description, 'all')
+    arrays, _ = simulated(model, trajectory, periods, seed, effects, settling=0)
+    data = dataset_of(arrays).for_model(model)
+    signals = process(data, SignalOptions(method='filter'))
+    assert isinstance(signals.band, FilterBand)
+    chosen = SignalOptions(method='filter', cutoff=signals.band.cutoff)
+    exact = {'time': data.time, 'joint_names': data.joint_names, 'positions': data.positions}
+    exact |= {'efforts': arrays['truth_forces'], 'effort_delay': data.effort_delay}
+    noise_free = build_problem(process(dataset_of(exact).for_model(model), chosen), model)
+    return build_problem(signals, model), noise_free.forces
+
+
+def run(options: Namespace, runner: Runner) -> dict[str, Any]:
+    """Run both parts."""
+    held_out(model_of(options.robot))
+    bound = options.bounds[0]
+    seeds = range(options.seed, options.seed + options.runs)
+    cases = [{'robot': options.robot, 'seed': seed} for seed in seeds]
+    found = runner.map(partial(one_run, bound), cases, 'bounded errors: run', 'bounded')
+    (controlled,) = runner.map(
+        partial(controlled_run, options.bounds, options.periods),
+        [{'robot': options.robot, 'seed': options.seed}],
+        'under control: run',
+        'controlled',
+    )
+    bounded = {'runs': options.runs, 'bound': bound, 'periods': PERIODS, 'errors': list(ERRORS)}
+    bounded |= {use: summary(found, use) for use in USES}
+    return {'bounded_errors': bounded, 'controlled_robot': controlled}
+
+
+STUDY = Study(
+    'ellipsoid',
+    'set membership: truth and forces inside for bounded errors, outliers under control',
+    'Errors are uniform, plus or minus the bound, or a slow drift, in turn. Under control the '
+    'robot has all its effects, and the filtered forces are bounded by per cent of the largest '
+    'ones [P].',
+    (
+        robot('h4'),
+        Option(
+            'bounds',
+            "largest errors, shares of the actuator's largest force [percent], the first for the "
+            'runs with bounded errors, all under control',
+            [5.0, 15.0],
+            positive,
+            nargs='+',
+            metavar='PERCENT',
+        ),
+        Option('periods', 'under control [1]', 20, count),
+        *runs(200, 'with bounded errors'),
+    ),
+    run,
+)

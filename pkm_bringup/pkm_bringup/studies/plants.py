@@ -1,0 +1,253 @@
+"""Simulated robots of the studies, and what is recorded of them.
+
+`noise`: the exact motion and its forces with the description's sensor noise on both; `servo`: the
+same of the motion that the robot settles to under its servo; `robot`: simulated under control,
+where the servo makes motion and forces of its sensors' noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pkm_bringup.inputs import load_model
+from pkm_bringup.offline import dataset_of, measured_arrays, simulate
+from pkm_control.closed_loop import ClosedLoopRecording
+from pkm_control.feedforward import nominal_feedforward
+from pkm_control.gains import servo_gains
+from pkm_control.servo import VELOCITY_CUTOFF
+from pkm_description import Description
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_dynamics.friction_laws import LINEAR, DriveFriction
+from pkm_dynamics.presets import preset, preset_names
+from pkm_dynamics.settled.servo_loop import ServoLoop
+from pkm_dynamics.settled.steady_state import steady_state
+from pkm_dynamics.simulation import PlantEffects, correlated_noise
+from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
+from pkm_identification.datasets import Recording, Truth
+from pkm_identification.excitation.shipped import load_excitation
+
+Array = NDArray[np.float64]
+
+SAMPLING_RATE = 1000.0  # [Hz], as the controller of the nodes
+SETTLING = 2  # periods of a simulated robot left out after the ramp: its servo's memory is shorter
+SLOWER = 1.7  # the held-out motion of robots without a circle: the excitation, more slowly
+
+# Each process builds a robot once, whatever number of runs it does.
+model_of = lru_cache(maxsize=None)(load_model)
+
+
+def excitation_of(model: ClosedChainModel) -> FourierTrajectory:
+    """Return the shipped excitation of a robot."""
+    return load_excitation(model.description.name)
+
+
+def held_out_motion(model: ClosedChainModel) -> Trajectory:
+    """Another motion than the excitation: the circle [A V], else the excitation, slower."""
+    if 'circle' in preset_names(model):
+        return preset(model, 'circle')
+    fast = excitation_of(model)
+    period = np.round(SLOWER * fast.period * SAMPLING_RATE) / SAMPLING_RATE
+    return FourierTrajectory(
+        period,
+        fast.offset,
+        fast.sine,
+        fast.cosine,
+        fast.coordinates,
+        fast.coordinate_names,
+        fast.robot,
+    )
+
+
+def scaled_noise(effects: PlantEffects, forces: float, positions: float) -> PlantEffects:
+    """Effects with the standard deviations of the sensors' noise times factors."""
+    return replace(
+        effects,
+        force_covariance=effects.force_covariance * forces**2,
+        position_covariance=effects.position_covariance * positions**2,
+    )
+
+
+def noisy_effects(description: Description, positions: float = 1.0) -> PlantEffects:
+    """Return the noise of a plant without anything else that the model lacks.
+
+    Raises
+    ------
+    EstimationError
+        The robot declares no noise of both.
+    """
+    effects = PlantEffects.from_description(description).without_unmodelled()
+    for covariance, name in (
+        (effects.force_covariance, 'force_noise'),
+        (effects.position_covariance, 'position_noise'),
+    ):
+        if np.linalg.eigvalsh(covariance)[0] <= 0.0:
+            raise EstimationError(
+                f"robot '{description.name}' declares no simulation.{name} for each of its "
+                'drives: there is nothing to compare'
+            )
+    return scaled_noise(effects, 1.0, positions)
+
+
+def noisy_periods(
+    positions: Array,
+    forces: Array,
+    periods: int,
+    effects: PlantEffects,
+    random: np.random.Generator,
+) -> tuple[Array, Array]:
+    """Return positions and forces of one period (n, n_a) again and again, with noise on both."""
+    count = periods * len(positions)
+    return (
+        np.tile(positions, (periods, 1))
+        + correlated_noise(random, effects.position_covariance, count),
+        np.tile(forces, (periods, 1)) + correlated_noise(random, effects.force_covariance, count),
+    )
+
+
+def exact_forces(
+    model: ClosedChainModel, trajectory: Trajectory, effects: PlantEffects | None = None
+) -> tuple[PlatformMotion, Array]:
+    """One period of a motion as commanded, and its forces (n, n_a) with the plant's friction."""
+    assert trajectory.period is not None
+    samples = round(trajectory.period * SAMPLING_RATE)
+    motion = trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
+    forces = model.inverse_dynamics(motion)
+    stribeck = None if effects is None else stribeck_friction(model, effects)
+    if stribeck is not None:
+        forces = forces + stribeck.forces(model.actuator_states(motion).velocities)
+    return motion, forces
+
+
+def stribeck_friction(model: ClosedChainModel, effects: PlantEffects) -> DriveFriction | None:
+    """Stribeck friction of a plant's drives, beyond its Coulomb friction."""
+    by_joint = {entry.joint: entry for entry in effects.stribeck}
+    laws, values = [], []
+    for joint in model.actuated_joints:
+        entry = by_joint.get(joint)
+        laws.append(LINEAR if entry is None else 'stribeck')
+        friction = model.description.joint(joint).friction
+        if entry is not None and friction is not None:
+            opposite = friction.coulomb
+            if friction.model == 'asymmetric':
+                opposite = friction.coulomb_negative
+            excess = max(entry.static - 0.5 * (friction.coulomb + opposite), 0.0)
+            values += [excess, entry.velocity, entry.exponent]
+    if not values:
+        return None
+    joints = tuple(model.actuated_joints)
+    return DriveFriction(
+        joints, tuple(laws), np.array(values), model.description.transition_velocity
+    )
+
+
+def recorded(
+    model: ClosedChainModel,
+    trajectory: Trajectory,
+    plant: str,
+    effects: PlantEffects,
+    periods: int,
+    seed: int,
+    ramp_time: float = 1.0,
+) -> Recording:
+    """Record whole settled periods of a motion on one of the plants, with its truth."""
+    truth = None
+    if plant == 'robot':
+        arrays, _ = simulated(model, trajectory, periods, seed, effects, ramp_time)
+        data = dataset_of(arrays)
+        kinds = ('time', 'positions', 'velocities', 'forces')
+        truth = Truth(*(arrays[f'truth_{kind}'] for kind in kinds))
+    elif plant == 'servo':
+        data = _servo(model, trajectory, periods, effects, seed)
+    else:
+        motion, forces = exact_forces(model, trajectory, effects)
+        states = model.actuator_states(motion)
+        random = np.random.default_rng(seed)
+        positions, efforts = noisy_periods(states.positions, forces, periods, effects, random)
+        time = np.arange(len(positions)) / SAMPLING_RATE
+        data = dataset(model, time, positions, trajectory.period, efforts=efforts)
+        exact = (states.positions, states.velocities, forces)
+        truth = Truth(time, *(np.tile(array, (periods, 1)) for array in exact))
+    return replace(data, truth=truth, provenance={'metadata': {'trajectory': trajectory.to_dict()}})
+
+
+def dataset(
+    model: ClosedChainModel,
+    time: ArrayLike,
+    positions: ArrayLike,
+    period: float | None,
+    **measured: Any,
+) -> Recording:
+    """Return samples as recorded, with `efforts` or `currents` of the same instants."""
+    names = np.array(model.actuated_joints)
+    return dataset_of(
+        {'time': time, 'joint_names': names, 'positions': positions, 'effort_delay': 0.0}
+        | {'period': period}
+        | measured
+    )
+
+
+def simulated(
+    model: ClosedChainModel,
+    trajectory: Trajectory,
+    periods: int,
+    seed: int,
+    effects: PlantEffects | None = None,
+    ramp_time: float = 1.0,
+    plant: Description | None = None,
+    settling: int = SETTLING,
+) -> tuple[dict[str, Any], ClosedLoopRecording]:
+    """Return the arrays of settled periods under control (`measured_arrays`), and the recording."""
+    recording = simulate(
+        model,
+        trajectory,
+        periods + settling,
+        ramp_time=ramp_time,
+        effects=effects,
+        feedforward=nominal_feedforward(model),
+        seed=seed,
+        plant=plant,
+    )
+    arrays = measured_arrays(recording, model, trajectory.period)
+    if not settling:
+        return arrays, recording
+    assert trajectory.period is not None
+    samples, first = len(arrays['time']), settling * round(trajectory.period * SAMPLING_RATE)
+    sampled = {name for name, value in arrays.items() if np.shape(value)[:1] == (samples,)}
+    settled = {name: value[first:] if name in sampled else value for name, value in arrays.items()}
+    return settled, recording
+
+
+def _servo(
+    model: ClosedChainModel, trajectory: Trajectory, periods: int, effects: PlantEffects, seed: int
+) -> Recording:
+    """Periods of a motion under the project's servo with nominal feedforward.
+
+    Noise of positions and forces is added afterwards: the servo does not answer to it, so
+    that what it does to an estimate is the noise of the regressor alone.
+    """
+    assert trajectory.period is not None
+    samples = round(trajectory.period * SAMPLING_RATE)
+    interval = trajectory.period / samples
+    gains = servo_gains(model)
+    servo = ServoLoop(
+        gains.proportional, gains.derivative, VELOCITY_CUTOFF, interval, 0.5 * interval
+    )
+    motion = trajectory.ordered(model.actuated_joints).motion(interval * np.arange(samples), model)
+    state = steady_state(
+        model,
+        model.nominal_parameters,
+        model.actuator_states(motion).positions,
+        model.inverse_dynamics(motion),
+        servo,
+        trajectory.period,
+    )
+    random = np.random.default_rng(seed)
+    positions, efforts = noisy_periods(state.positions, state.forces, periods, effects, random)
+    time = interval * np.arange(periods * samples)
+    return dataset(model, time, positions, trajectory.period, efforts=efforts)

@@ -1,0 +1,208 @@
+"""Runs of a study: in one process or in several, kept one by one, continued after a stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import as_completed
+from math import nan
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from joblib.externals.loky import get_reusable_executor
+from threadpoolctl import threadpool_limits
+
+from pkm_bringup.outputs import OutputError
+from pkm_description.errors import PkmError
+from pkm_dynamics.atomic_write import write_text_atomically
+
+Case = Mapping[str, Any]
+Tell = Callable[[str, float | None, float], None]
+
+ORIGIN = 'origin.json'  # in the folder of the runs: options and versions
+SINGLE_THREAD = {
+    name: '1' for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
+}
+
+
+def _quiet(text: str, fraction: float | None, left: float) -> None:
+    """Show nothing."""
+
+
+class Runner:
+    """Calls one function for many cases, as many processes share them.
+
+    Parameters
+    ----------
+    workers
+        Processes, one a core by default. No effect on the result: each computes with one
+        thread, and every result passes through its text, whether computed or read.
+    tell
+        Gets what is being done, the fraction done (None where unknown) and the time left [s]
+        (nan where unknown).
+    kept
+        Where each run is kept as soon as it is done; nowhere by default.
+    interrupted
+        Set by the first Ctrl-C where a study says that it then ends with what it has.
+
+    Attributes
+    ----------
+    files
+        What the study makes beside its result, by name: each writes a new file.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        tell: Tell = _quiet,
+        kept: KeptRuns | None = None,
+        interrupted: Event | None = None,
+    ) -> None:
+        self.workers, self.tell = workers, tell
+        self.interrupted = interrupted or Event()
+        self.files: dict[str, Callable[[Path], object]] = {}
+        self._kept = kept
+
+    def update(self, text: str, fraction: float | None = None) -> None:
+        """Tell what is being done beside the runs."""
+        self.tell(text, fraction, nan)
+
+    def map(
+        self, one: Callable[..., Any], cases: Sequence[Case], text: str = 'run', name: str = 'run'
+    ) -> list[Any]:
+        """Return one(**case) of all cases as plain values, in their order.
+
+        Parameters
+        ----------
+        one
+            A function of a module or a `partial` of one; what it returns is numbers, texts,
+            arrays (lists in the result), lists and dictionaries with texts as keys.
+        cases
+            Keywords of each call, plain values; they name a run that fails.
+        text
+            What the progress begins with.
+        name
+            Of these runs among those of the study, where they are kept.
+
+        Raises
+        ------
+        PkmError
+            Of the first run that fails, in its own class; the message names the case. No
+            process is at work then, nor after Ctrl-C.
+        """
+        found = {} if self._kept is None else self._kept.read(name, len(cases))
+        left = [index for index in range(len(cases)) if index not in found]
+        begin, total = time.monotonic(), len(cases)
+
+        def tell() -> None:
+            here = len(left) + len(found) - total  # done here, not read
+            remaining = (total - len(found)) * (time.monotonic() - begin) / here if here else nan
+            self.tell(f'{text} {len(found)} of {total} done', len(found) / total, remaining)
+
+        def done(index: int, content: str) -> None:
+            if self._kept is not None:
+                self._kept.write(name, index, content)
+            found[index] = json.loads(content)
+            tell()
+
+        tell()
+        processes = min(self.workers or cores(), len(left))
+        if processes > 1:
+            _share_out(one, cases, left, processes, done)
+        else:
+            with threadpool_limits(1):  # sums in another order are other sums
+                for index in left:
+                    done(index, _call(one, cases[index]))
+        return [found[index] for index in range(total)]
+
+
+class KeptRuns:
+    """The runs of a study in a folder beside its result, until that is written.
+
+    Parameters
+    ----------
+    output
+        Of the study.
+    origin
+        Options and versions: runs of others are not continued.
+
+    Raises
+    ------
+    OutputError
+        The folder holds runs of other options or versions.
+    """
+
+    def __init__(self, output: Path, origin: Mapping[str, Any]) -> None:
+        self._folder = output.with_name(f'{output.name}.runs')
+        self._origin = json.dumps(origin, indent=2, sort_keys=True)
+        there = self._folder / ORIGIN
+        if there.is_file() and there.read_text(encoding='utf-8') != self._origin:
+            raise OutputError(
+                f"'{self._folder}' holds runs with other options or versions ({ORIGIN}): "
+                'remove it, or name another --output'
+            )
+
+    def read(self, name: str, count: int) -> dict[int, Any]:
+        """Return what is there of `count` runs."""
+        files = {index: self._file(name, index) for index in range(count)}
+        there = {index: file for index, file in files.items() if file.is_file()}
+        return {i: json.loads(file.read_text(encoding='utf-8')) for i, file in there.items()}
+
+    def write(self, name: str, index: int, content: str) -> None:
+        """Keep one run."""
+        files = {self._folder / ORIGIN: self._origin, self._file(name, index): content}
+        for path, text in files.items():
+            if not path.is_file():
+                write_text_atomically(path, text, OutputError)
+
+    def remove(self) -> None:
+        """Remove the folder: the result is written."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _file(self, name: str, index: int) -> Path:
+        return self._folder / f'{name}_{index:04}.json'
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, 'sched_getaffinity'):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _share_out(
+    one: Callable[..., Any],
+    cases: Sequence[Case],
+    left: Sequence[int],
+    processes: int,
+    done: Callable[[int, str], None],
+) -> None:
+    executor = get_reusable_executor(
+        max_workers=processes, env=SINGLE_THREAD, initializer=_leave_interrupts
+    )
+    futures = {executor.submit(_call, one, cases[index]): index for index in left}
+    try:
+        for future in as_completed(futures):
+            done(futures[future], future.result())
+    except BaseException:  # of a run, or Ctrl-C: nobody waits for the others
+        executor.shutdown(wait=True, kill_workers=True)
+        raise
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C at a terminal reaches all processes; who started the runs decides about it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _call(one: Callable[..., Any], case: Case) -> str:
+    """One run as text: floating-point numbers in full, also infinite ones."""
+    try:
+        return json.dumps(one(**case), default=lambda array: array.tolist())
+    except PkmError as error:
+        named = ', '.join(f'{name} {value}' for name, value in case.items())
+        raise type(error)(f'run with {named}: {error}') from error

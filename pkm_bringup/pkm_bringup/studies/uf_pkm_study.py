@@ -1,0 +1,167 @@
+"""Masses of the UF-PKM by the unscented filter from forces [O chapter 4]."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_bringup.argument_types import positive
+from pkm_bringup.studies.declaration import Option, Study, runs
+from pkm_bringup.studies.plants import model_of
+from pkm_bringup.studies.runner import Runner
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.presets import preset
+from pkm_identification.estimators.filters.nonlinear_filters import FilterOptions, unscented_filter
+
+Array = NDArray[np.float64]
+
+ROBOT = 'uf_pkm'
+BODIES = {'me': 'leg*_slider', 'mb': 'leg*_stator', 'mp': 'platform'}
+MASS_TERMS = ('m', 'mx', 'my', 'mz')
+SAMPLES = 2000
+START = 0.9  # of the true values [O 5.3.1]
+START_DEVIATION = 0.5  # of the true values
+FLOOR = 1e-6  # of the largest force: the noise that the filter assumes where there is none
+
+
+def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
+    """Return true masses (3,) and the standard parameters (n_p, 3) that a unit of each makes.
+
+    Centres of mass stay where they are, inertias about the centres of mass as they are; what a
+    mass adds to the inertias about the frames' origins moves with it.
+    """
+    names = list(model.parameter_names)
+    nominal = np.asarray(model.nominal_parameters)
+    masses, columns = [], np.zeros((len(names), len(BODIES)))
+    for column, pattern in enumerate(BODIES.values()):
+        links = [name[:-2] for name in names if fnmatchcase(name, f'{pattern}.m')]
+        masses.append(nominal[names.index(f'{links[0]}.m')])
+        for link in links:
+            index = {term: names.index(f'{link}.{term}') for term in MASS_TERMS}
+            mass = nominal[index['m']]
+            centre = nominal[[index['mx'], index['my'], index['mz']]] / mass
+            for term in MASS_TERMS:
+                columns[index[term], column] = nominal[index[term]] / mass
+            parallel = np.eye(3) * (centre @ centre) - np.outer(centre, centre)
+            for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
+                row = names.index(f'{link}.I{"xyz"[i]}{"xyz"[j]}')
+                columns[row, column] = parallel[i, j]
+    return np.array(masses), columns
+
+
+def one_run(samples: int, noise: float, seed: int) -> dict[str, Any]:
+    """Run the filter on sines of x and y together (case XY of [O Table 4.3]).
+
+    Parameters
+    ----------
+    samples
+        Number of samples.
+    noise
+        Largest error of forces, velocities and accelerations over their value, and of
+        positions over their way from home, uniform.
+    seed
+        Of the noise.
+
+    Returns
+    -------
+    dict
+        `values`, `true`, `errors`, `standard_deviation` by name, `time` [s of CPU time].
+    """
+    model = model_of(ROBOT)
+    trajectory = preset(model, 'sine_xy')
+    motion = trajectory.motion(np.arange(samples) / samples * trajectory.duration, model)
+    exact, forces = model.actuator_states(motion), model.inverse_dynamics(motion)
+    random = np.random.default_rng(seed)
+
+    def disturbed(values: Array) -> Array:
+        return np.asarray(values * (1 + noise * random.uniform(-1, 1, values.shape)))
+
+    home = np.asarray(model.home_actuators)
+    motion = model.motion_from_actuators(
+        home + disturbed(exact.positions - home),
+        disturbed(exact.velocities),
+        disturbed(exact.accelerations),
+    )
+    measured = disturbed(forces)
+    masses, columns = mass_columns(model)
+    regressor = model.regressor(motion)
+    rest = regressor @ (model.nominal_parameters - columns @ masses)
+    slopes, target = regressor @ columns, measured - rest
+    spread = noise / np.sqrt(3.0) * np.sqrt(np.mean(measured**2, axis=0))  # of uniform errors
+    size = np.maximum(spread, FLOOR * np.abs(measured).max())
+    begin = time.thread_time()
+    found = unscented_filter(
+        lambda points, k: points @ slopes[k].T,
+        target,
+        START * masses,
+        START_DEVIATION * masses,
+        np.diag(size**2),
+        alpha=1e-4,
+        kappa=0.0,
+        options=FilterOptions(history=100),
+    )
+    spent = time.thread_time() - begin
+
+    def by_name(values: Array) -> dict[str, float]:
+        return dict(zip(BODIES, values.tolist(), strict=True))
+
+    return {
+        'time': spent,
+        'values': by_name(found.values),
+        'true': by_name(masses),
+        'errors': by_name(found.values / masses - 1),
+        'standard_deviation': by_name(np.sqrt(np.diag(found.covariance))),
+    }
+
+
+def summary(noise: float, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the figures of all runs with one noise.
+
+    `true` [kg], `values` (means) [kg], and of the errors [1] root mean square `errors` and
+    largest `worst`, by name; `standard_deviation`, the mean reported one [kg]; `time`, mean
+    CPU time [s].
+    """
+
+    def over_runs(key: str, figure: Callable[[Array], Any]) -> dict[str, float]:
+        return {name: float(figure(np.array([run[key][name] for run in found]))) for name in BODIES}
+
+    return {
+        'noise': noise,
+        'runs': len(found),
+        'true': found[0]['true'],
+        'values': over_runs('values', np.mean),
+        'errors': over_runs('errors', lambda errors: np.sqrt(np.mean(errors**2))),
+        'worst': over_runs('errors', lambda errors: np.abs(errors).max()),
+        'standard_deviation': over_runs('standard_deviation', np.mean),
+        'time': float(np.mean([run['time'] for run in found])),
+    }
+
+
+def run(options: Namespace, runner: Runner) -> dict[str, Any]:
+    """Estimate without noise, and with it as often as asked for."""
+    model_of(ROBOT)
+    found = []
+    for noise, repeats in ((0.0, 1), (options.noise, options.runs)):
+        cases = [{'noise': noise, 'seed': options.seed + k} for k in range(repeats)]
+        text, name = f'noise {100 * noise:g} %: run', 'noisy' if noise else 'exact'
+        found.append(summary(noise, runner.map(partial(one_run, SAMPLES), cases, text, name)))
+    return {'robot': ROBOT, 'seed': options.seed, 'cases': found}
+
+
+STUDY = Study(
+    'uf_pkm',
+    'masses of the UF-PKM by the UKF from forces, without and with noise',
+    'From sines of x and y together [O chapter 4].',
+    (
+        Option('noise', 'largest error of forces and motion over their value [1]', 0.01, positive),
+        *runs(10, 'of the noise'),
+    ),
+    run,
+)

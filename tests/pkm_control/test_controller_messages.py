@@ -1,0 +1,135 @@
+"""What the controller's node publishes and takes as parameters, without a graph."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Time  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticStatus  # noqa: E402
+
+from pkm_control.control_types import StepResult  # noqa: E402
+from pkm_control.loop_statistics import LoopStatistics  # noqa: E402
+from pkm_control.nodes.controller_diagnostics import ControllerDiagnostics  # noqa: E402
+from pkm_control.nodes.controller_parameters import PARAMETERS, controller_options  # noqa: E402
+from pkm_control.nodes.controller_publishers import ControllerPublishers  # noqa: E402
+from pkm_control.outcome import ErrorCode  # noqa: E402
+from pkm_dynamics.trajectories import Phase  # noqa: E402
+
+
+class Node:
+    """Keeps a copy of what is published, by topic."""
+
+    def __init__(self) -> None:
+        self.sent: dict[str, list[str]] = {}
+        self.messages: list = []
+
+    def create_publisher(self, kind, topic, qos):
+        def publish(message) -> None:
+            self.sent.setdefault(topic, []).append(repr(message))
+            self.messages.append(message)
+
+        return SimpleNamespace(publish=publish)
+
+    def get_fully_qualified_name(self) -> str:
+        return '/trajectory_controller'
+
+    def get_clock(self):
+        return SimpleNamespace(now=lambda: SimpleNamespace(to_msg=Time))
+
+
+def result() -> StepResult:
+    vectors = [np.array([k + 0.25, -k - 0.5]) for k in range(6)]
+    saturated = np.array([False, True])
+    return StepResult(
+        7.0, Phase.RUN, 1.5, 3, 0.4, 2.5, *vectors[:3], *vectors[3:], saturated, 'wls', None
+    )
+
+
+def test_each_field_of_the_state_is_what_it_is_called() -> None:
+    node, expected = Node(), result()
+    publishers = ControllerPublishers(node, ['a', 'b'])
+    publishers.publish(expected, Time(sec=4, nanosec=9), 0.00012)
+    command, state = node.messages
+    assert list(command.data) == expected.command.tolist()
+    assert list(state.name) == ['a', 'b'] and state.header.stamp == Time(sec=4, nanosec=9)
+    assert (state.phase, state.trajectory_time, state.period_index) == (int(Phase.RUN), 1.5, 3)
+    for field in (
+        'desired_position',
+        'desired_velocity',
+        'position',
+        'feedforward',
+        'feedback',
+        'command',
+    ):
+        assert list(getattr(state, field)) == getattr(expected, field).tolist(), field
+    assert list(state.saturated) == [False, True]
+    assert (state.model, state.compute_time) == ('wls', 0.00012)
+
+
+def test_the_last_command_is_repeated_and_zero_is_zero() -> None:
+    node = Node()
+    publishers = ControllerPublishers(node, ['a', 'b'])
+    publishers.publish(result(), Time(), 0.0)
+    publishers.repeat()
+    first, again = node.sent['effort_controller/commands']
+    assert first == again
+    publishers.zero()
+    assert list(node.messages[-1].data) == [0.0, 0.0]
+    assert len(node.sent['~/state']) == 1
+
+
+def loop(**changes):
+    facts = {'commanding': True, 'running': True, 'last_result': result(), 'state_age': 0.002}
+    facts |= {'statistics': LoopStatistics(), 'controller': SimpleNamespace()}
+    facts['controller'].feedforward = SimpleNamespace(name='nominal')
+    return SimpleNamespace(**(facts | changes))
+
+
+def test_diagnostics_keep_a_fault_until_commands_flow_again() -> None:
+    node = Node()
+    diagnostics = ControllerDiagnostics(node, 'palida')
+
+    def status(of) -> DiagnosticStatus:
+        diagnostics.publish(of)
+        (found,) = node.messages[-1].status
+        return found
+
+    assert status(None).message == 'not configured'
+    active = status(loop())
+    values = {item.key: item.value for item in active.values}
+    assert (active.level, active.message) == (DiagnosticStatus.OK, 'active')
+    assert (active.name, active.hardware_id) == ('/trajectory_controller', 'palida')
+    assert (values['phase'], values['feedforward']) == ('RUN', 'nominal')
+    assert float(values['position error [m, rad]']) == 2.0
+    diagnostics.fault(ErrorCode.STATE_TIMEOUT, 'no joint state')
+    for _ in range(2):
+        stopped = status(loop(commanding=False))
+        assert stopped.level == DiagnosticStatus.ERROR
+        assert stopped.message == 'stopped commanding: STATE_TIMEOUT (105): no joint state'
+    assert status(loop()).level == DiagnosticStatus.OK
+    idle = status(loop(commanding=False))
+    assert (idle.level, idle.message) == (DiagnosticStatus.OK, 'inactive, no commands')
+    assert {item.key: item.value for item in idle.values}['phase'] == 'IDLE'
+    dead = status(loop(running=False))
+    assert dead.level == DiagnosticStatus.ERROR and 'thread has ended' in dead.message
+
+
+def test_parameters_become_the_bounds_of_the_controller() -> None:
+    values = {entry.name: entry.default for entry in PARAMETERS}
+    given = {
+        'velocity_cutoff': 90.0,
+        'max_position_error': 0.02,
+        'fault_position_error': 0.03,
+        'stroke_tolerance': 0.004,
+        'stop_time': 0.7,
+    }
+    values |= given | {'state_timeout': 0.25, 'lockstep_timeout': 8.0}
+    timed = controller_options(values | {'update_mode': 'timer'})
+    assert {name: getattr(timed, name) for name in given} == given
+    assert timed.max_interval == 0.25
+    assert controller_options(values | {'update_mode': 'state'}).max_interval == 0.1

@@ -1,0 +1,60 @@
+"""Several estimators on one dataset; what fails is a row."""
+
+import pytest
+
+from pkm_description.errors import EstimationError
+from pkm_identification import identify, validate
+from pkm_identification.model_selection.model_comparison import compare_estimators
+
+
+def test_rows_are_those_of_identify_and_validate(record, slider_model):
+    data, other = record(periods=4, seed=1), record(periods=3, period=1.3, seed=2)
+    phases = []
+    found = compare_estimators(
+        data,
+        slider_model,
+        ['ls', 'wls', 'irls'],
+        validation=other,
+        tuning=2.0,
+        progress=lambda phase, fraction: phases.append((phase, fraction)),
+    )
+    assert [candidate.name for candidate in found] == ['ls', 'wls', 'irls']
+    assert found[2].options == {'tuning': 2.0} and found[0].options == {}
+    fractions = [fraction for _, fraction in phases]
+    assert fractions == sorted(fractions) and phases[-1] == ('done', 1.0)
+    expected = identify(data, slider_model, 'wls')
+    row = found[1].row()
+    relative = 100 * expected.standard_deviation / expected.values
+    assert row['largest_relative_standard_deviation'] == pytest.approx(relative.max())
+    assert row['parameters'] == 7 and row['failure'] is None and row['seconds'] > 0
+    checked = validate(other, expected, slider_model)
+    assert row['held_out'] == pytest.approx(checked.against_measured.overall)
+    assert row['coverage'] == pytest.approx(checked.coverage.measured_overall)
+    assert row['error'] == pytest.approx(
+        validate(data, expected, slider_model).against_measured.overall
+    )
+    assert row['condition_number'] == expected.diagnostics['condition_number']
+
+
+def test_a_failure_ends_nothing(record, slider_model):
+    data = record(periods=1)  # instrumental variables need two periods
+    found = compare_estimators(data, slider_model, ['iv', 'wls'])
+    assert 'period' in found[0].error and found[0].row()['failure'] == found[0].error
+    assert found[1].result is not None and found[1].row()['held_out'] is None
+    unusable, usable = record(periods=1)[:3], record(periods=2, seed=1)
+    found = compare_estimators(
+        record(periods=3), slider_model, ['ls'], validation=[unusable, usable]
+    )
+    row = found[0].row()
+    assert found[0].result is not None and len(found[0].validations) == 1
+    assert row['failure'].startswith('validation: ')
+    expected = validate(usable, found[0].result, slider_model).against_measured.overall
+    assert row['held_out'] == pytest.approx(expected)
+
+
+def test_wrong_choices_are_errors(record, slider_model):
+    data = record(periods=2)
+    with pytest.raises(EstimationError, match="unknown estimator 'best'"):
+        compare_estimators(data, slider_model, ['best'])
+    with pytest.raises(EstimationError, match="unknown option 'tunig' of estimator 'irls'"):
+        compare_estimators(data, slider_model, ['irls'], tunig=1.0)
