@@ -91,11 +91,11 @@ TARGETS: Targets = {
     ),
     'covariance': (
         ('pkm_identification/pkm_identification/covariance/*.py',),
-        ('tests/pkm_identification/*residual*.py', 'tests/pkm_identification/**/*problem*.py'),
+        ('tests/pkm_identification/covariance/*.py', 'tests/pkm_identification/regression/*.py'),
     ),
-    'units': (
-        ('pkm_identification/pkm_identification/datasets/units.py',),
-        ('tests/pkm_identification/**/test_datasets.py',),
+    'datasets': (  # units, and joints matched by their names
+        ('pkm_identification/pkm_identification/datasets/*.py',),
+        ('tests/pkm_identification/**/test_dataset*.py', 'tests/pkm_identification/test_rec*.py'),
     ),
     'exporters': (
         (
@@ -110,7 +110,10 @@ TARGETS: Targets = {
     ),
     'requests': (
         ('pkm_identification/pkm_identification/requests/*.py',),
-        ('tests/pkm_identification/**/test_*request*.py',),
+        (
+            'tests/pkm_identification/**/test_requests.py',
+            'tests/pkm_identification/**/test_estimation_server.py',
+        ),
     ),
 }
 """Modules and the tests concerned, quick ones first: the first that fails ends a mutant."""
@@ -193,7 +196,10 @@ def mutants(target: str, targets: Targets = TARGETS) -> Iterator[Mutant]:
 
 
 def _files(patterns: Sequence[str]) -> list[Path]:
-    return [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+    found = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+    if not found:
+        raise SystemExit(f'scripts/mutate.py: no file is called {", ".join(patterns)}')
+    return found
 
 
 def start(tests: Sequence[Path], mutant: Mutant | None, limit: float, log: Path) -> int:

@@ -71,6 +71,13 @@ def test_derivative_of_a_ramp_survives_uneven_sampling() -> None:
     np.testing.assert_allclose(rate, [3.0, 0.0], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize('cutoff', [0.0, -1.0, math.nan, math.inf])
+def test_a_cutoff_that_filters_nothing_is_refused(cutoff: float) -> None:
+    with pytest.raises(GainError, match='velocity_cutoff'):
+        FilteredDerivative(cutoff)
+    assert FilteredDerivative(0.5).cutoff == 0.5
+
+
 def test_servo_forgets_on_reset() -> None:
     servo = JointServo(servo_gains(Gantry()))
     error = np.full(3, 0.01)

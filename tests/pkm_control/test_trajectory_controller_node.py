@@ -148,7 +148,12 @@ def test_a_motion_from_start_to_end() -> None:
         assert final.result.error_code == Result.NONE
         assert list(final.result.name) == MODEL.actuated_joints
         assert 0.0 < max(final.result.tracking_rms) < 1e-3
-        assert graph.feedback and graph.feedback[-1].fraction <= 1.0
+        assert graph.feedback and len(graph.feedback[-1].position_error) == 6
+        moving = [message for message in graph.feedback if message.phase != Phase.HOLD]
+        left = [message.time_left for message in moving]
+        assert left == sorted(left, reverse=True) and min(left, default=0.0) >= 0.0
+        fractions = [message.fraction for message in moving]
+        assert fractions == sorted(fractions) and max(fractions, default=0.0) <= 1.0
         graph.until(lambda: graph.seen(Phase.RAMP_OUT) and len(graph.seen(Phase.HOLD)) > 20)
         run = graph.seen(Phase.RUN)
         assert len(run) == 1200  # two periods of 0.6 s, every cycle of them
@@ -156,6 +161,18 @@ def test_a_motion_from_start_to_end() -> None:
         for one, other in zip(first, later, strict=True):
             np.testing.assert_allclose(one.desired_position, other.desired_position, atol=1e-9)
         assert run[0].model == 'nominal'
+        errors = np.array([np.subtract(s.desired_position, s.position) for s in run])
+        rms = np.sqrt(np.mean(errors**2, axis=0))
+        np.testing.assert_allclose(final.result.tracking_rms, rms, rtol=1e-9)
+        np.testing.assert_allclose(final.result.tracking_max, np.abs(errors).max(axis=0))
+        for one in run[::100]:
+            forces = np.add(one.feedforward, one.feedback)
+            np.testing.assert_allclose(one.command, forces, rtol=1e-12)
+        moved = np.gradient([s.desired_position for s in run[:600]], 1e-3, axis=0)[1:-1]
+        speeds = np.array([s.desired_velocity for s in run[1:599]])
+        np.testing.assert_allclose(speeds, moved, atol=1e-3 * np.abs(moved).max())
+        assert np.abs(np.mean([s.feedforward for s in run], axis=0)).min() > 20.0  # weight
+        assert np.abs(np.mean([s.feedback for s in run], axis=0)).max() < 20.0
         assert graph.transition(Transition.TRANSITION_DEACTIVATE)
         graph.until(lambda: not any(graph.commands[-1].data))
 

@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pkm_bringup.arguments import TRAJECTORY
-from pkm_bringup.inputs import load_trajectory
 from pkm_bringup.views.console import print_table
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ def figures(model: ClosedChainModel, name: str | None) -> dict[str, Any]:
     """
     import numpy as np
 
+    from pkm_bringup.trajectory_inputs import load_trajectory  # loads identification
     from pkm_dynamics.analysis.com_sensitivity import com_sensitivity
     from pkm_dynamics.analysis.contributions import contributions
 

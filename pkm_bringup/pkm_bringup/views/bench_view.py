@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from pkm_bringup.views.console import print_table
+from pkm_bringup.views.console import print_records
 
 
 def print_benchmark(result: dict[str, Any]) -> None:
@@ -38,33 +38,29 @@ def _print_lockstep(lockstep: dict[str, Any]) -> None:
 
 def _print_model(model: dict[str, Any]) -> None:
     sys.stdout.write(f'\nmodel, CPU time [us], batches of {model["samples"]} samples\n')
-    keys = ('batch', 'batch_with_joint_states', 'single', 'single_with_joint_states')
-    header = ('', 'a sample', 'a sample, joints known', 'single call', 'single, joints known')
     rows = [
-        (name.replace('_', ' '), *(model[name][key] for key in keys))
+        {
+            '': name.replace('_', ' '),
+            'a sample': model[name]['batch'],
+            'a sample, joints known': model[name]['batch_with_joint_states'],
+            'single call': model[name]['single'],
+            'single, joints known': model[name]['single_with_joint_states'],
+        }
         for name in ('inverse_dynamics', 'regressor')
     ]
-    print_table(header, rows)
+    print_records(rows)
     rows = [
-        (
-            name,
-            time,
-            *(model['ratios'][f'{what} / {name}'] for what in ('batch', 'single')),
-            model['agreement'].get(name),
-        )
+        {
+            'other engines': name,
+            'a sample [us]': time,
+            'ours a sample / it': model['ratios'][f'batch / {name}'],
+            'ours single / it': model['ratios'][f'single / {name}'],
+            'difference of the forces': model['agreement'].get(name),
+        }
         for name, time in model['peers'].items()
     ]
     sys.stdout.write('\n')
-    print_table(
-        (
-            'other engines',
-            'a sample [us]',
-            'ours a sample / it',
-            'ours single / it',
-            'difference of the forces',
-        ),
-        rows,
-    )
+    print_records(rows)
     sys.stdout.write(f'\nimport of pkm_dynamics, fresh process: {model["import"]:.2f} s\n')
 
 
@@ -72,27 +68,21 @@ def _print_identification(kinds: dict[str, Any]) -> None:
     parameters = kinds['filter']['short']['parameters']
     sys.stdout.write(f"\nidentify('wls'), {parameters} parameters, NPZ at 1 kHz\n")
     rows = [
-        (
-            'periodic' if kind == 'fourier' else 'not periodic',
-            *(run[key] for run in (both['short'], both['long']) for key in ('duration', 'wall')),
-            *(run['memory'] / 1e6 for run in (both['short'], both['long'])),
-            both['time_ratio'],
-            both['memory_ratio'],
-        )
-        for kind, both in ((kind, kinds[kind]) for kind in ('filter', 'fourier'))
+        {
+            'motion': motion,
+            'data [s]': short['duration'],
+            'time [s]': short['wall'],
+            'peak [MB]': short['memory'] / 1e6,
+            'longer data [s]': long['duration'],
+            'longer time [s]': long['wall'],
+            'longer peak [MB]': long['memory'] / 1e6,
+            'CPU time ratio': kinds[kind]['time_ratio'],
+            'memory ratio': kinds[kind]['memory_ratio'],
+        }
+        for kind, motion in (('filter', 'not periodic'), ('fourier', 'periodic'))
+        for short, long in ((kinds[kind]['short'], kinds[kind]['long']),)
     ]
-    header = (
-        'motion',
-        'data [s]',
-        'time [s]',
-        'data [s]',
-        'time [s]',
-        'peak [MB]',
-        'peak [MB]',
-        'CPU time ratio',
-        'memory ratio',
-    )
-    print_table(header, rows)
+    print_records(rows)
     ours, peer = kinds['filter']['short'], kinds['filter']['peer']
     sys.stdout.write(
         f'all in memory with NumPy and SciPy, {peer["duration"]:g} s not periodic: '
@@ -157,19 +147,18 @@ def _reference(design: dict[str, Any]) -> str:
 
 def _print_library(robots: dict[str, dict[str, Any]]) -> None:
     sys.stdout.write('\nlibrary robots, CPU time [us], random motions\n')
-    header = ('robot', 'actuators', 'parameters', 'inverse dynamics', 'regressor', 'single call')
     rows = [
-        (
-            name,
-            robot['actuators'],
-            robot['parameters'],
-            robot['inverse_dynamics']['batch'],
-            robot['regressor']['batch'],
-            robot['inverse_dynamics']['single'],
-        )
+        {
+            'robot': name,
+            'actuators': robot['actuators'],
+            'parameters': robot['parameters'],
+            'inverse dynamics': robot['inverse_dynamics']['batch'],
+            'regressor': robot['regressor']['batch'],
+            'single call': robot['inverse_dynamics']['single'],
+        }
         for name, robot in robots.items()
     ]
-    print_table(header, rows)
+    print_records(rows)
 
 
 def _print_loop(loop: dict[str, Any]) -> None:
@@ -192,9 +181,7 @@ def _print_loop(loop: dict[str, Any]) -> None:
 
 def _spreads(rows: dict[str, dict[str, float]]) -> None:
     keys = ('p50', 'p99', 'max')
-    print_table(
-        ('', *keys), [(name, *(row.get(key) for key in keys)) for name, row in rows.items()]
-    )
+    print_records([{'': name} | {key: row.get(key) for key in keys} for name, row in rows.items()])
 
 
 VIEWS: dict[str, Callable[[dict[str, Any]], None]] = {

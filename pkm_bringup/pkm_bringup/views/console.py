@@ -64,6 +64,11 @@ def print_table(
     sys.stdout.write('\n'.join(lines) + '\n')
 
 
+def print_records(rows: Sequence[Mapping[str, Any]], title: str = '') -> None:
+    """Print a table of rows that all have the same columns, by name; see `print_table`."""
+    print_table(tuple(rows[0]), [tuple(row.values()) for row in rows], title)
+
+
 @contextmanager
 def progress(title: str) -> Iterator[Update]:
     """Show progress on stderr while the block runs.

@@ -9,7 +9,7 @@ from typing import Any
 from pkm_bringup.studies.payload_study import CASES
 from pkm_bringup.studies.payload_study import LIMIT as ACCEPTED_ERROR
 from pkm_bringup.studies.pendulum_study import PUSHED, START_SCALE, WEIGHED
-from pkm_bringup.views.console import print_table
+from pkm_bringup.views.console import print_records, print_table
 from pkm_bringup.views.excitation_study_table import print_excitation
 
 Content = Mapping[str, Any]
@@ -17,16 +17,18 @@ Content = Mapping[str, Any]
 
 def print_conditioning(content: Content) -> None:
     """Print the directions that bound the condition number, and what is left of the limits."""
-    print_table(
-        ('combination', 'singular value', 'parameters, SI units'),
-        [
-            (
-                one['which'],
-                f'{one["singular_value"]:.4g}',
-                '  '.join(f'{part:+.2f} {name}' for name, part in one['components'].items()),
-            )
-            for one in content['directions']
-        ],
+    rows = [
+        {
+            'combination': one['which'],
+            'singular value': f'{one["singular_value"]:.4g}',
+            'parameters, SI units': '  '.join(
+                f'{part:+.2f} {name}' for name, part in one['components'].items()
+            ),
+        }
+        for one in content['directions']
+    ]
+    print_records(
+        rows,
         f'condition number {content["condition_number"]:.4g} of {content["parameters"]} '
         f'parameters (scaled {content["condition_number_scaled"]:.4g}), period '
         f'{content["period"]:.4g} s, {content["harmonics"]} harmonics',
@@ -70,61 +72,37 @@ def _print_dirty_robot(content: Content) -> None:
 def print_ellipsoid(content: Content) -> None:
     """Print both parts, and the intervals of the parameters."""
     bounded, controlled = content['bounded_errors'], content['controlled_robot']
-    header = (
-        'bounds of',
-        'truth inside',
-        'farthest truth',
-        'forces inside [%]',
-        'half-width [%]',
-        'half range of forces / bound',
-        'outliers',
-        'passes',
-    )
+    told = {'mean': 'mean period', 'each': 'each sample'}
     rows = [
-        (
-            {'mean': 'mean period', 'each': 'each sample'}[use],
-            f'{found["inside"]} of {bounded["runs"]}',
-            f'{found["largest_distance"]:.2f}',
-            f'{100 * found["forces_inside"]:.4g}',
-            f'{100 * found["relative_half_width"]:.3g}',
-            f'{found["force_half_range"]:.2g}',
-            found['outliers'],
-            f'{found["passes"]:.0f}',
-        )
-        for use, found in ((name, bounded[name]) for name in ('mean', 'each'))
+        {
+            'bounds of': told[use],
+            'truth inside': f'{found["inside"]} of {bounded["runs"]}',
+            'farthest truth': f'{found["largest_distance"]:.2f}',
+            'forces inside [%]': f'{100 * found["forces_inside"]:.4g}',
+            'half-width [%]': f'{100 * found["relative_half_width"]:.3g}',
+            'half range of forces / bound': f'{found["force_half_range"]:.2g}',
+            'outliers': found['outliers'],
+            'passes': f'{found["passes"]:.0f}',
+        }
+        for use, found in ((use, bounded[use]) for use in told)
     ]
-    print_table(
-        header,
-        rows,
-        f'errors within {bounded["bound"]:g} % of the largest forces, '
-        f'{bounded["periods"]} periods a run',
-    )
-    sys.stdout.write('\n')
-    header = (
-        'bound [%]',
-        'strips',
-        'outliers',
-        '[%]',
-        'det M^-1',
-        'distance of truth',
-        'noise-free forces inside [%]',
-        'measured inside [%]',
-    )
+    title = f'errors within {bounded["bound"]:g} % of the largest forces, '
+    print_records(rows, f'{title}{bounded["periods"]} periods a run')
     rows = [
-        (
-            f'{case["bound"]:g}',
-            case['strips'],
-            case['outliers'],
-            f'{100 * case["outlier_share"]:.3g}',
-            f'{case["determinant"]:.3g}',
-            f'{case["distance_of_truth"]:.2f}',
-            f'{100 * case["noise_free_inside"]:.4g}',
-            f'{100 * case["measured_inside"]:.4g}',
-        )
+        {
+            'bound [%]': f'{case["bound"]:g}',
+            'strips': case['strips'],
+            'outliers': case['outliers'],
+            '[%]': f'{100 * case["outlier_share"]:.3g}',
+            'det M^-1': f'{case["determinant"]:.3g}',
+            'distance of truth': f'{case["distance_of_truth"]:.2f}',
+            'noise-free forces inside [%]': f'{100 * case["noise_free_inside"]:.4g}',
+            'measured inside [%]': f'{100 * case["measured_inside"]:.4g}',
+        }
         for case in controlled['cases']
     ]
-    title = f'{controlled["robot"]} under control, {controlled["periods"]} periods'
-    print_table(header, rows, title)
+    sys.stdout.write('\n')
+    print_records(rows, f'{controlled["robot"]} under control, {controlled["periods"]} periods')
     sys.stdout.write('\n')
     cases = controlled['cases']
     table = [
@@ -146,35 +124,25 @@ def print_estimators(content: Content) -> None:
     """Print one table a level of position noise, and the paired comparisons."""
     for level in content['levels']:
         rows = [
-            (
-                name,
-                f'{found["error"]:.3f}',
-                f'{100 * found["relative_error"]:.2f}',
-                f'{found["force_error"]:.3f}',
-                f'{found["largest_bias_t"]:.1f}',
-                f'{found["bias_p"]:.2g}',
-                f'{found["biased_parameters"]} of {len(level["parameters"])}',
-                f'{found["reported_to_observed"]:.2f}',
-            )
+            {
+                'estimator': name,
+                'error [sd]': f'{found["error"]:.3f}',
+                'relative error [%]': f'{100 * found["relative_error"]:.2f}',
+                'force error [N, N m]': f'{found["force_error"]:.3f}',
+                'largest bias t': f'{found["largest_bias_t"]:.1f}',
+                'p of bias': f'{found["bias_p"]:.2g}',
+                'parameters biased': f'{found["biased_parameters"]} of {len(level["parameters"])}',
+                'reported / observed sd': f'{found["reported_to_observed"]:.2f}',
+            }
             for name in content['origin']['options']['estimators']
             for found in (level[name],)
         ]
-        header = (
-            'estimator',
-            'error [sd]',
-            'relative error [%]',
-            'force error [N, N m]',
-            'largest bias t',
-            'p of bias',
-            'parameters biased',
-            'reported / observed sd',
-        )
         title = (
             f'position noise {1e6 * level["position_noise"]:.3g} um (urad), {level["runs"]} runs, '
             f'{level["harmonics"]:.0f} harmonics of motion, '
             f'{len(level["well_determined"])} parameters within 15 %'
         )
-        print_table(header, rows, title)
+        print_records(rows, title)
         sys.stdout.write('\n')
         for pair, figures in level['paired'].items():
             parts = ', '.join(
@@ -188,19 +156,16 @@ def print_estimators(content: Content) -> None:
 def print_feasible(content: Content) -> None:
     """Print the errors with and without limits, and with nonlinear friction."""
     rows = [
-        (
-            f'{level["noise"]:g}',
-            name,
-            f'{100 * level[name]["physical"]:.0f}',
-            *_errors(level[name]),
-            f'{level[name]["active"]:.1f}',
-        )
+        {
+            'noise': f'{level["noise"]:g}',
+            'estimator': name,
+            **_errors(level[name]),
+            'limits reached': f'{level[name]["active"]:.1f}',
+        }
         for level in content['limits']['levels']
         for name in ('gauss_markov', 'feasible')
     ]
-    errors = ('error [%]', 'against measured [%]')
-    print_table(
-        ('noise', 'estimator', 'physical [%]', *errors, 'limits reached'),
+    print_records(
         rows,
         f'{content["limits"]["robot"]}: relative absolute error on another motion: of the '
         'exact motion against noise-free forces, and against measured ones',
@@ -219,58 +184,48 @@ def print_feasible(content: Content) -> None:
     names = ('gauss_markov', 'feasible', *content['origin']['options']['laws'])
     keys = ('error_lower', 'error_measured_lower')
     rows = [
-        (
-            name,
-            f'{100 * friction[name]["physical"]:.0f}',
-            *_errors(friction[name]),
-            ', '.join(f'{100 * friction[name][key]:.1f}' for key in keys),
-        )
-        for name in names
+        {
+            'friction': name,
+            **_errors(each),
+            'lower than feasible [%]': ', '.join(
+                f'{100 * friction[name][key]:.1f}' for key in keys
+            ),
+        }
+        for name, each in ((name, friction[name]) for name in names)
     ]
     sys.stdout.write('\n')
-    print_table(
-        ('friction', 'physical [%]', *errors, 'lower than feasible [%]'),
-        rows,
-        f'{friction["robot"]} with Stribeck friction, {friction["runs"]} runs',
-    )
+    print_records(rows, f'{friction["robot"]} with Stribeck friction, {friction["runs"]} runs')
 
 
-def _errors(found: dict[str, float]) -> tuple[str, ...]:
-    keys = ('error', 'error_measured')
-    return tuple(f'{100 * found[key]:.2f}' for key in keys)
+def _errors(found: Content) -> dict[str, str]:
+    return {
+        'physical [%]': f'{100 * found["physical"]:.0f}',
+        'error [%]': f'{100 * found["error"]:.2f}',
+        'against measured [%]': f'{100 * found["error_measured"]:.2f}',
+    }
 
 
 def print_payload(content: Content) -> None:
     """Print one row for each of the things that may be known."""
-    header = (
-        'known besides the currents',
-        'mass error, rms [%]',
-        'largest [%]',
-        'mean [%]',
-        '+- [%]',
-        'reported sd [%]',
-        'reported / rms',
-        f'within {100 * ACCEPTED_ERROR:g} % [%]',
-        'centre rms [mm]',
-        'constants rms [%]',
-        'reported [%]',
-    )
 
     def percent(figures: Content, key: str) -> float | None:
         value = figures.get(key)
         return None if value is None else 100 * value
 
-    errors = ('mass_rms', 'mass_largest', 'mass_bias', 'mass_bias_deviation', 'mass_deviation')
     rows = [
-        (
-            CASES[case],
-            *(percent(each, key) for key in errors),
-            each.get('reported_to_observed'),
-            percent(each, 'within_limit'),
-            1000 * each['centre_rms'],
-            percent(each, 'constant_rms'),
-            percent(each, 'constant_deviation'),
-        )
+        {
+            'known besides the currents': CASES[case],
+            'mass error, rms [%]': percent(each, 'mass_rms'),
+            'largest [%]': percent(each, 'mass_largest'),
+            'mean [%]': percent(each, 'mass_bias'),
+            '+- [%]': percent(each, 'mass_bias_deviation'),
+            'reported sd [%]': percent(each, 'mass_deviation'),
+            'reported / rms': each.get('reported_to_observed'),
+            f'within {100 * ACCEPTED_ERROR:g} % [%]': percent(each, 'within_limit'),
+            'centre rms [mm]': 1000 * each['centre_rms'],
+            'constants rms [%]': percent(each, 'constant_rms'),
+            'reported [%]': percent(each, 'constant_deviation'),
+        }
         for case, each in content['cases'].items()
     ]
     title = (
@@ -278,7 +233,7 @@ def print_payload(content: Content) -> None:
         f'to {100 * content["spread"]:g} %, {content["runs"]} runs, {content["periods"]} '
         f'periods ({content["duration"]:.3g} s) each recording, plant: {content["plant"]}'
     )
-    print_table(header, rows, title)
+    print_records(rows, title)
     alone = content['without_payload']
     sys.stdout.write(
         '\nwithout any payload: ratios of the force constants off by '
@@ -289,28 +244,23 @@ def print_payload(content: Content) -> None:
 
 def print_pendulum(content: Content) -> None:
     """Print the errors of each estimator, and how often the UKF is better."""
-    header = (
-        'noise',
-        'scale of the masses',
-        'estimator',
-        *(f'{name} [%]' for name in content['parameters']),
-        'm1/M [%]',
-        'm2/M [%]',
-        'CPU time [s]',
-    )
+    quantities = [f'{name} [%]' for name in (*content['parameters'], 'm1/M', 'm2/M')]
     rows = [
-        (
-            f'{100 * case["noise"]:g} %',
-            case['scale'],
-            case['estimator'],
-            *(100 * error for error in case['errors']),
-            *(100 * error for error in case['ratio_errors']),
-            case['time'],
-        )
+        {
+            'noise': f'{100 * case["noise"]:g} %',
+            'scale of the masses': case['scale'],
+            'estimator': case['estimator'],
+            **{
+                name: 100 * error
+                for name, error in zip(
+                    quantities, [*case['errors'], *case['ratio_errors']], strict=True
+                )
+            },
+            'CPU time [s]': case['time'],
+        }
         for case in content['cases']
     ]
-    print_table(
-        header,
+    print_records(
         rows,
         f'errors (root mean square of {content["runs"]} runs where there is noise) after one pass '
         f'through {content["samples"]} samples',
@@ -334,32 +284,21 @@ def print_pendulum(content: Content) -> None:
 def print_uf_pkm(content: Content) -> None:
     """Print the masses without and with noise."""
     rows = [
-        (
-            f'{100 * case["noise"]:g} %',
-            case['runs'],
-            name,
-            case['true'][name],
-            case['values'][name],
-            case['standard_deviation'][name],
-            100 * case['errors'][name],
-            100 * case['worst'][name],
-            case['time'],
-        )
+        {
+            'noise': f'{100 * case["noise"]:g} %',
+            'runs': case['runs'],
+            'mass': name,
+            'true [kg]': case['true'][name],
+            'mean found [kg]': case['values'][name],
+            'reported deviation [kg]': case['standard_deviation'][name],
+            'error, rms [%]': 100 * case['errors'][name],
+            'worst [%]': 100 * case['worst'][name],
+            'CPU time [s]': case['time'],
+        }
         for case in content['cases']
         for name in case['true']
     ]
-    header = (
-        'noise',
-        'runs',
-        'mass',
-        'true [kg]',
-        'mean found [kg]',
-        'reported deviation [kg]',
-        'error, rms [%]',
-        'worst [%]',
-        'CPU time [s]',
-    )
-    print_table(header, rows)
+    print_records(rows)
 
 
 VIEWS: dict[str, Callable[[Content], None]] = {
