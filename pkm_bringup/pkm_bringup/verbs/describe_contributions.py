@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pkm_bringup.arguments import TRAJECTORY
 from pkm_bringup.views.console import print_table
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-    from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.trajectories import Trajectory
 
 SAMPLES = 1000
 SINES = 'sines'

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from chances import mean_limit, spread_range, whitened_error
 from every_model import model_of
 from five_bar_loop import PERIOD, steady, two_motor_waves
 
@@ -96,17 +97,18 @@ def test_exact_data_give_the_true_parameters(record, robot, trajectory, truth, j
 
 
 def test_uncertainty_is_that_of_many_runs_and_there_is_no_bias(record, robot, trajectory, truth):
-    off, biased = [], []
+    z, biased = [], []
     for seed in range(12):
         data = record(seed, begin=13 * seed)
         found = estimate(data, robot, trajectory)
-        off.append((found.values - truth) / np.sqrt(np.diag(found.covariance)))
+        z.append(whitened_error(found.values - truth, found.covariance))
         plain = ls(problem_of(data, robot))
-        biased.append((plain.values - truth) / np.sqrt(np.diag(plain.covariance)))
+        biased.append(whitened_error(plain.values - truth, plain.covariance))
         assert found.warnings == ()
-    assert 0.75 < np.sqrt(np.mean(np.square(off))) < 1.25
-    assert np.abs(np.mean(off, axis=0)).max() < 3 / np.sqrt(len(off))
-    assert np.abs(np.mean(biased, axis=0)).max() > 3 / np.sqrt(len(off))
+    low, high = spread_range(np.size(z))
+    assert low < np.sqrt(np.mean(np.square(z))) < high
+    limit = mean_limit(len(z), len(truth))
+    assert np.abs(np.mean(z, axis=0)).max() < limit < np.abs(np.mean(biased, axis=0)).max()
 
 
 def test_both_jacobians_agree_within_their_uncertainty(record, robot, trajectory):
