@@ -31,7 +31,7 @@ quick: setup ## tests of the inner loop: no slow ones, none that start ROS nodes
 		-m "not slow and not ros" $(ARGS)
 
 processors: setup ## tests with the kernels of other processor types and with one and four threads
-	@$(RUN) scripts/processors.sh $(ARGS)
+	@$(RUN) PROCESSES=$(PROCESSES) scripts/processors.sh $(ARGS)
 
 mutate: setup ## how many small changes of the code the tests notice: ARGS="--sample 40 control"
 	@$(RUN) test -d .build/mutation/cosmic_ray || $(PYTHON_OF_CHECKOUT) -m pip install -q \

@@ -10,6 +10,7 @@ ROBOT = 'library name (see `pkm robots`) or path of a .urdf or .xacro file'
 SHIPPED = 'shipped'
 DEFAULT_RAMP = 1.0  # [s]
 PERIODS = 10
+PICTURES = ('.png', '.svg', '.pdf')
 TRAJECTORY = (
     'trajectory or excitation design file (.yaml), samples (.csv: time [s] and x, y, z [m], '
     'roll, pitch, yaw [rad] or the actuated joints [m, rad]), shipped (the excitation shipped for '
@@ -49,4 +50,14 @@ def add_ramp_time(parser: argparse.ArgumentParser) -> None:
         '--ramp-time',
         type=positive,
         help=f'from rest to full speed and back [s]; default: of the design, else {DEFAULT_RAMP:g}',
+    )
+
+
+def add_plot(parser: argparse.ArgumentParser) -> None:
+    """Add the option --plot of an excitation."""
+    parser.add_argument(
+        '--plot',
+        metavar='PICTURE',
+        help='picture to write (.png, .svg, .pdf): motion, margins, expected standard deviations; '
+        'must not exist',
     )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from pkm_control.closed_loop import ClosedLoopRecording
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.extrema import largest, smallest
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.limits.margins import FeasibilityReport
 from pkm_dynamics.limits.robot_limits import worst_and_broken
-
-if TYPE_CHECKING:
-    from pkm_control.closed_loop import ClosedLoopRecording
-    from pkm_dynamics import ClosedChainModel
 
 
 def executed_margins(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,19 +17,16 @@ from pkm_control.feedforward import (
     nominal_feedforward,
 )
 from pkm_control.gains import servo_gains
-from pkm_description import Payload, with_force_constants, with_payload
+from pkm_description import Description, Payload, with_force_constants, with_payload
 from pkm_description.errors import SimulationError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES
 from pkm_dynamics.trajectories import Execution, Trajectory
 from pkm_identification import load_result
-from pkm_identification.datasets import Dataset
-
-if TYPE_CHECKING:
-    from pkm_description import Description
-    from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import Recording
 
 SETTLE_TIME = 0.5  # [s] at rest before and after the motion
 
@@ -177,11 +174,11 @@ def measured_arrays(
     return arrays
 
 
-def dataset_of(arrays: dict[str, Any]) -> Dataset:
+def dataset_of(arrays: dict[str, Any]) -> Recording:
     """Return what the measured of these arrays are as a dataset, without a file."""
     names = tuple(str(name) for name in arrays['joint_names'])
     constants = arrays.get('force_constants')
-    return Dataset(
+    return Recording.from_arrays(
         arrays['time'],
         names,
         arrays['positions'],

@@ -3,7 +3,8 @@
 From here come the arguments of the command line, the checks of the services and of
 `identify(**options)`, and the tables of the documentation (`scripts/write_option_tables.py`
 writes those between `<!-- options: NAME -->` and `<!-- end of options -->`). Those of single
-estimators are in `pkm_identification.estimators.estimator_options`.
+estimators are in `pkm_identification.estimators.estimator_options`, those of a design in
+`pkm_identification.excitation_options`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import yaml
 
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.estimators.estimator_options import ESTIMATORS
+from pkm_identification.excitation_options import LIMITS, SEARCH
 from pkm_identification.option import FLAG, TEXT, Option, Values, choice, number, table, whole
 
 POSITIVE = number(0.0, ends=False)
@@ -315,6 +317,8 @@ def tables() -> dict[str, str]:
         'reports': (THRESHOLD, LEVEL),
         'reduction': REDUCTION,
         'validation': VALIDATION,
+        'search of a design': SEARCH,
+        'limits of a design': LIMITS,
     }
     found = {
         name: table(('option', 'argument', *columns[1:]), map(_row_with_argument, options))

@@ -71,3 +71,14 @@ def spread_of(estimates: np.ndarray, covariance: np.ndarray) -> float:
     runs, size = estimates.shape
     squares = np.sum(whitened(estimates, covariance) ** 2)
     return float(np.sqrt(squares / (size * (runs - 1))))
+
+
+def whitened_error(error: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Error (n,) of an estimate as independent numbers of variance one, if `covariance` is right.
+
+    Of many runs, the root of their mean square lies in `spread_range` of their number, and
+    their means below `mean_limit`.
+    """
+    scale = np.sqrt(np.diag(covariance))
+    root = np.linalg.cholesky(covariance / np.outer(scale, scale))
+    return np.linalg.solve(root, error / scale)

@@ -9,9 +9,8 @@ from every_model import model_of
 from excitations import excitation
 
 from pkm_bringup import cli
-from pkm_bringup.views import excitation_figures
 from pkm_dynamics.presets import preset
-from pkm_identification.excitation import ExcitationDesign
+from pkm_identification.excitation import ExcitationDesign, motion_figures
 from pkm_identification.excitation.search.criteria import CRITERIA
 
 
@@ -48,7 +47,7 @@ def test_excite_show_of_a_motion_that_ends_at_rest(folder, prints):
     model = model_of('four_bar')
     base, motion = model.base_parameters(True, True), preset(model, 'friction_sweep')
     samples = round(1000 * motion.duration)
-    assert samples > 2 * excitation_figures.BLOCK
+    assert samples > 2 * motion_figures.BLOCK
     W = base.regressor(motion.motion(np.arange(samples) / 1000, model)).reshape(-1, base.rank)
     assert content['figures']['d_optimal'] == pytest.approx(-np.linalg.slogdet(2 * W.T @ W)[1])
     assert content['figures']['samples'] == 2 * samples

@@ -9,6 +9,7 @@ import threading
 import uuid
 from dataclasses import replace
 
+import llvmlite.binding as llvm
 import mechanisms
 import numpy as np
 import pytest
@@ -268,6 +269,18 @@ def test_kept_code_is_used_without_its_equations(tmp_path, monkeypatch):
     monkeypatch.setattr(machine_code, 'GENERATOR', b'another generator')
     np.testing.assert_array_equal(pose(mechanism), first)
     assert len(list(tmp_path.glob('*.object'))) == 2
+
+
+def test_code_is_kept_by_the_processor_that_numba_compiles_for(tmp_path, monkeypatch):
+    for name in ('NUMBA_CPU_NAME', 'NUMBA_CPU_FEATURES'):
+        monkeypatch.delenv(name, raising=False)
+    assert store.processor()[0] == llvm.get_host_cpu_name()
+    store.Store(tmp_path).write(b'origin', b'code')
+    monkeypatch.setenv('NUMBA_CPU_NAME', 'nehalem')
+    assert store.processor() == ('nehalem', '')
+    assert store.Store(tmp_path).read(b'origin') is None
+    monkeypatch.delenv('NUMBA_CPU_NAME')
+    assert store.Store(tmp_path).read(b'origin') == b'code'
 
 
 def test_code_is_kept_and_read_back(tmp_path):

@@ -11,8 +11,11 @@ import pytest
 import pkm_msgs.action
 import pkm_msgs.srv
 from pkm_description.errors import DatasetError, EstimationError
-from pkm_identification import identify, load, reduce_model
+from pkm_identification import design_excitation, identify, load, reduce_model
 from pkm_identification.estimators.registry import estimators, find_estimator
+from pkm_identification.excitation import DesignLimits
+from pkm_identification.excitation.search import criteria
+from pkm_identification.excitation_options import CRITERIA, LIMITS, SEARCH
 from pkm_identification.option import FLAG, Option, choice, number, whole
 from pkm_identification.options import (
     COMMON,
@@ -55,6 +58,8 @@ def test_an_estimator_takes_what_is_declared(estimator):
         (identify, COMMON),
         (reduce_model, (*REDUCTION, THRESHOLD)),
         (validate, VALIDATION),
+        (design_excitation, SEARCH),
+        (DesignLimits, LIMITS),
         (load, [option for option in LOADING if option.name in defaults(load)]),
     ],
 )
@@ -154,3 +159,7 @@ def test_every_reason_of_identify_has_a_number(answer, codes):
         Code.CANNOT_WRITE,
     }
     assert len({getattr(answer, code.name) for code in codes}) == len(codes)
+
+
+def test_criteria_are_those_of_the_search():
+    assert set(CRITERIA) == set(criteria.CRITERIA)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pkm_bringup.arguments import TRAJECTORY
-from pkm_bringup.inputs import load_trajectory
 from pkm_bringup.views.console import print_table
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
-    from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.trajectories import Trajectory
 
 SAMPLES = 1000
 SINES = 'sines'
@@ -44,6 +41,7 @@ def figures(model: ClosedChainModel, name: str | None) -> dict[str, Any]:
     """
     import numpy as np
 
+    from pkm_bringup.trajectory_inputs import load_trajectory  # loads identification
     from pkm_dynamics.analysis.com_sensitivity import com_sensitivity
     from pkm_dynamics.analysis.contributions import contributions
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pkm_bringup.argument_types import count
 from pkm_bringup.views.console import print_table
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
+from pkm_dynamics import ClosedChainModel
 
 SAMPLES = 2000
 BOX_POINTS = 13

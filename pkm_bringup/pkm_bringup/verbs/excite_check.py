@@ -6,9 +6,12 @@ import sys
 from typing import Any
 
 from pkm_bringup.arguments import TRAJECTORY, add_json, add_ramp_time, add_robot
-from pkm_bringup.inputs import load_model, load_trajectory, ramp_time_of
-from pkm_bringup.verbs.excite_show import print_margins
-from pkm_bringup.views.console import print_json, print_note, print_table, progress
+from pkm_bringup.inputs import load_model
+from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
+from pkm_bringup.views.console import print_json, print_note, progress
+from pkm_bringup.views.margin_view import broken_rows, margin_rows, print_broken, print_margins
+from pkm_description.errors import FeasibilityError
+from pkm_identification.requests.check_request import check_motion
 
 
 def add_parser(subparsers: Any) -> None:
@@ -29,16 +32,13 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print the margins and the broken limits; raise FeasibilityError where there are any."""
-    from pkm_bringup.views.excitation_figures import broken_rows, check_run, margin_rows
-    from pkm_description.errors import FeasibilityError
-
     with progress('checking') as update:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)
         trajectory = load_trajectory(arguments.file, model, any_robot=True)
         update('the motion')
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
-        report = check_run(model, trajectory, ramp, start=True)
+        report = check_motion(run_of(trajectory, ramp, from_home=True), model)
     robot = model.description.name
     if trajectory.robot not in ('', robot):
         print_note(f"'{arguments.file}' was made for robot '{trajectory.robot}', not for '{robot}'")
@@ -50,17 +50,10 @@ def run(arguments: Any) -> int:
         print_margins(rows)
         if broken:
             sys.stdout.write('\n')
-            _print_broken(broken)
+            print_broken(broken)
         sys.stdout.flush()
     if not report.feasible:
         limits = 'one limit' if len(broken) == 1 else f'{len(broken)} limits'
         worst = '; '.join(str(margin) for margin in report.violations)
         raise FeasibilityError(f"'{arguments.file}' breaks {limits}: {worst}")
     return 0
-
-
-def _print_broken(rows: list[dict[str, Any]]) -> None:
-    keys = ('constraint', 'where', 'time', 'value', 'limit')
-    header = ('broken limit', 'where', 'worst at [s]', 'value', 'limit', 'exceeded by', 'unit')
-    cells = ([*(row[key] for key in keys), -row['margin'], row['unit']] for row in rows)
-    print_table(header, cells)

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from pkm_bringup.argument_types import count
-from pkm_bringup.arguments import TRAJECTORY, add_json, add_ramp_time, add_robot
-from pkm_bringup.inputs import design_of, load_model, load_trajectory, ramp_time_of
-from pkm_bringup.views.console import print_json, print_note, print_table, progress
-
-NOISES = ('unit', 'simulated')
-NOISE_TEXTS = {
-    'unit': 'variance 1 [N^2, N^2 m^2] in every sample',
-    'simulated': 'covariance of the simulated robot',
-    'as designed': 'that which the design was made for',
-}
-PICTURES = ('.png', '.svg', '.pdf')
-COMPONENTS = 3  # of a combination of parameters
-ENDS = 'least visible', 'most visible'
-CRITERIA = {
-    'd_optimal': '-ln det F',
-    'a_optimal': 'trace F^-1',
-    'e_optimal': 'smallest eigenvalue of F',
-    'condition_number': 'condition number',
-    'condition_number_scaled': 'condition number, columns of unit length',
-}
+from pkm_bringup.arguments import PICTURES, TRAJECTORY, add_json, add_plot, add_ramp_time, add_robot
+from pkm_bringup.inputs import load_model
+from pkm_bringup.outputs import check_output, write_output
+from pkm_bringup.trajectory_inputs import design_of, load_trajectory, ramp_time_of, run_of
+from pkm_bringup.views.console import print_json, print_note, progress
+from pkm_bringup.views.excitation_view import print_excitation, runs_text
+from pkm_bringup.views.margin_view import margin_rows
+from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.excitation.motion_figures import (
+    design_figures,
+    excitation_figures,
+    noise_covariance,
+)
+from pkm_identification.excitation_options import NOISE
+from pkm_identification.requests.check_request import check_motion
 
 
 def add_parser(subparsers: Any) -> None:
@@ -35,20 +31,14 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser('show', help=text, description=text)
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
-    parser.add_argument(
-        '--plot',
-        metavar='PICTURE',
-        help='picture to write (.png, .svg, .pdf): motion, margins, expected standard deviations; '
-        'must not exist',
-    )
+    add_plot(parser)
     parser.add_argument(
         '--periods', type=count, default=1, help='that are recorded [1]; default: 1'
     )
     parser.add_argument(
         '--noise',
-        choices=NOISES,
-        help='of the forces: unit variance, or the covariance of the simulated robot [N^2]; '
-        'default: that of the design, else unit',
+        choices=NOISE.values.words,
+        help=f'{NOISE.help}; default: that of the design, else unit',
     )
     add_ramp_time(parser)
     add_json(parser)
@@ -57,9 +47,6 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
-    from pkm_bringup.outputs import check_output, write_output
-    from pkm_bringup.views.excitation_figures import check_run, margin_rows, plot_excitation
-
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
     with progress('evaluating') as update:
         update('reading the robot; the first run compiles')
@@ -79,12 +66,14 @@ def run(arguments: Any) -> int:
             **_figures(arguments, model, trajectory),
         }
         update('margins')
-        report = check_run(model, trajectory, ramp, start=False)
+        report = check_motion(run_of(trajectory, ramp), model)
         content |= {'feasible': report.feasible, 'margins': margin_rows(report)}
         if plot:
             update('drawing')
+            from pkm_bringup.views.excitation_picture import plot_excitation  # loads matplotlib
+
             deviations = (content['figures'] or {}).get('standard_deviation')
-            runs = _runs(content)
+            runs = runs_text(content)
             write_output(
                 plot,
                 lambda path: plot_excitation(model, trajectory, path, report, deviations, runs),
@@ -92,28 +81,21 @@ def run(arguments: Any) -> int:
     if arguments.json:
         print_json(content)
     else:
-        _print(content)
+        print_excitation(content)
     if plot:
         print_note(f"wrote '{plot}'")
     return 0
 
 
-def _figures(arguments: Any, model: Any, trajectory: Any) -> dict[str, Any]:
+def _figures(arguments: Any, model: ClosedChainModel, trajectory: Trajectory) -> dict[str, Any]:
     """Return the figures, of which noise they are, and the reason where there are none."""
-    from pkm_bringup.views.excitation_figures import (
-        design_figures,
-        excitation_figures,
-        noise_covariance,
-    )
-    from pkm_description.errors import EstimationError
-
     noise = arguments.noise
     try:
         design = design_of(arguments.file, model)
         if design is not None:
             figures, noise = design_figures(model, design, arguments.periods, noise)
         else:
-            noise = noise or 'unit'
+            noise = noise or NOISE.default
             covariance = noise_covariance(model, noise)
             figures = excitation_figures(
                 model, trajectory, arguments.periods, covariance=covariance
@@ -122,60 +104,3 @@ def _figures(arguments: Any, model: Any, trajectory: Any) -> dict[str, Any]:
         return {'noise': noise, 'figures': None, 'reason': str(error)}
     prior = design is not None and design.prior is not None
     return {'noise': noise, 'prior': prior, 'figures': figures, 'reason': ''}
-
-
-def _runs(content: dict[str, Any]) -> str:
-    what = 'period' if content['periodic'] else 'run'
-    return f'one {what}' if content['periods'] == 1 else f'{content["periods"]} {what}s'
-
-
-def _print(content: dict[str, Any]) -> None:
-    out, figures = sys.stdout.write, content['figures']
-    harmonics = '' if content['harmonics'] is None else f', {content["harmonics"]} harmonics'
-    out(
-        f'{content["type"]} trajectory of {content["robot"]} in {content["coordinates"]} '
-        f'coordinates, {content["duration"]:.5g} s{harmonics}\n\n'
-    )
-    if figures is None:
-        out(f'no figures: {content["reason"]}\n\n')
-    else:
-        if figures['rank'] < figures['parameters']:
-            out(
-                f'the motion excites only {figures["rank"]:.0f} of {figures["parameters"]} '
-                'parameter directions\n\n'
-            )
-        rows = [(label, figures[key]) for key, label in CRITERIA.items()]
-        known = ' and what was known before' if content['prior'] else ''
-        header = f'{_runs(content)}{known}, {figures["samples"]} samples'
-        print_table((f'{figures["parameters"]} parameters, SI units', header), rows)
-        out('\n')
-        deviations = figures['standard_deviation'].items()
-        print_table(
-            ('parameter', 'standard deviation', 'nominal', 'unit'),
-            [
-                (name, value, figures['nominal'][name], figures['units'][name])
-                for name, value in deviations
-            ],
-        )
-        out('\n')
-        print_table(
-            ('combination of parameters, SI units', 'standard deviation', 'main components'),
-            [
-                (label, direction['standard_deviation'], _main(direction['components']))
-                for label, direction in zip(ENDS, figures['directions'], strict=True)
-            ],
-        )
-        out(f'\nnoise of the forces: {NOISE_TEXTS[content["noise"]]}\n\n')
-    print_margins(content['margins'])
-
-
-def _main(components: dict[str, float]) -> str:
-    largest = list(components.items())[:COMPONENTS]
-    return ', '.join(f'{value:+.2f} {name}' for name, value in largest)
-
-
-def print_margins(rows: list[dict[str, Any]]) -> None:
-    """Print the worst case of each constraint."""
-    keys = ('constraint', 'where', 'time', 'value', 'limit', 'margin', 'unit')
-    header = ('constraint', 'where', 'at [s]', 'value', 'limit', 'margin', 'unit')
-    print_table(header, [[row[key] for key in keys] for row in rows])

@@ -7,7 +7,8 @@ from typing import Any
 
 from pkm_bringup.argument_types import fraction, whole
 from pkm_bringup.arguments import ROBOT, TRAJECTORY, add_json, add_periods, add_ramp_time
-from pkm_bringup.inputs import load_model, load_payload, load_trajectory, periods_of, ramp_time_of
+from pkm_bringup.inputs import load_model, load_payload
+from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 EFFECTS = ('all', 'modelled', 'none')

@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from pkm_dynamics import layout
 from pkm_dynamics.codegen.expression import Expression, Graph, Number, reachable
-from pkm_dynamics.codegen.store import Store
+from pkm_dynamics.codegen.store import Store, processor
 from pkm_dynamics.layout import LANES
 from pkm_dynamics.parameters import parameter_table
 
@@ -173,8 +173,9 @@ class MachineCode:
     def __init__(self) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        cpu, features = processor()
         machine = llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
+            cpu=cpu, features=features, opt=2
         )
         # The engine owns the target machine: one of each, and a module per function.
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), machine)

@@ -34,12 +34,23 @@ def store_folder() -> Path | None:
     return None
 
 
+def processor() -> tuple[str, str]:
+    """Return type and features to compile for: this processor's, or those that Numba is told.
+
+    Numba's own variables count, so that its kernels and ours are made for one processor.
+    """
+    name = os.environ.get('NUMBA_CPU_NAME')
+    if name:
+        return name, os.environ.get('NUMBA_CPU_FEATURES', '')
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
 class Store:
     """Object code by the bytes it was made from; without a writable folder it keeps nothing."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = store_folder() if folder is None else folder
-        machine = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+        machine = processor()
         self._machine = '\0'.join((*machine, llvmlite.__version__)).encode()
 
     def path(self, origin: bytes) -> Path | None:

@@ -157,9 +157,7 @@ class Limits:
         self.joints, self.apertures = aperture_limits(model, options)
         self.distances = BodyDistances(model)
         actuated = set(model.actuated_joints)
-        span = np.asarray(model.upper) - np.asarray(model.lower)
-        inset = stroke_margin * np.where(np.isfinite(span), span, 0.0)
-        self.lower, self.upper = model.lower + inset, model.upper - inset
+        self.lower, self.upper = _inset(model.lower, model.upper, stroke_margin)
         self.velocity = np.asarray(model.velocity_limit) * (1.0 - velocity_margin)
         self.force = np.asarray(model.force_limit) * (1.0 - options.force_margin)
         joints = [model.description.joint(name) for name in model.joint_names]
@@ -167,9 +165,7 @@ class Limits:
         self.passive = [i for i, j in enumerate(joints) if j.name not in actuated]
         limits = [joints[i].limit for i in self.passive]
         ends = np.array([[limit.lower, limit.upper] for limit in limits]).reshape(-1, 2)
-        span = ends[:, 1] - ends[:, 0]
-        inset = stroke_margin * np.where(np.isfinite(span), span, 0.0)
-        self.passive_lower, self.passive_upper = ends[:, 0] + inset, ends[:, 1] - inset
+        self.passive_lower, self.passive_upper = _inset(ends[:, 0], ends[:, 1], stroke_margin)
         self.passive_velocity = np.array([limit.velocity for limit in limits]) * (
             1.0 - velocity_margin
         )
@@ -177,9 +173,7 @@ class Limits:
         workspace = model.description.sidecar.get('workspace') or {}
         lower = np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float)
         upper = np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float)
-        span = upper - lower
-        inset = stroke_margin * np.where(np.isfinite(span), span, 0.0)
-        self.box = (lower + inset, upper - inset)
+        self.box = _inset(lower, upper, stroke_margin)
         self.tilt = float(workspace.get('tilt', np.inf)) * (1.0 - stroke_margin)
 
     def margins(
@@ -259,6 +253,13 @@ class Limits:
                 closest = smallest(gaps, limit, time[some])
                 found += worst_and_broken('clearance', (closest,), names, ['m'] * len(names))
         return found
+
+
+def _inset(lower: Floats, upper: Floats, share: float) -> tuple[Floats, Floats]:
+    """Ends of ranges with a share of each left free at either end; open ranges stay."""
+    span = upper - lower
+    inset = share * np.where(np.isfinite(span), span, 0.0)
+    return lower + inset, upper - inset
 
 
 def _pose_samples(count: int) -> list[slice]:

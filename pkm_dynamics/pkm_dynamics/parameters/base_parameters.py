@@ -111,9 +111,8 @@ class BaseParameters:
         """Standard parameters (n_p,) with these base values, nearest to the nominal ones.
 
         `matrix @ p` equals `values`; parameters of one design stay equal and declared
-        zeros stay zero. The bodies need not be physical: see
-        `pkm_identification.physical.nearest.physical_parameters`. Distances are weighted
-        by `parameter_scales`.
+        zeros stay zero. The bodies need not be physical. Distances are weighted by
+        `parameter_scales`.
         """
         beta = np.asarray(values, dtype=float)
         if beta.shape != (self.rank,) or not np.all(np.isfinite(beta)):

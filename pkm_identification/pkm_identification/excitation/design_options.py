@@ -26,7 +26,9 @@ RATE_ENDS = 1e-3, 1e6  # [Hz]
 MOST_SAMPLES = 20_000_000  # of the longest period, at the sampling rate: minutes of regressors
 
 
-def require_types(model: Any, limits: Any, initial: Any, progress: Any, cancel: Any) -> None:
+def require_types(
+    model: object, limits: object, initial: object, progress: object, cancel: object
+) -> None:
     """Refuse arguments of another type than `design_excitation` names."""
     valid: Mapping[str, tuple[Any, bool, str]] = {
         'model': (

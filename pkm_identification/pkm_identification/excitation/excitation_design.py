@@ -30,6 +30,8 @@ READABLE = (1, 2)  # the first kept no information matrix
 RAMP_TIME = 1.0  # [s]
 MARGIN_KEYS = 'margin', 'value', 'limit', 'name', 'time', 'unit'
 
+HEAD = 4096  # bytes of a file in which the format stands
+
 
 @dataclass(frozen=True)
 class ExcitationDesign:
@@ -208,6 +210,12 @@ class ExcitationDesign:
             content.get('period_information'),
             content.get('prior'),
         )
+
+
+def is_design(path: Path) -> bool:
+    """Whether a file holds an excitation design rather than a bare trajectory."""
+    with path.open('rb') as file:
+        return f'format: {FORMAT}'.encode() in file.read(HEAD)
 
 
 def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from pkm_identification.excitation.search.multi_start import DesignSolution
 from pkm_identification.excitation.search.starts import SHRINKING
 
 LONGEST_RAMP = 16.0  # [s], or a period where that is longer
-BLOCK = 20000  # samples whose regressor is held at once
+SAMPLES_AT_ONCE = 20000  # whose regressor is held in memory
 
 
 def finished_design(
@@ -118,13 +118,13 @@ def whitened_regressor(
     """
     count, n = sample_count(trajectory, sampling_rate), problem.base.rank
     rows, own = np.zeros((0, n)), np.zeros((n, n))
-    for begin in range(0, count, BLOCK):
-        time = np.arange(begin, min(begin + BLOCK, count)) / sampling_rate
+    for begin in range(0, count, SAMPLES_AT_ONCE):
+        time = np.arange(begin, min(begin + SAMPLES_AT_ONCE, count)) / sampling_rate
         regressor = problem.base.regressor(trajectory.motion(time, problem.model))
         W = np.einsum('ab,tbn->tan', problem.task.whitening, regressor).reshape(-1, n)
         own += W.T @ W
         rows = np.concatenate([rows, W])
-        if count > BLOCK:
+        if count > SAMPLES_AT_ONCE:
             rows = np.asarray(qr(rows, mode='r')[0][:n])
     return rows, own
 

@@ -10,16 +10,16 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import KinematicsError, PkmError, TrajectoryError
-from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
-from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
-from pkm_dynamics.trajectories import Execution, Trajectory
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.limits.feasibility import FeasibilityReport
+from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.datasets.bags.bag_writer import partial_path
+from pkm_identification.requests.check_request import CheckRequest, check_motion, planned_motion
 from pkm_identification.requests.refusal import Code
 
 Array = NDArray[np.float64]
@@ -120,7 +120,7 @@ class _Collected:
 
 
 def run_preflight(
-    model: Any,
+    model: ClosedChainModel,
     trajectory: Trajectory,
     periods: int,
     ramp_time: float,
@@ -140,9 +140,17 @@ def run_preflight(
     found.add('controller', _controller_problem(facts), Code.CONTROLLER_NOT_ACTIVE)
     found.add('topics', _silent(facts), Code.TOPIC_SILENT)
     found.add('description', _description_problem(model, trajectory, facts), Code.NO_DESCRIPTION)
+    request = CheckRequest(
+        trajectory,
+        ramp_time,
+        periods,
+        facts.positions,
+        approach_speed=approach_speed,
+        rate=FEASIBILITY_RATE,
+    )
     execution = None
     try:
-        execution = plan(model, trajectory, periods, ramp_time, facts.positions, approach_speed)
+        execution = planned_motion(request, model)
         found.add('trajectory', '', Code.BAD_TRAJECTORY)
     except (TrajectoryError, KinematicsError) as error:
         found.add('trajectory', str(error), Code.BAD_TRAJECTORY)
@@ -154,30 +162,11 @@ def run_preflight(
     report = None
     if execution is not None:
         try:
-            report = check_feasibility(model, execution, rate=FEASIBILITY_RATE)
+            report = check_motion(request, model)
             found.add('limits', '' if report.feasible else report.message, Code.INFEASIBLE)
         except PkmError as error:
             found.add('limits', str(error), Code.INFEASIBLE)
     return PreflightReport(found.checks, duration, size, report)
-
-
-def plan(
-    model: Any,
-    trajectory: Trajectory,
-    periods: int,
-    ramp_time: float,
-    positions: Array | None,
-    approach_speed: float = 0.1,
-) -> Execution:
-    """Return the whole motion from the measured actuator positions (n_a,) on."""
-    start = None
-    if positions is not None and trajectory.coordinates == 'platform':
-        position, rotation = model.forward_kinematics(np.asarray(positions)[None])
-        start = np.concatenate([position[0], rotation_to_rpy(rotation[0])])
-    elif positions is not None:
-        order = [model.actuated_joints.index(name) for name in trajectory.coordinate_names]
-        start = np.asarray(positions)[order]
-    return Execution(trajectory, periods, ramp_time, start, approach_speed)
 
 
 def estimated_bytes(duration: float, rate: float) -> int:
@@ -220,7 +209,9 @@ def _silent(facts: SystemFacts) -> str:
     return ', '.join(problems)
 
 
-def _description_problem(model: Any, trajectory: Trajectory, facts: SystemFacts) -> str:
+def _description_problem(
+    model: ClosedChainModel, trajectory: Trajectory, facts: SystemFacts
+) -> str:
     name = model.description.name
     if trajectory.robot and trajectory.robot != name:
         return f"the trajectory is for robot '{trajectory.robot}', this is '{name}'"

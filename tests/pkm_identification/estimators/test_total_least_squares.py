@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chances import deviation_range, mean_limit
 from scipy.stats import chi2
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, ls
 from pkm_identification.estimators.maximum_likelihood.likelihood_search import maximum_likelihood
 from pkm_identification.estimators.maximum_likelihood.motion_model import MotionModel
@@ -31,7 +32,7 @@ def record(model, motion, seed, position_noise=1e-3, force_noise=1.0, periods=8)
     exact = motion(time)
     forces = model.regressor(exact) @ (model.nominal_parameters * [1, 1, 1, 0, 1, 0, 1])
     noise = [random.normal(size=forces.shape) @ MIXING.T for _ in range(2)]
-    return Dataset(
+    return Recording.from_arrays(
         time,
         ('left', 'right'),
         exact.q + position_noise * noise[0],
@@ -56,15 +57,14 @@ def test_no_attenuation(slider_model, motion):
             estimate = solve(problem)
             each.append((estimate.values, np.sqrt(np.diag(estimate.covariance))))
     truth = problem.nominal
-    significance, ratio = {}, {}
+    means, spreads = {}, {}
     for solve, each in found.items():
         values, deviations = np.moveaxis(np.array(each), 1, 0)
-        spread = values.std(axis=0, ddof=1)
-        significance[solve] = np.abs(values.mean(axis=0) - truth) / spread * np.sqrt(RUNS)
-        ratio[solve] = np.median(deviations.mean(axis=0) / spread)
-    assert significance[ls].max() > 5.0
-    assert significance[tls].max() < 4.0 > significance[maximum_likelihood].max()
-    assert 0.8 < ratio[tls] < 1.25
+        means[solve] = np.abs(np.mean((values - truth) / deviations, axis=0)).max()
+        spreads[solve] = np.std((values - truth) / deviations, axis=0, ddof=1)
+    limit, (low, high) = mean_limit(RUNS, len(truth)), deviation_range(RUNS, len(truth))
+    assert max(means[tls], means[maximum_likelihood]) < limit < means[ls]
+    assert (low < spreads[tls]).all() and (spreads[tls] < high).all()
 
 
 def test_noise_of_the_regressor_by_sampling(slider_model, motion):

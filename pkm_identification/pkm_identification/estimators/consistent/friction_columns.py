@@ -63,14 +63,14 @@ class FrictionColumns:
         return np.setdiff1d(np.arange(len(self.names)), self.amplitudes)
 
     @property
-    def held(self) -> Mask:
+    def constant(self) -> Mask:
         """Which parameters (g,) have only one possible value."""
-        held = np.zeros(len(self.names), dtype=bool)
+        constant = np.zeros(len(self.names), dtype=bool)
         low, high = (
             np.concatenate([getattr(each, end) for each in self.groups]) for end in ('low', 'high')
         )
-        held[self.shapes] = low == high
-        return held
+        constant[self.shapes] = low == high
+        return constant
 
     @property
     def joint_index(self) -> Indices:
@@ -119,13 +119,13 @@ class FrictionColumns:
             return np.concatenate([jacobian, friction.forces(velocities)[..., None]], axis=-1)
 
         selection = problem.selection
-        free, held = np.flatnonzero(~self.held), np.flatnonzero(self.held)
-        known = np.zeros((len(selection.fixed) + len(held),) * 2)
+        free, constant = np.flatnonzero(~self.constant), np.flatnonzero(self.constant)
+        known = np.zeros((len(selection.fixed) + len(constant),) * 2)
         known[: len(selection.fixed), : len(selection.fixed)] = selection.covariance
         wider = Selection(
             np.concatenate([selection.free, selection.size + free]),
-            np.concatenate([selection.fixed, selection.size + held]),
-            np.concatenate([selection.values, values[held]]),
+            np.concatenate([selection.fixed, selection.size + constant]),
+            np.concatenate([selection.values, values[constant]]),
             known,
         )
         runs = []
@@ -135,7 +135,7 @@ class FrictionColumns:
                 run.rows,
                 regressor=np.concatenate([run.rows.regressor, slope[..., free]], axis=-1),
                 forces=run.rows.forces - force + slope[..., free] @ values[free],
-                fixed=np.concatenate([run.rows.fixed, slope[..., held]], axis=-1),
+                fixed=np.concatenate([run.rows.fixed, slope[..., constant]], axis=-1),
             )
             runs.append(run.with_rows(rows, wider))
         before, target = problem.prior_information

@@ -41,7 +41,7 @@ from pkm_identification.regression.weighted_least_squares import (
     weighted_least_squares,
 )
 
-LEAST_NOISE = 1e-5  # of the forces: exact data would let the search see nothing but rounding
+WEIGHING_NOISE = 1e-5  # of the forces: exact data would let the search see nothing but rounding
 LARGEST_AMPLITUDE = 10.0  # over the size of the forces: no friction is larger
 FIRST_REACH = 0.7  # of the logarithm of a parameter: a factor of two, where the model is trusted
 SMALLEST_REACH = 1e-6  # the search is at its end, whatever a step still promises
@@ -122,7 +122,7 @@ def nonlinear_friction(
     free = weighted_least_squares(linear, [inverse_root(each) for each in noise], noise)
     bodies_part = combinations(problem)[problem.free] @ best.found.x
     active = [*best.found.active, *search.at_ends(best)]
-    values = np.concatenate([bodies_part, best.parameters[~columns.held]])
+    values = np.concatenate([bodies_part, best.parameters[~columns.constant]])
     covariance, rests_on, distance = covariance_at_constraints(linear, free, values)
     return Estimate(
         values=values,
@@ -173,7 +173,7 @@ class _Search:
         noise: tuple[Array, ...],
     ) -> None:
         self._columns, self._bodies = columns, bodies
-        floors = [np.diag((LEAST_NOISE * run.force_size) ** 2) for run in problem.runs]
+        floors = [np.diag((WEIGHING_NOISE * run.force_size) ** 2) for run in problem.runs]
         self._roots = [
             inverse_root(each + floor) for each, floor in zip(noise, floors, strict=True)
         ]

@@ -68,7 +68,7 @@ def feasible(
     -------
     Estimate
         With physical standard parameters. Its covariance is that without limits, less what
-        they take away, see `held.covariance_at_constraints`; with a `nominal_spread`, that of the
+        they take away, see `covariance_at_constraints`; with a `nominal_spread`, that of the
         posterior in Laplace's approximation.
 
     Raises
@@ -230,13 +230,13 @@ def posterior(
             bent = np.einsum('ai,ijk,bj->abk', inverse, basis, inverse)
             rows.append(bent.reshape(-1, basis.shape[-1]) / spread)
     stacked = np.concatenate(rows)
-    held = whole[problem.selection.fixed]
-    size = np.linalg.norm(held, axis=1)
-    along = np.linalg.pinv(held / size[:, None]) / size  # (n_g, g)
-    open_ends = null_space(held / size[:, None]) if len(held) else np.eye(matrix.shape[1])
-    left, singular, right = np.linalg.svd(stacked @ open_ends, full_matrices=False)
-    inward = open_ends @ (right.T / singular)
-    target = np.zeros((len(stacked), len(held)))
+    fixed = whole[problem.selection.fixed]
+    size = np.linalg.norm(fixed, axis=1)
+    along = np.linalg.pinv(fixed / size[:, None]) / size  # (n_g, g)
+    unfixed = null_space(fixed / size[:, None]) if len(fixed) else np.eye(matrix.shape[1])
+    left, singular, right = np.linalg.svd(stacked @ unfixed, full_matrices=False)
+    inward = unfixed @ (right.T / singular)
+    target = np.zeros((len(stacked), len(fixed)))
     target[: len(root)] = root @ change[known]
     moved = along + inward @ (left.T @ (target - stacked @ along))
     factor = matrix @ inward

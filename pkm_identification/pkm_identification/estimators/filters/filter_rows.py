@@ -14,7 +14,7 @@ from pkm_identification.estimators.numerics import scaled_least_squares
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 
-STANDSTILL = 0.01  # of the mean variance: what a row at standstill has at least
+LEAST_POWER = 0.01  # of the mean variance: what a row at standstill has at least
 EXACT_ENERGY = 1e-18  # of the squared work: residuals below are rounding
 
 
@@ -106,7 +106,7 @@ def _rows_of(run: Run, problem: Problem) -> tuple[Array, Array, Array, Array]:
     if noise is not None and np.trace(noise.covariance) > 0:
         covariance = noise.covariance * (run.axes / np.trace(noise.covariance))
     power = np.einsum('na,ab,nb->n', signals.velocities, covariance, signals.velocities)
-    power = np.maximum(power, STANDSTILL * max(float(power.mean()), 1e-300))
+    power = np.maximum(power, LEAST_POWER * max(float(power.mean()), 1e-300))
     interval = np.diff(signals.time)
     variance = (interval / 2) ** 2 * (power[1:] + power[:-1])
     return rows[:, selection.free], rows[:, selection.fixed], work, variance

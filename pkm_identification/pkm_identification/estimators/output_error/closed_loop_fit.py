@@ -11,13 +11,18 @@ Identification of Parametric Models, 1997 (output error).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics.actuation import require_drives
+from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.estimators.output_error.gauss_newton import OutputErrorFit
-from pkm_identification.estimators.output_error.simulated_run import reference_of, simulated_run
+from pkm_identification.estimators.output_error.simulated_run import (
+    Reference,
+    reference_of,
+    simulated_run,
+)
 from pkm_identification.estimators.output_error.simulated_servo import (
     build_servo,
     feedforward_parameters,
@@ -25,12 +30,13 @@ from pkm_identification.estimators.output_error.simulated_servo import (
 )
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate
+from pkm_identification.result.result import IdentificationResult
 
 
 def output_error(
     problem: Problem,
-    reference: Any = None,
-    feedforward: Any = 'none',
+    reference: Reference | Sequence[Reference] = None,
+    feedforward: IdentificationResult | str | Path | None = 'none',
     proportional: Sequence[float] | float | None = None,
     derivative: Sequence[float] | float | None = None,
     bandwidth: float = 10.0,
@@ -107,8 +113,10 @@ def output_error(
         control_delay,
     )
     force_parameters = feedforward_parameters(problem.model, feedforward)
-    several = isinstance(reference, Sequence) and not isinstance(reference, str)
-    given = list(reference) if several else [reference] * len(problem.runs)
+    if reference is None or isinstance(reference, str | Path | Trajectory):
+        given = [reference] * len(problem.runs)
+    else:
+        given = list(reference)
     if len(given) != len(problem.runs):
         raise EstimationError(f'{len(given)} references for {len(problem.runs)} runs')
     runs = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from pkm_identification.regression.row_noise import row_covariance
 from pkm_identification.regression.run import Run
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, HarmonicBand
+
+Reference = Trajectory | str | Path | None
 
 HARMONIC_SAMPLES = 4  # of the simulation, over the harmonics of the rows
 PERIOD_TOLERANCE = 1e-6  # of a period: what rounding in files may change it by
@@ -179,7 +181,7 @@ def _resampled(values: Array, count: int) -> Array:
     return np.fft.irfft(spectrum, count, axis=0) * (count / len(values))
 
 
-def reference_of(run: Run, given: Any) -> Trajectory:
+def reference_of(run: Run, given: Reference) -> Trajectory:
     """Return the reference motion of a run.
 
     Parameters

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
@@ -13,12 +14,14 @@ from pkm_dynamics.equations.actuator_inertia import effective_inertia
 from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_identification.arrays import Array
 from pkm_identification.regression.run import Run
+from pkm_identification.result.reading import load_result
+from pkm_identification.result.result import IdentificationResult
 
 
 def build_servo(
     model: ClosedChainModel,
-    proportional: Any,
-    derivative: Any,
+    proportional: Sequence[float] | float | None,
+    derivative: Sequence[float] | float | None,
     tuning: tuple[float, float, float],
     velocity_cutoff: float,
     control_rate: float,
@@ -29,7 +32,7 @@ def build_servo(
     if (proportional is None) != (derivative is None):
         raise EstimationError('give both gains, proportional and derivative, or none of them')
     try:
-        if proportional is None:
+        if proportional is None or derivative is None:
             bandwidth, damping, scale = tuning
             inertia, w = effective_inertia(model), 2 * np.pi * bandwidth
             stiffness, viscosity = scale * inertia * w**2, scale * 2 * damping * inertia * w
@@ -51,14 +54,13 @@ def servo_of_run(servo: ServoLoop, run: Run, delay: float | None) -> ServoLoop:
     return replace(servo, delay=shown) if delay is None and shown > 0 else servo
 
 
-def feedforward_parameters(model: ClosedChainModel, given: Any) -> Array | None:
+def feedforward_parameters(
+    model: ClosedChainModel, given: IdentificationResult | str | Path | None
+) -> Array | None:
     """Standard parameters (n_p,) of the feedforward; None where there was none."""
-    from pkm_identification.result.reading import load_result
-    from pkm_identification.result.result import IdentificationResult
-
     if given is None or given == 'none':
         return None
-    if isinstance(given, str) and given == 'nominal':
+    if given == 'nominal':
         return np.asarray(model.nominal_parameters)
     result = given if isinstance(given, IdentificationResult) else load_result(given, model)
     by_name = dict(zip(result.parameter_names, result.standard_parameters, strict=True))

@@ -22,29 +22,23 @@ CONDITIONS = 'condition_number', 'condition_number_scaled'
 SMOOTHED = 'e_optimal', *CONDITIONS  # extreme singular values have corners where two are equal
 
 POWERS = 12.0, 60.0  # of the smoothing: far from the optimum, and at its end
-SINGULAR = 1e-12  # relative to the length of a column
-INDEPENDENT = 1e-10  # least singular value of columns of unit length, to the largest
+SHORTEST_PIVOT = 1e-12  # of the length of a column: what rounding leaves of a dependent one
+SHOWN_DIRECTION = 1e-10  # least singular value of columns of unit length, to the largest
 
 
 def d_optimal(W: Array) -> tuple[float, Array]:
     """Return -ln det F and its gradient (m, n): the volume of the confidence ellipsoid."""
-    if W.shape[0] < W.shape[1]:
+    Q, R, is_singular = _orthogonalised(W)
+    if is_singular:
         return np.inf, np.zeros_like(W)
-    Q, R = qr(W, mode='economic')
-    diagonal = np.abs(np.diag(R))
-    if np.any(diagonal <= SINGULAR * np.linalg.norm(R, axis=0)):
-        return np.inf, np.zeros_like(W)
-    value = -2.0 * float(np.sum(np.log(diagonal)))
+    value = -2.0 * float(np.sum(np.log(np.abs(np.diag(R)))))
     return value, -2.0 * solve_triangular(R, Q.T).T
 
 
 def a_optimal(W: Array) -> tuple[float, Array]:
     """Return ln trace F^-1 and its gradient: the mean variance of the parameters."""
-    if W.shape[0] < W.shape[1]:
-        return np.inf, np.zeros_like(W)
-    Q, R = qr(W, mode='economic')
-    diagonal = np.abs(np.diag(R))
-    if np.any(diagonal <= SINGULAR * np.linalg.norm(R, axis=0)):
+    Q, R, is_singular = _orthogonalised(W)
+    if is_singular:
         return np.inf, np.zeros_like(W)
     inverse = solve_triangular(R, np.eye(len(R)))
     trace = float(np.sum(inverse**2))
@@ -55,7 +49,7 @@ def a_optimal(W: Array) -> tuple[float, Array]:
 def e_optimal(W: Array, power: float = POWERS[0]) -> tuple[float, Array]:
     """Return -ln of the smallest eigenvalue of F, smoothed, and its gradient."""
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
-    if W.shape[0] < W.shape[1] or s[-1] <= SINGULAR * s[0]:
+    if W.shape[0] < W.shape[1] or s[-1] <= SHORTEST_PIVOT * s[0]:
         return np.inf, np.zeros_like(W)
     value, slope = _smooth_largest(-np.log(s), power)
     return 2.0 * value, (U * (-2.0 * slope / s)) @ Vt
@@ -64,7 +58,7 @@ def e_optimal(W: Array, power: float = POWERS[0]) -> tuple[float, Array]:
 def condition_number(W: Array, power: float = POWERS[0]) -> tuple[float, Array]:
     """Return the logarithm of the condition number of W, smoothed, and its gradient."""
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
-    if W.shape[0] < W.shape[1] or s[-1] <= SINGULAR * s[0]:
+    if W.shape[0] < W.shape[1] or s[-1] <= SHORTEST_PIVOT * s[0]:
         return np.inf, np.zeros_like(W)
     top, top_slope = _smooth_largest(np.log(s), power)
     bottom, bottom_slope = _smooth_largest(-np.log(s), power)
@@ -79,6 +73,14 @@ def condition_number_scaled(W: Array, power: float = POWERS[0]) -> tuple[float, 
     unit = W / lengths
     value, slope = condition_number(unit, power)
     return value, (slope - unit * np.sum(slope * unit, axis=0)) / lengths
+
+
+def _orthogonalised(W: Array) -> tuple[Array, Array, bool]:
+    """Return Q and R with Q R = W, and whether W is singular."""
+    Q, R = qr(W, mode='economic')
+    if W.shape[0] < W.shape[1]:
+        return Q, R, True
+    return Q, R, bool(np.any(np.abs(np.diag(R)) <= SHORTEST_PIVOT * np.linalg.norm(R, axis=0)))
 
 
 def _smooth_largest(values: Array, power: float) -> tuple[float, Array]:
@@ -170,7 +172,7 @@ def standard_deviations(W: Array) -> Array:
         inverse = solve_triangular(R, np.eye(len(R)))
         return np.asarray(np.sqrt(np.sum(inverse**2, axis=1)) / lengths)
     _, s, Vt = np.linalg.svd(R)
-    hidden = np.linalg.norm(Vt[rank:], axis=0) > np.sqrt(INDEPENDENT)
+    hidden = np.linalg.norm(Vt[rank:], axis=0) > np.sqrt(SHOWN_DIRECTION)
     deviations = np.linalg.norm(Vt[:rank].T / s[:rank], axis=1)
     return np.where(hidden, np.inf, deviations / np.where(lengths > 0.0, lengths, 1.0))
 
@@ -182,4 +184,4 @@ def _factored(W: Array) -> tuple[Array, Array, int]:
     lengths = np.linalg.norm(R, axis=0)
     R = R / np.where(lengths > 0.0, lengths, 1.0)
     s = np.linalg.svd(R, compute_uv=False)
-    return R, lengths, int(np.sum(s > INDEPENDENT * s[0]))
+    return R, lengths, int(np.sum(s > SHOWN_DIRECTION * s[0]))

@@ -10,9 +10,9 @@ from pkm_description.errors import FeasibilityError
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.search.design_problem import DesignProblem
 
-PERIODS = -2.0, 1.5  # mean and spread of a free one's unknown: faster than suggested
+FREE_PERIOD = -2.0, 1.5  # mean and spread of its unknown: faster than suggested
 FAST_PERIODS = 3.0  # times the least period, up to which fast motions are drawn
-BISECTIONS = 14
+BISECTIONS = 14  # of a size: to less than a ten-thousandth
 SLOWER = 1.25  # steps in which a period grows
 SHRINKING = (1.0, *(1.0 - 0.0025 * 2.0**k for k in range(9)), 0.1, 0.01)
 
@@ -22,7 +22,7 @@ def random_unknowns(problem: DesignProblem, rng: np.random.Generator) -> Array:
     decay = 1.0 / np.sqrt(np.arange(1, problem.harmonics + 1))
     sizes = np.concatenate([[0.5], decay, decay])
     z = (2.0 * rng.standard_normal(problem.shape) * sizes).ravel()
-    return np.append(z, rng.normal(*PERIODS)) if problem.free else z
+    return np.append(z, rng.normal(*FREE_PERIOD)) if problem.free else z
 
 
 def fast_unknowns(problem: DesignProblem, rng: np.random.Generator) -> Array:

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chances import deviation_range, mean_limit, normal_limit, spread_range, whitened_error
 from scipy.optimize import least_squares
 
 import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, ls
 from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
 from pkm_identification.estimators.maximum_likelihood.likelihood_search import maximum_likelihood
@@ -57,7 +58,7 @@ def five_bar_data(five_bar, seed, periods=6, position_noise=2e-3, force_noise=0.
     model, time, q, forces = five_bar
     random = np.random.default_rng(seed)
     shape = (periods * len(time), 2)
-    return Dataset(
+    return Recording.from_arrays(
         np.arange(shape[0]) / 100.0,
         tuple(model.actuated_joints),
         np.tile(q, (periods, 1)) + position_noise * random.normal(size=shape) @ MIXING.T,
@@ -170,17 +171,16 @@ def test_no_bias_where_least_squares_has_one(record, slider_model):
         (ls, gauss_markov, maximum_likelihood),
         count,
     )
-    significance, error = {}, {}
-    for name, (values, _) in found.items():
-        spread = values.std(axis=0, ddof=1) / np.sqrt(count)
-        significance[name] = np.abs(values.mean(axis=0) - truth) / spread
+    bias, error = {}, {}
+    for name, (values, deviations) in found.items():
+        bias[name] = np.abs(np.mean((values - truth) / deviations, axis=0)).max()
         error[name] = np.sqrt(np.mean(((values - truth) / found['maximum_likelihood'][1]) ** 2))
-    assert significance['ls'].max() > 6.0
-    assert significance['maximum_likelihood'].max() < 4.0
+    assert bias['maximum_likelihood'] < mean_limit(count, len(truth)) < bias['ls']
     assert error['maximum_likelihood'] < 0.8 * error['gauss_markov'] < 0.8 * error['ls']
     values, deviations = found['maximum_likelihood']
-    ratio = deviations.mean(axis=0) / values.std(axis=0, ddof=1)
-    assert 0.8 < np.median(ratio) < 1.25
+    spread = np.std((values - truth) / deviations, axis=0, ddof=1)
+    low, high = deviation_range(count, len(truth))
+    assert (low < spread).all() and (spread < high).all()
 
 
 def test_reported_covariance_is_the_spread(five_bar):
@@ -194,8 +194,9 @@ def test_reported_covariance_is_the_spread(five_bar):
     base = model.base_parameters(shared=True, reduced=True)
     truth = base.matrix @ model.nominal_parameters
     z = (values - truth) / deviations
-    assert 0.8 < np.sqrt(np.mean(z**2)) < 1.2
-    assert np.abs(z.mean(axis=0)).max() < 4 / np.sqrt(count)
+    assert np.abs(z.mean(axis=0)).max() < mean_limit(count, z.shape[1])
+    low, high = deviation_range(count, z.shape[1])
+    assert (low < z.std(axis=0, ddof=1)).all() and (z.std(axis=0, ddof=1) < high).all()
 
 
 def test_error_falls_with_the_root_of_the_periods(record, slider_model):
@@ -221,15 +222,16 @@ def test_noise_that_a_servo_feeds_back(record, slider_model):
         data = record(seed=seed, **(options | {'position_noise': 3e-4}))
         clean = record(seed=seed, **(options | {'position_noise': 0.0}))
         answer = -stiffness * (data.positions - clean.positions)
-        problem = noisy_problem(replace(data, efforts=data.efforts + answer), slider_model)
+        problem = noisy_problem(data.changed(efforts=data.efforts + answer), slider_model)
         gain = motion_noise(problem.signals).gain[1].real
         assert np.abs(gain + stiffness * np.eye(2)).max() < 0.25 * stiffness
         for known, found in ratios.items():
             options = {} if known else {'position_noise': 3e-4}
             estimate = maximum_likelihood(problem, **options)
-            found.append((estimate.values - truth) / np.sqrt(np.diag(estimate.covariance)))
+            found.append(whitened_error(estimate.values - truth, estimate.covariance))
     spread = {known: np.sqrt(np.mean(np.square(found))) for known, found in ratios.items()}
-    assert 0.8 < spread[True] < 1.25
+    low, high = spread_range(np.size(ratios[True]))
+    assert low < spread[True] < high
 
 
 def test_exact_data_give_exact_parameters(record, slider_model):
@@ -242,7 +244,7 @@ def test_one_period_alone(record, slider_model):
     """Noise of positions from above the motion, of forces from the residuals."""
     result = identify(record(periods=1, position_noise=1e-4), slider_model, 'maximum_likelihood')
     z = (result.values - slider_model.nominal_parameters) / result.standard_deviation
-    assert np.abs(z).max() < 3.5
+    assert np.abs(z).max() < normal_limit(z.size)
     assert 'residuals' in result.diagnostics['noise_model']
 
 
@@ -285,7 +287,7 @@ def test_undetermined_parameters_stay_nominal(record, slider_model):
     data = record(periods=4)
     still = data.positions.copy()
     still[:, 1] = 0.4
-    result = identify(replace(data, positions=still), slider_model, 'maximum_likelihood')
+    result = identify(data.changed(positions=still), slider_model, 'maximum_likelihood')
     assert {'right.coulomb', 'right.viscous'} <= set(result.diagnostics['undetermined'])
     index = result.names.index('right.viscous')
     assert np.isinf(result.standard_deviation[index])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from chances import mean_limit, spread_range, whitened_error
 from every_model import model_of
 from five_bar_loop import PERIOD, steady, two_motor_waves
 
@@ -17,7 +18,7 @@ from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify
 from pkm_identification.covariance.residual_scaling import noise_by_frequency
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import ls
 from pkm_identification.estimators.output_error.closed_loop_fit import output_error
 from pkm_identification.estimators.output_error.simulated_run import reference_of
@@ -63,7 +64,7 @@ def record(robot, trajectory, truth):
             np.tile(np.roll(each, -begin, axis=0), (PERIODS, 1))
             for each in (state.positions, state.forces)
         )
-        return Dataset(
+        return Recording.from_arrays(
             PERIOD / COUNT * np.arange(shape[0]),
             tuple(robot.actuated_joints),
             positions + noise * POSITION_NOISE * random.normal(size=shape),
@@ -96,17 +97,18 @@ def test_exact_data_give_the_true_parameters(record, robot, trajectory, truth, j
 
 
 def test_uncertainty_is_that_of_many_runs_and_there_is_no_bias(record, robot, trajectory, truth):
-    off, biased = [], []
+    z, biased = [], []
     for seed in range(12):
         data = record(seed, begin=13 * seed)
         found = estimate(data, robot, trajectory)
-        off.append((found.values - truth) / np.sqrt(np.diag(found.covariance)))
+        z.append(whitened_error(found.values - truth, found.covariance))
         plain = ls(problem_of(data, robot))
-        biased.append((plain.values - truth) / np.sqrt(np.diag(plain.covariance)))
+        biased.append(whitened_error(plain.values - truth, plain.covariance))
         assert found.warnings == ()
-    assert 0.75 < np.sqrt(np.mean(np.square(off))) < 1.25
-    assert np.abs(np.mean(off, axis=0)).max() < 3 / np.sqrt(len(off))
-    assert np.abs(np.mean(biased, axis=0)).max() > 3 / np.sqrt(len(off))
+    low, high = spread_range(np.size(z))
+    assert low < np.sqrt(np.mean(np.square(z))) < high
+    limit = mean_limit(len(z), len(truth))
+    assert np.abs(np.mean(z, axis=0)).max() < limit < np.abs(np.mean(biased, axis=0)).max()
 
 
 def test_both_jacobians_agree_within_their_uncertainty(record, robot, trajectory):

@@ -1,84 +1,31 @@
-"""Figures and margins of an excitation."""
+"""What a motion is worth for identification: information, standard deviations, directions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
-from pkm_bringup.views.excitation_picture import plot_excitation
-from pkm_dynamics import BaseParameters, ClosedChainModel
-from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
-from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
-from pkm_dynamics.limits.margins import Margin
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_dynamics.simulation import PlantEffects
-from pkm_dynamics.trajectories import Execution, Trajectory
-from pkm_identification.excitation import ExcitationDesign
+from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.excitation.excitation_design import ExcitationDesign
 from pkm_identification.excitation.information import parameter_directions, whitening_of
 from pkm_identification.excitation.search.criteria import figures, standard_deviations
-
-__all__ = [
-    'DESIGN_NOISE',
-    'NOISES',
-    'broken_rows',
-    'check_run',
-    'design_figures',
-    'excitation_figures',
-    'margin_rows',
-    'noise_covariance',
-    'plot_excitation',
-]
 
 Array = NDArray[np.float64]
 
 RATE = 1000.0  # [Hz] of the figures
 BLOCK = 4096  # samples whose regressor is in memory at once
-NOISES = ('unit', 'simulated')
 DESIGN_NOISE = 'as designed'
 SAME = 1e-6  # relative difference of two information matrices of one motion
 
 
-def check_run(
-    model: ClosedChainModel, trajectory: Trajectory, ramp_time: float, start: bool
-) -> FeasibilityReport:
-    """Check one run from standstill to standstill; from home if `start`."""
-    begin = model.home_actuators if start and trajectory.coordinates == 'actuators' else None
-    if start and trajectory.coordinates == 'platform':
-        begin = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
-    ramp = 0.0 if trajectory.period is None else ramp_time
-    return check_feasibility(model, Execution(trajectory, 1, ramp, begin))
-
-
-def margin_rows(report: FeasibilityReport) -> list[dict[str, Any]]:
-    """Return the worst case of every constraint, the tightest first."""
-    return _rows(sorted(report.margins.values(), key=lambda margin: margin.relative))
-
-
-def broken_rows(report: FeasibilityReport) -> list[dict[str, Any]]:
-    """Return every limit that is exceeded, joint by joint, the worst first."""
-    return _rows(report.broken)
-
-
-def _rows(margins: Sequence[Margin]) -> list[dict[str, Any]]:
-    return [
-        {
-            'constraint': margin.constraint,
-            'where': margin.name,
-            'time': margin.time,
-            'value': margin.value,
-            'limit': margin.limit,
-            'margin': margin.margin,
-            'unit': margin.unit,
-        }
-        for margin in margins
-    ]
-
-
 def noise_covariance(model: ClosedChainModel, noise: str) -> Array | None:
-    """Return the force covariance (n_a, n_a) [N^2] of a choice of `NOISES`; None: unit."""
+    """Return the force covariance (n_a, n_a) [N^2] of a choice of `NOISE`; None: unit."""
     if noise == 'simulated':
         return np.asarray(PlantEffects.from_description(model.description).force_covariance)
     return None

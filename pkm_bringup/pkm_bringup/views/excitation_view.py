@@ -1,0 +1,92 @@
+"""What `pkm excite show` and `pkm excite design` print."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pkm_bringup.views.console import print_table
+from pkm_bringup.views.margin_view import print_margins
+from pkm_identification.excitation import ExcitationDesign
+
+NOISE_TEXTS = {
+    'unit': 'variance 1 [N^2, N^2 m^2] in every sample',
+    'simulated': 'covariance of the simulated robot',
+    'as designed': 'that which the design was made for',
+}
+COMPONENTS = 3  # of a combination of parameters: more do not fit into a line
+ENDS = 'least visible', 'most visible'
+CRITERIA = {
+    'd_optimal': '-ln det F',
+    'a_optimal': 'trace F^-1',
+    'e_optimal': 'smallest eigenvalue of F',
+    'condition_number': 'condition number',
+    'condition_number_scaled': 'condition number, columns of unit length',
+}
+
+
+def runs_text(content: dict[str, Any]) -> str:
+    """Return what the figures are for."""
+    what = 'period' if content['periodic'] else 'run'
+    return f'one {what}' if content['periods'] == 1 else f'{content["periods"]} {what}s'
+
+
+def print_excitation(content: dict[str, Any]) -> None:
+    """Print figures and margins of a motion."""
+    out, figures = sys.stdout.write, content['figures']
+    harmonics = '' if content['harmonics'] is None else f', {content["harmonics"]} harmonics'
+    out(
+        f'{content["type"]} trajectory of {content["robot"]} in {content["coordinates"]} '
+        f'coordinates, {content["duration"]:.5g} s{harmonics}\n\n'
+    )
+    if figures is None:
+        out(f'no figures: {content["reason"]}\n\n')
+    else:
+        if figures['rank'] < figures['parameters']:
+            out(
+                f'the motion excites only {figures["rank"]:.0f} of {figures["parameters"]} '
+                'parameter directions\n\n'
+            )
+        rows = [(label, figures[key]) for key, label in CRITERIA.items()]
+        known = ' and what was known before' if content['prior'] else ''
+        header = f'{runs_text(content)}{known}, {figures["samples"]} samples'
+        print_table((f'{figures["parameters"]} parameters, SI units', header), rows)
+        out('\n')
+        deviations = figures['standard_deviation'].items()
+        print_table(
+            ('parameter', 'standard deviation', 'nominal', 'unit'),
+            [
+                (name, value, figures['nominal'][name], figures['units'][name])
+                for name, value in deviations
+            ],
+        )
+        out('\n')
+        print_table(
+            ('combination of parameters, SI units', 'standard deviation', 'main components'),
+            [
+                (label, direction['standard_deviation'], _main(direction['components']))
+                for label, direction in zip(ENDS, figures['directions'], strict=True)
+            ],
+        )
+        out(f'\nnoise of the forces: {NOISE_TEXTS[content["noise"]]}\n\n')
+    print_margins(content['margins'])
+
+
+def _main(components: dict[str, float]) -> str:
+    largest = list(components.items())[:COMPONENTS]
+    return ', '.join(f'{value:+.2f} {name}' for name, value in largest)
+
+
+def print_design(design: ExcitationDesign) -> None:
+    """Print the figures of a design."""
+    figures = design.figures
+    rows = [
+        ('period [s]', design.period),
+        ('ramp time [s]', design.ramp_time),
+        ('parameters', figures['parameters']),
+        (f'samples at {figures["sampling_rate"]:g} Hz', figures['samples']),
+        *((label, figures[name]) for name, label in CRITERIA.items()),
+        ('-ln det F of one second', figures['d_optimal_per_second']),
+    ]
+    print_table(('one period, SI units', 'value'), rows)
+    sys.stdout.flush()

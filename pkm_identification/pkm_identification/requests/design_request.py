@@ -1,0 +1,95 @@
+"""Design an excitation of a robot."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.trajectories import FourierTrajectory
+from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
+from pkm_identification.excitation.excitation_design import is_design
+from pkm_identification.excitation.motion_figures import noise_covariance
+from pkm_identification.excitation_options import LIMITS, NOISE, SEARCH
+from pkm_identification.option import check_values
+from pkm_identification.result.reading import load_result
+from pkm_identification.result.result import IdentificationResult
+
+
+@dataclass(frozen=True)
+class DesignRequest:
+    """What to design.
+
+    Attributes
+    ----------
+    criterion
+        Name, or {name: weight}.
+    search
+        Options of `design_excitation` by name; None is the default.
+    limits
+        Fields of `DesignLimits` by name; None is the default.
+    noise
+        `unit` or `simulated`: covariance of the forces.
+    prior
+        Path of a design or of a model, to whose information this design adds.
+    initial
+        A further start.
+
+    Raises
+    ------
+    TrajectoryError
+        An option has a value that it cannot have.
+    """
+
+    criterion: str | Mapping[str, float] = 'd_optimal'
+    search: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    noise: str = NOISE.default
+    prior: str | None = None
+    initial: FourierTrajectory | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        check_values((NOISE, *SEARCH, *LIMITS), {'noise': self.noise, **self.search, **self.limits})
+
+
+def design_motion(
+    request: DesignRequest,
+    model: ClosedChainModel,
+    progress: Callable[[str, float | None, float], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> ExcitationDesign:
+    """Search for a trajectory; its `origin` tells the noise, and whether it was cancelled.
+
+    Raises
+    ------
+    TrajectoryError, FeasibilityError, ModelFileError
+        As `design_excitation`; or the prior cannot be read.
+    """
+    limits = {name: value for name, value in request.limits.items() if value is not None}
+    design = design_excitation(
+        model,
+        request.criterion,
+        noise_covariance=noise_covariance(model, request.noise),
+        limits=DesignLimits(**limits),
+        prior=_prior(request.prior, model),
+        initial=request.initial,
+        progress=progress,
+        cancel=cancel,
+        **request.search,
+    )
+    return dataclasses.replace(design, origin={**design.origin, NOISE.name: request.noise})
+
+
+def _prior(
+    path: str | None, model: ClosedChainModel
+) -> ExcitationDesign | IdentificationResult | None:
+    if path is None:
+        return None
+    if Path(path).is_file() and is_design(Path(path)):
+        return ExcitationDesign.load(path, model)
+    return load_result(path, model)
