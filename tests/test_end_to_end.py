@@ -21,8 +21,8 @@ from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.trajectories import FourierTrajectory
-from pkm_identification import Dataset, identify, load_result, validate
-from pkm_identification.datasets.dataset import Truth
+from pkm_identification import Recording, identify, load_result, validate
+from pkm_identification.datasets import Truth
 
 
 def random_excitation(model: ClosedChainModel, seed: int, period: float = 2.0):
@@ -53,7 +53,7 @@ def drive(model, trajectory, periods, feedforward, effects, seed):
     controller = TrajectoryController(model, servo_gains(model), feedforward)
     recording = run_closed_loop(plant, controller, trajectory, periods, ramp_time=0.5)
     rows = np.flatnonzero(recording.running)
-    dataset = Dataset(
+    dataset = Recording.from_arrays(
         time=recording.time[rows],
         joint_names=tuple(model.actuated_joints),
         positions=recording.positions[rows],

@@ -26,7 +26,7 @@ from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES
 from pkm_dynamics.trajectories import Execution, Trajectory
 from pkm_identification import load_result
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 
 SETTLE_TIME = 0.5  # [s] at rest before and after the motion
 
@@ -174,11 +174,11 @@ def measured_arrays(
     return arrays
 
 
-def dataset_of(arrays: dict[str, Any]) -> Dataset:
+def dataset_of(arrays: dict[str, Any]) -> Recording:
     """Return what the measured of these arrays are as a dataset, without a file."""
     names = tuple(str(name) for name in arrays['joint_names'])
     constants = arrays.get('force_constants')
-    return Dataset(
+    return Recording.from_arrays(
         arrays['time'],
         names,
         arrays['positions'],

@@ -16,7 +16,7 @@ What `load` and `identify` need is imported with the package, everything else wh
 from importlib import import_module
 from typing import Any
 
-from pkm_identification.datasets import Dataset, load
+from pkm_identification.datasets import Recording, load
 from pkm_identification.estimators.registry import estimators  # the function, not the folder
 from pkm_identification.identify import identify
 from pkm_identification.result.reading import load_result
@@ -43,8 +43,8 @@ _MODULES = {
 """Where the names are that are imported when they are asked for."""
 
 __all__ = [
-    'Dataset',
     'IdentificationResult',
+    'Recording',
     'estimators',
     'identify',
     'load',

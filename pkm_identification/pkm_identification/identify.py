@@ -9,7 +9,7 @@ from pkm_description import Payload
 from pkm_description.errors import DatasetError, KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.covariance.judgement import judge
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.force_constants.drive_gains import DriveGains
 from pkm_identification.force_constants.force_constant_estimation import solve_with_force_constants
@@ -31,7 +31,7 @@ from pkm_identification.result.result_assembly import assemble, given_options
 
 
 def identify(
-    dataset: Dataset | LongDataset | Sequence[Dataset | LongDataset],
+    dataset: Recording | Sequence[Recording],
     model: ClosedChainModel,
     estimator: str = 'wls',
     *,
@@ -113,7 +113,7 @@ def identify(
         require_linear_friction(prior, estimator)
     signal_options, own = split_options(estimator, options)
     report(Phase.READING, 0.0)
-    recordings = [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
+    recordings = [dataset] if isinstance(dataset, Recording) else list(dataset)
     request = build_request(recordings, payloads, drive_gains, force_constants)
     without = [left_out] if isinstance(left_out, str) else list(left_out)
     held = {**(fixed or {}), **dict.fromkeys(without, 0.0)}

@@ -17,7 +17,7 @@ from pkm_bringup.views.fit_view import (
 )
 from pkm_description.errors import DatasetError
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
 from pkm_identification.result.diagnostics import Diagnostics
 
@@ -40,7 +40,7 @@ def recorded(model):
     forces = model.inverse_dynamics(model.motion_from_actuators(q, qd, qdd))
     random = np.random.default_rng(0)
     forces = forces + 1e-3 * np.ptp(forces, axis=0) * random.normal(size=forces.shape)
-    return Dataset(time, model.actuated_joints, q, forces)
+    return Recording.from_arrays(time, model.actuated_joints, q, forces)
 
 
 def test_periods_filter_and_fit(model, recorded):
@@ -77,7 +77,7 @@ def test_patterns_need_no_quotes():
 
 def test_swapped_joints_are_said_to_fit_badly(model, recorded):
     assert fit_verdict(identify(recorded, model, 'wls', period=1.0)) == ''
-    swapped = Dataset(
+    swapped = Recording.from_arrays(
         recorded.time, recorded.joint_names, recorded.positions, recorded.efforts[:, ::-1]
     )
     text = fit_verdict(identify(swapped, model, 'wls', period=1.0))
@@ -85,7 +85,7 @@ def test_swapped_joints_are_said_to_fit_badly(model, recorded):
 
 
 def test_positions_in_degrees_are_said_to_leave_the_stroke(model, recorded):
-    degrees = Dataset(
+    degrees = Recording.from_arrays(
         recorded.time, recorded.joint_names, np.degrees(recorded.positions), recorded.efforts
     )
     with pytest.raises(DatasetError, match='do unit and zero fit the description'):

@@ -12,7 +12,7 @@ import yaml
 
 from pkm_dynamics.motion import ActuatorStates
 from pkm_dynamics.parameters.groups import build_parameter_space
-from pkm_identification.datasets import BagWriter, Dataset
+from pkm_identification.datasets import BagWriter, Recording
 from pkm_identification.datasets.bags.message_types import complete_typestore, jazzy_typestore
 
 JOINTS = ['left', 'right']
@@ -165,7 +165,7 @@ def record(slider_model):
         forces = slider_model.inverse_dynamics(slider_motion(time + delay, period))
         mixing = np.linalg.cholesky([[1.0, correlation], [correlation, 1.0]])
         axes = np.array([1.0, 3.0])
-        return Dataset(
+        return Recording.from_arrays(
             time,
             JOINTS,
             slider_motion(time, period).q

@@ -14,7 +14,7 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify, load_result
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import estimators
 from pkm_identification.result.result import IdentificationResult
 
@@ -48,7 +48,7 @@ class Bench:
     """A robot, recordings of it and results so far."""
 
     model: ClosedChainModel
-    record: Callable[..., Dataset]
+    record: Callable[..., Recording]
     truth: dict[str, float]
     plain: dict[str, IdentificationResult]
     needed: dict[str, dict[str, Any]]
@@ -78,10 +78,10 @@ def bench() -> Bench:
     forces = model.inverse_dynamics(model.motion_from_actuators(q, qd, qdd))
     mixing = np.linalg.cholesky([[1.0, 0.5], [0.5, 1.0]])
 
-    def record(seed: int) -> Dataset:
+    def record(seed: int) -> Recording:
         random = np.random.default_rng(seed)
         shape = (PERIODS * len(time), 2)
-        return Dataset(
+        return Recording.from_arrays(
             np.arange(shape[0]) / RATE,
             tuple(model.actuated_joints),
             np.tile(q, (PERIODS, 1)) + POSITION_NOISE * random.normal(size=shape) @ mixing.T,

@@ -8,13 +8,14 @@ import pytest
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets import (
     BagWriter,
-    Dataset,
-    LongDataset,
-    growing_array,
+    Recording,
     load,
     partial_path,
+    source,
+    stored_array,
+    tidied,
 )
-from pkm_identification.datasets.bags import bag_dataset, bag_reader, paired_source, pairing
+from pkm_identification.datasets.bags import bag_reader, bag_recording, pairing
 
 NAMES = ['left', 'right']
 
@@ -124,15 +125,17 @@ def test_bags_too_long_for_memory(tmp_path, signals, bag_of, monkeypatch):
     memory = load(path)
     for module, name, value in (
         (bag_reader, 'CHUNK', 64),
-        (growing_array, 'LONG', 100),
-        (bag_dataset, 'LONG', 100),
+        (stored_array, 'IN_MEMORY', 100),
+        (stored_array, 'ROWS_AT_ONCE', 50),
+        (source, 'LONG', 100),
+        (source, 'BLOCK', 70),
         (pairing, 'AT_ONCE', 50),
-        (bag_dataset, 'AT_ONCE', 50),
-        (paired_source, 'BLOCK', 70),
+        (bag_recording, 'AT_ONCE', 50),
     ):
         monkeypatch.setattr(module, name, value)
     long = load(path)
-    assert isinstance(long, LongDataset) and not isinstance(memory, LongDataset)
+    assert long.is_long and not memory.is_long
+    assert isinstance(long.truth.forces, np.memmap)
     for name in ('time', 'positions', 'currents'):
         np.testing.assert_array_equal(getattr(long, name), getattr(memory, name))
         np.testing.assert_array_equal(
@@ -144,8 +147,6 @@ def test_bags_too_long_for_memory(tmp_path, signals, bag_of, monkeypatch):
     assert (long.period, long.joint_names) == (memory.period, memory.joint_names)
     assert long.effort_delay == pytest.approx(memory.effort_delay, rel=1e-9)
     assert long.provenance == memory.provenance
-    kept = load(path).source.source.stamps  # a map of a file
-    assert isinstance(kept, np.memmap)
 
 
 def test_pairs_do_not_depend_on_the_parts(monkeypatch):
@@ -392,12 +393,12 @@ def test_unknown_and_missing_joints(signals, slider_model):
     with pytest.raises(
         DatasetError, match="lacks joint 'right' and has unknown joint 'rihgt'.*left, right"
     ):
-        Dataset(time, ('left', 'rihgt'), q, f).for_model(slider_model)
+        Recording.from_arrays(time, ('left', 'rihgt'), q, f).for_model(slider_model)
 
 
 def test_arrays_are_frozen_copies(signals):
     time, q, f = signals
-    data = Dataset(time, NAMES, q, f)
+    data = Recording.from_arrays(time, NAMES, q, f)
     q[0] = 99.0
     assert data.positions[0, 0] != 99.0
     with pytest.raises(ValueError, match='read-only'):
@@ -469,7 +470,9 @@ def test_passive_joints_without_efforts_are_left_out(tmp_path, signals, bag_of, 
         assert data.joint_names == ('left', 'right')
         assert data.provenance['left_out'] == ['idle']
         assert data.for_model(slider_model).efforts.shape == (len(data), 2)
-    lacking = Dataset(time, NAMES, q, np.column_stack([i[:, 0], np.nan * time]))
+    lacking = tidied(
+        Recording.from_arrays(time, NAMES, q, np.column_stack([i[:, 0], np.nan * time]))
+    )
     with pytest.raises(DatasetError, match="lacks joint 'right' and has no efforts of joint"):
         lacking.for_model(slider_model)
     currents[3, 0] = np.nan
@@ -482,7 +485,7 @@ def test_positions_beyond_the_stroke_are_named(slider_model):
     q = np.full((100, 2), 0.5)
     q[:, 0] = -0.009  # within 1 % of the stroke
     q[40:, 1] = 1.2
-    data = Dataset(time, NAMES, q, q)
+    data = Recording.from_arrays(time, NAMES, q, q)
     (warning,) = data.stroke_warnings(slider_model)
     assert "'right'" in warning and 't = 0.400000 s' in warning and 'up to 0.2' in warning
 

@@ -11,7 +11,7 @@ import pkm_description
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
 from pkm_identification.estimators.registry import estimators
 from pkm_identification.regression.problem import build_problem
@@ -93,7 +93,7 @@ def test_undetermined_parameters_have_infinite_variance(record, slider_model, mo
             still, motion(data.time).qd * [1, 0], motion(data.time).qdd * [1, 0]
         )
     )
-    result = identify(replace(data, positions=still, efforts=forces), slider_model)
+    result = identify(data.changed(positions=still, efforts=forces), slider_model)
     undetermined = {'b.m', 'right.coulomb', 'right.viscous'}
     assert set(result.diagnostics['undetermined']) == undetermined
     for name, value, sd, nominal in zip(
@@ -112,7 +112,7 @@ def test_undetermined_parameters_have_infinite_variance(record, slider_model, mo
 def test_negative_friction_is_not_physical(record, slider_model):
     data = record(periods=4, force_noise=0.1)
     velocity = np.gradient(data.positions, data.time, axis=0)
-    result = identify(replace(data, efforts=data.efforts - 30 * velocity), slider_model)
+    result = identify(data.changed(efforts=data.efforts - 30 * velocity), slider_model)
     assert not result.is_physical
     assert any('left.viscous' in text for text in result.consistent.violations)
     assert (result.standard_parameters[3:] >= 0).all()
@@ -152,7 +152,7 @@ def test_outliers_do_not_move_the_robust_estimate(record, slider_model):
         efforts = data.efforts.copy()
         hit = random.random(efforts.shape) < 0.005
         efforts[hit] += random.choice([-1.0, 1.0], hit.sum()) * random.uniform(200, 900, hit.sum())
-        dirty = replace(data, efforts=efforts)
+        dirty = data.changed(efforts=efforts)
         clean = identify(data, slider_model, 'gauss_markov')
         for name, found in errors.items():
             result = identify(dirty, slider_model, name, bad_samples='keep')
@@ -210,7 +210,7 @@ def test_reduced_models_by_name():
         qd += w * (a * cosine - b * sine)
         qdd -= w**2 * (a * sine + b * cosine)
     forces = model.inverse_dynamics(model.motion_from_actuators(q, qd, qdd))
-    dataset = Dataset(time, model.actuated_joints, q, forces, period=4.0)
+    dataset = Recording.from_arrays(time, model.actuated_joints, q, forces, period=4.0)
     for level, rigid in (('model_2', 15), ('model_3', 9)):
         result = identify(dataset, model, estimator='wls', shared=False, reduced=level)
         base = model.base_parameters(reduced=level)

@@ -166,11 +166,10 @@ def test_force_constants_with_uncertainty(tmp_path, write, recorded, slider_mode
 
 def test_both_given_must_agree(record, slider_model):
     data = record(periods=1)
-    from dataclasses import replace
 
     currents = data.efforts / slider_model.force_constants
-    replace(data, currents=currents).for_model(slider_model)
+    data.changed(currents=currents).for_model(slider_model)
     with pytest.raises(DatasetError, match="'left'.*opposite signs"):
-        replace(data, currents=currents * [-1, 1]).for_model(slider_model)
+        data.changed(currents=currents * [-1, 1]).for_model(slider_model)
     with pytest.raises(DatasetError, match="efforts of 'right'.*another unit"):
-        replace(data, currents=currents * [1, 1000]).for_model(slider_model)
+        data.changed(currents=currents * [1, 1000]).for_model(slider_model)

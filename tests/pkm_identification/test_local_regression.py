@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.completion import completed
 from pkm_identification.signals.local_regression import local_cubic
@@ -36,9 +36,9 @@ def test_motion_with_uneven_stamps(motion):
     time = time[random.random(4000) > 0.05]
     true = motion(time, 1.3)
     q = true.q + 1e-6 * random.normal(size=true.q.shape)
-    data = Dataset(time, NAMES, q, true.qdd)
+    data = Recording.from_arrays(time, NAMES, q, true.qdd)
     signals = process(data, SignalOptions(method='local_cubic', cutoff=20.0))
-    assert signals.diagnostics['method'] == 'local_cubic'
+    assert signals.diagnostics.method == 'local_cubic'
     inside = slice(signals.band.trim, -signals.band.trim)
     reference = motion(signals.time, 1.3)
     for found, exact, limit in (
@@ -74,9 +74,9 @@ def test_accelerations_that_cubics_flatten_are_said(frequency, flat):
     random = np.random.default_rng(0)
     positions = np.sin(phase) + 2e-5 * random.normal(size=(5000, 2))
     efforts = np.cos(phase) + 1e-2 * random.normal(size=(5000, 2))
-    data = Dataset(time, ('a', 'b'), positions, efforts)
+    data = Recording.from_arrays(time, ('a', 'b'), positions, efforts)
     options = SignalOptions(method='local_cubic', cutoff=35.0)
-    warnings = process(data, options).diagnostics['warnings']
+    warnings = process(data, options).warnings
     assert bool(warnings) == flat
     if flat:
         found = float(warnings[0].split('accelerations ')[1].split(' %')[0]) / 100

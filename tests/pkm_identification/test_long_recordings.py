@@ -11,12 +11,10 @@ import pytest
 
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import identify, load, validate
-from pkm_identification.datasets import Dataset, LongDataset, long_truth, scan, sources, table_files
-from pkm_identification.datasets.sources import SpooledSource
+from pkm_identification.datasets import Recording, source, stored_array, tidied
 from pkm_identification.quality.examine import examined
-from pkm_identification.quality.examine_long import examined_long
 from pkm_identification.regression.problem import build_problem
-from pkm_identification.signals import LongSignals, SignalOptions, process
+from pkm_identification.signals import SignalOptions, process
 
 DURATION = 90.0
 
@@ -37,7 +35,7 @@ def wandering(slider_model, motion):
             inner.qdd * rate[:, None] ** 2 + inner.qd * bend[:, None],
         )
         forces = slider_model.inverse_dynamics(moving)
-        return Dataset(
+        return Recording.from_arrays(
             time,
             ('left', 'right'),
             moving.q + 1e-6 * random.normal(size=moving.q.shape),
@@ -63,10 +61,21 @@ def save(path, data, compressed=False, **more):
 
 
 @pytest.fixture
-def short_is_long(monkeypatch):
-    """Files of a few thousand samples are read in blocks, too."""
-    monkeypatch.setattr(table_files, 'LONG', 1000)
-    monkeypatch.setattr(scan, 'PROBE', 2**20)  # the same cutoff as in memory
+def load_in_blocks(monkeypatch):
+    """The function that loads a file of a few thousand samples in blocks, too."""
+
+    def read(path, **options):
+        with monkeypatch.context() as patched:
+            patched.setattr(source, 'LONG', 1000)
+            patched.setattr(stored_array, 'IN_MEMORY', 1000)
+            return load(path, **options)
+
+    return read
+
+
+def in_blocks(data):
+    """Return a recording in memory as one that is read in blocks."""
+    return replace(data, source=source.Source.of(data.source.whole, is_long=True))
 
 
 def same(long, memory, tolerance=1e-10):
@@ -76,7 +85,7 @@ def same(long, memory, tolerance=1e-10):
 
 @pytest.mark.parametrize('layout', ['stored', 'compressed', 'fortran'])
 def test_blocks_of_a_file_hold_its_samples(
-    tmp_path, wandering, slider_model, short_is_long, layout
+    tmp_path, wandering, slider_model, load_in_blocks, layout
 ):
     data = wandering()
     names = ('right', 'left')
@@ -91,12 +100,12 @@ def test_blocks_of_a_file_hold_its_samples(
         positions=positions,
         currents=mixed.efforts / [25.0, 20.0],
     )
-    long = load(path)
-    assert isinstance(long, LongDataset) and len(long) == len(data)
+    long = load_in_blocks(path)
+    assert long.is_long and len(long) == len(data)
     np.testing.assert_array_equal(long.positions, mixed.positions)
     ordered = long.for_model(slider_model)
     assert ordered.joint_names == ('left', 'right')
-    blocks = list(ordered.blocks())
+    blocks = list(ordered.source.blocks())
     assert len(blocks) > 2
     np.testing.assert_array_equal(np.concatenate([block.time for block in blocks]), data.time)
     efforts = np.concatenate([block.efforts for block in blocks])
@@ -106,7 +115,7 @@ def test_blocks_of_a_file_hold_its_samples(
 
 @pytest.mark.parametrize('uneven', [False, True])
 def test_filtered_rows_are_those_in_memory(
-    tmp_path, wandering, slider_model, short_is_long, uneven
+    tmp_path, wandering, slider_model, load_in_blocks, uneven
 ):
     time = np.arange(round(1e3 * DURATION)) * 1e-3
     if uneven:
@@ -115,9 +124,8 @@ def test_filtered_rows_are_those_in_memory(
     path = save(tmp_path / 'data.npz', data)
     options = SignalOptions(method='filter', cutoff=18.0)
     memory = build_problem(process(data.for_model(slider_model), options), slider_model)
-    long = load(path).for_model(slider_model)
-    signals = process(long, options)
-    assert isinstance(signals, LongSignals) and signals.is_even != uneven
+    signals = process(load_in_blocks(path).for_model(slider_model), options)
+    assert signals.is_long and signals.diagnostics.interpolated == uneven
     problem = build_problem(signals, slider_model)
     blocks = list(problem.runs[0].blocks())
     assert len(blocks) > 2
@@ -137,7 +145,7 @@ def test_filtered_rows_are_those_in_memory(
 @pytest.mark.parametrize('estimator', ['ls', 'wls', 'gauss_markov'])
 @pytest.mark.parametrize('uneven', [False, True])
 def test_streamed_estimates_are_those_in_memory(
-    tmp_path, wandering, slider_model, short_is_long, estimator, uneven
+    tmp_path, load_in_blocks, wandering, slider_model, estimator, uneven
 ):
     time = np.arange(round(1e3 * DURATION)) * 1e-3
     if uneven:
@@ -145,7 +153,9 @@ def test_streamed_estimates_are_those_in_memory(
     data = wandering(time)
     options = {'method': 'filter', 'cutoff': 18.0, 'fixed': {'c.m': (1.5, 0.1)}}
     memory = identify(data, slider_model, estimator, **options)
-    long = identify(load(save(tmp_path / 'data.npz', data)), slider_model, estimator, **options)
+    long = identify(
+        load_in_blocks(save(tmp_path / 'data.npz', data)), slider_model, estimator, **options
+    )
     same(long.values, memory.values, 1e-5 if uneven else 1e-10)
     same(long.covariance, memory.covariance, 1e-2 if uneven else 1e-8)
     np.testing.assert_allclose(long.residual_rms, memory.residual_rms, rtol=1e-4)
@@ -157,17 +167,19 @@ def test_streamed_estimates_are_those_in_memory(
 
 @pytest.mark.parametrize('period', [1.0, 0.9993])
 @pytest.mark.parametrize('estimator', ['gauss_markov', 'irls'])
-def test_long_periodic_recordings(tmp_path, record, slider_model, short_is_long, period, estimator):
+def test_long_periodic_recordings(
+    tmp_path, load_in_blocks, record, slider_model, period, estimator
+):
     """Averages, noise, settling and estimates; a period off the grid is interpolated."""
     data = record(periods=70, period=period)
-    data = Dataset(data.time, data.joint_names, data.positions, data.efforts, period=period)
+    data = Recording.from_arrays(
+        data.time, data.joint_names, data.positions, data.efforts, period=period
+    )
     memory = process(data, SignalOptions())
     path = save(tmp_path / 'data.npz', data, period=period)
-    long = process(load(path).for_model(slider_model), SignalOptions())
-    rough = {'quality'}  # medians over blocks, not over all samples
-    for key in set(long.diagnostics) - rough:
-        assert long.diagnostics[key] == memory.diagnostics[key], key
-    assert long.diagnostics['quality']['defects'] == memory.diagnostics['quality']['defects']
+    long = process(load_in_blocks(path).for_model(slider_model), SignalOptions())
+    assert long.diagnostics == memory.diagnostics and long.warnings == memory.warnings
+    assert long.quality.defects == memory.quality.defects
     assert long.averaged == memory.averaged >= 69
     for name in ('positions', 'velocities', 'accelerations', 'forces'):
         same(getattr(long, name), getattr(memory, name), 1e-9)
@@ -175,21 +187,27 @@ def test_long_periodic_recordings(tmp_path, record, slider_model, short_is_long,
         same(getattr(long, name).covariance, getattr(memory, name).covariance, 1e-6)
         same(getattr(long, name).spectrum, getattr(memory, name).spectrum, 1e-6)
     same(long.folded_forces.samples, memory.folded_forces.samples, 1e-9)
-    results = [identify(each, slider_model, estimator) for each in (load(path), data)]
+    results = [identify(each, slider_model, estimator) for each in (load_in_blocks(path), data)]
     same(results[0].values, results[1].values, 1e-7)
     same(results[0].covariance, results[1].covariance, 1e-6)
     same(results[0].residuals, results[1].residuals, 1e-6)
 
 
 @pytest.mark.parametrize('options', [{'method': 'filter', 'cutoff': 40.0}, {'period': 1.0}])
-def test_memory_does_not_grow(tmp_path, record, wandering, slider_model, monkeypatch, options):
+def test_memory_does_not_grow(
+    tmp_path, load_in_blocks, record, wandering, slider_model, monkeypatch, options
+):
     """Peak of all arrays, of identification and validation, over three times the samples."""
-    monkeypatch.setattr(table_files, 'LONG', 1000)
-    monkeypatch.setattr(sources, 'BLOCK', 2**12)
-    monkeypatch.setattr(scan, 'HEAD', 2**12)
-    monkeypatch.setattr(scan, 'PROBE', 2**11)
+    monkeypatch.setattr(source, 'BLOCK', 2**12)
+    monkeypatch.setattr(sys.modules['pkm_identification.signals.even_grid'], 'BLOCK', 2**12)
+    monkeypatch.setattr(sys.modules['pkm_identification.signals.folding'], 'AT_ONCE', 2**12)
+    monkeypatch.setattr(stored_array, 'ROWS_AT_ONCE', 2**12)
+    monkeypatch.setattr(source, 'HEAD', 2**12)
+    monkeypatch.setattr(source, 'PROBE', 2**11)
     monkeypatch.setattr(sys.modules['pkm_identification.regression.run'], 'SAMPLE_ROWS', 1000)
-    monkeypatch.setattr(sys.modules['pkm_identification.validation.long'], 'SHOWN', 1000)
+    monkeypatch.setattr(
+        sys.modules['pkm_identification.validation.force_comparison'], 'SHOWN', 1000
+    )
     peaks, sizes = [], []
     for seconds in (60, 180):
         periodic = 'period' in options
@@ -198,26 +216,27 @@ def test_memory_does_not_grow(tmp_path, record, wandering, slider_model, monkeyp
         sizes.append(path.stat().st_size)
         del data
         tracemalloc.start()
-        result = identify(load(path), slider_model, **options)
-        validate(load(path), result, slider_model, **options)
+        result = identify(load_in_blocks(path), slider_model, **options)
+        validate(load_in_blocks(path), result, slider_model, **options)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] - peaks[0] < 0.25 * (sizes[1] - sizes[0])
 
 
-def test_the_cutoff_comes_from_probes(tmp_path, wandering, slider_model, monkeypatch):
-    monkeypatch.setattr(table_files, 'LONG', 1000)
-    monkeypatch.setattr(scan, 'PROBE', 2**13)
+def test_the_cutoff_comes_from_probes(
+    tmp_path, load_in_blocks, wandering, slider_model, monkeypatch
+):
+    monkeypatch.setattr(source, 'PROBE', 2**13)
     data = wandering()
-    long = load(save(tmp_path / 'data.npz', data)).for_model(slider_model)
-    assert len(long.scan.probes) > 2
-    whole = process(data, SignalOptions(method='filter')).diagnostics['cutoff']
-    found = process(long, SignalOptions(method='filter')).diagnostics['cutoff']
+    long = load_in_blocks(save(tmp_path / 'data.npz', data)).for_model(slider_model)
+    assert len(long.source.probes()) == 3
+    whole = process(data, SignalOptions(method='filter')).diagnostics.cutoff
+    found = process(long, SignalOptions(method='filter')).diagnostics.cutoff
     assert 0.5 < found / whole < 2
 
 
 @pytest.mark.parametrize(('row', 'value'), [(2**15, 5.0), (70000, 5.0), (70000, np.nan)])
-def test_stamps_of_every_block_are_checked(tmp_path, wandering, short_is_long, row, value):
+def test_stamps_of_every_block_are_checked(tmp_path, load_in_blocks, wandering, row, value):
     data = wandering()
     time = data.time.copy()
     time[row:] -= time[row] - value
@@ -229,14 +248,14 @@ def test_stamps_of_every_block_are_checked(tmp_path, wandering, short_is_long, r
         efforts=data.efforts,
     )
     with pytest.raises(DatasetError, match='time does not increase|time of sample'):
-        load(tmp_path / 'bad.npz')
+        load_in_blocks(tmp_path / 'bad.npz')
 
 
 def test_defects_of_long_recordings(
-    tmp_path, record, motion, slider_model, short_is_long, monkeypatch
+    tmp_path, load_in_blocks, record, motion, slider_model, monkeypatch
 ):
     """The same is found, left out and estimated as in memory."""
-    monkeypatch.setattr(sources, 'BLOCK', 2**12)
+    monkeypatch.setattr(source, 'BLOCK', 2**12)
     data = record(periods=12)
     random = np.random.default_rng(4)
     time = data.time + 1e-4 * random.uniform(-1, 1, len(data))
@@ -252,15 +271,15 @@ def test_defects_of_long_recordings(
     rows[[3000, 3001]] = rows[[3001, 3000]]
     rows = np.insert(rows, 8000, rows[8000])
     arrays = (time[rows], data.joint_names, positions[rows], efforts[rows])
-    memory = Dataset(*arrays, period=1.0)
+    memory = tidied(Recording.from_arrays(*arrays, period=1.0))
     names = ('time', 'joint_names', 'positions', 'efforts')
     path = tmp_path / 'bad.npz'
     np.savez(path, period=1.0, **dict(zip(names, arrays, strict=True)))
-    long = load(path).for_model(slider_model)
+    long = load_in_blocks(path).for_model(slider_model)
     assert len(long) == len(memory)
     for method in ('fourier', 'filter'):
         both = [process(each, SignalOptions(method=method, cutoff=20.0)) for each in (long, memory)]
-        reports = [each.diagnostics['quality'] for each in both]
+        reports = [each.quality.to_dict() for each in both]
         kinds = [{each['kind'] for each in report['defects']} for report in reports]
         assert (
             kinds[0]
@@ -282,17 +301,20 @@ def test_defects_of_long_recordings(
     for key, count in counts[0].items():
         assert count == pytest.approx(counts[1][key], abs=2, rel=0.02), key
     for options in ({'method': 'fourier'}, {'method': 'filter', 'cutoff': 20.0}):
-        results = [identify(each, slider_model, 'wls', **options) for each in (load(path), memory)]
+        results = [
+            identify(each, slider_model, 'wls', **options)
+            for each in (load_in_blocks(path), memory)
+        ]
         deviation = results[0].standard_deviation
         assert (np.abs(results[0].values - results[1].values) < 0.3 * deviation).all()
         np.testing.assert_allclose(deviation, results[1].standard_deviation, rtol=0.1)
 
 
-def test_units_and_strokes_of_long_recordings(tmp_path, wandering, slider_model, short_is_long):
+def test_units_and_strokes_of_long_recordings(tmp_path, load_in_blocks, wandering, slider_model):
     data = wandering()
     path = save(tmp_path / 'data.npz', data, currents=data.efforts)
     with pytest.raises(DatasetError, match='another unit'):
-        load(path).for_model(slider_model)
+        load_in_blocks(path).for_model(slider_model)
     np.savez(
         tmp_path / 'far.npz',
         time=data.time,
@@ -300,11 +322,13 @@ def test_units_and_strokes_of_long_recordings(tmp_path, wandering, slider_model,
         positions=data.positions + [0.0, 5.0],
         efforts=data.efforts,
     )
-    warnings = load(tmp_path / 'far.npz').for_model(slider_model).stroke_warnings(slider_model)
+    far = load_in_blocks(tmp_path / 'far.npz').for_model(slider_model)
+    warnings = far.stroke_warnings(slider_model)
+    assert warnings == load(tmp_path / 'far.npz').stroke_warnings(slider_model)
     assert len(warnings) == 1 and "'right' leave its stroke" in warnings[0]
 
 
-def test_long_tables(tmp_path, wandering, slider_model, monkeypatch):
+def test_long_tables(tmp_path, load_in_blocks, wandering, slider_model, monkeypatch):
     data = wandering(np.arange(40000) * 1e-3)
     header = 'right.position,time,left.effort,left.position,right.effort,idle.position'
     table = np.column_stack(
@@ -320,20 +344,19 @@ def test_long_tables(tmp_path, wandering, slider_model, monkeypatch):
     path = tmp_path / 'data.csv'
     np.savetxt(path, table, delimiter=',', header=header, comments='', fmt='%.17g')
     memory = load(path)
-    monkeypatch.setattr(table_files, 'LONG', 1000)
-    long = load(path)
-    assert isinstance(long.source.source, SpooledSource)
+    long = load_in_blocks(path)
+    assert long.is_long and not memory.is_long
     assert long.provenance == memory.provenance
     np.testing.assert_array_equal(long.positions, memory.positions)
     np.testing.assert_array_equal(long.efforts, memory.efforts)
     with path.open('a') as file:
         file.write('1,2,3\n')
-    with pytest.raises(DatasetError, match='cannot be read as numbers'):
-        load(path)
+    with pytest.raises(DatasetError, match='cannot be read as numbers .* line 32770'):
+        load_in_blocks(path)
 
 
 def test_datasets_in_memory_are_processed_in_blocks_too(wandering, slider_model, monkeypatch):
-    monkeypatch.setattr(sys.modules['pkm_identification.signals.process'], 'LONG', 1000)
+    monkeypatch.setattr(source, 'LONG', 1000)
     data = wandering()
     result = identify(data, slider_model, method='filter', cutoff=18.0)
     assert result.residuals is None
@@ -346,9 +369,9 @@ def test_marks_of_samples_go_along_into_blocks(wandering, slider_model):
     valid = np.ones(data.efforts.shape, dtype=bool)
     valid[1000:1040, 1] = False
     spoiled = np.where(valid, data.efforts, 1e6)
-    marked = replace(data, efforts=spoiled, effort_valid=valid)
+    marked = data.changed(efforts=spoiled, effort_valid=valid)
     options = SignalOptions(method='filter', cutoff=18.0, bad_samples='keep')
-    long = LongDataset.from_memory(marked)
+    long = in_blocks(marked)
     assert not long.is_complete
     for given in (marked, long):
         rows = process(given, options).row_blocks(lambda part, rows: part.positions[rows])
@@ -356,8 +379,8 @@ def test_marks_of_samples_go_along_into_blocks(wandering, slider_model):
     outlying = np.array(data.efforts)
     outlying[2000, 0] += 1e4
     for found in (
-        examined_long(LongDataset.from_memory(replace(data, efforts=outlying))),
-        LongDataset.from_memory(examined(replace(data, efforts=outlying))),
+        examined(in_blocks(data.changed(efforts=outlying))),
+        in_blocks(examined(data.changed(efforts=outlying))),
     ):
         assert found.quality is not None and 'outlier' in found.quality.kinds
         swapped = found.with_joints(['right', 'left'])
@@ -366,7 +389,7 @@ def test_marks_of_samples_go_along_into_blocks(wandering, slider_model):
                 np.ones(block.positions.shape, bool)
                 if block.effort_valid is None
                 else block.effort_valid
-                for block in swapped.blocks()
+                for block in swapped.source.blocks()
             ]
         )
         assert not flags[2000, 1] and flags[:, 0].all()
@@ -374,12 +397,14 @@ def test_marks_of_samples_go_along_into_blocks(wandering, slider_model):
 
 @pytest.mark.parametrize('options', [{'method': 'filter', 'cutoff': 18.0}, {'period': 1.0}])
 def test_validation_of_long_recordings(
-    tmp_path, record, wandering, slider_model, short_is_long, options
+    tmp_path, load_in_blocks, record, wandering, slider_model, options
 ):
     data = record(periods=70) if 'period' in options else wandering()
     result = identify(data, slider_model, **options)
     memory = validate(data, result, slider_model, **options)
-    long = validate(load(save(tmp_path / 'data.npz', data)), result, slider_model, **options)
+    long = validate(
+        load_in_blocks(save(tmp_path / 'data.npz', data)), result, slider_model, **options
+    )
     for name in ('relative_absolute_error', 'residual_rms', 'residual_covariance', 'overall'):
         expected = getattr(memory.against_measured, name)
         np.testing.assert_allclose(
@@ -391,10 +416,9 @@ def test_validation_of_long_recordings(
 
 @pytest.mark.parametrize('options', [{'method': 'filter', 'cutoff': 18.0}, {'period': 1.0}])
 def test_noise_free_forces_of_long_recordings(
-    tmp_path, record, wandering, slider_model, short_is_long, monkeypatch, options
+    tmp_path, load_in_blocks, record, wandering, slider_model, monkeypatch, options
 ):
     """Against the same in memory: forces on a grid of their own, joints in another order."""
-    monkeypatch.setattr(long_truth, 'BLOCK', 5000)
     data = record(periods=70) if 'period' in options else wandering()
     result = identify(data, slider_model, **options)
     swapped = data.with_joints(['right', 'left'])
@@ -407,10 +431,9 @@ def test_noise_free_forces_of_long_recordings(
         'truth_forces': forces,
     }
     path = save(tmp_path / 'data.npz', swapped, **truth)
-    long = load(path)
-    assert isinstance(long, LongDataset) and 'truth_forces' not in long.provenance['left_out']
-    monkeypatch.setattr(table_files, 'LONG', 10**9)
-    memory = load(path)
+    long, memory = load_in_blocks(path), load(path)
+    assert long.is_long and 'truth_forces' not in long.provenance['left_out']
+    assert isinstance(long.truth.forces, np.memmap)
     found, expected = (validate(each, result, slider_model, **options) for each in (long, memory))
     for kind in ('against_truth', 'against_truth_in_band'):
         for figure in ('relative_absolute_error', 'residual_rms', 'residual_covariance', 'overall'):
@@ -422,6 +445,5 @@ def test_noise_free_forces_of_long_recordings(
             )
     np.testing.assert_array_equal(long.truth.forces, memory.truth.forces)
     np.savez(tmp_path / 'bad.npz', **{**np.load(path), 'truth_forces': forces[1:]})
-    monkeypatch.setattr(table_files, 'LONG', 1000)
     with pytest.raises(DatasetError, match='truth_forces must be finite'):
-        load(tmp_path / 'bad.npz')
+        load_in_blocks(tmp_path / 'bad.npz')

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 import pkm_description
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.nodes.online_estimator import MEASURED, OnlineEstimator
 from pkm_msgs.msg import DynamicParameters, MotorCurrents
@@ -33,7 +33,7 @@ def test_currents_become_forces_with_the_constants_of_the_prior(tmp_path):
     time = np.arange(200) / 100.0
     q = model.home_actuators + 0.2 * np.sin(np.outer(time, [4 * np.pi, 6 * np.pi]))
     forces = model.inverse_dynamics(model.motion_from_actuators(q, 0 * q, 0 * q))
-    result = identify(Dataset(time, names, q, forces, period=1.0), model, harmonics=5)
+    result = identify(Recording.from_arrays(time, names, q, forces, period=1.0), model, harmonics=5)
     constants = ForceConstants(
         names,
         1.3 * model.force_constants,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.period_refinement import refined_period
@@ -35,10 +35,10 @@ def test_no_period_is_taken_for_settling_where_stamps_have_few_digits(rate):
     random = np.random.default_rng(0)
     positions = motion(time, period) + NOISE * random.normal(size=(len(time), 2))
     efforts = 5 * motion(time, period)[:, ::-1] + 0.2 * random.normal(size=(len(time), 2))
-    signals = process(Dataset(epoch(time), ('a', 'b'), positions, efforts))
+    signals = process(Recording.from_arrays(epoch(time), ('a', 'b'), positions, efforts))
     how = signals.diagnostics
-    assert how['period'] == pytest.approx(period, abs=1e-7)
-    assert (how['periods'], how['skipped_periods']) == (20, 0)
+    assert how.period == pytest.approx(period, abs=1e-7)
+    assert (how.periods, how.skipped_periods) == (20, 0)
     np.testing.assert_allclose(np.sqrt(np.diag(signals.force_noise.covariance)), 0.2, rtol=0.15)
 
 
@@ -50,8 +50,8 @@ def test_clocks_of_robot_and_recorder_that_differ(drift):
     noise = NOISE * np.random.default_rng(1).normal(size=(20000, 2))
     positions = motion(time, period) + noise
     assert refined_period(time, positions, 1.0) == pytest.approx(period, abs=1e-7)
-    signals = process(Dataset(time, ('a', 'b'), positions, 5 * positions[:, ::-1]))
-    assert signals.diagnostics['skipped_periods'] == 0
+    signals = process(Recording.from_arrays(time, ('a', 'b'), positions, 5 * positions[:, ::-1]))
+    assert signals.diagnostics.skipped_periods == 0
     # 200 us of drift would look like noise of 1e-3
     np.testing.assert_allclose(np.sqrt(np.diag(signals.position_noise.covariance)), NOISE, rtol=0.3)
 
@@ -71,11 +71,9 @@ def test_one_clock_gives_whole_samples_and_settling_does_not_matter():
 def test_a_wrong_period_is_said():
     time = np.arange(12000) * 1e-3
     positions = motion(time, 1.0) + NOISE * np.random.default_rng(5).normal(size=(12000, 2))
-    dataset = Dataset(time, ('a', 'b'), positions, 5 * positions[:, ::-1])
-    assert process(dataset).diagnostics['warnings'] == []
-    warnings = process(dataset, SignalOptions(period=1.0003)).diagnostics['warnings']
+    dataset = Recording.from_arrays(time, ('a', 'b'), positions, 5 * positions[:, ::-1])
+    assert process(dataset).warnings == ()
+    warnings = process(dataset, SignalOptions(period=1.0003)).warnings
     assert len(warnings) == 1
     assert 'its period is not 1.0003 s' in warnings[0]
-    assert (
-        process(dataset, SignalOptions(period=1.0003, skip_periods=8)).diagnostics['warnings'] == []
-    )
+    assert process(dataset, SignalOptions(period=1.0003, skip_periods=8)).warnings == ()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.excitation.shipped import load_excitation
-from pkm_identification.signals import SignalOptions, process
-from pkm_identification.signals.platform_motion import actuator_covariance, filter_gains
+from pkm_identification.signals import SignalOptions, platform_motion, process
+from pkm_identification.signals.platform_motion import actuator_covariance
+from pkm_identification.signals.signal_noise import filter_gains
 
 
 @pytest.fixture(scope='module')
@@ -31,7 +34,7 @@ def measured(robot, seed):
     random = np.random.default_rng(seed)
     noisy = positions + random.multivariate_normal(np.zeros(2), covariance, len(time))
     efforts = random.normal(size=positions.shape) + np.sin(40 * time)[:, None]
-    return Dataset(time, tuple(model.actuated_joints), noisy, efforts)
+    return Recording.from_arrays(time, tuple(model.actuated_joints), noisy, efforts)
 
 
 @pytest.mark.parametrize('method', ['fourier', 'filter', 'local_cubic'])
@@ -50,7 +53,7 @@ def test_reported_deviations_are_the_spread(robot, method):
         signals = process(measured(robot, seed), options)
         rows = slice(len(signals) // 3, len(signals) // 3 + 4)
         if seed < 10:
-            uncertain = signals.platform_motion(model, rows)
+            uncertain = platform_motion(signals, model, rows)
             reported.append(uncertain.standard_deviation)
             motion = uncertain.motion
         else:
@@ -85,11 +88,13 @@ def test_covariance_of_a_spatial_robot():
     positions = model.actuator_states(trajectory.motion(time, model)).positions
     random = np.random.default_rng(0)
     noisy = positions + 1e-4 * random.normal(size=positions.shape)
-    data = Dataset(time, tuple(model.actuated_joints), noisy, 0 * noisy, period=trajectory.period)
+    data = Recording.from_arrays(
+        time, tuple(model.actuated_joints), noisy, 0 * noisy, period=trajectory.period
+    )
     signals = process(data, SignalOptions(harmonics=8, skip_periods=0))
     joint = actuator_covariance(signals)
     at = 70
-    uncertain = signals.platform_motion(model, slice(at, at + 1))
+    uncertain = platform_motion(signals, model, slice(at, at + 1))
     state = np.concatenate(
         [each[at] for each in (signals.positions, signals.velocities, signals.accelerations)]
     )
@@ -109,7 +114,9 @@ def test_gains_of_the_filter_are_those_of_noise(record):
     noise = np.random.default_rng(2).normal(size=data.positions.shape)
     for method in ('filter', 'local_cubic'):
         options = SignalOptions(method=method, cutoff=30.0)
-        signals = process(Dataset(data.time, data.joint_names, noise, data.efforts), options)
+        signals = process(
+            Recording.from_arrays(data.time, data.joint_names, noise, data.efforts), options
+        )
         inside = slice(50, -50)
         states = np.stack([signals.positions, signals.velocities, signals.accelerations])
         found = np.cov(states[:, inside, 0])
@@ -123,7 +130,5 @@ def test_gains_of_the_filter_are_those_of_noise(record):
 
 def test_unknown_noise_is_an_error(record, slider_model):
     signals = process(record(periods=2), SignalOptions(method='filter', cutoff=20.0))
-    from dataclasses import replace
-
     with pytest.raises(EstimationError, match='noise of the positions is not known'):
-        replace(signals, noise_gains=None).platform_motion(slider_model)
+        platform_motion(replace(signals, noise_gains=None), slider_model)

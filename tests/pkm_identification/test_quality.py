@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ import pkm_description
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording, tidied
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.quality import KINDS
 from pkm_identification.quality.examine import examined
@@ -25,7 +23,7 @@ LEFT_OUT = ('outlier', 'stuck', 'saturation', 'not_finite')
 
 
 def with_values(data, **signals):
-    return replace(data, **signals)
+    return tidied(data.changed(**signals))
 
 
 def found(data):
@@ -40,7 +38,7 @@ def test_clean_recordings_stay_whole(record, noise, rate, seed):
         periods=4, rate=rate, seed=seed, force_noise=8.0 * noise, position_noise=1e-5 * noise
     )
     clean = examined(data)
-    assert clean.quality.defects == () and clean.all_valid
+    assert clean.quality.defects == () and clean.source.scan.all_valid
     if noise and rate > 500:
         assert clean.quality.noise['position']['left'] == pytest.approx(1e-5, rel=0.3)
         assert clean.quality.noise['effort']['right'] == pytest.approx(24.0, rel=0.3)
@@ -59,9 +57,9 @@ def test_rests_steps_and_quantised_sensors_are_no_defects(slider_model):
         forces = forces + 2e4 * noise * random.normal(size=q.shape)
         if quantum:
             q, forces = np.round(q / quantum) * quantum, np.round(forces / 0.05) * 0.05
-        data = examined(Dataset(time, NAMES, q, forces))
+        data = examined(Recording.from_arrays(time, NAMES, q, forces))
         assert not set(data.quality.kinds) & set(LEFT_OUT), data.quality.lines()
-        assert data.all_valid
+        assert data.source.scan.all_valid
         if quantum:
             steps = data.quality.resolution['position']
             assert steps['left'] == pytest.approx(quantum, rel=1e-6)
@@ -99,10 +97,12 @@ def test_small_outliers_of_fast_positions(robot):
     noisy = positions + 2e-5 * random.normal(size=positions.shape)
     efforts = random.normal(size=positions.shape)
     names = tuple(model.actuated_joints)
-    assert examined(Dataset(time, names, noisy, efforts)).position_valid is None
+    assert examined(Recording.from_arrays(time, names, noisy, efforts)).position_valid is None
     wrong = random.random(noisy.shape) < 0.005
     size = random.uniform(12, 30, wrong.shape) * random.choice([-1, 1], wrong.shape)
-    marked = examined(Dataset(time, names, noisy + 2e-5 * wrong * size, efforts)).position_valid
+    marked = examined(
+        Recording.from_arrays(time, names, noisy + 2e-5 * wrong * size, efforts)
+    ).position_valid
     assert np.count_nonzero(~marked & wrong) >= 0.95 * wrong.sum()
     assert np.count_nonzero(~marked & ~wrong) <= 1e-4 * wrong.size
 
@@ -142,14 +142,14 @@ def test_stamps(record, slider_model):
     order[[1000, 1001]] = order[[1001, 1000]]  # swapped
     rows = np.insert(np.delete(order, np.arange(2000, 2005)), 500, 499)
     arrays = (data.time[rows], NAMES, data.positions[rows], data.efforts[rows])
-    tidy = examined(Dataset(*arrays))
+    tidy = examined(tidied(Recording.from_arrays(*arrays)))
     assert (np.diff(tidy.time) > 0).all() and len(tidy) == 3995
     counts = {line.kind: line.count for line in tidy.quality.defects}
     assert counts == {'out_of_order': 1, 'duplicate_stamp': 1, 'gap': 5}
     (gap,) = tidy.quality.of_kind('gap')
     assert gap.where == ((pytest.approx(1.999), pytest.approx(2.005)),)
     with pytest.raises(DatasetError, match='stamps are out of order'):
-        Dataset(data.time[random.permutation(4000)], NAMES, data.positions, data.efforts)
+        tidied(data.changed(time=data.time[random.permutation(4000)]))
 
 
 @pytest.mark.parametrize('late', [False, True])
@@ -158,7 +158,7 @@ def test_jitter_of_the_sampling_and_of_the_stamps(record, motion, slider_model, 
     data = record(periods=6, position_noise=1e-6)
     scattered = data.time + 1e-4 * np.random.default_rng(3).uniform(-1, 1, len(data))
     moved = 0.0 if late else motion(scattered).q - motion(data.time).q
-    jittered = replace(data, time=scattered, positions=data.positions + moved)
+    jittered = data.changed(time=scattered, positions=data.positions + moved)
     marked = examined(jittered)
     (line,) = marked.quality.defects
     assert line.kind == 'jitter'
@@ -210,7 +210,7 @@ def test_motion_and_forces_hardly_suffer(record, motion, slider_model, method):
     efforts[random.random(efforts.shape) < 0.01] += 500.0
     positions[1700:1750, 0] = positions[1700, 0]
     keep = random.random(len(data)) > 0.02
-    bad = Dataset(data.time[keep], NAMES, positions[keep], efforts[keep], period=1.0)
+    bad = Recording.from_arrays(data.time[keep], NAMES, positions[keep], efforts[keep], period=1.0)
     errors = {}
     for name, each in (('clean', data), ('bad', bad)):
         signals = process(each, SignalOptions(method=method, cutoff=20.0))
@@ -231,7 +231,7 @@ def test_gaps_that_no_period_fills(record, slider_model, options):
     for start in (300, 1300, 2300):
         efforts[start : start + 80, 0] = np.nan
     positions[700:740, 1] = np.nan
-    bad = Dataset(data.time, NAMES, positions, efforts)
+    bad = tidied(Recording.from_arrays(data.time, NAMES, positions, efforts))
     clean, result = (identify(each, slider_model, 'wls', **options) for each in (data, bad))
     error = (result.values - slider_model.nominal_parameters) / result.standard_deviation
     assert np.sqrt(np.mean(error**2)) < 2.0

@@ -1,7 +1,5 @@
 """Requests without ROS: what they refuse, with which code, and what they answer."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -135,7 +133,7 @@ def barely_impossible(saved, record, slider_model, tmp_path):
     index = plain.names.index('left.viscous')
     surplus = plain.values[index] + plain.standard_deviation[index]
     efforts = data.efforts - velocity * [surplus, 0.0]
-    path = saved('impossible', replace(data, efforts=efforts))
+    path = saved('impossible', data.changed(efforts=efforts))
     result = identify(load(path), slider_model)
     result.save(tmp_path / 'model.yaml')
     return result, path, str(tmp_path / 'model.yaml')

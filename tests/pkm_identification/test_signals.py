@@ -8,20 +8,23 @@ import numpy as np
 import pytest
 
 from pkm_description.errors import EstimationError
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
+from pkm_identification.datasets.source import Source
+from pkm_identification.quality import Quality
 from pkm_identification.signals import SignalOptions, process
+from pkm_identification.signals.averaging import average
 from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.signals.folding import fold, low_harmonics, settling_spectra
 from pkm_identification.signals.fourier import fit
-from pkm_identification.signals.noise import noise_from_spread
-from pkm_identification.signals.periods import (
-    Folded,
-    find_period,
-    fold,
-    settling_periods,
-    without_strays,
-)
+from pkm_identification.signals.noise import noise_from_blocks
+from pkm_identification.signals.period_search import find_period
 
 NAMES = ('left', 'right')
+
+
+def in_blocks(data):
+    """Return a recording in memory as one that is read in blocks."""
+    return replace(data, source=Source.of(data.source.whole, is_long=True))
 
 
 def relative_error(values, reference):
@@ -43,7 +46,7 @@ def test_noisy_periodic_motion(record, motion):
     signals = process(record(periods=10, delay=-0.5e-3))
     reference = motion(signals.time)
     assert signals.averaged == 10
-    assert signals.diagnostics['significant_harmonics'] == 3
+    assert signals.diagnostics.significant_harmonics == 3
     assert relative_error(signals.velocities, reference.qd) < 1e-4
     assert relative_error(signals.accelerations, reference.qdd) < 1e-3
 
@@ -67,7 +70,7 @@ def test_coloured_noise_is_recognised():
     for i in range(1, 4000):
         coloured[:, i] = 0.9 * coloured[:, i - 1] + steps[:, i]
     samples = coloured[:, 2000:]
-    noise = noise_from_spread((samples - samples.mean(axis=0)) * np.sqrt(12 / 11))
+    noise = noise_from_blocks([(samples - samples.mean(axis=0)) * np.sqrt(12 / 11)])
     assert not noise.is_white
     # AR(1): power 1 / (1 - a)^2 at low frequencies
     low = np.einsum('kaa->ka', noise.spectrum[1:20]).mean()
@@ -86,7 +89,7 @@ def test_means_that_drift_from_period_to_period(drift, coloured):
             samples += np.roll(samples, 1, axis=1)
         samples += drift * random.normal(size=(periods, 1, 2))
         off = samples - samples.mean(axis=0)
-        noise = noise_from_spread(off * np.sqrt(periods / (periods - 1)))
+        noise = noise_from_blocks([off * np.sqrt(periods / (periods - 1))])
         claimed.append(np.diag(noise.spectrum[0]))
         spread.append(count * samples.mean(axis=1).var(axis=0, ddof=1))
         if drift == 2.0:
@@ -102,8 +105,8 @@ def test_friction_steps_stay_in_the_refit():
     position = np.cumsum(np.roll(velocity, 1)) * 1e-3 * 0.2
     random = np.random.default_rng(0)
     q = np.column_stack([position, position]) + 1e-6 * random.normal(size=(10000, 2))
-    signals = process(Dataset(time, NAMES, q, np.column_stack([velocity, velocity])))
-    assert signals.diagnostics['significant_harmonics'] > 15
+    signals = process(Recording.from_arrays(time, NAMES, q, np.column_stack([velocity, velocity])))
+    assert signals.diagnostics.significant_harmonics > 15
 
 
 @pytest.mark.parametrize('period', [1.0, 0.9425])
@@ -124,7 +127,9 @@ def test_one_closed_period_and_none(motion):
 def test_folding_with_lost_samples_and_odd_periods(motion):
     period = 0.3337
     time = np.delete(np.arange(2000) * 1e-3, [100, 700, 701])
-    folded = fold(time, motion(time, period).q, period)
+    positions = motion(time, period).q
+    folded = average(Recording.from_arrays(time, NAMES, positions, positions), period, 0).positions
+    np.testing.assert_allclose(fold(time, positions, period), folded.samples, atol=1e-12)
     assert not folded.interpolated
     assert folded.samples.shape == (5, 334, 2)
     assert 3 <= np.count_nonzero(~folded.valid[..., 0]) <= 6  # 334 points on 333.7 samples
@@ -138,12 +143,22 @@ def test_strays_are_those_beyond_the_noise(periods):
     """Eight standard deviations, of however few periods."""
     random = np.random.default_rng(0)
     samples = random.normal(size=(periods, 20_000, 2))
-    valid = np.ones(samples.shape, dtype=bool)
-    valid[0, 0, 0] = False
-    assert without_strays(Folded(samples, 1.0, False, valid))[1] == 0
+    valid = np.ones((periods * 20_000, 2), dtype=bool)
+    valid[7, 0] = False
+
+    def averaged():
+        efforts = samples.reshape(-1, 2)
+        data = Recording.from_arrays(
+            1e-3 * np.arange(len(efforts)), NAMES, efforts, efforts, effort_valid=valid
+        )
+        examined = replace(data, quality=Quality(len(data), 1e-3, (), {}, {}))
+        return average(examined, 20.0, 0)
+
+    assert averaged().strays == 0
     samples[1, ::200] = 20.0
-    kept, count = without_strays(Folded(samples, 1.0, False, valid))
-    assert count == 200 and not kept.valid[1, ::200].any()
+    found = averaged()
+    assert found.strays == 200 and not found.forces.valid[1, ::200].any()
+    assert found.positions.valid is None  # nothing was lost among them
 
 
 def test_rows_keep_the_variance_of_white_noise():
@@ -159,7 +174,9 @@ def test_filtered_motion(motion):
     time = np.arange(4000) * 1e-3
     moving = motion(time * 0.9 + 0.01 * np.sin(time))
     q = moving.q + 1e-6 * np.random.default_rng(0).normal(size=(4000, 2))
-    signals = process(Dataset(time, NAMES, q, moving.qd), SignalOptions(method='filter'))
+    signals = process(
+        Recording.from_arrays(time, NAMES, q, moving.qd), SignalOptions(method='filter')
+    )
     rate = 0.9 + 0.01 * np.cos(signals.time)
     reference = motion(signals.time * 0.9 + 0.01 * np.sin(signals.time))
     acceleration = reference.qdd * rate[:, None] ** 2 - reference.qd * (
@@ -176,7 +193,7 @@ def test_friction_steps_are_filtered_as_often_as_the_forces(slider_model, motion
     time = np.arange(8400) * 1e-3
     moving = motion(time)
     forces = slider_model.inverse_dynamics(moving)
-    data = Dataset(time, NAMES, moving.q, forces)
+    data = Recording.from_arrays(time, NAMES, moving.q, forces)
     signals = process(data, SignalOptions(method=method, cutoff=14.0, bad_samples='keep'))
     truth = slider_model.nominal_parameters
     (rows, measured), *others = signals.row_blocks(
@@ -214,16 +231,16 @@ def test_blocks_give_the_same_rows():
 def test_rounded_stamps(record, motion, origin, kind, rate, long):
     """Seconds since 1970, and stamps of 32 bits: no difference of two tells the interval."""
     data = record(periods=6, rate=rate, position_noise=1e-7)
-    moved = replace(data, time=(data.time + origin).astype(kind))
-    given = LongDataset.from_memory(moved) if long else moved
+    moved = data.changed(time=(data.time + origin).astype(kind))
+    given = in_blocks(moved) if long else moved
     for options in ({}, {'period': 1.0}):
         signals = process(given, SignalOptions(**options))
-        assert signals.diagnostics['period'] == pytest.approx(1.0, rel=2e-6)
-        assert signals.diagnostics['samples_a_period'] == rate
+        assert signals.diagnostics.period == pytest.approx(1.0, rel=2e-6)
+        assert signals.diagnostics.samples_a_period == rate
         reference = motion(signals.time - origin)
         assert relative_error(signals.accelerations, reference.qdd) < 0.02
     filtered = process(given, SignalOptions(method='filter', cutoff=20.0))
-    samples = filtered.diagnostics['interval'] * rate
+    samples = filtered.diagnostics.interval * rate
     assert samples == pytest.approx(round(samples), rel=1e-5)
 
 
@@ -252,7 +269,7 @@ def test_options_that_do_not_fit_the_data(record, motion):
         with pytest.raises(EstimationError, match=message):
             process(data, SignalOptions(**options))
     time = np.arange(1000) * 1e-3
-    drifting = Dataset(time, NAMES, motion(time * 0.77).q, np.zeros((1000, 2)))
+    drifting = Recording.from_arrays(time, NAMES, motion(time * 0.77).q, np.zeros((1000, 2)))
     with pytest.raises(EstimationError, match='no period that could be found'):
         process(drifting, SignalOptions(method='fourier'))
 
@@ -277,10 +294,14 @@ def test_periods_in_which_the_servo_settles_are_left_out(noise):
     rng = np.random.default_rng(3)
     time = 1e-3 * np.arange(5000)
     wave = 0.1 * np.sin(2 * np.pi * time)[:, None] * np.array([1.0, -0.5])
-    settling = 1e-3 * np.exp(-time / 0.2)[:, None] * np.array([1.0, 0.3])
+    transient = 1e-3 * np.exp(-time / 0.2)[:, None] * np.array([1.0, 0.3])
     jitter = noise * rng.normal(size=wave.shape)
-    assert settling_periods(fold(time, wave + jitter, 1.0)) == 0
-    found = settling_periods(fold(time, wave + settling + jitter, 1.0))
+
+    def settling(positions):
+        return settling_spectra(low_harmonics(fold(time, positions, 1.0)))
+
+    assert settling(wave + jitter) == 0
+    found = settling(wave + transient + jitter)
     assert found == (1 if noise else 2)  # exp(-5) mm stands out of no noise, but not of 10 um
 
 
@@ -303,7 +324,7 @@ def test_options_of_a_wrong_type_are_named(name, value):
 def test_options_that_mean_nothing_are_named(record, method, unused, long):
     data = record(periods=4)
     options = SignalOptions(method=method, cutoff=40.0, harmonics=5, skip_periods=1)
-    signals = process(LongDataset.from_memory(data) if long else data, options)
-    warnings = signals.diagnostics['warnings']
+    signals = process(in_blocks(data) if long else data, options)
+    warnings = signals.warnings
     assert len(warnings) == len(unused)
     assert all(text.startswith(each) for text, each in zip(warnings, unused, strict=True))

@@ -50,7 +50,7 @@ def test_colour_of_the_noise_is_no_bias(record, slider_model, held_out):
         data = held_out(400 + seed, periods=4, force_noise=0.0, position_noise=0.0)
         white = np.random.default_rng(seed).normal(size=data.efforts.shape)
         noise = signal.lfilter([5.0], [1.0, -0.95], white, axis=0)
-        found = validate(replace(data, efforts=data.efforts + noise), result, slider_model)
+        found = validate(data.changed(efforts=data.efforts + noise), result, slider_model)
         verdicts += found.is_unbiased.tolist()
     assert np.mean(verdicts) > 0.97
 

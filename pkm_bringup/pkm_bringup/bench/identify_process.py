@@ -20,7 +20,7 @@ import pkm_description
 from pkm_bringup.bench.frame import MICRO, cost
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify, load
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
@@ -58,7 +58,7 @@ def main(path: str, robot: str, estimator: str, method: str) -> dict[str, Any]:
     return figures
 
 
-def in_memory(data: Dataset | LongDataset, model: ClosedChainModel) -> Array:
+def in_memory(data: Recording, model: ClosedChainModel) -> Array:
     """Weighted least squares as one writes it with NumPy and SciPy: all samples at once.
 
     Zero-phase low pass of positions and forces, differences for the derivatives, one
@@ -93,7 +93,7 @@ def in_memory(data: Dataset | LongDataset, model: ClosedChainModel) -> Array:
     return np.asarray(values)
 
 
-def derivative_cost(data: Dataset | LongDataset, model: ClosedChainModel) -> dict[str, float]:
+def derivative_cost(data: Recording, model: ClosedChainModel) -> dict[str, float]:
     """CPU time [s] of the likelihood's derivative with the motion, ours and by differences.
 
     Forward differences cost one evaluation of all forces for each unknown; that is computed

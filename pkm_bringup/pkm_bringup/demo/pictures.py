@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_identification import Validation
-from pkm_identification.datasets.bags.bag_dataset import RUN, STATE
 from pkm_identification.datasets.bags.bag_reader import matching, read_bag
+from pkm_identification.datasets.bags.bag_recording import RUN, STATE
 
 Floats = NDArray[np.float64]
 
@@ -105,7 +105,8 @@ def _save(figure: Any, axes: list[Any], path: Path, title: str) -> Path:
 
 def tracking_errors(bag: Path, joint_names: list[str]) -> tuple[Floats, Floats]:
     """Times (N,) [s] at full speed and desired minus measured positions (N, n_a) [m, rad]."""
-    recording = read_bag(bag, [STATE])
+    wanted = ('phase', 'trajectory_time', 'desired_position', 'position')
+    recording = read_bag(bag, [STATE], numbers={STATE: wanted})
     topic = matching(list(recording.topics), STATE)[0]
     table = recording.table(topic)
     running = table.numbers('phase') == RUN

@@ -29,7 +29,7 @@ from pkm_bringup.studies.plants import (
 from pkm_bringup.studies.runner import Runner
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.quality import Quality
 from pkm_identification.quality.examine import examined
@@ -105,7 +105,7 @@ class Corrupt:
         Number of lost samples.
     """
 
-    dataset: Dataset
+    dataset: Recording
     position_outliers: Flags = field(repr=False)
     effort_outliers: Flags = field(repr=False)
     stuck: Flags = field(repr=False)
@@ -115,7 +115,7 @@ class Corrupt:
 def corrupt(
     model: ClosedChainModel,
     sample: Sampler,
-    clean: Dataset,
+    clean: Recording,
     noise: tuple[Array, Array],
     dirt: Dirt,
     seed: int,
@@ -170,7 +170,7 @@ def corrupt(
 
 def record(
     model: ClosedChainModel, periods: int, seed: int
-) -> tuple[Dataset, Sampler, tuple[Array, Array]]:
+) -> tuple[Recording, Sampler, tuple[Array, Array]]:
     """Return a clean recording, the sampler of the exact motion, and the noise of both signals."""
     trajectory, effects = excitation_of(model), noisy_effects(model.description)
     random = np.random.default_rng(seed)
@@ -206,7 +206,7 @@ def one_run(dirt: Dirt, periods: int, robot: str, seed: int) -> dict[str, Any]:
 
 
 def _estimates(
-    data: Dataset, model: ClosedChainModel, estimators: Sequence[str], **options: Any
+    data: Recording, model: ClosedChainModel, estimators: Sequence[str], **options: Any
 ) -> dict[str, tuple[Array, Array]]:
     signals = process(data, SignalOptions(method='fourier', skip_periods=0, **options))
     problem = build_problem(signals, model)
@@ -214,7 +214,7 @@ def _estimates(
     return {name: (each.values, np.sqrt(np.diag(each.covariance))) for name, each in found.items()}
 
 
-def figures(bad: Corrupt, data: Dataset) -> dict[str, float]:
+def figures(bad: Corrupt, data: Recording) -> dict[str, float]:
     """Compare what was found in a corrupt recording with what was done to it.
 
     Shares of the outliers of positions and efforts and of the stuck samples that were left

@@ -30,6 +30,7 @@ from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.signals import SignalOptions, process
+from pkm_identification.signals.bands import FilterBand
 
 Array = NDArray[np.float64]
 
@@ -191,7 +192,10 @@ def controlled_run(bounds: Sequence[float], periods: int, robot: str, seed: int)
         cases.append(
             {
                 'bound': bound,
-                **{key: figures[key] for key in ('strips', 'outliers', 'outlier_share', 'passes')},
+                'strips': figures.strips,
+                'outliers': figures.outliers,
+                'outlier_share': figures.outlier_share,
+                'passes': figures.passes,
                 'determinant': float(np.exp(found.log_determinant)),
                 'centre': found.centre,
                 'half_widths': found.half_widths,
@@ -220,7 +224,8 @@ def _rows_under_control(
     arrays, _ = simulated(model, trajectory, periods, seed, effects, settling=0)
     data = dataset_of(arrays).for_model(model)
     signals = process(data, SignalOptions(method='filter'))
-    chosen = SignalOptions(method='filter', cutoff=signals.diagnostics['cutoff'])
+    assert isinstance(signals.band, FilterBand)
+    chosen = SignalOptions(method='filter', cutoff=signals.band.cutoff)
     exact = {'time': data.time, 'joint_names': data.joint_names, 'positions': data.positions}
     exact |= {'efforts': arrays['truth_forces'], 'effort_delay': data.effort_delay}
     noise_free = build_problem(process(dataset_of(exact).for_model(model), chosen), model)

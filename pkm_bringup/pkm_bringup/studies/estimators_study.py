@@ -26,6 +26,7 @@ from pkm_dynamics.trajectories import benchmark_circle
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.solution import solve_problem
 from pkm_identification.signals import SignalOptions, process
+from pkm_identification.signals.signals import PeriodicDiagnostics
 
 Array = NDArray[np.float64]
 
@@ -64,7 +65,8 @@ def one_run(
     data = recorded(model, excitation_of(model), plant, effects, periods, seed)
     signals = process(data.for_model(model), SignalOptions(method='fourier', skip_periods=0))
     problem = build_problem(signals, model)
-    found: dict[str, Any] = {'harmonics': int(signals.diagnostics['kept_harmonics'])}
+    assert isinstance(signals.diagnostics, PeriodicDiagnostics)
+    found: dict[str, Any] = {'harmonics': signals.diagnostics.kept_harmonics}
     for name in estimators:
         # as `identify`, with its covariance
         solution = solve_problem(problem, name, OPTIONS.get(name, {}))

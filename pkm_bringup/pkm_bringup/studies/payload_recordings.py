@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from pkm_description import Payload, with_force_constants, with_payload
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import correlated_noise
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.payload_columns import build_bodies
 
 Array = NDArray[np.float64]
@@ -79,7 +79,7 @@ def payloads_of(model: ClosedChainModel, mass: float) -> tuple[Payload, Payload]
 
 def record(
     model: ClosedChainModel, factors: Array, payload: Payload | None, setting: Setting, seed: int
-) -> Dataset:
+) -> Recording:
     """Record currents of a robot whose force constants are `factors` times the described ones."""
     trajectory = excitation_of(model)
     constants = factors * np.asarray(model.force_constants)
@@ -115,8 +115,8 @@ def record(
     return dataset(model, time, positions, trajectory.period, currents=currents)
 
 
-def scaled(dataset: Dataset, joint: str, factor: float) -> Dataset:
+def scaled(dataset: Recording, joint: str, factor: float) -> Recording:
     """The same data with one joint's current, and so its force constant, in another unit."""
     assert dataset.currents is not None
     column = np.array([name == joint for name in dataset.joint_names])
-    return replace(dataset, currents=dataset.currents * np.where(column, factor, 1.0))
+    return dataset.changed(currents=dataset.currents * np.where(column, factor, 1.0))

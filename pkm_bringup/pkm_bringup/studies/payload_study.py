@@ -25,7 +25,7 @@ from pkm_description import Payload
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, IdentificationResult, identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.bilinear_build import build_bilinear_problem
 from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.payload_columns import standard_parameters
@@ -64,7 +64,7 @@ def one_run(setting: Setting, robot: str, seed: int) -> dict[str, Any]:
     anchor = factors[0] * (1 + KNOWN_CONSTANT * random.normal())
 
     def found(
-        data: Sequence[Dataset],
+        data: Sequence[Recording],
         payloads: Sequence[Payload | None],
         gains: DriveGains | None,
         prior: IdentificationResult | None = None,
@@ -127,7 +127,7 @@ def _errors(result: IdentificationResult, unknown: Payload, truth: Array) -> dic
 
 def classic(
     model: ClosedChainModel,
-    data: Sequence[Dataset],
+    data: Sequence[Recording],
     known: Payload,
     unknown: Payload,
     setting: Setting,

@@ -29,8 +29,7 @@ from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_dynamics.settled.steady_state import steady_state
 from pkm_dynamics.simulation import PlantEffects, correlated_noise
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
-from pkm_identification.datasets import Dataset
-from pkm_identification.datasets.dataset import Truth
+from pkm_identification.datasets import Recording, Truth
 from pkm_identification.excitation.shipped import load_excitation
 
 Array = NDArray[np.float64]
@@ -155,7 +154,7 @@ def recorded(
     periods: int,
     seed: int,
     ramp_time: float = 1.0,
-) -> Dataset:
+) -> Recording:
     """Record whole settled periods of a motion on one of the plants, with its truth."""
     truth = None
     if plant == 'robot':
@@ -183,7 +182,7 @@ def dataset(
     positions: ArrayLike,
     period: float | None,
     **measured: Any,
-) -> Dataset:
+) -> Recording:
     """Return samples as recorded, with `efforts` or `currents` of the same instants."""
     names = np.array(model.actuated_joints)
     return dataset_of(
@@ -226,7 +225,7 @@ def simulated(
 
 def _servo(
     model: ClosedChainModel, trajectory: Trajectory, periods: int, effects: PlantEffects, seed: int
-) -> Dataset:
+) -> Recording:
     """Periods of a motion under the project's servo with nominal feedforward.
 
     Noise of positions and forces is added afterwards: the servo does not answer to it, so

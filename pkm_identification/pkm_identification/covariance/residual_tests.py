@@ -27,7 +27,6 @@ from pkm_identification.regression.weighted_least_squares import (
     whitened_rows,
 )
 from pkm_identification.result.diagnostics import ConditionNumbers
-from pkm_identification.signals import LongSignals
 from pkm_identification.signals.bands import FilterBand
 
 LEAST_SHARE = 1e-3  # of the noise of a row that a fit leaves: below it is rounding
@@ -192,11 +191,7 @@ def _filtered(
     pieces = [piece.residuals(values) for piece in run.folded.sample]
     starts = run.folded.starts
     interval = band.step / band.rate
-    first = (
-        signals.dataset.scan.first + signals.delay
-        if isinstance(signals, LongSignals)
-        else float(signals.time[0])
-    ) + band.trim / band.rate
+    first = signals.stamp(0) + band.trim / band.rate
     time = np.concatenate(
         [
             first + interval * (start + np.arange(len(piece)))

@@ -10,7 +10,7 @@ from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
-from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK
 
 
@@ -20,7 +20,7 @@ def residuals_in_time(
     """Measured minus predicted forces (n, n_a) of each run; None where one is too long."""
     found: list[Array | None] = []
     for run in problem.runs:
-        if isinstance(run.signals, LongSignals):
+        if run.signals.is_long:
             found.append(None)
             continue
         residual = run.signals.forces - _predicted(run, run.signals, values)

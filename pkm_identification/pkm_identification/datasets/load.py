@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from pkm_description.errors import DatasetError
-from pkm_identification.datasets.bags.bag_dataset import load_bag
-from pkm_identification.datasets.dataset import Dataset
-from pkm_identification.datasets.long_dataset import LongDataset
-from pkm_identification.datasets.table_files import load_csv, load_npz
+from pkm_identification.datasets.bags.bag_recording import load_bag
+from pkm_identification.datasets.recorded_data import Recording
+from pkm_identification.datasets.tables.csv_file import load_csv
+from pkm_identification.datasets.tables.npz_file import load_npz
+from pkm_identification.datasets.tidying import tidied
 from pkm_identification.datasets.units import constants_of, parsed_constants
 
 PLACES = ('force_constants=', 'the file')
 UNITS = ('N', 'A')
-SLOWEST = 100.0  # [s] between samples
+SLOWEST = 100.0  # [s] between samples: slower ones are stamps in another unit
 BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
 COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants')
 FORMS = 'a rosbag2 folder, .mcap, .db3, .csv or .npz'
@@ -30,8 +31,8 @@ def load(
     effort_unit: str = 'N',
     force_constants: Mapping[str, Any] | None = None,
     **options: Any,
-) -> Dataset | LongDataset:
-    """Read a dataset.
+) -> Recording:
+    """Read a recording.
 
     Parameters
     ----------
@@ -51,9 +52,9 @@ def load(
 
     Returns
     -------
-    Dataset or LongDataset
-        The latter, of the same attributes, where the samples are too many for memory.
-        Measured signals; use `dataset.for_model(model)` for a robot's joint order.
+    Recording
+        Measured signals, tidied; where the samples are too many for memory they are read in
+        blocks. Use `recording.for_model(model)` for a robot's joint order.
 
     Raises
     ------
@@ -73,26 +74,27 @@ def load(
             f"unknown option '{unknown[0]}' for '{path}'; valid are "
             f'{", ".join((*valid, *COMMON_OPTIONS))}'
         )
-    dataset: Dataset | LongDataset
     if is_bag:
-        dataset = load_bag(path, joints=tuple(joints or ()), **options)
+        recording = load_bag(path, joints=tuple(joints or ()), **options)
     elif path.suffix == '.csv':
-        dataset = load_csv(path)
+        recording = load_csv(path)
     elif path.suffix == '.npz':
-        dataset = load_npz(path)
+        recording = load_npz(path)
     else:
         raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
-    if dataset.interval > SLOWEST:
+    if recording.interval > SLOWEST:
         raise DatasetError(
-            f"'{path}': time goes on by {dataset.interval:g} from sample to sample; it must be in "
-            'seconds (of nanoseconds: times 1e-9)'
+            f"'{path}': time goes on by {recording.interval:g} from sample to sample; it must be "
+            'in seconds (of nanoseconds: times 1e-9)'
         )
-    dataset = _with_hash(dataset, path)
+    recording = tidied(recording)
+    provenance = {**recording.provenance, 'sha256': file_hash(path)}
+    recording = replace(recording, provenance=provenance)
     if effort_unit == 'A':
-        dataset = _as_currents(dataset, path)
+        recording = recording.with_efforts_as_currents()
     if joints is not None:
-        dataset = dataset.renamed(joints)
-    return dataset if force_constants is None else _with_constants(dataset, force_constants, path)
+        recording = recording.renamed(joints)
+    return recording if force_constants is None else _with_constants(recording, force_constants)
 
 
 def file_hash(path: Path) -> str:
@@ -107,40 +109,20 @@ def file_hash(path: Path) -> str:
     return total.hexdigest()
 
 
-def _with_hash(dataset: Dataset | LongDataset, path: Path) -> Dataset | LongDataset:
-    provenance = {**dataset.provenance, 'sha256': file_hash(path)}
-    return replace(dataset, provenance=provenance)
-
-
-def _as_currents(dataset: Dataset | LongDataset, path: Path) -> Dataset | LongDataset:
-    """Take efforts for the currents [A] that they are."""
-    if isinstance(dataset, LongDataset):
-        return dataset.with_efforts_as_currents()
-    if dataset.efforts is None or dataset.currents is not None:
-        there = 'no efforts' if dataset.efforts is None else 'currents besides efforts'
-        raise DatasetError(f"'{path}' holds {there}: effort_unit 'A' has nothing to say")
-    return replace(dataset, currents=dataset.efforts, efforts=None)
-
-
-def _with_constants(
-    dataset: Dataset | LongDataset, given: Mapping[str, Any], path: Path
-) -> Dataset | LongDataset:
+def _with_constants(recording: Recording, given: Mapping[str, Any]) -> Recording:
     """Add force constants; those of the file must not be others."""
-    head = dataset.scan.head if isinstance(dataset, LongDataset) else dataset
-    if head.currents is None:
+    where = f"'{recording.name}'"
+    if not recording.has_currents:
         raise DatasetError(
-            f"'{path}' holds no currents: force_constants have nothing to say. Where its efforts "
+            f'{where} holds no currents: force_constants have nothing to say. Where its efforts '
             "are currents [A], say effort_unit='A'"
         )
-    constants, deviations = parsed_constants(given, dataset.joint_names, f"'{path}'")
-    recorded = dict(dataset.force_constants)
+    constants, deviations = parsed_constants(given, recording.joint_names, where)
+    recorded = dict(recording.force_constants)
     known = [recorded.get(name, float('nan')) for name in constants]
-    agreed = constants_of(list(constants), constants, deviations, known, f"'{path}'", PLACES)
-    together = recorded | dict(zip(constants, agreed.tolist(), strict=True))
-    if isinstance(dataset, LongDataset):
-        return dataset.with_force_constants(together, deviations)
+    agreed = constants_of(list(constants), constants, deviations, known, where, PLACES)
     return replace(
-        dataset,
-        force_constants=together,
-        force_constant_deviations={**dataset.force_constant_deviations, **deviations},
+        recording,
+        force_constants=recorded | dict(zip(constants, agreed.tolist(), strict=True)),
+        force_constant_deviations={**recording.force_constant_deviations, **deviations},
     )

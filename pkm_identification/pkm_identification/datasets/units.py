@@ -19,6 +19,10 @@ DEVIATIONS = 3.0  # standard deviations that a constant may be off from the desc
 OPPOSITE = -0.5  # correlation of efforts with currents of the wrong sign
 
 
+class MissingForceConstantError(DatasetError):
+    """Currents of a joint cannot become forces: nobody says how much force a current makes."""
+
+
 def parsed_constants(
     given: Mapping[str, Any], names: Sequence[str], source: str
 ) -> tuple[dict[str, float], dict[str, float]]:
@@ -85,7 +89,7 @@ def constants_of(
     Raises
     ------
     DatasetError
-        There is none of a joint, or both contradict each other.
+        There is none of a joint (`MissingForceConstantError`), or both contradict each other.
     """
     constants = np.empty(len(names))
     for i, (name, nominal) in enumerate(zip(names, described, strict=True)):
@@ -101,7 +105,7 @@ def constants_of(
         if not np.isfinite(constants[i]) and name in free:
             constants[i] = 1.0
         if not np.isfinite(constants[i]):
-            raise DatasetError(
+            raise MissingForceConstantError(
                 f"{source}: currents of '{name}' cannot become forces: no force constant in "
                 'the recording or the description (<param name="force_constant">), and none given '
                 "(force_constants={'joint': value or (value, standard deviation)})"

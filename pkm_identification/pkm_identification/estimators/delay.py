@@ -10,7 +10,7 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.estimators.numerics import column_sizes, scaled_least_squares
 from pkm_identification.quality.examine import examined
@@ -28,7 +28,7 @@ FARTHEST = 0.25  # of the fastest period of the motion: beyond, a shift looks li
 
 
 def estimate_delay(
-    dataset: Dataset | LongDataset,
+    dataset: Recording,
     model: ClosedChainModel,
     options: SignalOptions | None = None,
     **parameters: Any,
@@ -59,7 +59,7 @@ def estimate_delay(
     ready = tuple(dataset.joint_names) == tuple(model.actuated_joints)
     if not ready or dataset.effort_limits is None:
         data = dataset.for_model(model)
-    head = data.scan.head if isinstance(data, LongDataset) else data
+    head = data.head
     options = replace(options or SignalOptions(), delay=None)
     if options.bad_samples == 'leave_out':
         head = examined(head)
@@ -91,18 +91,15 @@ def estimate_delay(
 
 
 def with_estimated_delay(
-    dataset: Dataset | LongDataset,
-    model: ClosedChainModel,
-    options: SignalOptions,
-    parameters: dict[str, Any],
-) -> tuple[Dataset | LongDataset, Delay]:
+    dataset: Recording, model: ClosedChainModel, options: SignalOptions, parameters: dict[str, Any]
+) -> tuple[Recording, Delay]:
     """Return a dataset with the delay that `estimate_delay` finds, and the delay."""
     found = estimate_delay(dataset, model, options, **parameters)
     return dataset.with_delay(found.value), found
 
 
 def _problem(
-    data: Dataset,
+    data: Recording,
     model: ClosedChainModel,
     options: SignalOptions,
     parameters: dict[str, Any],

@@ -152,13 +152,12 @@ class _Samples:
 
     def left_out_before(self) -> Indices:
         """Number of forces (n_a,) that the examination of the data took for outliers."""
-        quality = self.run.signals.diagnostics.get('quality') or {'defects': []}
+        quality = self.run.signals.quality
         names = list(self.run.model.actuated_joints)
         count = np.zeros(len(names), dtype=np.int64)
-        for defect in quality['defects']:
-            kind = defect['kind'], defect['signal'], defect['treatment']
-            if kind == ('outlier', 'effort', LEFT_OUT):
-                count[names.index(defect['joint'])] += defect['count']
+        for defect in () if quality is None else quality.defects:
+            if (defect.kind, defect.signal, defect.treatment) == ('outlier', 'effort', LEFT_OUT):
+                count[names.index(defect.joint)] += defect.count
         return count
 
     def medians(self) -> Array:

@@ -26,12 +26,12 @@ from pkm_identification.regression.problem import Problem, noisy_runs
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals import Signals
 
 
 def build_bilinear_problem(
     request: ForceConstantRequest,
-    signals: Sequence[Signals | LongSignals],
+    signals: Sequence[Signals],
     model: ClosedChainModel,
     shared: bool,
     reduced: bool | str,

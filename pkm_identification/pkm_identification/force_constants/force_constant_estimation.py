@@ -28,9 +28,8 @@ from pkm_identification.regression.run import Run
 from pkm_identification.regression.solution import Solution, estimated
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK
-from pkm_identification.signals.periods import Folded
 
 LINEAR = ('ls', 'wls', 'gauss_markov')
 UNCERTAIN = 0.05  # relative deviation of the common factor of all force constants
@@ -48,7 +47,7 @@ def solve_with_force_constants(
     request: ForceConstantRequest,
     estimator: str,
     options: Mapping[str, Any],
-    signals: Sequence[Signals | LongSignals],
+    signals: Sequence[Signals],
     model: ClosedChainModel,
     nominal: Array,
     parameters: ParameterOptions,
@@ -286,10 +285,9 @@ def _forces_of_robot(
     )
     folded, noise = signals.folded_forces, signals.force_noise
     if folded is not None:
-        folded = Folded(factors * folded.samples - load, folded.period, folded.interpolated)
+        folded = folded.changed(factors, load)
     if noise is not None:
         outer = np.outer(factors, factors)
         noise = replace(noise, covariance=noise.covariance * outer, spectrum=noise.spectrum * outer)
-    return replace(
-        signals, forces=factors * signals.forces - load, folded_forces=folded, force_noise=noise
-    )
+    calibrated = signals.with_samples(forces=factors * signals.forces - load)
+    return replace(calibrated, folded_forces=folded, force_noise=noise)

@@ -12,7 +12,7 @@ from pkm_description import Payload, payload_of
 from pkm_description.errors import DescriptionError, EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.drive_gains import EACH, DriveGains
 from pkm_identification.force_constants.force_constants import ForceConstants, exact_constants
 from pkm_identification.result.result import IdentificationResult
@@ -57,9 +57,7 @@ class ForceConstantRequest:
             found['force_constants'] = dict(self.constants)
         return found
 
-    def forces_of(
-        self, datasets: Sequence[Dataset | LongDataset], model: ClosedChainModel
-    ) -> list[Dataset | LongDataset]:
+    def forces_of(self, datasets: Sequence[Recording], model: ClosedChainModel) -> list[Recording]:
         """Return the datasets in the joint order of the model, with forces for efforts.
 
         Where force constants are estimated these are currents times nominal constants.
@@ -71,15 +69,15 @@ class ForceConstantRequest:
         EstimationError
             Force constants are to be estimated and a dataset has no currents.
         """
-        data: list[Dataset | LongDataset] = []
+        data: list[Recording] = []
         for each in datasets:
-            if (self.gains or self.constants) and each.currents is None:
+            if (self.gains or self.constants) and not each.has_currents:
                 raise EstimationError(
                     f'{each.provenance.get("source", "dataset")} has efforts [N, N m] and no '
                     'currents [A]: force constants are those of currents'
                 )
-            if self.gains is not None and isinstance(each, Dataset) and each.efforts is not None:
-                each = replace(each, efforts=None)
+            if self.gains is not None and isinstance(each, Recording) and each.efforts is not None:
+                each = each.changed(efforts=None)
             data.append(each.for_model(model, self._constants_of(model)))
         return data
 
@@ -98,7 +96,7 @@ class ForceConstantRequest:
 
     def with_recorded_deviations(
         self,
-        data: Sequence[Dataset | LongDataset],
+        data: Sequence[Recording],
         model: ClosedChainModel,
         prior: IdentificationResult | Mapping[str, Any] | None,
     ) -> ForceConstantRequest:
@@ -144,9 +142,7 @@ class ForceConstantRequest:
             'deviation), which the deviations here do not contain'
         ]
 
-    def nominal_constants(
-        self, data: Sequence[Dataset | LongDataset], model: ClosedChainModel
-    ) -> Array:
+    def nominal_constants(self, data: Sequence[Recording], model: ClosedChainModel) -> Array:
         """Return the force constants (n_a,) that the currents were converted with.
 
         nan where there is no drive; all nan where force constants are not estimated.
@@ -163,9 +159,8 @@ class ForceConstantRequest:
         """
         if self.gains is None:
             return np.full(len(model.actuated_joints), np.nan)
-        heads = [each.scan.head if isinstance(each, LongDataset) else each for each in data]
         given = self.constants is not None
-        found = [each.constants_for(model, found=given) for each in heads]
+        found = [each.constants_for(model, found=given) for each in data]
         for number, constants in enumerate(found):
             other = np.flatnonzero(np.abs(constants / found[0] - 1) > 1e-6)
             if other.size:
@@ -179,7 +174,7 @@ class ForceConstantRequest:
 
 
 def build_request(
-    datasets: Sequence[Dataset | LongDataset],
+    datasets: Sequence[Recording],
     payloads: Sequence[Payload | Mapping[str, Any] | str | None] | None,
     drive_gains: DriveGains | bool | str | None,
     force_constants: IdentificationResult | ForceConstants | Mapping[str, float] | None = None,

@@ -10,13 +10,13 @@ import numpy as np
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_identification.arrays import Array
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.regression.run import Run, concatenated
 from pkm_identification.regression.selection import build_selection
-from pkm_identification.signals import LongSignals, SignalOptions, process
+from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.bands import Band, FilterBand
 from pkm_identification.validation.figures import relative_absolute_error
-from pkm_identification.validation.reference import inside_of, noise_free_forces
+from pkm_identification.validation.reference import noise_free_forces
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class HeldOut:
 
 
 def build_held_out(
-    dataset: Dataset | LongDataset,
+    dataset: Recording,
     model: ClosedChainModel,
     base: BaseParameters,
     options: SignalOptions | None = None,
@@ -82,14 +82,14 @@ def build_held_out(
     nominal = np.asarray(base.matrix @ model.nominal_parameters)
     run = Run(signals, base, model, build_selection(base.names, nominal))
     band = signals.band
-    if isinstance(signals, LongSignals):
+    if signals.is_long:
         rows = concatenated(list(run.folded.sample))
         return HeldOut(rows.regressor, rows.forces, None, band)
-    rows, inside = run.in_time(), inside_of(signals)
+    rows, inside = run.in_time(), signals.usable
     regressor = rows.regressor
     if isinstance(band, FilterBand):
         regressor = band.smooth(regressor)[inside]
-    truth = noise_free_forces(data, signals)
+    truth = noise_free_forces(data.truth, signals)
     if truth is not None:
         truth = band.smooth(truth)[inside]
     return HeldOut(regressor, rows.forces[inside], truth, band)

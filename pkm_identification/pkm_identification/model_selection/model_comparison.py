@@ -15,7 +15,7 @@ import numpy as np
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.reductions import find_reduction, reduced_models
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import SIGNAL_OPTIONS, estimators, require_estimator
 from pkm_identification.identify import identify
 from pkm_identification.model_selection.identifiability import (
@@ -29,7 +29,7 @@ from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation, validate
 
-Data = Dataset | LongDataset
+Data = Recording
 Progress = Callable[[str, float], None]
 
 LARGEST_CONDITION = 1e16  # a larger condition number is rounding
@@ -230,8 +230,7 @@ class _Recordings(NamedTuple):
     @classmethod
     def of(cls, used: Data | Sequence[Data], held_out: Data | Sequence[Data]) -> _Recordings:
         several = (
-            [each] if isinstance(each, Dataset | LongDataset) else list(each)
-            for each in (used, held_out)
+            [each] if isinstance(each, Recording) else list(each) for each in (used, held_out)
         )
         return cls(*several)
 

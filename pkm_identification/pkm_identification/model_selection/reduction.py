@@ -15,7 +15,7 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.identify import identify
 from pkm_identification.model_selection.held_out import build_held_out
@@ -39,7 +39,7 @@ from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import process
 from pkm_identification.validation.figures import check_level
 
-Data = Dataset | LongDataset
+Data = Recording
 Progress = Any
 
 HELD_AT = ('zero', 'nominal')
@@ -215,4 +215,4 @@ def _warnings(last: ReductionStep, significance: float | None) -> list[str]:
 
 
 def _several(dataset: Data | Sequence[Data]) -> list[Data]:
-    return [dataset] if isinstance(dataset, Dataset | LongDataset) else list(dataset)
+    return [dataset] if isinstance(dataset, Recording) else list(dataset)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.datasets.recorded_data import Recording
+from pkm_identification.datasets.source import Block
+from pkm_identification.datasets.stored_array import StoredArray
 from pkm_identification.quality.frozen import MOVING, find_saturated, find_stuck
 from pkm_identification.quality.prediction import Extrapolation
 from pkm_identification.quality.report import LEFT_OUT, Defect, Quality, located, merged
@@ -23,9 +26,6 @@ from pkm_identification.quality.spikes import (
 )
 from pkm_identification.quality.stamps import clock_defects, even_clock
 
-if TYPE_CHECKING:
-    from pkm_identification.datasets import Dataset
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -33,6 +33,8 @@ MOST_OUTLIERS = 0.05  # share; more of them are how the signal is
 MOST_BAD = 0.5  # share of the samples of a joint that may be left out
 SMOOTHER = 0.95  # noise over even stamps, against that over the measured ones
 EVENED = 'the samples were taken evenly: even stamps are used'
+LEAST = 16  # samples: fewer show no noise
+MARGIN = 256  # samples around a block that are examined with it: the reach of all predictions
 SAMPLE = 2**14  # samples that show how a signal is predicted
 COARSE = 0.5  # of the noise: standard deviation of the rounding that is reported
 
@@ -80,13 +82,18 @@ class Part:
     noise: tuple[Array, Array]
 
 
-def examined(dataset: Dataset) -> Dataset:
-    """Return a dataset with its bad samples marked and the report of its quality.
+def examined(recording: Recording) -> Recording:
+    """Return a recording with its bad samples marked and the report of its quality.
+
+    A long recording is examined block by block, in memory that grows with its defects alone;
+    how its signals are predicted is decided by its first samples. The stamps of a short one
+    are replaced by even ones where the motion shows that only the stamps are late; a long one
+    keeps its stamps, as the even clock of drifting ones is known only after all of them.
 
     Parameters
     ----------
-    dataset
-        With efforts, as `Dataset.for_model` returns it. One that was examined is returned
+    recording
+        With efforts, as `Recording.for_model` returns it. One that was examined is returned
         as it is.
 
     Raises
@@ -94,49 +101,56 @@ def examined(dataset: Dataset) -> Dataset:
     DatasetError
         Of a joint, more than half of the samples are bad.
     """
-    if dataset.quality is not None or len(dataset) < 16:
-        return dataset
-    efforts = dataset.efforts
-    assert efforts is not None
-    clock = clock_defects(dataset.time, dataset.interval)
-    even = stamped_late(dataset.time, dataset.positions) if clock else None
+    if recording.quality is not None or len(recording) < LEAST:
+        return recording
+    defects = list(recording.defects)
+    even = None
+    if not recording.is_long and clock_defects(recording.time, recording.interval):
+        even = stamped_late(recording.time, recording.positions)
+    source, extremes = recording.source, None
+    if recording.is_long:
+        scan = source.scan
+        extremes = (scan.extremes.positions, scan.effort_range)
+    stamps = source.head.time if even is None else even
+    scales = scales_of(source.head._replace(time=stamps), recording.effort_limits, extremes)
+    names, interval = recording.joint_names, recording.interval
+    position_valid, effort_valid, noises = StoredArray(), StoredArray(), []
+    before = np.zeros(0)  # the stamp before the block
+    for window, core, _ in source.windows(MARGIN):
+        clock = clock_defects(np.append(before, window.time[core]), interval)
+        if even is not None:
+            window = window._replace(time=even)
+            clock = [
+                replace(each, treatment=EVENED) if each.kind == 'jitter' else each for each in clock
+            ]
+        part = examine_part(window, names, scales, core)
+        defects += [*clock, *part.defects]
+        noises.append(part.noise)
+        position_valid.append(part.position_valid)
+        effort_valid.append(part.effort_valid)
+        before = window.time[core][-1:]
+    quality = report(len(recording), interval, defects, names, scales, noises)
+    refuse_ruins(quality, names, recording.name)
     if even is not None:
-        dataset = replace(dataset, time=even)
-        clock = [
-            replace(each, treatment=EVENED) if each.kind == 'jitter' else each for each in clock
-        ]
-    scales = scales_of(dataset)
-    part = examine_part(
-        dataset.time,
-        dataset.positions,
-        efforts,
-        dataset.position_valid,
-        dataset.effort_valid,
-        dataset.joint_names,
-        scales,
-    )
-    defects = [*dataset.defects, *clock, *part.defects]
-    names = dataset.joint_names
-    quality = report(len(dataset), dataset.interval, defects, names, scales, [part.noise])
-    refuse_ruins(quality, names, str(dataset.provenance.get('source', 'dataset')))
-    return replace(
-        dataset,
-        position_valid=None if part.position_valid.all() else part.position_valid,
-        effort_valid=None if part.effort_valid.all() else part.effort_valid,
-        quality=quality,
-    )
+        source = source.changed(lambda block, rows: block._replace(time=even[rows]))
+    marked = source.marked(position_valid.array(), effort_valid.array())
+    return replace(recording, source=marked, quality=quality)
 
 
-def scales_of(sample: Dataset) -> Scales:
+def scales_of(
+    sample: Block, limits: Array | None, extremes: tuple[Array, Array] | None = None
+) -> Scales:
     """What a recording, or the first part of a long one, shows of its signals."""
     assert sample.efforts is not None
+    few = slice(0, SAMPLE)
     return Scales(
         (resolution(sample.positions), resolution(sample.efforts)),
         (
-            best_neighbours(sample.time[:SAMPLE], sample.positions[:SAMPLE], SMOOTH),
-            best_neighbours(sample.time[:SAMPLE], sample.efforts[:SAMPLE], NOISY),
+            best_neighbours(sample.time[few], sample.positions[few], SMOOTH),
+            best_neighbours(sample.time[few], sample.efforts[few], NOISY),
         ),
-        sample.effort_limits,
+        limits,
+        extremes,
     )
 
 
@@ -164,23 +178,14 @@ def _roughness(time: Array, positions: Array) -> Array:
 
 
 def examine_part(
-    time: Array,
-    positions: Array,
-    efforts: Array,
-    position_valid: Flags | None,
-    effort_valid: Flags | None,
-    names: Sequence[str],
-    scales: Scales,
-    core: slice = slice(None),
+    block: Block, names: Sequence[str], scales: Scales, core: slice = slice(None)
 ) -> Part:
     """Examine consecutive samples.
 
     Parameters
     ----------
-    time, positions, efforts
-        (N,) [s], (N, c) [m, rad], (N, c) [N, N m].
-    position_valid, effort_valid
-        Samples that are not known to be bad; None: all.
+    block
+        Samples (N, c) with efforts, and which of them are known to be bad.
     names
         Joints (c,).
     scales
@@ -188,13 +193,15 @@ def examine_part(
     core
         Samples that are reported; the others only surround them.
     """
+    time, positions = block.time, block.positions
+    assert block.efforts is not None
     flags = []
     defects: list[Defect] = []
     noises = []
     moving = np.zeros(positions.shape[1])
     signals: tuple[tuple[str, Array, Flags | None], ...] = (
-        ('position', positions, position_valid),
-        ('effort', efforts, effort_valid),
+        ('position', positions, block.position_valid),
+        ('effort', block.efforts, block.effort_valid),
     )
     for k, (signal, values, known) in enumerate(signals):
         valid = np.ones(values.shape, dtype=bool) if known is None else np.array(known)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets import load
-from pkm_identification.datasets.bags.bag_dataset import CURRENTS, POSITIONS, RUN, STATE
 from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
+from pkm_identification.datasets.bags.bag_recording import RUN, STATE
 
 Array = NDArray[np.float64]
 
@@ -20,6 +20,7 @@ GAP_FACTOR = 1.5
 LONGEST_GAP = 0.05  # [s] that an identification bears
 MISSING_FRACTION = 0.01  # of the samples
 SATURATED_FRACTION = 0.05
+COMPARED = ('desired_position', 'position', 'saturated')
 TRACKING_WARNING = 0.02  # of the stroke, or m, rad where there is none
 
 
@@ -81,7 +82,7 @@ def verify_recording(
     """
     try:
         dataset = load(path).for_model(model)
-        bag = read_bag(Path(path), [STATE, POSITIONS, CURRENTS])
+        bag = read_bag(Path(path), [STATE], numbers={STATE: COMPARED + ('phase',)})
         return _judged(dataset, bag, model, periods, duration)
     except DatasetError as error:
         return RecordingQuality(warnings=[str(error)])
@@ -156,14 +157,14 @@ def _control(bag: RawBag, model: Any) -> tuple[float, Array, Array, str]:
         return float('nan'), unknown, unknown, f'saturation and tracking are unknown: {reason}'
 
     topics = matching(list(bag.topics), STATE)
-    if not topics or not bag.topics[topics[0]].messages:
+    if not topics or not len(bag.topics[topics[0]]):
         return nothing(f"'{STATE}' was not recorded")
     table = bag.table(topics[0])
     running = table.numbers('phase') == RUN
     if not running.any():
         return nothing(f"'{STATE}' never reports full speed (phase RUN)")
-    names, columns = table.by_joint(('desired_position', 'position', 'saturated'))
-    missing = {'desired_position', 'position', 'saturated'} - set(columns)
+    names, columns = table.by_joint(COMPARED)
+    missing = set(COMPARED) - set(columns)
     missing |= set(model.actuated_joints) - set(names)
     if missing:
         return nothing(f"'{STATE}' lacks {', '.join(sorted(missing))}")

@@ -8,13 +8,13 @@ from enum import Enum
 from typing import Any, TypedDict
 
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.delay import with_estimated_delay
 from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
 from pkm_identification.result.diagnostics import Delay
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import LongSignals, SignalOptions, Signals, process
-from pkm_identification.signals.process import ESTIMATE
+from pkm_identification.signals import SignalOptions, Signals, process
+from pkm_identification.signals.signal_options import ESTIMATE
 
 Progress = Callable[[str, float], None]
 
@@ -63,16 +63,16 @@ class Prepared:
         Warnings of positions outside the strokes.
     """
 
-    recordings: list[Dataset | LongDataset]
-    data: list[Dataset | LongDataset]
-    signals: list[Signals | LongSignals]
+    recordings: list[Recording]
+    data: list[Recording]
+    signals: list[Signals]
     request: ForceConstantRequest
     delays: list[Delay]
     outside: list[str]
 
 
 def prepare(
-    recordings: list[Dataset | LongDataset],
+    recordings: list[Recording],
     model: ClosedChainModel,
     options: SignalOptions,
     request: ForceConstantRequest,

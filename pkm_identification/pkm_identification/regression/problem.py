@@ -18,7 +18,7 @@ from pkm_identification.regression.row_noise import apparent_inertia, row_covari
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals import Signals
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Problem:
         return self.all_nominal[self.free]
 
     @property
-    def signals(self) -> Signals | LongSignals:
+    def signals(self) -> Signals:
         """Signals of the only run.
 
         Raises
@@ -142,7 +142,7 @@ class Problem:
 
 
 def build_problem(
-    signals: Signals | LongSignals | Sequence[Signals | LongSignals],
+    signals: Signals | Sequence[Signals],
     model: ClosedChainModel,
     *,
     shared: bool = True,
@@ -178,7 +178,7 @@ def build_problem(
     nominal = np.asarray(base.matrix @ model.nominal_parameters)
     selection = build_selection(base.names, nominal, estimate, fixed)
     information = prior_information(prior, base.names, selection)
-    several = (signals,) if isinstance(signals, Signals | LongSignals) else tuple(signals)
+    several = (signals,) if isinstance(signals, Signals) else tuple(signals)
     if not several:
         raise EstimationError('there is no dataset to identify from')
     runs = tuple(Run(each, base, model, selection) for each in several)

@@ -14,7 +14,7 @@ from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_identification.arrays import Array
 from pkm_identification.regression.selection import Selection
-from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 
 IN_MEMORY = 2**27  # numbers in the rows of a regressor: 1 GiB
@@ -125,7 +125,7 @@ class Run:
 
     def __init__(
         self,
-        signals: Signals | LongSignals,
+        signals: Signals,
         base: RowRegressor,
         model: ClosedChainModel,
         selection: Selection,
@@ -147,7 +147,7 @@ class Run:
     @property
     def periodic_signals(self) -> Signals:
         """Signals of a periodic run, which are in memory."""
-        if not (self.is_periodic and isinstance(self.signals, Signals)):
+        if not self.is_periodic:
             raise EstimationError('the data are not periodic; give period= if the motion has one')
         return self.signals
 
@@ -315,7 +315,7 @@ class Run:
     def in_time(self) -> Rows:
         """Regressor and averaged forces at every sample (n, n_a), before the band."""
         signals = self.signals
-        if isinstance(signals, LongSignals):
+        if signals.is_long:
             return self.rows  # says that it is too long
         return self._select(self._base_regressor(signals, slice(None)), np.asarray(signals.forces))
 

@@ -13,7 +13,7 @@ from typing import Any
 import pkm_description
 from pkm_description import Description
 from pkm_description.description import digest_of
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.result.diagnostics import RecordedDescription
 from pkm_identification.result.plain import plain
 
@@ -85,7 +85,7 @@ class Provenance(Mapping[str, Any]):
         return cls(**found)
 
 
-def recorded_description(dataset: Dataset | LongDataset, digest: str) -> RecordedDescription:
+def recorded_description(dataset: Recording, digest: str) -> RecordedDescription:
     """Whether the data carry the description that they are identified with."""
     if not dataset.urdf:
         return RecordedDescription.NONE

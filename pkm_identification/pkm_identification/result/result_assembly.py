@@ -11,7 +11,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.friction_laws import is_friction_law_parameter
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.judgement import Judgement
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_identification.datasets import Recording
 from pkm_identification.regression.preparation import ParameterOptions, Prepared
 from pkm_identification.regression.solution import Solution
 from pkm_identification.result.diagnostics import (
@@ -28,7 +28,7 @@ from pkm_identification.result.provenance import (
     versions,
 )
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.signals import Signals
 from pkm_identification.signals.noise import Noise
 
 
@@ -138,7 +138,7 @@ def _diagnostics(
         violations=judgement.consistent.violations,
         warnings=(
             *prepared.outside,
-            *(text for each in signals for text in each.diagnostics.get('warnings', ())),
+            *(text for each in signals for text in each.warnings),
             *prepared.request.warnings,
             *found.warnings,
         ),
@@ -147,21 +147,16 @@ def _diagnostics(
 
 
 def _of_recording(
-    digest: str,
-    recording: Dataset | LongDataset,
-    data: Dataset | LongDataset,
-    signals: Signals | LongSignals,
-    delay: Delay | None,
+    digest: str, recording: Recording, data: Recording, signals: Signals, delay: Delay | None
 ) -> DataDiagnostics:
     def deviations(noise: Noise | None) -> Array | None:
         return None if noise is None else np.sqrt(np.diag(noise.covariance))
 
-    how = signals.diagnostics
     force_noise = signals.force_noise
     return DataDiagnostics(
         recorded_description=recorded_description(recording, digest),
-        signals={key: how[key] for key in how if key not in ('quality', 'warnings')},
-        quality=how.get('quality'),
+        signals=signals.diagnostics.to_dict(),
+        quality=None if signals.quality is None else signals.quality.to_dict(),
         force_constant_deviation=data.effort_scale_deviation,
         delay=delay,
         force_noise=deviations(force_noise),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from pkm_identification.quality.report import stretches
 from pkm_identification.signals.bands import FilterBand
 
 Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 ORDER = 4
 HOLE = 0.25  # of 1 / cutoff: neighbours on both sides tell what lies in shorter gaps
@@ -34,21 +33,21 @@ MAX_RELATIVE_FREQUENCY = 0.2
 FALSE_ALARM = 1e-3
 
 
-def holes(there: Flags | None, cutoff: float, interval: float) -> NDArray[np.int64] | None:
+def holes(
+    missing: Sequence[NDArray[np.int64]], cutoff: float, interval: float
+) -> NDArray[np.int64] | None:
     """First and last sample (h, 2) of gaps that are long against the cutoff.
 
     Parameters
     ----------
-    there
-        Where (n, c) samples were measured; None: everywhere.
+    missing
+        Numbers of the samples of each column that were not measured.
     cutoff, interval
         [Hz], [s].
     """
-    if there is None:
-        return None
-    found = []
-    for column in there.T:
-        gaps = stretches(np.flatnonzero(~column))
+    found = [np.zeros((0, 2), dtype=np.int64)]
+    for rows in missing:
+        gaps = stretches(rows)
         found.append(gaps[(gaps[:, 1] - gaps[:, 0] + 1) * interval > HOLE / cutoff])
     together = np.concatenate(found)
     return together[np.argsort(together[:, 0])] if len(together) else None
@@ -171,16 +170,6 @@ class Grid:
         signals = (*motion, self.raw.smooth(efforts))
         q, qd, qdd, forces = (values[:: self.coarse] for values in signals)
         return q, qd, qdd, forces
-
-    def diagnostics(self, interpolated: bool) -> dict[str, Any]:
-        """Say how the signals are made."""
-        return {
-            'method': 'filter',
-            'cutoff': self.cutoff,
-            'filter': 'Butterworth, order 4, zero phase; central differences of order 8',
-            'interval': self.interval * self.coarse,
-            'interpolated': interpolated,
-        }
 
 
 def grid(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -74,23 +74,23 @@ def _fits(powers: Array, weight: Array, samples: Array) -> Array:
     return np.asarray(np.moveaxis(np.asarray(solved, dtype=float), 1, 0))
 
 
-def local_motion(dataset: Dataset, at: Array, half_width: float) -> tuple[Array, Array, Array]:
+def local_motion(recording: Recording, at: Array, half_width: float) -> tuple[Array, Array, Array]:
     """Positions, velocities and accelerations (M, n_a) at instants `at` (M,) [s].
 
     Where bad samples or a gap leave too few, the window is widened (rows do not rest on long
     gaps, see `filtering.holes`).
     """
-    first, last = float(dataset.time[0]), float(dataset.time[-1])
+    first, last = float(recording.time[0]), float(recording.time[-1])
     at = np.clip(at, first, last)
-    found = local_cubic(dataset.time, dataset.positions, at, half_width, dataset.position_valid)
+    samples = recording.time, recording.positions
+    valid = recording.position_valid
+    found = local_cubic(*samples, at, half_width, valid)
     for _ in range(WIDER):
         lacking = np.flatnonzero(np.isnan(found[0]).any(axis=1))
         if not len(lacking):
             break
         half_width *= 2
-        more = local_cubic(
-            dataset.time, dataset.positions, at[lacking], half_width, dataset.position_valid
-        )
+        more = local_cubic(*samples, at[lacking], half_width, valid)
         for whole, part in zip(found, more, strict=True):
             whole[lacking] = np.where(np.isnan(whole[lacking]), part, whole[lacking])
     return found

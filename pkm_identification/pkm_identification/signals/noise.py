@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,51 +55,35 @@ class Noise:
         return self.covariance / np.outer(scale, scale)
 
 
-def noise_from_spread(
-    deviations: Array, *, use_total: bool = True, negligible: Array | float = 0.0
+def noise_from_blocks(
+    blocks: Iterable[Array], *, use_total: bool = True, negligible: Array | float = 0.0
 ) -> Noise:
-    """Estimate the noise from deviations (P, n, n_a) of P periods from their mean.
+    """Estimate the noise from deviations of periods from their mean.
 
     Parameters
     ----------
-    deviations
-        Scaled to an unbiased variance, as `Folded.deviations` gives them.
+    blocks
+        Deviations (k, n, n_a) of some periods at once, scaled to an unbiased variance as
+        `Folded.scaled_deviations` gives them.
     use_total
         Treat noise without colour as white, with the covariance of all samples;
         otherwise the spectrum is always kept.
     negligible
         Variance (n_a,) below which there is no noise worth a colour.
     """
-    periods, count, axes = deviations.shape
-    flat = deviations.reshape(-1, axes)
-    transform = np.fft.rfft(deviations, axis=1)
-    outer = np.einsum('pka,pkb->kab', transform.conj(), transform).real
-    total = periods * count
-    return noise_from_moments(
-        flat.T @ flat / total, outer / total, periods, use_total=use_total, negligible=negligible
+    square: Array | float = 0.0
+    power: Array | float = 0.0
+    periods = count = 0
+    for block in blocks:
+        flat = block.reshape(-1, block.shape[2])
+        transform = np.fft.rfft(block, axis=1)
+        square = square + flat.T @ flat
+        power = power + np.einsum('pka,pkb->kab', transform.conj(), transform).real
+        periods, count = periods + len(block), block.shape[1]
+    covariance, outer = (
+        np.asarray(square / (periods * count)),
+        np.asarray(power / (periods * count)),
     )
-
-
-def noise_from_moments(
-    covariance: Array,
-    outer: Array,
-    periods: int,
-    *,
-    use_total: bool = True,
-    negligible: Array | float = 0.0,
-) -> Noise:
-    """Estimate the noise from the second moments of the deviations.
-
-    Parameters
-    ----------
-    covariance
-        Of one sample (n_a, n_a).
-    outer
-        By harmonic (n_h, n_a, n_a): mean over the periods of conj(X_k) X_k^T / n with the
-        discrete Fourier transform X of the n samples of a period.
-    periods, use_total, negligible
-        As for `noise_from_spread`.
-    """
     is_white = (np.diag(covariance) <= negligible).all() or (
         _is_white(outer, covariance, periods) and not _drifting(outer[0], covariance, periods).any()
     )

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from pkm_identification.quality.stamps import nominal_interval
-from pkm_identification.signals.periods import GRID_TOLERANCE, fold, low_harmonics
+from pkm_identification.signals.folding import GRID_TOLERANCE, fold, low_harmonics
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -49,7 +49,7 @@ def refined_period(
         whole = round(period / interval) * interval
         if periods * abs(period - whole) <= GRID_TOLERANCE * interval:
             period = whole  # `fold` takes the samples as they are
-        shifts = _shifts(fold(time, positions, period, valid=valid).samples, period)
+        shifts = _shifts(fold(time, positions, period, valid), period)
         if len(shifts) < 2:
             break
         drift, uncertainty = _drift(shifts)

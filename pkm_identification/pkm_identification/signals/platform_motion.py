@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import sosfreqz
 
 from pkm_description.errors import EstimationError
-from pkm_identification.signals.bands import FilterBand, HarmonicBand
-
-if TYPE_CHECKING:
-    from pkm_dynamics import PlatformMotion
-    from pkm_identification.signals.signals import Signals
+from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.signals.signals import Signals
 
 Array = NDArray[np.float64]
 
-FREQUENCIES = 4096
 AT_ONCE = 2048  # samples with their neighbours
 COORDINATES = 18
 
@@ -102,31 +97,20 @@ def _above_all_motion(signals: Signals) -> Array:
     return np.asarray((upper.T @ upper.conj()).real / len(upper))
 
 
-def white_covariance(samples: Array) -> Array:
-    """Covariance (c, c) of white noise on slow signals (n, c), from their fastest half."""
-    count = len(samples)
-    window = np.hanning(count)
-    window /= np.sqrt(np.mean(window**2))
-    trend = np.linspace(0, 1, count)[:, None] * (samples[-1] - samples[0]) + samples[0]
-    spectrum = np.fft.rfft((samples - trend) * window[:, None], axis=0) / np.sqrt(count)
-    upper = spectrum[len(spectrum) // 2 : -1]
-    return np.asarray((upper.conj().T @ upper).real / len(upper))
+def platform_motion(
+    signals: Signals, model: ClosedChainModel, rows: slice = slice(None)
+) -> UncertainMotion:
+    """Return the motion of the platform with its covariance.
 
+    The noise of the measured positions, as averaging and refit or the filter leave it, is
+    propagated through the forward kinematics, its cross-correlation between the axes and
+    between positions and accelerations included: to first order, by central differences over
+    one standard deviation along the principal directions of the actuators' covariance.
 
-def filter_gains(band: FilterBand) -> Array:
-    """Covariance (3, 3) of value, slope and curvature that white unit noise leaves behind."""
-    frequency, response = sosfreqz(band.sections, FREQUENCIES, fs=band.rate)
-    power = np.abs(response) ** 4  # forwards and backwards
-    speed = 2 * np.pi * frequency
-    value, slope, curvature = (np.mean(power * speed**k) for k in (0, 2, 4))
-    return np.array([[value, 0.0, -slope], [0.0, slope, 0.0], [-slope, 0.0, curvature]])
-
-
-def uncertain_motion(signals: Signals, model: Any, rows: slice) -> UncertainMotion:
-    """Motion of the platform with its covariance, see `Signals.platform_motion`.
-
-    To first order, by central differences over one standard deviation along the principal
-    directions of the actuators' covariance.
+    Raises
+    ------
+    EstimationError
+        The noise of the positions is not known, or the recording is too long.
     """
     states = np.stack([signals.positions, signals.velocities, signals.accelerations], axis=1)
     states = states[rows]

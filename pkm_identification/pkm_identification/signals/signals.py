@@ -3,40 +3,163 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_identification.quality.report import Quality
 from pkm_identification.signals import fourier
 from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
+from pkm_identification.signals.folding import Folded
 from pkm_identification.signals.noise import Noise
-from pkm_identification.signals.periods import Folded
-from pkm_identification.signals.platform_motion import UncertainMotion, uncertain_motion
-
-if TYPE_CHECKING:
-    from pkm_dynamics import PlatformMotion
 
 Array = NDArray[np.float64]
+Rows = slice | NDArray[np.bool_] | NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Motion of the actuators and forces at the same instants.
+
+    Attributes
+    ----------
+    time
+        Stamps of the forces (n,) [s].
+    positions, velocities, accelerations
+        Actuators (n, n_a), evaluated at `time`.
+    forces
+        Forces or torques (n, n_a) [N, N m].
+    """
+
+    time: Array
+    positions: Array
+    velocities: Array
+    accelerations: Array
+    forces: Array
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.time)
+
+    def rows(self, chosen: slice) -> Samples:
+        """Return some of the samples."""
+        return Samples(*(getattr(self, each.name)[chosen] for each in fields(self)))
+
+
+class SampleSource(Protocol):
+    """Samples that are made when they are asked for, as all of them are too many for memory."""
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        ...
+
+    def rows(self, chosen: slice) -> Samples:
+        """Return some of the samples; a slice without a step."""
+        ...
+
+
+@dataclass(frozen=True)
+class PeriodicDiagnostics:
+    """How the signals of a periodic motion were made.
+
+    Attributes
+    ----------
+    method
+        Always `fourier`.
+    period, period_source
+        [s], and where it is known from.
+    periods, skipped_periods
+        Averaged, and left out at the beginning.
+    samples_a_period
+        n.
+    interpolated
+        Whether even stamps off the grid were interpolated.
+    significant_harmonics, harmonics, kept_harmonics
+        That stand out of the position noise; of the series; in it after its noise was left out.
+    force_noise_is_white
+        None for one period.
+    strays
+        Samples left out for being far from the other periods'.
+    unseen_share
+        Of the phases that no period shows.
+    """
+
+    method: str
+    period: float
+    period_source: str
+    periods: int
+    skipped_periods: int
+    samples_a_period: int
+    interpolated: bool
+    significant_harmonics: int
+    harmonics: int
+    kept_harmonics: int
+    force_noise_is_white: bool | None
+    strays: int
+    unseen_share: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class FilterDiagnostics:
+    """How the signals of a motion without a period were made.
+
+    Attributes
+    ----------
+    method
+        `filter` or `local_cubic`.
+    cutoff
+        [Hz].
+    filter
+        In words.
+    interval
+        From sample to sample [s].
+    interpolated
+        Whether gaps or uneven stamps were bridged.
+    bridged_share, gaps_without_rows
+        Of all samples; long gaps, on which no rows rest.
+    half_width
+        Of the window of local cubics [s].
+    """
+
+    method: str
+    cutoff: float
+    filter: str
+    interval: float
+    interpolated: bool
+    bridged_share: float
+    gaps_without_rows: int
+    half_width: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Signals:
     """Motion of the actuators and forces at the same instants.
 
+    `time`, `positions`, `velocities`, `accelerations` and `forces` are those of all samples; of a
+    long recording without a period they are too many for memory, `row_blocks` and `stretches`
+    give them part by part.
+
     Attributes
     ----------
-    time
-        Stamps of the forces (n,) [s] on the clock of the dataset; one period where averaged.
-    positions, velocities, accelerations
-        Actuators (n, n_a), evaluated at `time`.
-    forces
-        Measured forces or torques (n, n_a) [N, N m], averaged over `averaged` periods or
-        filtered: of a motion without a period, nothing outside the band is left in them.
+    samples
+        One period where averaged; forces are measured ones, averaged over `averaged` periods
+        or filtered: of a motion without a period, nothing outside the band is left in them.
     band
         Turns samples into the rows that an estimator sees.
+    diagnostics
+        What was chosen.
     averaged
         Number of periods P.
     force_noise, position_noise
@@ -51,18 +174,17 @@ class Signals:
         that (3, 3) of the value, slope and curvature that white unit noise leaves behind.
     delay
         Time from a position to the force of the same sample [s].
-    diagnostics
-        What was chosen and why.
+    quality
+        What an examination of the recording found, None without one.
+    warnings
+        What a user should know of the signals.
     recording
         What the recording says of itself, such as the trajectory that was run.
     """
 
-    time: Array
-    positions: Array
-    velocities: Array
-    accelerations: Array
-    forces: Array
+    samples: Samples | SampleSource
     band: Band
+    diagnostics: PeriodicDiagnostics | FilterDiagnostics
     averaged: int = 1
     force_noise: Noise | None = None
     position_noise: Noise | None = None
@@ -72,32 +194,66 @@ class Signals:
     position_covariance: Array | None = None
     noise_gains: Array | None = None
     delay: float = 0.0
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    quality: Quality | None = None
+    warnings: tuple[str, ...] = ()
     recording: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of samples."""
-        return len(self.time)
+        return len(self.samples)
 
-    def motion(self, model: Any, rows: slice = slice(None)) -> PlatformMotion:
+    @property
+    def is_long(self) -> bool:
+        """Whether the samples are read part by part, as they are too many for memory."""
+        return not isinstance(self.samples, Samples)
+
+    def _all(self, what: str) -> Samples:
+        if isinstance(self.samples, Samples):
+            return self.samples
+        raise EstimationError(
+            f'the {what} of {len(self)} samples are too many to be in memory at once; '
+            'ls, wls and gauss_markov take them block by block, give others a part of the '
+            'recording'
+        )
+
+    @property
+    def time(self) -> Array:
+        """Stamps of the forces (n,) [s] on the clock of the recording."""
+        return self._all('stamps').time
+
+    @property
+    def positions(self) -> Array:
+        """Positions (n, n_a) [m, rad]."""
+        return self._all('positions').positions
+
+    @property
+    def velocities(self) -> Array:
+        """Velocities (n, n_a) [m/s, rad/s]."""
+        return self._all('velocities').velocities
+
+    @property
+    def accelerations(self) -> Array:
+        """Accelerations (n, n_a) [m/s^2, rad/s^2]."""
+        return self._all('accelerations').accelerations
+
+    @property
+    def forces(self) -> Array:
+        """Forces (n, n_a) [N, N m]."""
+        return self._all('forces').forces
+
+    def stamp(self, row: int) -> float:
+        """Return the stamp of one sample [s]."""
+        return float(self.samples.rows(slice(row, row + 1)).time[0])
+
+    def with_samples(self, **changes: Array) -> Signals:
+        """Return the signals with another motion or other forces, fields of `Samples`."""
+        return replace(self, samples=replace(self._all('samples'), **changes))
+
+    def motion(self, model: ClosedChainModel, rows: slice = slice(None)) -> PlatformMotion:
         """Return the motion of the mechanism (by its forward kinematics)."""
         return model.motion_from_actuators(
             self.positions[rows], self.velocities[rows], self.accelerations[rows]
         )
-
-    def platform_motion(self, model: Any, rows: slice = slice(None)) -> UncertainMotion:
-        """Return the motion of the platform with its covariance.
-
-        The noise of the measured positions, as averaging and refit or the filter leave it,
-        is propagated through the forward kinematics, its cross-correlation between the axes
-        and between positions and accelerations included.
-
-        Raises
-        ------
-        EstimationError
-            The noise of the positions is not known.
-        """
-        return uncertain_motion(self, model, rows)
 
     @property
     def usable(self) -> slice | NDArray[np.bool_]:
@@ -116,11 +272,6 @@ class Signals:
         if isinstance(band, HarmonicBand) and band.weights is not None:
             return np.asarray((band.weights > 0).all(axis=1))
         return slice(None)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the samples are read block by block, as they are too many for memory."""
-        return False
 
     @property
     def row_count(self) -> int:
@@ -145,9 +296,26 @@ class Signals:
             )
             return
         for samples, inside in band.stretches(len(self)):
+            part = replace(self, samples=self.samples.rows(samples))
             picked = band.picked(samples, inside)
-            rows = band.smooth(function(self, samples))[picked]
-            yield rows.copy(), self.forces[samples][picked].copy()
+            rows = band.smooth(function(part, slice(None)))[picked]
+            # copies: a view would keep all of the filtered samples
+            yield rows.copy(), part.forces[picked].copy()
+
+    def stretches(self) -> Iterator[tuple[Signals, Rows]]:
+        """Yield signals that fit into memory, and which of their samples are usable.
+
+        All signals in memory are one stretch. Others overlap by what a filter needs on either
+        side; each usable sample is in one of them.
+        """
+        if not self.is_long:
+            yield self, self.usable
+            return
+        band = self.band
+        assert isinstance(band, FilterBand)
+        for samples, inside in band.stretches(len(self)):
+            own = band.picked(samples, slice(inside.start, inside.stop, 1))
+            yield replace(self, samples=self.samples.rows(samples)), own
 
     def with_periods(self, chosen: NDArray[np.bool_]) -> Signals:
         """Return the same signals from some of the periods (P,) only, with the same harmonics.
@@ -165,11 +333,15 @@ class Signals:
         if self.measured_harmonics is not None:
             refit.coefficients[~self.measured_harmonics] = 0.0
         q, qd, qdd = (refit.sampled(len(self), self.delay, order) for order in range(3))
-        return replace(
-            self,
+        some = self.with_samples(
             positions=q,
             velocities=qd,
             accelerations=qdd,
             forces=forces.samples[chosen].mean(axis=0),
-            averaged=int(np.count_nonzero(chosen)),
         )
+        return replace(some, averaged=int(np.count_nonzero(chosen)))
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was chosen, found and warned of as plain values."""
+        quality = {} if self.quality is None else {'quality': self.quality.to_dict()}
+        return {**self.diagnostics.to_dict(), 'warnings': list(self.warnings), **quality}

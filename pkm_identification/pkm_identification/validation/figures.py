@@ -127,39 +127,67 @@ class ParameterError:
     p_value: float
 
 
+class RunningComparison:
+    """A `Comparison` of forces that come part by part.
+
+    Parameters
+    ----------
+    mean
+        Of the reference forces to come (n_a,) [N, N m].
+    """
+
+    def __init__(self, mean: Array) -> None:
+        self._mean, self.count = mean, 0
+        self._error, self._spread = np.zeros_like(mean), np.zeros_like(mean)
+        self._square = np.zeros((len(mean), len(mean)))
+
+    def add(self, predicted: Array, reference: Array) -> None:
+        """Take in forces (k, n_a)."""
+        residual = reference - predicted
+        self.count += len(residual)
+        self._error += np.abs(residual).sum(axis=0)
+        self._spread += np.abs(reference - self._mean).sum(axis=0)
+        self._square += residual.T @ residual
+
+    def result(self) -> Comparison:
+        """Return the figures of all samples."""
+        covariance = self._square / self.count
+        with np.errstate(divide='ignore', invalid='ignore'):
+            return Comparison(
+                self._error / self._spread,
+                float(self._error.sum() / self._spread.sum()),
+                np.sqrt(np.diag(covariance)),
+                covariance,
+            )
+
+
 def relative_absolute_error(predicted: Array, reference: Array) -> tuple[Array, float]:
     """Return sum |predicted - reference| / sum |reference - mean| per axis and overall [M 33]."""
-    error = np.abs(predicted - reference).sum(axis=0)
-    spread = np.abs(reference - reference.mean(axis=0)).sum(axis=0)
-    with np.errstate(divide='ignore', invalid='ignore'):
-        return error / spread, float(error.sum() / spread.sum())
+    found = compare(predicted, reference)
+    return found.relative_absolute_error, found.overall
 
 
 def compare(predicted: Array, reference: Array) -> Comparison:
     """Compare predicted with reference forces (n, n_a)."""
-    per_axis, overall = relative_absolute_error(predicted, reference)
-    residual = reference - predicted
-    return Comparison(
-        per_axis,
-        overall,
-        np.sqrt(np.mean(residual**2, axis=0)),
-        residual.T @ residual / len(residual),
-    )
+    running = RunningComparison(reference.mean(axis=0))
+    running.add(predicted, reference)
+    return running.result()
 
 
-def noise_test(residual: Array, averaged: Array, noise: Noise) -> NoiseTest:
-    """Compare the variance of a model error (n, n_a) with that of the noise.
+def noise_test(mean_square: Array, count: int, averaged: Array, noise: Noise) -> NoiseTest:
+    """Compare the variance of a model error with that of the noise.
 
     Parameters
     ----------
+    mean_square, count
+        Of the model error (n_a,) [N^2, N^2 m^2], over so many samples.
     averaged
         Covariance (n_a, n_a) of the noise that the reference forces still have.
     noise
         Of one sample, with its colour and the number of periods that it is known from.
     """
     variance = np.maximum(np.diag(averaged), 1e-18)
-    ratio = np.mean(residual**2, axis=0) / variance
-    count = len(residual)
+    ratio = mean_square / variance
     power = np.einsum('kaa->ka', noise.spectrum)
     flatness = np.mean(power, axis=0) ** 2 / np.maximum(np.mean(power**2, axis=0), 1e-300)
     freedom = np.maximum(count * np.where(flatness > 0, flatness, 1.0), 1.0)
@@ -168,11 +196,25 @@ def noise_test(residual: Array, averaged: Array, noise: Noise) -> NoiseTest:
     return NoiseTest(ratio, p_value, ratio <= 1 + SPREAD * np.sqrt(2 / freedom + 2 / of_noise))
 
 
-def covered(error: Array, deviation: Array, level: float) -> tuple[Array, float]:
-    """Share of errors (n, n_a) within the interval of a level: per actuator, and of all."""
-    reach = stats.norm.ppf(0.5 + 0.5 * level) * deviation
-    within = np.abs(error) <= reach
-    return within.mean(axis=0), float(within.mean())
+class RunningShare:
+    """Share of forces within their bounds, per actuator and of all; the forces come by parts."""
+
+    def __init__(self) -> None:
+        self._within: Array | None = None
+        self._count = 0
+
+    def add(self, within: NDArray[np.bool_]) -> None:
+        """Take in which forces (k, n_a) are within."""
+        found = np.count_nonzero(within, axis=0)
+        self._within = found if self._within is None else self._within + found
+        self._count += len(within)
+
+    def result(self) -> tuple[Array | None, float | None]:
+        """Return the shares (n_a,) and that of all; None where there were no forces."""
+        if self._within is None:
+            return None, None
+        share = self._within / self._count
+        return share, float(share.mean())
 
 
 def check_level(level: float) -> float:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.datasets import Dataset, LongDataset
-from pkm_identification.datasets.dataset import Truth
-from pkm_identification.signals import LongSignals, Signals
+from pkm_identification.datasets import Recording
+from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import FilterBand, HarmonicBand
 from pkm_identification.validation.reference import interpolated
 
@@ -43,10 +42,7 @@ class Recorded:
 
 
 def recorded_motion(
-    data: Dataset | LongDataset,
-    signals: Signals | LongSignals,
-    longest: float,
-    starts: int = STARTS,
+    data: Recording, signals: Signals, longest: float, starts: int = STARTS
 ) -> Recorded:
     """States and forces of a recording: noise-free ones where it has them.
 
@@ -57,12 +53,12 @@ def recorded_motion(
     EstimationError
         The recording is too short, or too long for memory.
     """
-    if isinstance(signals, LongSignals):
+    if signals.is_long:
         raise EstimationError(
             'a rollout needs a recording that fits into memory: give a part of it'
         )
-    truth = data.truth  # of a long recording the averaged period is taken
-    if isinstance(truth, Truth) and truth.time[-1] - truth.time[0] > longest:
+    truth = None if data.is_long else data.truth  # of a long one, the averaged period is taken
+    if truth is not None and truth.time[-1] - truth.time[0] > longest:
         series = (truth.positions, truth.velocities, truth.forces)
         positions, velocities, forces = (_between(truth.time, values) for values in series)
         first, last, source = float(truth.time[0]), float(truth.time[-1]) - longest, 'noise-free'

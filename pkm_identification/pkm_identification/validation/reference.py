@@ -2,56 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import sosfreqz
 from scipy.special import beta
 
-from pkm_identification.datasets import Dataset, LongDataset
-from pkm_identification.datasets.long_truth import LongTruth
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import Recording, Truth
 from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
 from pkm_identification.regression.run import LinearParameters
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import LongSignals, Signals
-from pkm_identification.signals.bands import BLOCK, FilterBand
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
+from pkm_identification.signals import Signals
+from pkm_identification.signals.bands import BLOCK, FilterBand, HarmonicBand
 
 Array = NDArray[np.float64]
 
 POINTS = 4096  # of the filter's gain
 
 
-def inside_of(signals: Signals) -> slice | NDArray[np.bool_]:
-    """Samples away from the ends of a filtered record and from gaps."""
-    return signals.usable
-
-
-def noise_free_forces(data: Dataset | LongDataset, signals: Signals) -> Array | None:
+def noise_free_forces(truth: Truth | None, signals: Signals) -> Array | None:
     """Noise-free forces (n, n_a) at the samples of the signals, averaged as those."""
-    truth = data.truth
     if truth is None or len(truth) < 2:
         return None
-    if isinstance(truth, LongTruth):
-        return _averaged_truth(truth, signals)
-    if isinstance(signals.band, FilterBand):
-        return interpolated(signals.time, truth.time, truth.forces)
-    period, count = signals.diagnostics['period'], len(signals)
-    grid = signals.time[0] + period / count * np.arange(signals.averaged * count)
-    forces = interpolated(grid, truth.time, truth.forces)
-    return np.asarray(forces.reshape(signals.averaged, count, -1).mean(axis=0))
-
-
-def _averaged_truth(truth: LongTruth, signals: Signals) -> Array:
-    """Mean over the periods, of which some are read at once."""
-    period, count = signals.diagnostics['period'], len(signals)
-    within, reader = signals.time[0] + period / count * np.arange(count), truth.reader()
+    if not isinstance(signals.band, HarmonicBand):
+        return truth.forces_at(signals.time)
     total = np.zeros_like(signals.forces)
     for k in range(signals.averaged):
-        total += reader.at(within + k * period)
+        total += truth.forces_at(signals.time + k * signals.band.period)
     return np.asarray(total / signals.averaged)
 
 
@@ -74,7 +51,7 @@ def interpolated(time: Array, known: Array, values: Array) -> Array:
     return np.column_stack([np.interp(time, known, column) for column in values.T])
 
 
-def own_noise(signals: Signals | LongSignals) -> Array | None:
+def own_noise(signals: Signals) -> Array | None:
     """Noise covariance (n_a, n_a) of the averaged forces, from their spread over periods."""
     if signals.force_noise is None:
         return None
@@ -82,7 +59,7 @@ def own_noise(signals: Signals | LongSignals) -> Array | None:
 
 
 def noise_of_identification(
-    data: Dataset | LongDataset, signals: Signals | LongSignals, result: IdentificationResult
+    data: Recording, signals: Signals, result: IdentificationResult
 ) -> Array | None:
     """Noise covariance (n_a, n_a) of the forces, from that which the identification measured.
 
@@ -105,7 +82,7 @@ def noise_of_identification(
 
 
 def _from_residuals(
-    data: Dataset | LongDataset, signals: Signals | LongSignals, result: IdentificationResult
+    data: Recording, signals: Signals, result: IdentificationResult
 ) -> Array | None:
     """Noise covariance (n_a, n_a) from the residuals of an identification of filtered data."""
     made = result.diagnostics.data
@@ -129,7 +106,7 @@ def passed_power() -> float:
 
 
 def motion_variance(
-    signals: Signals | LongSignals, result: IdentificationResult, model: Any
+    signals: Signals, result: IdentificationResult, model: ClosedChainModel
 ) -> Array:
     """Variance (n_a,) of predicted forces that noise of the measured motion makes.
 
@@ -137,7 +114,7 @@ def motion_variance(
     estimate; zero where the noise of the positions is unknown.
     """
     axes = len(model.actuated_joints)
-    if not isinstance(signals, Signals) or signals.position_noise is None:
+    if signals.position_noise is None:
         return np.zeros(axes)
     base = LinearParameters(result.names, result.columns, model)
     inertia = apparent_inertia(signals, base, model, np.asarray(result.values))

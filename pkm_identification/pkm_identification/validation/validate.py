@@ -4,42 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.errors import EstimationError
-from pkm_identification.datasets import Dataset, LongDataset
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import SIGNAL_OPTIONS
 from pkm_identification.result.result import IdentificationResult
-from pkm_identification.signals import LongSignals, SignalOptions, Signals, process
-from pkm_identification.signals.bands import BLOCK, FilterBand
+from pkm_identification.signals import SignalOptions, Signals, process
 from pkm_identification.validation.figures import (
     Comparison,
-    Coverage,
     check_level,
     compare,
-    covered,
-    noise_test,
     parameter_error,
     relative_absolute_error,
 )
-from pkm_identification.validation.long import validate_long
+from pkm_identification.validation.force_comparison import compare_forces
 from pkm_identification.validation.recorded_motion import recorded_motion
-from pkm_identification.validation.reference import (
-    inside_of,
-    motion_variance,
-    noise_free_forces,
-    noise_of_identification,
-    own_noise,
-    predicted_forces,
-)
 from pkm_identification.validation.rollout import HORIZONS, Rollout, check_horizons, roll_out
 from pkm_identification.validation.validation import Validation
-
-if TYPE_CHECKING:
-    from pkm_dynamics import ClosedChainModel
 
 __all__ = ['Comparison', 'Validation', 'compare', 'relative_absolute_error', 'validate']
 
@@ -47,7 +33,7 @@ Array = NDArray[np.float64]
 
 
 def validate(
-    dataset: Dataset | LongDataset,
+    dataset: Recording,
     result: IdentificationResult,
     model: ClosedChainModel,
     *,
@@ -92,7 +78,7 @@ def validate(
     check_level(level)
     if dataset.payload is not None:
         raise EstimationError(
-            f'{dataset.provenance.get("source", "dataset")} was recorded with a payload '
+            f'{dataset.name} was recorded with a payload '
             f"('{dataset.payload.name}'); a result is validated on data of the robot without one"
         )
     constants = result.force_constants
@@ -102,36 +88,24 @@ def validate(
         true_parameters = model.nominal_parameters
     errors = None if true_parameters is None else parameter_error(result, true_parameters)
     horizons = _horizons(rollout)
-    if isinstance(signals, LongSignals):
-        if horizons is not None:
-            recorded_motion(data, signals, float(horizons[-1]))  # says that it is too long
-        return replace(validate_long(data, signals, result, model), parameter_error=errors)
-    predicted, deviation = predicted_forces(signals, result, model)
-    inside = inside_of(signals)
-    reference = signals.forces
-    noise = own_noise(signals)
-    truth = noise_free_forces(data, signals)
-    whole, in_band = _against_truth(truth, signals, predicted)
-    residual = reference[inside] - predicted[inside]
-    test = None
-    if noise is not None and signals.force_noise is not None:
-        test = noise_test(residual, noise, signals.force_noise)
+    rolled = _rolled_out(data, signals, result, model, horizons, true_parameters)
+    found = compare_forces(data, signals, result, model, level)
     return Validation(
         joint_names=list(model.actuated_joints),
-        time=signals.time[inside],
-        measured=reference[inside],
-        predicted=predicted[inside],
-        standard_deviation=deviation[inside],
-        against_measured=compare(predicted[inside], reference[inside]),
-        against_truth=whole,
-        against_truth_in_band=in_band,
-        noise_covariance=noise,
-        is_unbiased=None if test is None else test.is_unbiased,
-        diagnostics=signals.diagnostics,
-        noise_test=test,
-        coverage=_coverage(data, signals, result, model, (predicted, deviation), truth, level),
+        time=found.time,
+        measured=found.measured,
+        predicted=found.predicted,
+        standard_deviation=found.standard_deviation,
+        against_measured=found.against_measured,
+        against_truth=found.against_truth,
+        against_truth_in_band=found.against_truth_in_band,
+        noise_covariance=found.noise_covariance,
+        is_unbiased=None if found.noise_test is None else found.noise_test.is_unbiased,
+        diagnostics=signals.summary() | ({'shown': found.shown} if found.shown else {}),
+        noise_test=found.noise_test,
+        coverage=found.coverage,
         parameter_error=errors,
-        rollout=_rolled_out(data, signals, result, model, horizons, true_parameters),
+        rollout=rolled,
     )
 
 
@@ -141,53 +115,8 @@ def _horizons(rollout: Sequence[float] | float | bool) -> Array | None:
     return check_horizons(HORIZONS if rollout is True else rollout)
 
 
-def _coverage(
-    data: Dataset | LongDataset,
-    signals: Signals,
-    result: IdentificationResult,
-    model: ClosedChainModel,
-    prediction: tuple[Array, Array],
-    truth: Array | None,
-    level: float,
-) -> Coverage:
-    """Share of measured and of noise-free forces within the bounds of the prediction."""
-    predicted, deviation = prediction
-    deviation = np.sqrt(deviation**2 + motion_variance(signals, result, model))
-    inside = inside_of(signals)
-    noise, source = own_noise(signals), 'spread over periods'
-    if noise is None:
-        noise, source = noise_of_identification(data, signals, result), 'identification'
-    measured: tuple[Array | None, float | None] = (None, None)
-    if noise is not None:
-        spread = np.sqrt(deviation**2 + np.diag(noise))[inside]
-        measured = covered((signals.forces - predicted)[inside], spread, level)
-    exact: tuple[Array | None, float | None] = (None, None)
-    guaranteed: tuple[Array | None, float | None] = (None, None)
-    if truth is not None:
-        error = signals.band.smooth(truth - predicted)
-        if isinstance(signals.band, FilterBand):  # the predicted forces are filtered already
-            error = signals.band.smooth(truth) - predicted
-        exact = covered(error[inside], deviation[inside], level)
-        if result.guaranteed is not None:
-            guaranteed = _within_bounds(signals, result, model, truth)
-    known_from = source if noise is not None else 'unknown'
-    return Coverage(level, *measured, *exact, known_from, *guaranteed)
-
-
-def _within_bounds(
-    signals: Signals, result: IdentificationResult, model: ClosedChainModel, truth: Array
-) -> tuple[Array, float]:
-    """Share of noise-free forces (n, n_a) within the bounds of the guaranteed set."""
-    blocks = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
-    parts = [result.predict(signals.motion(model, rows), bounds=True) for rows in blocks]
-    centre, reach = (np.concatenate([part[k] for part in parts]) for k in range(2))
-    band, inside = signals.band, inside_of(signals)
-    within = (np.abs(band.smooth(truth - centre)) <= reach)[inside]
-    return within.mean(axis=0), float(within.mean())
-
-
 def _rolled_out(
-    data: Dataset | LongDataset,
+    data: Recording,
     signals: Signals,
     result: IdentificationResult,
     model: ClosedChainModel,
@@ -209,16 +138,3 @@ def _rolled_out(
         return found
     floor = roll_out(model, np.asarray(true_parameters, dtype=float), recorded, horizons)
     return replace(found, floor=floor)
-
-
-def _against_truth(
-    truth: Array | None, signals: Signals, predicted: Array
-) -> tuple[Comparison | None, Comparison | None]:
-    """Compare with noise-free forces (n, n_a), in all frequencies and in the band."""
-    if truth is None:
-        return None, None
-    inside, exact = inside_of(signals), signals.band.smooth(truth)
-    if isinstance(signals.band, FilterBand):  # the predicted forces are filtered already
-        smooth = compare(predicted[inside], exact[inside])
-        return smooth, smooth
-    return compare(predicted, truth), compare(signals.band.smooth(predicted), exact)

@@ -47,7 +47,7 @@ class Validation:
     noise_test
         Variance of the model error against that of the noise; None without noise.
     coverage
-        Share of the forces within their predicted bounds; None of long recordings.
+        Share of the forces within their predicted bounds.
     parameter_error
         Estimates against the true parameters, where they are known.
     rollout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,14 +118,14 @@ def test_blows_and_outliers_are_found(record, slider_model):
     data = record(periods=6, force_noise=1.0)
     efforts = data.efforts.copy()
     efforts[:, 1] += 40.0 * np.exp(-(((data.time % 1.0) - 0.37) ** 2) / (2 * 0.01**2))
-    struck = identify(replace(data, efforts=efforts), slider_model).residual_analysis[1]
+    struck = identify(data.changed(efforts=efforts), slider_model).residual_analysis[1]
     assert min(abs(time % 1.0 - 0.37) for time in struck.worst_times) < 0.02
     assert struck.worst_residuals[0] > 10.0
     efforts = data.efforts.copy()
     random = np.random.default_rng(4)
     chosen = random.choice(len(efforts), len(efforts) // 100, replace=False)
     efforts[chosen, 0] += 20.0 * np.sign(random.normal(size=chosen.size))
-    data = replace(data, efforts=efforts)
+    data = data.changed(efforts=efforts)
     left, right = identify(data, slider_model, bad_samples='keep').residual_analysis
     assert 0.006 < left.outlier_share < 0.012 and left.normality_p_value < 1e-6
     assert right.outlier_share < 1e-3 and left.excess_kurtosis > 1.0

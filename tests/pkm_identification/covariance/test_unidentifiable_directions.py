@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -21,7 +19,7 @@ def alike(record, slider_model, motion):
     moving = both_as_left(motion(data.time))
     noise = np.random.default_rng(3).normal(size=(len(data.time), 2)) * [4.0, 9.0]
     forces = slider_model.inverse_dynamics(moving) + noise
-    return replace(data, positions=moving.q, efforts=forces)
+    return data.changed(positions=moving.q, efforts=forces)
 
 
 def both_as_left(motion):

@@ -10,7 +10,7 @@ from chances import spread_range
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.delay import estimate_delay
 from pkm_identification.signals import SignalOptions, process
 
@@ -40,7 +40,7 @@ def test_other_motions(motion, slider_model):
         )
 
     forces = slider_model.inverse_dynamics(state(time + 7.4e-3))
-    data = Dataset(
+    data = Recording.from_arrays(
         time,
         slider_model.actuated_joints,
         state(time).q + 1e-6 * random.normal(size=(6000, 2)),
@@ -80,6 +80,6 @@ def test_errors(record, slider_model):
         process(data, SignalOptions(delay='estimate'))
     with pytest.raises(EstimationError, match="'delay' must be a number or estimate .*not 'soon'"):
         SignalOptions(delay='soon')
-    still = replace(data, positions=np.full(data.positions.shape, 0.3), period=1.0)
+    still = data.changed(positions=np.full(data.positions.shape, 0.3), period=1.0)
     with pytest.raises(EstimationError, match='no harmonic of the motion'):
         estimate_delay(still, slider_model)

@@ -9,7 +9,7 @@ import pytest
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.instrumental_variables import iv
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.regression.problem import build_problem
@@ -31,7 +31,7 @@ def masses(model, motion, seed, solve):
     mixing = np.linalg.cholesky([[1.0, 0.8], [0.8, 1.0]])
     positions = exact.q + 1e-3 * random.normal(size=forces.shape) @ mixing.T
     forces = forces + random.normal(size=forces.shape) @ mixing.T
-    data = Dataset(time, ('left', 'right'), positions, forces, period=1.0)
+    data = Recording.from_arrays(time, ('left', 'right'), positions, forces, period=1.0)
     signals = process(data, SignalOptions(harmonics=HARMONICS))
     whole = replace(signals, measured_harmonics=np.ones(HARMONICS + 1, dtype=bool))
     problem = build_problem(whole.with_periods(np.ones(PERIODS, dtype=bool)), model, fixed=SMOOTH)

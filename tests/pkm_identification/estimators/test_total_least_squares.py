@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, ls
 from pkm_identification.estimators.maximum_likelihood.likelihood_search import maximum_likelihood
 from pkm_identification.estimators.maximum_likelihood.motion_model import MotionModel
@@ -32,7 +32,7 @@ def record(model, motion, seed, position_noise=1e-3, force_noise=1.0, periods=8)
     exact = motion(time)
     forces = model.regressor(exact) @ (model.nominal_parameters * [1, 1, 1, 0, 1, 0, 1])
     noise = [random.normal(size=forces.shape) @ MIXING.T for _ in range(2)]
-    return Dataset(
+    return Recording.from_arrays(
         time,
         ('left', 'right'),
         exact.q + position_noise * noise[0],

@@ -13,7 +13,7 @@ import pkm_description
 from pkm_description import EstimationError, Payload, with_payload
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, identify, load, load_excitation, load_result, validate
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.bilinear_build import build_bilinear_problem
 from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.payload_columns import (
@@ -56,7 +56,7 @@ def record(model, motion):
         measured = np.tile(forces[key], (periods, 1))
         measured = measured + noise * random.normal(size=measured.shape)
         time = period / len(positions) * np.arange(len(measured))
-        return Dataset(
+        return Recording.from_arrays(
             time,
             model.actuated_joints,
             np.tile(positions, (periods, 1)),
@@ -258,7 +258,7 @@ def test_an_earlier_result_as_prior_is_as_good_as_its_data(record, three, model)
 
 def test_payload_alone_with_given_constants(record, model):
     data = [record(None, 1.0, seed=1), record(OTHER, 1.0, seed=3)]
-    data = [replace(each, currents=each.currents * FACTORS) for each in data]
+    data = [each.changed(currents=each.currents * FACTORS) for each in data]
     result = identify(data, model, payloads=[None, Payload()])
     assert result.force_constants is None
     gripper = result.payloads[0]
@@ -270,7 +270,7 @@ def test_uncertainty_of_constants_in_the_recording(record, model):
     deviations = {'leg1_strut': 2.0, 'leg2_strut': 2.0, 'leg3_strut': 2.0}  # 1 %
     data = [record(None, 1.0, seed=1), record(OTHER, 1.0, seed=3)]
     data = [
-        replace(each, currents=each.currents * FACTORS, force_constant_deviations=deviations)
+        each.changed(currents=each.currents * FACTORS, force_constant_deviations=deviations)
         for each in data
     ]
     said = identify(data, model, payloads=[None, Payload()], drive_gains=True)
@@ -286,7 +286,7 @@ def test_uncertainty_of_constants_in_the_recording(record, model):
 
 def test_shared_factor_and_groups(record, model):
     data = [record(None, 1.0, seed=1), record(KNOWN, 1.0, seed=2)]
-    data = [replace(each, currents=each.currents * FACTORS / 0.9) for each in data]
+    data = [each.changed(currents=each.currents * FACTORS / 0.9) for each in data]
     both = {'payloads': [None, KNOWN]}
     result = identify(data, model, drive_gains='shared', **both)
     factors = result.force_constants.values / model.force_constants
@@ -352,7 +352,7 @@ def test_any_estimator_with_the_constants_found(record, three, model, tmp_path):
     )
     found = identify(data, model, 'irls', force_constants=three)
     factors = three.force_constants.values / model.force_constants
-    by_hand = identify(replace(data, currents=data.currents * factors), model, 'irls')
+    by_hand = identify(data.changed(currents=data.currents * factors), model, 'irls')
     np.testing.assert_allclose(found.values, by_hand.values, rtol=1e-9)
     warning = next(text for text in found.diagnostics['warnings'] if 'taken as exact' in text)
     assert f'{100 * three.force_constants.common_deviation:.2g} %' in warning
@@ -375,7 +375,7 @@ def test_any_estimator_with_the_constants_found(record, three, model, tmp_path):
         with pytest.raises(EstimationError, match=message):
             identify(data, model, force_constants=constants)
     with pytest.raises(EstimationError, match='no currents'):
-        efforts = replace(data, efforts=data.currents, currents=None)
+        efforts = data.changed(efforts=data.currents, currents=None)
         identify(efforts, model, force_constants=three)
 
 
@@ -445,7 +445,7 @@ def test_payload_travels_with_npz(record, model, tmp_path):
 
 def test_refusals(record, model):
     data = record(None, 1.0)
-    efforts = replace(data, efforts=data.currents, currents=None)
+    efforts = data.changed(efforts=data.currents, currents=None)
     for arguments, message in (
         ((efforts, {'drive_gains': True}), 'no currents'),
         ((data, {'drive_gains': 'all'}), "unknown groups 'all'; valid are each, shared"),

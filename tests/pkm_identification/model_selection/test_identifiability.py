@@ -85,7 +85,7 @@ def test_what_the_data_do_not_determine_goes_first(record, slider_model, motion)
     random = np.random.default_rng(0)
     forces = slider_model.inverse_dynamics(still) + random.normal(size=data.positions.shape)
     positions = still.q + 1e-6 * random.normal(size=forces.shape)
-    data = replace(data, positions=positions, efforts=forces)
+    data = data.changed(positions=positions, efforts=forces)
     result = identify(data, slider_model)
     first = identifiability(result, slider_model)
     unknown = {

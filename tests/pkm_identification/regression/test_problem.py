@@ -264,7 +264,7 @@ def test_the_folded_rows_stand_for_all_rows(record, slider_model, solve):
 def with_cogging(dataset, size=10.0):
     """Forces that the model does not have, the same at the same place."""
     extra = size * np.sin(600.0 * dataset.positions)
-    return replace(dataset, efforts=dataset.efforts + extra)
+    return dataset.changed(efforts=dataset.efforts + extra)
 
 
 def test_what_the_model_lacks_does_not_average_out_over_runs_of_one_motion(record, slider_model):

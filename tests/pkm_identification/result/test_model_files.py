@@ -223,5 +223,5 @@ def test_prediction_error_is_what_its_standard_deviation_says(record, slider_mod
 
 def test_validation_shows_a_wrong_model(record, slider_model, result):
     heavier = record(seed=9)
-    wrong = validate(replace(heavier, efforts=heavier.efforts * [1.5, 1.0]), result, slider_model)
+    wrong = validate(heavier.changed(efforts=heavier.efforts * [1.5, 1.0]), result, slider_model)
     assert not wrong.is_unbiased[0] and wrong.is_unbiased[1]

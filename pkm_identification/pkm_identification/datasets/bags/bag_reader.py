@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +15,8 @@ from rosbags.typesys import TypesysError, get_types_from_idl, get_types_from_msg
 from rosbags.typesys.store import Typestore
 
 from pkm_description.errors import DatasetError
+from pkm_identification.datasets.bags.message_columns import CHUNK, TopicColumns
 from pkm_identification.datasets.bags.message_types import jazzy_typestore
-from pkm_identification.datasets.bags.message_view import MessageTable
-from pkm_identification.datasets.bags.topic_columns import CHUNK, TopicColumns
 
 MAGIC = b'\x89MCAP0\r\n'
 RECORD_HEADER = 9
@@ -33,6 +32,7 @@ class RawTopic:
     messages: list[bytes] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
     columns: TopicColumns | None = None
+    fields: tuple[str, ...] = ()
     first: int = 0
     last: int = 0
 
@@ -66,12 +66,21 @@ class RawBag:
     store: Typestore
     complete: bool
 
-    def table(self, topic: str) -> MessageTable | TopicColumns:
-        """Return the messages of a topic as columns."""
+    def table(self, topic: str) -> TopicColumns:
+        """Return the wanted numbers of a topic as columns.
+
+        Raises
+        ------
+        DatasetError
+            Its messages lack a stamp or a wanted field.
+        """
         raw = self.topics[topic]
-        if raw.columns is not None:
-            return raw.columns
-        return MessageTable(raw.messages, raw.message_type, self.store, topic)
+        if raw.columns is None:
+            raise DatasetError(
+                f"'{self.path}': topic '{topic}' is of type {raw.message_type}, which has not all "
+                f'of header, name, {", ".join(raw.fields)}'
+            )
+        return raw.columns
 
     def text(self, topic: str | None) -> str:
         """Return the last `std_msgs/String` of a topic, empty where there is none."""
@@ -100,8 +109,8 @@ def read_bag(
     allow_incomplete
         Read a cut-off MCAP file up to its last whole chunk instead of refusing it.
     numbers
-        Fields by name in `wanted`: of these topics nothing else is kept in memory. Sequences
-        beside a field `name` are by joint.
+        Fields by name in `wanted`, for `RawBag.table`: of these topics nothing else is kept in
+        memory. Sequences beside a field `name` are by joint.
 
     Raises
     ------
@@ -141,7 +150,15 @@ def matching(topics: Sequence[str], name: str) -> list[str]:
     return [topic for topic in topics if topic.strip('/') == name or topic.endswith(f'/{name}')]
 
 
-def _collect(path, connections, messages, wanted, numbers, *, complete):  # type: ignore[no-untyped-def]
+def _collect(
+    path: Path,
+    connections: Sequence[Connection],
+    messages: Callable[..., Iterable[tuple[Connection, int, bytes]]],
+    wanted: Sequence[str],
+    numbers: Mapping[str, tuple[str, ...]] | None,
+    *,
+    complete: bool,
+) -> RawBag:
     found: list[Connection] = [
         c for c in connections if any(matching([c.topic], name) for name in wanted)
     ]
@@ -152,7 +169,7 @@ def _collect(path, connections, messages, wanted, numbers, *, complete):  # type
         topics.setdefault(connection.topic, RawTopic(connection.topic, connection.msgtype))
     for name, fields in (numbers or {}).items():
         for raw in (topics[topic] for topic in matching(list(topics), name)):
-            raw.columns = _columns(raw, fields, store)
+            raw.fields, raw.columns = fields, _columns(raw, fields, store)
     if found:
         for connection, stamp, data in messages(connections=found):
             topics[connection.topic].add(stamp, data)
@@ -168,7 +185,7 @@ def _columns(raw: RawTopic, fields: tuple[str, ...], store: Typestore) -> TopicC
     known = dict(store.fielddefs.get(raw.message_type, ((), ()))[1])
     if not {'header', *fields} <= set(known):
         return None
-    by_name = 'name' in known and known[fields[0]][0] != Nodetype.BASE
+    by_name = 'name' in known and any(known[name][0] != Nodetype.BASE for name in fields)
     return TopicColumns(raw.name, raw.message_type, store, fields, by_name)
 
 

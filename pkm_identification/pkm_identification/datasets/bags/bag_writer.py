@@ -125,7 +125,9 @@ class BagWriter:
         """Append a latched `std_msgs/msg/String`."""
         message_type = 'std_msgs/msg/String'
         self.add_topic(topic, message_type, latched=True)
-        self.write(topic, message_type, string_message(text), stamp)
+        message = self._store.types[message_type](text)
+        data = bytes(self._store.serialize_cdr(message, message_type))
+        self.write(topic, message_type, data, stamp)
 
     def flush(self) -> None:
         """Hand everything written so far to the operating system as a whole chunk."""
@@ -185,12 +187,6 @@ class BagWriter:
             self.close()
         else:
             self.abort()
-
-
-def string_message(text: str) -> bytes:
-    """Serialise a `std_msgs/msg/String` (CDR, little endian)."""
-    data = text.encode() + b'\0'
-    return b'\0\x01\0\0' + len(data).to_bytes(4, 'little') + data
 
 
 def _qos(latched: bool) -> Qos:

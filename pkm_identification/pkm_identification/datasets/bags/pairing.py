@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
-from pkm_identification.datasets.growing_array import GrowingArray
+from pkm_identification.datasets.stored_array import StoredArray
 
 NANOSECONDS = 1e-9
 TOLERANCE = 0.25  # of a sampling interval
@@ -61,7 +61,7 @@ def pair_by_stamp(first: NDArray[np.int64], second: NDArray[np.int64], what: str
         gap = (second[-1] - np.asarray(first)).astype(float)
         turns = np.sum(np.exp(2j * np.pi * gap / interval))
     delay = float(np.angle(turns) / (2 * np.pi) * interval)
-    rows, partners, errors = GrowingArray(), GrowingArray(), GrowingArray()
+    rows, partners, errors = StoredArray(), StoredArray(), StoredArray()
     before, done = -1, 0
     for part in _parts(first):
         nearest, error = _nearest(part, second, delay)

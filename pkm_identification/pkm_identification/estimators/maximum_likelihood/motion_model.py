@@ -9,7 +9,7 @@ a spectrum.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -86,7 +86,7 @@ class MotionModel:
         amplitudes[self.harmonics] = coefficients * self._scale[:, None] * np.sqrt(2 / count)
         series = FourierFit(amplitudes, self.band.period)
         q, qd, qdd = (series.sampled(count, self.signals.delay, order) for order in range(3))
-        return replace(self.signals, positions=q, velocities=qd, accelerations=qdd)
+        return self.signals.with_samples(positions=q, velocities=qd, accelerations=qdd)
 
     def rows(self, coefficients: ComplexArray) -> Rows:
         """Regressor and forces of the run along another motion."""

@@ -13,7 +13,6 @@ from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import residual_covariance
-from pkm_identification.signals import LongSignals
 from pkm_identification.signals.bands import BLOCK, FilterBand
 from pkm_identification.signals.filtering import TRIM
 from pkm_identification.signals.signals import Signals
@@ -100,9 +99,9 @@ def _unit(problem: Problem, run: Run, bound_of: str) -> Array:
     return (most - least) / 200
 
 
-def _force_range(signals: Signals | LongSignals) -> tuple[Array, Array]:
+def _force_range(signals: Signals) -> tuple[Array, Array]:
     """Least and largest measured force (n_a,)."""
-    if not isinstance(signals, LongSignals):
+    if not signals.is_long:
         return signals.forces.min(axis=0), signals.forces.max(axis=0)
     blocks = [
         (forces.min(axis=0), forces.max(axis=0))
@@ -123,14 +122,14 @@ def _residual_size(problem: Problem, run: Run, values: Array, periods: str) -> A
     return np.sqrt(power)
 
 
-def bound_gain(signals: Signals | LongSignals) -> float:
+def bound_gain(signals: Signals) -> float:
     """Return how much larger the error of a row may be than that of a sample.
 
     A mean over periods has no larger error than its worst sample. A filter or an
     interpolation adds samples with weights of both signs: the sum of their magnitudes.
     """
     gain = 1.0
-    if signals.diagnostics.get('interpolated'):
+    if signals.diagnostics.interpolated:
         gain *= _interpolation_gain()
     band = signals.band
     if isinstance(band, FilterBand):

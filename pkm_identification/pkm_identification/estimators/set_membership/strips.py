@@ -12,7 +12,6 @@ import numpy as np
 from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
-from pkm_identification.signals import LongSignals
 from pkm_identification.signals.bands import FilterBand
 from pkm_identification.signals.signals import Signals
 
@@ -109,14 +108,11 @@ def _extremes(signals: Any) -> tuple[Array, Array]:
     return low, high
 
 
-def _time_of(signals: Signals | LongSignals, row: int) -> float:
+def _time_of(signals: Signals, row: int) -> float:
     """Stamp of a row [s]."""
     band = signals.band
     index = row
     if isinstance(band, FilterBand):
         rows = np.arange(band.trim, len(signals) - band.trim, band.step)
         index = int(rows[row] if band.holes is None else rows[~band.in_hole(rows)][row])
-    if isinstance(signals, LongSignals):
-        step = signals.grid.interval * signals.grid.coarse
-        return float(signals.dataset.scan.first + signals.delay + step * index)
-    return float(signals.time[index])
+    return signals.stamp(index)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
@@ -38,7 +36,7 @@ def rubbed(record, slider_model, motion):
         forces = data.efforts + DriveFriction(JOINTS, (law, law), true, V0).forces(rate)
         if law == 'power':  # in place of viscous friction
             forces = forces - slider_model.nominal_parameters[[4, 6]] * rate
-        return replace(data, efforts=forces)
+        return data.changed(efforts=forces)
 
     return simulate
 
@@ -214,7 +212,7 @@ def test_what_cannot_be_is_refused(rubbed, slider_model, options, message):
 
 def test_motions_that_show_no_friction_law_are_refused(rubbed, slider_model):
     data = rubbed('stribeck')
-    slow = replace(data, positions=0.3 + 1e-3 * (data.positions - 0.3))
+    slow = data.changed(positions=0.3 + 1e-3 * (data.positions - 0.3))
     with pytest.raises(EstimationError, match='no faster than its friction is smoothed over'):
         nonlinear_friction(build_problem(process(slow), slider_model))
 

@@ -16,7 +16,7 @@ from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 from pkm_dynamics.parameters.standard_parameters import body_indices
 from pkm_identification import identify, load_result
 from pkm_identification.covariance.at_constraints import covariance_at_constraints, inward_variance
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.consistent.physically_consistent import feasible
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
 from pkm_identification.excitation.shipped import load_excitation
@@ -40,7 +40,7 @@ def recording(model, parameters=None, noise=20.0, periods=3, seed=0, jitter=1e-6
     q = np.tile(model.actuator_states(motion).positions, (periods, 1))
     forces = np.tile(model.inverse_dynamics(motion, parameters), (periods, 1))
     random = np.random.default_rng(seed)
-    return Dataset(
+    return Recording.from_arrays(
         np.arange(len(q)) * trajectory.period / count,
         tuple(model.actuated_joints),
         q + jitter * random.normal(size=q.shape),
@@ -279,7 +279,7 @@ def test_limits_take_uncertainty_away_as_sampling_says(record, slider_model):
     data = record(periods=4)
     velocity = np.gradient(data.positions, data.time, axis=0)
     drag = np.array([10.6, 0.0]) * velocity
-    problem = build_problem(process(replace(data, efforts=data.efforts - drag)), slider_model)
+    problem = build_problem(process(data.changed(efforts=data.efforts - drag)), slider_model)
     free, held = gauss_markov(problem), feasible(problem)
     k = problem.names.index('left.viscous')
     assert free.values[k] < 0 and held.values[k] == pytest.approx(0.0, abs=1e-9)

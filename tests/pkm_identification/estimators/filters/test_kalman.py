@@ -10,7 +10,7 @@ import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.filters.kalman import ekf, ukf
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.regression.problem import build_problem
@@ -64,7 +64,7 @@ def test_what_the_data_do_not_show_stays_nominal(record, slider_model, motion, e
     still.q[:, 1], still.qd[:, 1], still.qdd[:, 1] = 0.4, 0.0, 0.0
     forces = slider_model.inverse_dynamics(still)
     forces = forces + np.random.default_rng(0).normal(size=forces.shape)
-    data = Dataset(data.time, data.joint_names, still.q, forces, period=1.0)
+    data = Recording.from_arrays(data.time, data.joint_names, still.q, forces, period=1.0)
     result = identify(data, slider_model, estimator)
     lost = {'b.m', 'right.coulomb', 'right.viscous'}
     assert set(result.diagnostics['undetermined']) == lost
@@ -89,7 +89,7 @@ def test_what_the_data_show_together_is_kept(slider_model, motion, estimator):
     truth = 1.5 * slider_model.nominal_parameters
     forces = slider_model.inverse_dynamics(alike, truth)
     forces = forces + np.random.default_rng(0).normal(size=forces.shape)
-    data = Dataset(time, slider_model.actuated_joints, alike.q, forces, period=1.0)
+    data = Recording.from_arrays(time, slider_model.actuated_joints, alike.q, forces, period=1.0)
     result = identify(data, slider_model, estimator)
     assert 'c.m' in result.diagnostics['undetermined']
     assert result.diagnostics['residual_variance_ratio'] < 1.5
@@ -137,7 +137,9 @@ def record_of(hexapod, noise, seed=0):
     forces = np.tile(forces, (4, 1))
     forces = forces + noise * np.std(forces, axis=0) * random.normal(size=forces.shape)
     times = np.arange(len(forces)) * (time[1] - time[0])
-    return Dataset(times, model.actuated_joints, np.tile(q, (4, 1)), forces, period=2.0)
+    return Recording.from_arrays(
+        times, model.actuated_joints, np.tile(q, (4, 1)), forces, period=2.0
+    )
 
 
 @pytest.mark.parametrize('measurement', ['force', 'energy'])

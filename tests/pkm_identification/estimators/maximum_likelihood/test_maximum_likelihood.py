@@ -13,7 +13,7 @@ import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, ls
 from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
 from pkm_identification.estimators.maximum_likelihood.likelihood_search import maximum_likelihood
@@ -58,7 +58,7 @@ def five_bar_data(five_bar, seed, periods=6, position_noise=2e-3, force_noise=0.
     model, time, q, forces = five_bar
     random = np.random.default_rng(seed)
     shape = (periods * len(time), 2)
-    return Dataset(
+    return Recording.from_arrays(
         np.arange(shape[0]) / 100.0,
         tuple(model.actuated_joints),
         np.tile(q, (periods, 1)) + position_noise * random.normal(size=shape) @ MIXING.T,
@@ -222,7 +222,7 @@ def test_noise_that_a_servo_feeds_back(record, slider_model):
         data = record(seed=seed, **(options | {'position_noise': 3e-4}))
         clean = record(seed=seed, **(options | {'position_noise': 0.0}))
         answer = -stiffness * (data.positions - clean.positions)
-        problem = noisy_problem(replace(data, efforts=data.efforts + answer), slider_model)
+        problem = noisy_problem(data.changed(efforts=data.efforts + answer), slider_model)
         gain = motion_noise(problem.signals).gain[1].real
         assert np.abs(gain + stiffness * np.eye(2)).max() < 0.25 * stiffness
         for known, found in ratios.items():
@@ -287,7 +287,7 @@ def test_undetermined_parameters_stay_nominal(record, slider_model):
     data = record(periods=4)
     still = data.positions.copy()
     still[:, 1] = 0.4
-    result = identify(replace(data, positions=still), slider_model, 'maximum_likelihood')
+    result = identify(data.changed(positions=still), slider_model, 'maximum_likelihood')
     assert {'right.coulomb', 'right.viscous'} <= set(result.diagnostics['undetermined'])
     index = result.names.index('right.viscous')
     assert np.isinf(result.standard_deviation[index])

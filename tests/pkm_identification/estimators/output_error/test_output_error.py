@@ -18,7 +18,7 @@ from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify
 from pkm_identification.covariance.residual_scaling import noise_by_frequency
-from pkm_identification.datasets import Dataset
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import ls
 from pkm_identification.estimators.output_error.closed_loop_fit import output_error
 from pkm_identification.estimators.output_error.simulated_run import reference_of
@@ -64,7 +64,7 @@ def record(robot, trajectory, truth):
             np.tile(np.roll(each, -begin, axis=0), (PERIODS, 1))
             for each in (state.positions, state.forces)
         )
-        return Dataset(
+        return Recording.from_arrays(
             PERIOD / COUNT * np.arange(shape[0]),
             tuple(robot.actuated_joints),
             positions + noise * POSITION_NOISE * random.normal(size=shape),

@@ -10,7 +10,7 @@ import yaml
 
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification import identify, load_result
-from pkm_identification.datasets import LongDataset
+from pkm_identification.datasets.source import Source
 from pkm_identification.estimators.set_membership.error_bounds import bound_gain
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
 from pkm_identification.regression.problem import build_problem
@@ -28,7 +28,7 @@ def bounded(record, slider_model):
     def simulate(seed=0, **options):
         clean = record(force_noise=0.0, position_noise=0.0, rate=250.0, **options)
         noise = np.random.default_rng(seed).uniform(-1, 1, size=clean.efforts.shape)
-        return replace(clean, efforts=clean.efforts + noise * [*BOUND.values()], period=1.0)
+        return clean.changed(efforts=clean.efforts + noise * [*BOUND.values()], period=1.0)
 
     return simulate
 
@@ -78,7 +78,7 @@ def test_wrong_samples_are_counted_and_named(bounded, slider_model):
     data = bounded(periods=1)
     efforts = np.array(data.efforts)
     efforts[[40, 200], 1] += [400.0, -400.0]
-    data = replace(data, efforts=efforts)
+    data = data.changed(efforts=efforts)
     problem = build_problem(process(data, SignalOptions(bad_samples='keep')), slider_model)
     estimate = ellipsoid(problem, BOUND, 'force')
     found = estimate.diagnostics
@@ -121,7 +121,7 @@ def test_a_filter_lets_bounds_grow(bounded, slider_model):
 
 def test_long_recordings_go_block_by_block(bounded, slider_model):
     data = bounded(periods=8)
-    long = LongDataset.from_memory(data)
+    long = replace(data, source=Source.of(data.source.whole, is_long=True))
     filtered = {'method': 'filter', 'cutoff': 25.0}
     whole = in_bounds(data, slider_model, **filtered).guaranteed
     parts = in_bounds(long, slider_model, **filtered).guaranteed
@@ -161,7 +161,7 @@ def test_bounds_that_nobody_gave_are_as_wide_as_the_residuals_need(bounded, slid
     samples = len(efforts) // 4
     for start in range(0, len(efforts), samples):
         efforts[start + 100 : start + 103, 0] += 11 * BOUND['left'] / np.sqrt(3 * 4)
-    data = replace(data, efforts=efforts)
+    data = data.changed(efforts=efforts)
     given = identify(data, slider_model, 'ellipsoid', bound=4.0, bad_samples='keep')
     assert given.diagnostics['outliers'] > 0 and given.diagnostics['bound'] == 4.0
     wide = identify(data, slider_model, 'ellipsoid', bad_samples='keep')
@@ -202,7 +202,7 @@ def test_what_is_not_shown_keeps_the_start(bounded, slider_model, motion):
     still[:, 1] = 0.4
     efforts[:, 1] = 1.5 * moved.qdd[:, 0]
     efforts[:, 0] -= 1.5 * moved.qdd[:, 1]
-    result = in_bounds(replace(data, positions=still, efforts=efforts), slider_model)
+    result = in_bounds(data.changed(positions=still, efforts=efforts), slider_model)
     assert 'right.viscous' in result.diagnostics['undetermined']
     index = result.names.index('right.viscous')
     assert np.isinf(result.standard_deviation[index])

@@ -1,4 +1,4 @@
-"""A dataset from the topics of a bag."""
+"""A recording from the topics of a bag."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
-from pkm_identification.datasets.bags.paired_source import PairedSource, StreamTruth
 from pkm_identification.datasets.bags.pairing import Pairing, pair_by_stamp
-from pkm_identification.datasets.bags.topic_columns import TopicColumns
-from pkm_identification.datasets.dataset import Dataset, recorded_payload
-from pkm_identification.datasets.long_dataset import LONG, LongDataset
-from pkm_identification.datasets.long_truth import LongTruth
+from pkm_identification.datasets.recorded_data import Recording
+from pkm_identification.datasets.recorded_metadata import (
+    parsed_metadata,
+    recorded_force_constants,
+    recorded_payload,
+    recorded_period,
+)
+from pkm_identification.datasets.source import Block, Source
+from pkm_identification.datasets.stored_array import in_parts, stored, with_columns
+from pkm_identification.datasets.truth import Truth
 from pkm_identification.quality.report import Defect, merged
 from pkm_identification.quality.stamps import in_order
 
@@ -39,12 +43,6 @@ NUMBERS = {
 RUN = 4  # pkm_msgs/ControllerState.RUN
 NANOSECONDS = 1e-9
 AT_ONCE = 2**18  # samples
-TRUE_SIGNALS = {
-    'truth_positions': 'position',
-    'truth_velocities': 'velocity',
-    'truth_forces': 'effort',
-}
-
 Stamps = NDArray[np.int64]
 
 
@@ -80,7 +78,7 @@ def load_bag(
     topic: str | None = None,
     topics: Mapping[str, str] | None = None,
     joints: Sequence[str] = (),
-) -> Dataset | LongDataset:
+) -> Recording:
     """Read a recording, of this project or any with a `sensor_msgs/JointState`.
 
     Parameters
@@ -123,10 +121,10 @@ def load_bag(
     found = {role: _topic(bag, name, role) for role, name in roles.items()}
     for role, name in (topics or {}).items():
         _require(bag, found[role], name)
-    metadata = _metadata(bag, found[METADATA])
+    metadata = parsed_metadata(bag.text(found[METADATA]), f"'{path}': '{found[METADATA]}'")
     positions = _positions(bag, found, joints)
     efforts = _efforts(bag, found, positions, joints)
-    period = _period(metadata, path)
+    period = recorded_period(metadata, str(path))
     state = found[STATE]
     note: dict[str, Any] = {}
     if only_run and state is not None:
@@ -153,7 +151,7 @@ def _assemble(
     pairs: Pairing,
     note: Mapping[str, Any],
     defects: tuple[Defect, ...],
-) -> Dataset | LongDataset:
+) -> Recording:
     kind = 'currents' if 'current' in efforts.columns else 'efforts'
     names = [name for name in efforts.names if name in positions.names]
     if not names:
@@ -164,23 +162,34 @@ def _assemble(
     which = next(iter(efforts.columns.values()))
     columns = np.array([efforts.names.index(name) for name in names])
     own = np.array([positions.names.index(name) for name in names])
-    others: dict[str, tuple[Any, Any, bool]] = {kind: (which, columns, False)}
     delay = pairs.delay
     both = positions.columns.get('effort')
-    if kind == 'currents' and both is not None and not _is_nan(both, own):
-        others['efforts'], delay = (both, own, True), 0.0
-    source = PairedSource(pairs, positions.stamps, (positions.columns['position'], own), others)
-    is_long = len(source) * len(names) * (1 + len(others)) > LONG
+    if kind == 'efforts' or both is None or _is_nan(both, own):
+        both = None
+    else:
+        delay = 0.0  # efforts came with the positions
+
+    def read(rows: slice) -> Block:
+        first, second = np.asarray(pairs.first[rows]), np.asarray(pairs.second[rows])
+        samples: dict[str, Any] = {kind: which[second][:, columns]}
+        if both is not None:
+            samples['efforts'] = both[first][:, own]
+        time = _seconds(positions.stamps[first], origin)
+        return Block(time, positions.columns['position'][first][:, own], **samples)
+
     origin, last = (int(positions.stamps[pairs.first[row]]) for row in (0, -1))
-    fields: dict[str, Any] = {
-        'effort_delay': delay,
-        'defects': defects,
-        'force_constants': _force_constants(metadata, path),
-        'period': period,
-        'payload': recorded_payload(metadata.get('payload'), str(path)),
-        'urdf': bag.text(found[URDF]),
-        'sidecar': bag.text(found[SIDECAR]),
-        'provenance': {
+    return Recording(
+        Source.opened(read, len(pairs.first), len(names)),
+        tuple(names),
+        effort_delay=delay,
+        defects=defects,
+        force_constants=recorded_force_constants(metadata, str(path)),
+        period=period,
+        payload=recorded_payload(metadata.get('payload'), str(path)),
+        truth=_truth(bag, found[TRUTH], origin, last, names),
+        urdf=bag.text(found[URDF]),
+        sidecar=bag.text(found[SIDECAR]),
+        provenance={
             'source': str(path),
             'format': 'bag',
             'complete': bag.complete,
@@ -188,24 +197,17 @@ def _assemble(
             **note,
             'metadata': dict(metadata),
         },
-    }
-    truth = _truth(bag, found[TRUTH], origin, last, names)
-    if is_long:
-        long = LongDataset.of(source, names, **fields)
-        return replace(long, truth=None if truth is None else truth.with_columns(long.columns))
-    whole = [block._asdict() for block in source.blocks()]
-    samples: dict[str, Any] = {
-        name: np.concatenate([part[name] for part in whole])
-        for name in ('time', 'positions', *others)
-    }
-    exact = None if truth is None else truth.in_memory
-    return Dataset(joint_names=tuple(names), truth=exact, **samples, **fields)
+    )
+
+
+def _seconds(stamps: Stamps, origin: int) -> NDArray[np.float64]:
+    """Return stamps [ns] in s after `origin`."""
+    return np.asarray(stamps - origin, dtype=np.float64) * NANOSECONDS
 
 
 def _is_nan(values: NDArray[np.float64], columns: NDArray[np.int64]) -> bool:
     """Whether these columns (N, n) hold no number at all."""
-    parts = range(0, len(values), AT_ONCE)
-    return all(np.isnan(values[k : k + AT_ONCE][:, columns]).all() for k in parts)
+    return all(np.isnan(part[:, columns]).all() for part in in_parts(values))
 
 
 def _topic(bag: RawBag, name: str, role: str) -> str | None:
@@ -239,13 +241,7 @@ def _stream(
     bag: RawBag, topic: str, fields: tuple[str, ...], joints: Sequence[str] = ()
 ) -> _Stream:
     """Read a measured topic in the order of its stamps; those that occur twice are merged."""
-    table = bag.table(topic)
-    if not isinstance(table, TopicColumns):
-        raise DatasetError(
-            f"'{bag.path}': topic '{topic}' is of type {bag.topics[topic].message_type}, which has "
-            f'not all of header, name, {", ".join(fields)}'
-        )
-    table = table.of_joints(joints)
+    table = bag.table(topic).of_joints(joints)
     stamps, notes = table.stamps(), dict(table.notes)
     if not stamps.any():
         stamps = table.written()
@@ -288,7 +284,7 @@ def _efforts(
 
 def _truth(
     bag: RawBag, topic: str | None, origin: int, last: int, names: list[str]
-) -> LongTruth | None:
+) -> Truth | None:
     if topic is None:
         return None
     stream = _stream(bag, topic, ('position', 'velocity', 'effort'))
@@ -299,9 +295,10 @@ def _truth(
     margin = _interval(stream.stamps)
     inside = (stream.stamps >= origin - margin) & (stream.stamps <= last + margin)
     stream = stream.rows(inside)
-    signals = {signal: stream.columns[field] for signal, field in TRUE_SIGNALS.items()}
+    time = stored(_seconds(part, origin) for part in in_parts(stream.stamps))
     columns = np.array([stream.names.index(name) for name in names])
-    return LongTruth(StreamTruth(stream.stamps, origin, signals), columns)
+    fields = ('position', 'velocity', 'effort')
+    return Truth(time, *(with_columns(stream.columns[field], columns) for field in fields))
 
 
 def _interval(stamps: Stamps) -> int:
@@ -338,45 +335,3 @@ def _running(
     end = first + int(np.ceil(periods * length / interval - 0.05)) * interval
     selection = (stamps >= first - interval // 4) & (stamps < end - interval // 4)
     return selection, {'periods': periods}
-
-
-def _metadata(bag: RawBag, topic: str | None) -> dict[str, Any]:
-    text = bag.text(topic)
-    try:
-        content = yaml.safe_load(text) if text else {}
-    except yaml.YAMLError as error:
-        raise DatasetError(f"'{bag.path}': '{topic}' is not YAML: {error}") from error
-    if not isinstance(content, dict):
-        raise DatasetError(f"'{bag.path}': '{topic}' must be a YAML mapping")
-    return content
-
-
-def _period(metadata: Mapping[str, Any], path: Path) -> float | None:
-    trajectory = metadata.get('trajectory')
-    value = metadata.get('period')
-    if value is None and isinstance(trajectory, Mapping):
-        value = trajectory.get('period')
-        if value is None and trajectory.get('radius') and trajectory.get('speed'):
-            radius, speed = (
-                _number(trajectory[name], f'{name} of the trajectory in the metadata', path)
-                for name in ('radius', 'speed')
-            )
-            value = 2 * np.pi * radius / abs(speed)
-    return _number(value, 'period of the metadata', path) if value else None
-
-
-def _force_constants(metadata: Mapping[str, Any], path: Path) -> dict[str, float]:
-    constants = metadata.get('force_constants', {})
-    if not isinstance(constants, Mapping):
-        raise DatasetError(f"'{path}': force_constants of the metadata must map joints to numbers")
-    return {
-        str(name): _number(value, f"force constant of '{name}' in the metadata", path)
-        for name, value in constants.items()
-    }
-
-
-def _number(value: Any, what: str, path: Path) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise DatasetError(f"'{path}': {what} must be a number, got {value!r}") from None

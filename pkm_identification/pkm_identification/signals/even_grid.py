@@ -7,10 +7,15 @@ the noise of the sample stays its own. Points without a sample are marked.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import savgol_filter
 
+from pkm_identification.datasets import Recording
+from pkm_identification.datasets.source import BLOCK, EVEN
 from pkm_identification.quality.report import stretches
 from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.local_regression import local_cubic
@@ -18,12 +23,10 @@ from pkm_identification.signals.local_regression import local_cubic
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-EVEN = 0.02  # of an interval: stamps this close to even need no correction
 ROUNDS = 3  # of a periodic signal and its own slope
 REACHES = (10, 40)  # intervals to either side that show how a motion without a period goes on
 BRIDGED = 0.8  # of that reach: longest gap that a local cubic goes over
-BAND = 6  # samples of the fastest harmonic in the slope
-ORDERS = 3  # of the Taylor series over the fraction of an interval
+MARGIN = 64  # samples around a block: more than the farthest that a bridge reaches
 
 
 def is_even(time: Array, tolerance: float = EVEN) -> bool:
@@ -76,77 +79,76 @@ def along(slopes: Array, late: Array, phase: NDArray[np.int64]) -> Array:
     return change
 
 
-def periodic_slopes(mean: Array, period: float) -> Array:
-    """Derivatives 1 ... (orders, n, c) of the smooth part of one period (n, c)."""
-    count = len(mean)
-    spectrum = np.fft.rfft(mean, axis=0)
-    spectrum[max(2, count // BAND) + 1 :] = 0.0
-    order = 1j * 2 * np.pi / period * np.arange(len(spectrum))[:, None]
-    return np.stack(
-        [np.fft.irfft(spectrum * order**k, count, axis=0) for k in range(1, ORDERS + 1)]
-    )
+class EvenSamples:
+    """Positions and efforts of a recording on an even grid, any rows of it.
 
+    Stamps that are even already are taken as they are. Of others, every sample goes to the
+    nearest point of the grid, and points without one hold a local cubic through their
+    neighbours, in long gaps a straight line: what filters need to go on. Rows must not rest on
+    long gaps (`filtering.holes`).
 
-def fold_samples(
-    time: Array,
-    values: Array,
-    valid: Flags | None,
-    start: float,
-    period: float,
-    size: tuple[int, int],
-) -> tuple[Array, Flags]:
-    """Fold irregular samples of a periodic signal.
-
-    Parameters
+    Attributes
     ----------
-    time, values, valid
-        Stamps (N,) [s], samples (N, c), and which of them may be used; None: all.
-    start, period
-        First point of the grid, and period [s].
-    size
-        Samples a period n, and number of periods P.
-
-    Returns
-    -------
-    samples, valid
-        (P, n, c) each. Where there is no valid sample, the mean of the same phase in other
-        periods stands in its place, which leaves the mean as it is; where no period has
-        one, a straight line over the gap.
+    recording
+        With efforts.
+    is_given
+        Whether the samples are on the grid as they are.
+    interval
+        Of the grid [s].
+    count
+        Number of its points.
     """
-    count, periods = size
-    number, late = nearest(time, start, period / count, count * periods)
-    phase = np.where(number >= 0, number % count, 0)
-    slopes = np.zeros((ORDERS, count, values.shape[1]))
-    rounds = ROUNDS if np.abs(late[number >= 0]).max(initial=0.0) > EVEN * period / count else 1
-    for _ in range(rounds):
-        moved = values - along(slopes, late, phase)
-        total, hits = collected(number, moved, valid, count * periods)
-        folded = total.reshape(periods, count, -1)
-        known = hits.reshape(periods, count, -1)
-        mean = bridged_period(folded.sum(axis=0), known.sum(axis=0))
-        slopes = periodic_slopes(mean, period)
-    there = known > 0
-    samples = np.where(there, folded / np.maximum(known, 1), 0.0)
-    phase_mean = bridged_period(samples.sum(axis=0), there.sum(axis=0))
-    return np.where(there, samples, phase_mean), there
 
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        scan = recording.source.scan
+        self.is_given = recording.is_complete
+        self.interval, self._first = scan.interval, scan.first
+        intervals = round((scan.last - scan.first) / self.interval)
+        self.count = len(recording) if self.is_given else int(intervals) + 1
 
-def bridged_period(total: Array, hits: NDArray[np.int64]) -> Array:
-    """Return total / hits (n, c) of a period, a straight line across where there are no hits."""
-    mean = np.asarray(total / np.maximum(hits, 1))
-    count = len(mean)
-    points = np.arange(count)
-    for column in np.flatnonzero((hits == 0).any(axis=0)):
-        good = hits[:, column] > 0
-        if good.any():
-            mean[~good, column] = np.interp(
-                points[~good], points[good], mean[good, column], period=count
-            )
-    return mean
+    def read(self, rows: slice) -> tuple[Array, Array, Flags | None]:
+        """Return some of the samples.
+
+        Parameters
+        ----------
+        rows
+            Of the grid, without a step.
+
+        Returns
+        -------
+        time, samples, there
+            (k,) [s], positions and efforts (k, 2 n), and where (k, 2 n) a sample was measured
+            (None: everywhere).
+        """
+        if self.recording.is_long:
+            return self._made(rows)
+        return tuple(None if part is None else part[rows] for part in self._whole)  # type: ignore[return-value]
+
+    @cached_property
+    def _whole(self) -> tuple[Array, Array, Flags | None]:
+        return self._made(slice(0, self.count))
+
+    def _made(self, rows: slice) -> tuple[Array, Array, Flags | None]:
+        source = self.recording.source
+        if self.is_given:
+            block = source.read(rows)
+            return block.time, block.together()[0], None
+        grid = self._first + self.interval * np.arange(rows.start, rows.stop)
+        reach = 0.5 * self.interval
+        block = source.between(grid[0] - reach, grid[-1] + reach, MARGIN)
+        samples, there = evened_on(grid, self.interval, block.time, *block.together())
+        return grid, samples, None if there.all() else there
+
+    def blocks(self) -> Iterator[tuple[Array, Array, Flags | None]]:
+        """Yield all samples in their order; of a short recording all at once."""
+        step = BLOCK if self.recording.is_long else self.count
+        for begin in range(0, self.count, step):
+            yield self.read(slice(begin, min(begin + step, self.count)))
 
 
 def evened(time: Array, values: Array, valid: Flags | None) -> tuple[Array, Array, Flags | None]:
-    """Put the samples of a motion without a period on an even grid.
+    """Put consecutive samples of a motion without a period on an even grid of their own.
 
     Parameters
     ----------
@@ -156,15 +158,12 @@ def evened(time: Array, values: Array, valid: Flags | None) -> tuple[Array, Arra
     Returns
     -------
     grid, samples, there
-        (M,) [s], (M, c), and where (M, c) a sample was measured (None: everywhere). The
-        others hold a local cubic through their neighbours, in long gaps a straight line:
-        what filters need to go on. Rows must not rest on long ones (`holes`).
+        (M,) [s], (M, c), and where (M, c) a sample was measured (None: everywhere).
     """
     if valid is None and is_even(time):
         return time, values, None
     interval = nominal_interval(time)
-    count = int(round(float(time[-1] - time[0]) / interval)) + 1
-    grid = time[0] + interval * np.arange(count)
+    grid = time[0] + interval * np.arange(round(float(time[-1] - time[0]) / interval) + 1)
     samples, there = evened_on(grid, interval, time, values, valid)
     return grid, samples, None if there.all() else there
 
@@ -172,7 +171,20 @@ def evened(time: Array, values: Array, valid: Flags | None) -> tuple[Array, Arra
 def evened_on(
     grid: Array, interval: float, time: Array, values: Array, valid: Flags | None
 ) -> tuple[Array, Flags]:
-    """As `evened`, on a given even grid (M,) [s] within the samples; returns samples and there."""
+    """Put samples on an even grid.
+
+    Parameters
+    ----------
+    grid, interval
+        (M,) [s] within the samples, and from one point to the next [s].
+    time, values, valid
+        Stamps (N,) [s], samples (N, c), and which of them may be used; None: all.
+
+    Returns
+    -------
+    samples, there
+        (M, c), bridged where nothing was measured, and where (M, c) it was.
+    """
     count = len(grid)
     number, late = nearest(time, float(grid[0]), interval, count)
     moved = values
@@ -186,6 +198,9 @@ def evened_on(
     for column in np.flatnonzero(~there.all(axis=0)):
         own = slice(None) if valid is None else valid[:, column]
         stamps, measured = time[own], values[own, column : column + 1]
+        if not len(stamps):  # a gap over the whole block: no rows rest on it
+            samples[:, column] = 0.0
+            continue
         missing = np.flatnonzero(~there[:, column])
         gaps = stretches(missing)
         lengths = np.repeat(gaps[:, 1] - gaps[:, 0] + 1, gaps[:, 1] - gaps[:, 0] + 1)

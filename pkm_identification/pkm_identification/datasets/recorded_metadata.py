@@ -1,0 +1,72 @@
+"""What recordings say of themselves, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import yaml
+
+from pkm_description import Payload, payload_of
+from pkm_description.errors import DatasetError, DescriptionError
+
+
+def recorded_payload(content: Any, source: str) -> Payload | None:
+    """Return the payload that a recording names, a text or a mapping; raises DatasetError."""
+    try:
+        return payload_of(content.decode() if isinstance(content, bytes) else content)
+    except (DescriptionError, UnicodeDecodeError) as error:
+        raise DatasetError(f"'{source}': {error}") from error
+
+
+def parsed_metadata(text: str, where: str) -> dict[str, Any]:
+    """Return the mapping that a YAML text holds; empty without a text.
+
+    Raises
+    ------
+    DatasetError
+        The text is no YAML or no mapping; `where` says of which topic.
+    """
+    try:
+        content = yaml.safe_load(text) if text else {}
+    except yaml.YAMLError as error:
+        raise DatasetError(f'{where} is not YAML: {error}') from error
+    if not isinstance(content, dict):
+        raise DatasetError(f'{where} must be a YAML mapping')
+    return content
+
+
+def recorded_period(metadata: Mapping[str, Any], source: str) -> float | None:
+    """Period [s] of the motion: as recorded, else of the trajectory; raises DatasetError."""
+    trajectory = metadata.get('trajectory')
+    value = metadata.get('period')
+    if value is None and isinstance(trajectory, Mapping):
+        value = trajectory.get('period')
+        if value is None and trajectory.get('radius') and trajectory.get('speed'):
+            radius, speed = (
+                _number(trajectory[name], f'{name} of the trajectory in the metadata', source)
+                for name in ('radius', 'speed')
+            )
+            value = 2 * np.pi * radius / abs(speed)
+    return _number(value, 'period of the metadata', source) if value else None
+
+
+def recorded_force_constants(metadata: Mapping[str, Any], source: str) -> dict[str, float]:
+    """Force constants [N/A, N m/A] by joint; raises DatasetError."""
+    constants = metadata.get('force_constants', {})
+    if not isinstance(constants, Mapping):
+        raise DatasetError(
+            f"'{source}': force_constants of the metadata must map joints to numbers"
+        )
+    return {
+        str(name): _number(value, f"force constant of '{name}' in the metadata", source)
+        for name, value in constants.items()
+    }
+
+
+def _number(value: Any, what: str, source: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise DatasetError(f"'{source}': {what} must be a number, got {value!r}") from None

@@ -1,0 +1,125 @@
+"""Recordings from CSV files."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import DatasetError
+from pkm_identification.datasets.recorded_data import Recording
+from pkm_identification.datasets.source import Block, Source
+from pkm_identification.datasets.stored_array import stored
+
+Array = NDArray[np.float64]
+
+ROWS = 2**14  # of text that are turned into numbers at once
+CSV_FORM = 'time, <joint>.position, <joint>.effort and/or <joint>.current'
+COLUMN = re.compile(r'(?P<joint>.+)\.(?P<kind>position|effort|current)')
+
+
+def load_csv(path: Path) -> Recording:
+    """Read `time, <joint>.position, <joint>.effort, <joint>.current` in any column order.
+
+    SI units: [s], [m, rad], [N, N m], [A]. Joints with a position only are left out.
+    """
+    header = [name.strip().strip('"') for name in _first_line(path).rstrip('\r\n').split(',')]
+    if header == ['']:
+        raise DatasetError(f"'{path}' is empty; expected a header {CSV_FORM}")
+    columns: dict[str, dict[str, int]] = {'position': {}, 'effort': {}, 'current': {}}
+    for index, name in enumerate(header):
+        if name == 'time':
+            continue
+        match = COLUMN.fullmatch(name)
+        if match is None:
+            raise DatasetError(f"'{path}': unknown column '{name}'; expected {CSV_FORM}")
+        if match['joint'] in columns[match['kind']]:
+            raise DatasetError(f"'{path}': column '{name}' appears twice")
+        columns[match['kind']][match['joint']] = index
+    if header.count('time') != 1:
+        raise DatasetError(
+            f"'{path}': needs exactly one column 'time', separated by commas; expected "
+            f'{CSV_FORM}, the header is {",".join(header)[:80]}'
+        )
+    driven = [
+        joint
+        for joint in columns['position']
+        if joint in columns['effort'] or joint in columns['current']
+    ]
+    for kind in ('effort', 'current'):
+        for joint in columns[kind]:
+            if joint not in columns['position']:
+                raise DatasetError(f"'{path}': '{joint}.{kind}' has no column '{joint}.position'")
+    if not driven:
+        raise DatasetError(f"'{path}' has no joint with a position and an effort or current column")
+    places = {'positions': [columns['position'][joint] for joint in driven]}
+    for kind in ('effort', 'current'):
+        lacking = [joint for joint in driven if joint not in columns[kind]]
+        if not lacking:
+            places[f'{kind}s'] = [columns[kind][joint] for joint in driven]
+        elif len(lacking) < len(driven):
+            raise DatasetError(
+                f"'{path}': column '{lacking[0]}.{kind}' is missing, other joints have one"
+            )
+    provenance = {
+        'source': str(path),
+        'format': 'csv',
+        'left_out': [joint for joint in columns['position'] if joint not in driven],
+    }
+    table = stored(_table_blocks(path, len(header)))
+
+    def read(rows: slice) -> Block:
+        part = np.asarray(table[rows])
+        return Block(
+            part[:, header.index('time')],
+            **{name: part[:, columns] for name, columns in places.items()},
+        )
+
+    source = Source.opened(read, len(table), len(driven))
+    return Recording(source, tuple(driven), provenance=provenance)
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with path.open(encoding='utf-8-sig') as file:
+            return file.readline()
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"'{path}': the header is not text in UTF-8 ({error}); expected {CSV_FORM}"
+        ) from error
+    except OSError as error:
+        raise DatasetError(f"'{path}' cannot be read: {error.strerror}") from error
+
+
+def _table_blocks(path: Path, width: int) -> Iterator[Array]:
+    """Yield the rows of a table, some thousand at once."""
+    line, found = 2, False
+    with path.open(encoding='utf-8-sig') as file:
+        file.readline()
+        while lines := list(islice(file, ROWS)):
+            table = _numbers_of(path, lines, width, line)
+            line += len(lines)
+            if table.size:
+                found = True
+                yield table
+    if not found:
+        raise DatasetError(f"'{path}' has a header but no samples")
+
+
+def _numbers_of(path: Path, lines: list[str], width: int, first: int) -> Array:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore', UserWarning)  # of lines that are all empty
+            table = np.loadtxt(lines, delimiter=',', ndmin=2, comments=None)
+    except ValueError as error:
+        raise DatasetError(
+            f"'{path}' cannot be read as numbers (rows counted from line {first}): {error}"
+        ) from error
+    if table.size and table.shape[1] != width:
+        raise DatasetError(f"'{path}' has {width} column names but rows of {table.shape[1]} values")
+    return np.asarray(table)

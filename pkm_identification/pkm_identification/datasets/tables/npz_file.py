@@ -1,0 +1,195 @@
+"""Recordings from NPZ files."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description import Payload
+from pkm_description.errors import DatasetError
+from pkm_identification.datasets import source
+from pkm_identification.datasets.recorded_data import Recording
+from pkm_identification.datasets.recorded_metadata import recorded_payload
+from pkm_identification.datasets.stored_array import in_parts, stored
+from pkm_identification.datasets.truth import Truth
+
+AnyArray = NDArray[Any]
+Content = Mapping[str, AnyArray]
+
+REQUIRED = ('time', 'joint_names', 'positions')
+SAMPLES = ('time', 'positions', 'efforts', 'currents')
+TRUTH = ('truth_time', 'truth_positions', 'truth_velocities', 'truth_forces')
+BY_JOINT = ('force_constants', 'force_constant_deviations')
+OPTIONAL = ('efforts', 'currents', 'period', 'effort_delay', *BY_JOINT, 'payload', *TRUTH)
+BROKEN = (ValueError, TypeError, OSError, zipfile.BadZipFile, zlib.error, EOFError, KeyError)
+
+
+def load_npz(path: Path) -> Recording:
+    """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
+
+    Optional: `period` [s], `effort_delay` [s], `force_constants` (n_a,) [N/A, N m/A] with
+    their standard deviations `force_constant_deviations`, `payload` (its YAML text, see
+    `pkm_description.payload_of`), and all of `truth_time` (M,) [s], `truth_positions`,
+    `truth_velocities`, `truth_forces` (M, n_a) of a simulated robot.
+    """
+    try:
+        content = _content(path)
+    except BROKEN as error:
+        raise DatasetError(f"'{path}' cannot be read as an NPZ file: {error}") from error
+    missing = [name for name in REQUIRED if name not in content]
+    if missing:
+        there = ', '.join(sorted(content)) or 'nothing'
+        raise DatasetError(f"'{path}' lacks {', '.join(missing)}; it holds {there}")
+    unknown = sorted(set(content) - set(REQUIRED) - set(OPTIONAL))
+    names = _names(content['joint_names'], path)
+    fields: dict[str, Any] = {
+        name: _number(content, name, path) for name in ('period', 'effort_delay') if name in content
+    }
+    fields |= {name: _by_joint(content, name, names, path) for name in BY_JOINT if name in content}
+    if 'payload' in content:
+        fields['payload'] = _payload(content['payload'], path)
+    return Recording.from_arrays(
+        content['time'],
+        names,
+        content['positions'],
+        content.get('efforts'),
+        content.get('currents'),
+        truth=_truth(content, len(names), path),
+        provenance={'source': str(path), 'format': 'npz', 'left_out': unknown},
+        **fields,
+    )
+
+
+def _content(path: Path) -> dict[str, AnyArray]:
+    """Read all arrays; those of samples into files of their own where they are many."""
+    with np.load(path, allow_pickle=False) as archive, zipfile.ZipFile(path) as file:
+        shapes = {name: _shape(file, name) for name in archive.files if name in (*SAMPLES, *TRUTH)}
+        numbers = sum(int(np.prod(shapes[name])) for name in SAMPLES if name in shapes)
+        spooled = shapes if numbers > source.LONG else {}
+        return {
+            name: stored(_rows(file, name)) if name in spooled else archive[name]
+            for name in archive.files
+        }
+
+
+def _shape(file: zipfile.ZipFile, name: str) -> tuple[int, ...]:
+    with file.open(f'{name}.npy') as stream:
+        return _header(stream)[0]
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, Fortran order and type of an NPY stream, which then stands at the numbers."""
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(stream)
+    return np.lib.format.read_array_header_2_0(stream)
+
+
+def _rows(file: zipfile.ZipFile, name: str) -> Iterator[AnyArray]:
+    """Yield the rows of an array that is too long for memory, some thousand at once.
+
+    NumPy reads only whole arrays from a zip file. Columns of a Fortran array lie one behind
+    the other: each is read by a stream of its own.
+    """
+    with ExitStack() as stack:
+        stream = stack.enter_context(file.open(f'{name}.npy'))
+        shape, fortran, dtype = _header(stream)
+        if dtype.kind not in 'fiu':
+            raise ValueError(f'{name} does not hold numbers')
+        streams, width = [stream], int(np.prod(shape[1:], dtype=int))
+        if fortran and len(shape) == 2:
+            width = 1
+            for column in range(1, shape[1]):
+                stream = stack.enter_context(file.open(f'{name}.npy'))
+                _header(stream)
+                stream.seek(column * shape[0] * dtype.itemsize, 1)
+                streams.append(stream)
+        for begin in range(0, shape[0], source.BLOCK):
+            count = min(source.BLOCK, shape[0] - begin)
+            parts = []
+            for stream in streams:
+                data = stream.read(count * width * dtype.itemsize)
+                parts.append(np.frombuffer(data, dtype).reshape(count, width))
+            rows = np.concatenate(parts, axis=1).astype(float)
+            yield rows.reshape(count, *shape[1:])
+
+
+def _payload(text: AnyArray, path: Path) -> Payload | None:
+    if text.shape != () or text.dtype.kind not in 'US':
+        raise DatasetError(
+            f"'{path}': payload must be one text in YAML, got {text.dtype} of shape {text.shape}"
+        )
+    return recorded_payload(text.item(), str(path))
+
+
+def _names(values: AnyArray, path: Path) -> tuple[str, ...]:
+    values = np.atleast_1d(values)
+    if values.ndim != 1 or values.dtype.kind not in 'US':
+        raise DatasetError(
+            f"'{path}': joint_names must be a list of texts, got {values.dtype} of shape "
+            f'{values.shape}'
+        )
+    try:
+        return tuple(n.decode() if isinstance(n, bytes) else str(n) for n in values.tolist())
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"'{path}': joint_names are not text in UTF-8 ({error})") from error
+
+
+def _by_joint(content: Content, name: str, names: tuple[str, ...], path: Path) -> dict[str, float]:
+    """Numbers by joint, without those that are NaN: not known."""
+    numbers = _numbers(content, name, path)
+    if numbers.shape != (len(names),):
+        raise DatasetError(f"'{path}': {name} have shape {numbers.shape}, expected ({len(names)},)")
+    is_deviation = name == 'force_constant_deviations'
+    wrong = numbers < 0 if is_deviation else numbers == 0
+    if wrong.any() or np.isinf(numbers).any():
+        raise DatasetError(
+            f"'{path}': {name} must be finite and "
+            f'{"not negative" if is_deviation else "other than 0"} [N/A, N m/A], got '
+            f'{numbers.tolist()}'
+        )
+    by_joint = zip(names, numbers.tolist(), strict=True)
+    return {joint: number for joint, number in by_joint if not np.isnan(number)}
+
+
+def _numbers(content: Content, name: str, path: Path) -> AnyArray:
+    try:
+        values = content[name]
+        return values if isinstance(values, np.memmap) else np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DatasetError(f"'{path}': {name} does not hold numbers: {error}") from error
+
+
+def _number(content: Content, name: str, path: Path) -> float:
+    values = _numbers(content, name, path)
+    if values.size != 1 or not np.isfinite(values).all():
+        raise DatasetError(
+            f"'{path}': {name} must be one finite number, got shape {values.shape}: {values}"
+        )
+    return float(values.item())
+
+
+def _truth(content: Content, joints: int, path: Path) -> Truth | None:
+    """Noise-free signals, where the file has them."""
+    given = [name for name in TRUTH if name in content]
+    if not given:
+        return None
+    missing = [name for name in TRUTH if name not in content]
+    if missing:
+        raise DatasetError(f"'{path}' has {given[0]} but lacks {', '.join(missing)}")
+    time, *signals = (_numbers(content, name, path) for name in TRUTH)
+    for name, values in zip(TRUTH, (time, *signals), strict=True):
+        expected = (len(time),) if name == TRUTH[0] else (len(time), joints)
+        finite = all(np.isfinite(part).all() for part in in_parts(values))
+        if values.shape != expected or not finite:
+            raise DatasetError(
+                f"'{path}': {name} must be finite and {expected}, got {values.shape}"
+            )
+    return Truth(time, *signals)

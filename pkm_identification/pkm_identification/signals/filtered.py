@@ -1,0 +1,168 @@
+"""Signals of a motion without a period: filtered, all at once or in overlapping stretches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.errors import EstimationError
+from pkm_identification.datasets import Recording
+from pkm_identification.quality.stamps import nominal_interval
+from pkm_identification.signals import filtering
+from pkm_identification.signals.even_grid import EvenSamples, evened
+from pkm_identification.signals.local_regression import cubic_gains, local_motion
+from pkm_identification.signals.signal_noise import filter_gains, white_covariance
+from pkm_identification.signals.signal_options import OF_PERIODS, SignalOptions
+from pkm_identification.signals.signals import FilterDiagnostics, Samples, Signals
+
+Array = NDArray[np.float64]
+
+DELAY_REACH = 64  # samples that the interpolation of a delay depends on
+HALF_WIDTH = 0.2  # of 1 / cutoff: the second derivative of a cubic bends down early
+LEAST_INTERVALS = 5  # in half a window of a cubic, which has four coefficients
+FLATTENED = 0.003  # share of the accelerations
+FILTER = 'Butterworth, order 4, zero phase; central differences of order 8'
+CUBIC = 'local weighted cubic regression; rows through a Butterworth filter of order 4, zero phase'
+
+
+@dataclass(frozen=True)
+class FilteredSamples:
+    """Motion and forces of a recording, filtered when they are asked for.
+
+    Attributes
+    ----------
+    even
+        Positions and efforts on an even grid.
+    grid
+        Filter and coarse grid.
+    delay
+        From a position to the force of the same sample [s].
+    """
+
+    even: EvenSamples
+    grid: filtering.Grid
+    delay: float
+
+    def __len__(self) -> int:
+        """Return the number of coarse samples."""
+        return -(-self.even.count // self.grid.coarse)
+
+    def rows(self, chosen: slice) -> Samples:
+        """Return some of the samples, made of what lies around them."""
+        coarse = self.grid.coarse
+        margin = self.grid.raw.margin + DELAY_REACH
+        low = max(0, chosen.start - -(-margin // coarse))
+        around = slice(low * coarse, min(self.even.count, chosen.stop * coarse + margin))
+        time, values, _ = self.even.read(around)
+        axes = values.shape[1] // 2
+        signals = self.grid.signals(values[:, :axes], values[:, axes:], self.delay)
+        cut = slice(chosen.start - low, chosen.stop - low)
+        return Samples(time[::coarse][cut] + self.delay, *(each[cut] for each in signals))
+
+
+def filtered_signals(recording: Recording, options: SignalOptions) -> Signals:
+    """Choose the filter from the probes of the recording, and filter what fits into memory.
+
+    Raises
+    ------
+    EstimationError
+        The cutoff does not fit the recording, or local cubics are asked of a long one.
+    """
+    if recording.is_long and options.method == 'local_cubic':
+        raise EstimationError(
+            f"{len(recording)} samples are too many for method 'local_cubic': use 'filter', "
+            'or a part of the recording'
+        )
+    even, delay = EvenSamples(recording), recording.effort_delay
+    probes = _probes(recording, even)
+    axes = len(recording.joint_names)
+    cutoff = options.cutoff or max(
+        filtering.choose_cutoff(values[:, :axes], values[:, axes:], interval)
+        for interval, values in probes
+    )
+    gaps, bridged = _gaps(even, cutoff)
+    grid = filtering.grid(cutoff, even.interval, even.count, gaps, delay)
+    source = FilteredSamples(even, grid, delay)
+    samples = source if recording.is_long else source.rows(slice(0, len(source)))
+    found = Signals(
+        samples=samples,
+        band=grid.band,
+        diagnostics=FilterDiagnostics(
+            method='filter',
+            cutoff=cutoff,
+            filter=FILTER,
+            interval=even.interval * grid.coarse,
+            interpolated=not even.is_given,
+            bridged_share=bridged,
+            gaps_without_rows=0 if gaps is None else len(gaps),
+        ),
+        position_covariance=np.mean(
+            [white_covariance(values[:, :axes]) for _, values in probes], axis=0
+        ),
+        noise_gains=filter_gains(grid.motion),
+        delay=delay,
+        quality=recording.quality,
+        warnings=tuple(options.unused(*OF_PERIODS)),
+    )
+    if options.method == 'local_cubic':
+        return _by_local_cubics(found, recording, cutoff, even.interval)
+    return found
+
+
+def _probes(recording: Recording, even: EvenSamples) -> list[tuple[float, Array]]:
+    """Interval [s] and even samples (k, 2 n_a) of stretches that stand for the recording."""
+    if not recording.is_long:
+        return [(even.interval, even.read(slice(0, even.count))[1])]
+    found = []
+    for block in recording.source.probes():
+        time, values, _ = evened(block.time, *block.together())
+        found.append((nominal_interval(time), values))
+    return found
+
+
+def _gaps(even: EvenSamples, cutoff: float) -> tuple[NDArray[np.int64] | None, float]:
+    """First and last sample (h, 2) of gaps without rows, and the share of all samples in gaps."""
+    if even.is_given:
+        return None, 0.0
+    missing: list[list[NDArray[np.int64]]] = []
+    first = 0
+    for _, values, there in even.blocks():
+        missing = missing or [[] for _ in range(values.shape[1])]
+        for rows, column in zip(missing, [] if there is None else there.T, strict=False):
+            rows.append(first + np.flatnonzero(~column))
+        first += len(values)
+    lost = [np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64) for rows in missing]
+    share = sum(len(rows) for rows in lost) / max(first * len(lost), 1)
+    return filtering.holes(lost, cutoff, even.interval), share
+
+
+def _by_local_cubics(
+    signals: Signals, recording: Recording, cutoff: float, interval: float
+) -> Signals:
+    """Take the motion from local cubics at the stamps as they are."""
+    half_width = max(HALF_WIDTH / cutoff, LEAST_INTERVALS * interval)
+    q, qd, qdd = local_motion(recording, signals.time, half_width)
+    assert isinstance(signals.diagnostics, FilterDiagnostics)
+    return replace(
+        signals.with_samples(positions=q, velocities=qd, accelerations=qdd),
+        diagnostics=replace(
+            signals.diagnostics, method='local_cubic', filter=CUBIC, half_width=half_width
+        ),
+        noise_gains=cubic_gains(half_width, interval),
+        warnings=(*_flattening_warnings(qdd, signals.accelerations, interval), *signals.warnings),
+    )
+
+
+def _flattening_warnings(cubic: Array, filtered: Array, interval: float) -> list[str]:
+    """Say by how much local cubics flatten the accelerations (N, n_a) behind the filter."""
+    there = np.isfinite(cubic) & np.isfinite(filtered)
+    size = np.sum(np.where(there, filtered, 0.0) ** 2)
+    share = 1 - np.sum(np.where(there, cubic * filtered, 0.0)) / size if size > 0 else 0.0
+    if share < FLATTENED:
+        return []
+    return [
+        f'local cubics make the accelerations {100 * share:.2g} % too small, and inertias too '
+        f'large: the motion is fast for samples every {1e3 * interval:.3g} ms; take method=filter'
+    ]

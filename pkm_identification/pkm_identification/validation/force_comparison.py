@@ -1,0 +1,210 @@
+"""Predicted forces against measured and noise-free ones, part by part of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import Recording
+from pkm_identification.result.result import IdentificationResult
+from pkm_identification.signals import Signals
+from pkm_identification.signals.bands import BLOCK, FilterBand
+from pkm_identification.signals.signals import Rows
+from pkm_identification.validation.figures import (
+    Comparison,
+    Coverage,
+    NoiseTest,
+    RunningComparison,
+    RunningShare,
+    noise_test,
+)
+from pkm_identification.validation.reference import (
+    motion_variance,
+    noise_free_forces,
+    noise_of_identification,
+    own_noise,
+    predicted_forces,
+)
+
+Array = NDArray[np.float64]
+
+SHOWN = 50_000  # samples in the series of a long recording: enough for any picture
+
+
+class _Forces(NamedTuple):
+    """Forces of one part: where they were measured, of all frequencies, and in the band."""
+
+    measured: Array
+    whole: Array | None
+    in_band: Array | None
+
+
+@dataclass(frozen=True)
+class ForceComparison:
+    """What a comparison of forces gives; see `Validation` for the fields."""
+
+    time: Array
+    measured: Array
+    predicted: Array
+    standard_deviation: Array
+    against_measured: Comparison
+    against_truth: Comparison | None
+    against_truth_in_band: Comparison | None
+    noise_covariance: Array | None
+    noise_test: NoiseTest | None
+    coverage: Coverage
+    shown: str | None
+
+
+def compare_forces(
+    data: Recording,
+    signals: Signals,
+    result: IdentificationResult,
+    model: ClosedChainModel,
+    level: float,
+) -> ForceComparison:
+    """Compare in two passes: means of the references first, then errors and coverage.
+
+    The series of a long recording keep every k-th sample, at most `SHOWN`.
+    """
+    parts = _Parts(data, signals)
+    means, count = parts.means()
+    against = [None if mean is None else RunningComparison(mean) for mean in means]
+    coverage = _Coverage(data, signals, result, model, level)
+    stride = -(-count // SHOWN) if signals.is_long else 1
+    shown: list[tuple[Array, ...]] = []
+    passed = 0
+    for part, own, truth, references in parts:
+        predicted, deviation = predicted_forces(part, result, model)
+        predictions = parts.forces_of(part, own, predicted)
+        for comparison, forces, expected in zip(against, predictions, references, strict=True):
+            if comparison is not None and forces is not None and expected is not None:
+                comparison.add(forces, expected)
+        coverage.add(part, own, predicted, deviation, truth)
+        few = slice(-passed % stride, None, stride)
+        series = (part.time, part.forces, predicted, deviation)
+        shown.append(tuple(each[own][few].copy() for each in series))
+        passed += len(references.measured)
+    found = [None if each is None else each.result() for each in against]
+    assert found[0] is not None
+    noise, test = own_noise(signals), None
+    if noise is not None and signals.force_noise is not None:
+        square = np.diag(found[0].residual_covariance)
+        test = noise_test(square, count, noise, signals.force_noise)
+    time, measured, predicted, deviation = (
+        np.concatenate(each) for each in zip(*shown, strict=True)
+    )
+    return ForceComparison(
+        time=time,
+        measured=measured,
+        predicted=predicted,
+        standard_deviation=deviation,
+        against_measured=found[0],
+        against_truth=found[2] if parts.is_filtered else found[1],
+        against_truth_in_band=found[2],
+        noise_covariance=noise,
+        noise_test=test,
+        coverage=coverage.result(),
+        shown=f'every {stride}. of {count} samples' if signals.is_long else None,
+    )
+
+
+class _Parts:
+    """Stretches of signals with the forces that predictions of them are compared with."""
+
+    def __init__(self, data: Recording, signals: Signals) -> None:
+        self._data, self._signals = data, signals
+        self.is_filtered = isinstance(signals.band, FilterBand)
+
+    def __iter__(self) -> Iterator[tuple[Signals, Rows, Array | None, _Forces]]:
+        """Yield a stretch, its usable samples, noise-free forces (n, n_a), and references."""
+        for part, own in self._signals.stretches():
+            truth = noise_free_forces(self._data.truth, part)
+            whole = in_band = None
+            if truth is not None:
+                in_band = part.band.smooth(truth)
+                whole = None if self.is_filtered else truth
+                in_band = in_band[own] if self.is_filtered else in_band
+            yield part, own, truth, _Forces(part.forces[own], whole, in_band)
+
+    def forces_of(self, part: Signals, own: Rows, predicted: Array) -> _Forces:
+        """Return predicted forces (n, n_a) as the references; those of a filter are filtered."""
+        if self.is_filtered:
+            return _Forces(predicted[own], None, predicted[own])
+        return _Forces(predicted[own], predicted, part.band.smooth(predicted))
+
+    def means(self) -> tuple[list[Array | None], int]:
+        """Means (n_a,) of the references, and the number of usable samples."""
+        totals: list[Array | None] = [None, None, None]
+        counts = [0, 0, 0]
+        for *_, references in self:
+            for k, forces in enumerate(references):
+                if forces is not None:
+                    total = totals[k]
+                    own = forces.sum(axis=0)
+                    totals[k] = own if total is None else total + own
+                    counts[k] += len(forces)
+        means = [
+            None if total is None else total / count
+            for total, count in zip(totals, counts, strict=True)
+        ]
+        return means, counts[0]
+
+
+class _Coverage:
+    """Share of measured and of noise-free forces within the bounds of the prediction."""
+
+    def __init__(
+        self,
+        data: Recording,
+        signals: Signals,
+        result: IdentificationResult,
+        model: ClosedChainModel,
+        level: float,
+    ) -> None:
+        self._result, self._model, self._level = result, model, level
+        self._reach = float(stats.norm.ppf(0.5 + 0.5 * level))
+        self._noise, self._noise_from = own_noise(signals), 'spread over periods'
+        if self._noise is None:
+            self._noise = noise_of_identification(data, signals, result)
+            self._noise_from = 'unknown' if self._noise is None else 'identification'
+        self._of_motion = motion_variance(signals, result, model)
+        self._measured, self._truth, self._guaranteed = (RunningShare() for _ in range(3))
+
+    def add(
+        self, part: Signals, own: Rows, predicted: Array, deviation: Array, truth: Array | None
+    ) -> None:
+        """Take in predictions (n, n_a) and their deviations at the samples of a stretch."""
+        variance = (deviation**2 + self._of_motion)[own]
+        if self._noise is not None:
+            bound = self._reach * np.sqrt(variance + np.diag(self._noise))
+            self._measured.add(np.abs(part.forces - predicted)[own] <= bound)
+        if truth is None:
+            return
+        band = part.band
+        if isinstance(band, FilterBand):  # the predicted forces are filtered already
+            error = band.smooth(truth) - predicted
+        else:
+            error = band.smooth(truth - predicted)
+        self._truth.add(np.abs(error[own]) <= self._reach * np.sqrt(variance))
+        if self._result.guaranteed is not None:
+            blocks = [slice(i, i + BLOCK) for i in range(0, len(part), BLOCK)]
+            found = [self._result.predict(part.motion(self._model, b), bounds=True) for b in blocks]
+            centre, reach = (np.concatenate([each[k] for each in found]) for k in range(2))
+            self._guaranteed.add((np.abs(band.smooth(truth - centre)) <= reach)[own])
+
+    def result(self) -> Coverage:
+        """Return the shares of all samples."""
+        return Coverage(
+            self._level,
+            *self._measured.result(),
+            *self._truth.result(),
+            self._noise_from,
+            *self._guaranteed.result(),
+        )
