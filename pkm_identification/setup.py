@@ -5,7 +5,17 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 PACKAGE = 'pkm_identification'
-DATA_PATTERNS = ('*.yaml', '*.yml', '*.xacro', '*.urdf', '*.xml', '*.json', '*.csv', '*.typed')
+DATA_PATTERNS = (
+    '*.yaml',
+    '*.yml',
+    '*.xacro',
+    '*.urdf',
+    '*.xml',
+    '*.json',
+    '*.csv',
+    '*.typed',
+    '*.pyi',
+)
 
 
 def package_files() -> list[str]:

@@ -10,17 +10,17 @@ the `Delay` of the efforts. `DriveGains` asks for force constants, `ForceConstan
 (`Identifiability`), `reduce_model` drops those that the data do not determine (`Reduction`).
 `design_excitation`, `load_excitation` and `shipped_excitations` give an `ExcitationDesign`.
 
-What `load` and `identify` need is imported with the package, everything else when it is asked for.
+A name is imported when it is asked for: who reads a model file does not wait for Numba;
+`__init__.pyi` has the types.
 """
 
-from importlib import import_module
-from typing import Any
+from __future__ import annotations
 
-from pkm_identification.datasets import Recording, load
-from pkm_identification.estimators.registry import estimators  # the function, not the folder
-from pkm_identification.identify import identify
-from pkm_identification.result.reading import load_result
-from pkm_identification.result.result import IdentificationResult
+from importlib import import_module
+
+from pkm_identification.estimators.estimator_options import (
+    estimators as estimators,  # at once: the folder `estimators` would take the name
+)
 
 _MODULES = {
     'Delay': 'result.diagnostics',
@@ -28,32 +28,27 @@ _MODULES = {
     'ExcitationDesign': 'excitation',
     'ForceConstants': 'force_constants.force_constants',
     'Identifiability': 'model_selection.identifiability',
+    'IdentificationResult': 'result.result',
     'PayloadEstimate': 'force_constants.payload_estimate',
+    'Recording': 'datasets',
     'RecursiveEstimator': 'estimators.filters.recursive_estimator',
     'Reduction': 'model_selection.reduction',
     'Validation': 'validation.validate',
     'design_excitation': 'excitation',
     'estimate_delay': 'estimators.delay',
     'identifiability': 'model_selection.identifiability',
+    'identify': 'identification',
+    'load': 'datasets',
     'load_excitation': 'excitation',
+    'load_result': 'result.reading',
     'reduce_model': 'model_selection.reduction',
     'shipped_excitations': 'excitation',
     'validate': 'validation.validate',
 }
-"""Where the names are that are imported when they are asked for."""
-
-__all__ = [
-    'IdentificationResult',
-    'Recording',
-    'estimators',
-    'identify',
-    'load',
-    'load_result',
-    *_MODULES,
-]
+__all__ = ['estimators', *_MODULES]  # noqa: PLE0605
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a public name when it is asked for first."""
     if name not in _MODULES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

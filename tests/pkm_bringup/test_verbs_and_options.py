@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pkm_bringup import cli
-from pkm_identification.estimators.registry import estimator_options, estimators
+from pkm_identification.estimators.estimator_options import estimator_options, estimators
 from pkm_identification.options import COMMON, LOADING, REDUCTION, SIGNALS, VALIDATION, names
 
 BEFORE = json.loads((Path(__file__).parent / 'verbs_and_options.json').read_text())

@@ -15,7 +15,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify, load_result
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.registry import estimators
+from pkm_identification.estimators.estimator_options import estimators
 from pkm_identification.result.result import IdentificationResult
 
 RATE, PERIOD, PERIODS = 100.0, 2.0, 6  # [Hz], [s]

@@ -12,8 +12,8 @@ from pkm_description.errors import DatasetError, EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Recording
+from pkm_identification.estimators.estimator_options import estimators
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
-from pkm_identification.estimators.registry import estimators
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import process
 

@@ -12,7 +12,8 @@ import pkm_msgs.action
 import pkm_msgs.srv
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import design_excitation, identify, load, reduce_model
-from pkm_identification.estimators.registry import estimators, find_estimator
+from pkm_identification.estimators.estimator_options import estimators
+from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.excitation import DesignLimits
 from pkm_identification.excitation.search import criteria
 from pkm_identification.excitation_options import CRITERIA, LIMITS, SEARCH

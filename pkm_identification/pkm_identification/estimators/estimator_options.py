@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pkm_description.errors import EstimationError
 from pkm_identification.option import FLAG, Option, Values, choice, number, whole
 
 POSITIVE = number(0.0, ends=False)
@@ -240,3 +241,20 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
         _iterations(30),
     ),
 }
+
+
+def estimators() -> list[str]:
+    """Names of the estimators."""
+    return list(ESTIMATORS)
+
+
+def estimator_options(name: str) -> list[str]:
+    """Names of the options that an estimator takes of its own."""
+    require_estimator(name)
+    return [option.name for option in ESTIMATORS[name]]
+
+
+def require_estimator(name: str) -> None:
+    """Raise `EstimationError` with the valid names where there is no such estimator."""
+    if name not in ESTIMATORS:
+        raise EstimationError(f"unknown estimator '{name}'; valid are {', '.join(ESTIMATORS)}")

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from pkm_description.errors import EstimationError
+from pkm_identification.estimators.estimator_options import require_estimator
 from pkm_identification.options import ESTIMATORS, SIGNALS, check_options, names
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.signals import SignalOptions
@@ -31,23 +32,6 @@ MODULES: Mapping[str, str] = {
     'output_error': 'output_error.closed_loop_fit',
 }  # in `pkm_identification.estimators`; the function has the name of the estimator
 SIGNAL_OPTIONS = names(SIGNALS)
-
-
-def estimators() -> list[str]:
-    """Names of the estimators."""
-    return list(MODULES)
-
-
-def estimator_options(name: str) -> list[str]:
-    """Names of the options that an estimator takes of its own."""
-    require_estimator(name)
-    return list(names(ESTIMATORS[name]))
-
-
-def require_estimator(name: str) -> None:
-    """Raise `EstimationError` with the valid names where there is no such estimator."""
-    if name not in MODULES:
-        raise EstimationError(f"unknown estimator '{name}'; valid are {', '.join(MODULES)}")
 
 
 def find_estimator(name: str) -> Estimator:

@@ -16,8 +16,9 @@ from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.reductions import find_reduction, reduced_models
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.registry import SIGNAL_OPTIONS, estimators, require_estimator
-from pkm_identification.identify import identify
+from pkm_identification.estimators.estimator_options import estimators, require_estimator
+from pkm_identification.estimators.registry import SIGNAL_OPTIONS
+from pkm_identification.identification import identify
 from pkm_identification.model_selection.identifiability import (
     THRESHOLD,
     Identifiability,

@@ -8,7 +8,7 @@ from typing import Any
 
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.reductions import find_reduction
-from pkm_identification.estimators.registry import estimators, require_estimator
+from pkm_identification.estimators.estimator_options import estimators, require_estimator
 from pkm_identification.model_selection.model_comparison import (
     Candidate,
     ModelLevel,

@@ -10,9 +10,9 @@ from typing import Any
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import load
-from pkm_identification.estimators.registry import require_estimator
+from pkm_identification.estimators.estimator_options import require_estimator
 from pkm_identification.force_constants.drive_gains import DriveGains
-from pkm_identification.identify import identify
+from pkm_identification.identification import identify
 from pkm_identification.model_selection.identifiability import Identifiability, identifiability
 from pkm_identification.model_selection.reduction import Reduction, reduce_model
 from pkm_identification.option import Option
