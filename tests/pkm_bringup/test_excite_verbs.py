@@ -133,7 +133,7 @@ def test_excite_show_agrees_with_the_design(folder, prints):
     [
         (['--starts', 'many'], 2, "--starts: 'many' is not a whole number >= 0"),
         (['--harmonics', '0'], 2, "--harmonics: '0' is not a whole number >= 1"),
-        (['--period', 'nan'], 2, "--period: 'nan' is not a number"),
+        (['--period', 'nan'], 2, "--period: 'nan' is not a positive number"),
         (['--force-margin', '1'], 2, "--force-margin: '1' is not a fraction"),
         (['--acceleration', '0'], 2, "--acceleration: '0' is not a positive number"),
         (['--criterion', 'd_optimal=x'], 2, "--criterion: 'x' is not a number"),
