@@ -24,7 +24,11 @@ KNOWN = Path(__file__).with_name('known_violations.txt')
 MOST_MODULES = 20
 """A folder that a stranger can take in at a glance."""
 
-SAME_NAME = {'__init__': 'of each folder', 'trajectory_messages': 'messages'}
+SAME_NAME = {
+    '__init__': 'of each folder',
+    'nodes': "each package's own ROS side",
+    'trajectory_messages': 'messages',
+}
 TEXTS = {'message', 'msg', 'error_msg', 'reason', 'detail', 'details', 'status', 'warning', 'text'}
 ERRORS = {'error', 'failure', 'fault', 'exception', 'exc', 'err', 'refusal', 'rejection'}
 READERS = {'startswith', 'endswith', 'partition', 'rpartition', 'find', 'index', 'count'}
@@ -125,7 +129,9 @@ def recurring_names(modules: Mapping[str, Module]) -> Iterator[str]:
     places: dict[str, list[str]] = defaultdict(list)
     for name in modules:
         places[name.rpartition('.')[2]].append(name)
-    for last, names in places.items():
+    for last, found in places.items():
+        # a folder's main type may have the folder's name, a verb the name of what it runs
+        names = [n for n in found if not n.endswith(f'.{last}.{last}') and '.verbs.' not in n]
         if len(names) > 1 and last not in SAME_NAME:
             yield from (f'{name}: the name recurs' for name in names)
 

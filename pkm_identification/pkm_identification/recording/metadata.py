@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from pkm_description import Payload
+from pkm_dynamics import ClosedChainModel
 
 PREFIX = 'pkm'  # of the names of the project's packages
 FORMAT, VERSION = 'pkm_recording', 1
@@ -21,7 +22,7 @@ RUNNING, COMPLETE, ABORTED = 'running', 'complete', 'aborted'
 
 
 def recording_metadata(
-    model: Any,
+    model: ClosedChainModel,
     trajectory: Any,
     periods: int,
     ramp_time: float,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import load
 from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
 from pkm_identification.datasets.bags.bag_recording import RUN, STATE
@@ -60,7 +61,10 @@ class RecordingQuality:
 
 
 def verify_recording(
-    path: str | Path, model: Any, periods: int | None = None, duration: float | None = None
+    path: str | Path,
+    model: ClosedChainModel,
+    periods: int | None = None,
+    duration: float | None = None,
 ) -> RecordingQuality:
     """Read a finished bag as an identification would, and say how good it is.
 
@@ -89,7 +93,7 @@ def verify_recording(
 
 
 def _judged(
-    dataset: Any, bag: RawBag, model: Any, wanted: int | None, duration: float | None
+    dataset: Any, bag: RawBag, model: ClosedChainModel, wanted: int | None, duration: float | None
 ) -> RecordingQuality:
     warnings, bad = [], []
     interval = dataset.interval
@@ -146,7 +150,7 @@ def _periods(dataset: Any) -> tuple[int, str]:
     return int(length / dataset.period + 1e-6), 'phases were not recorded: ramps count as periods'
 
 
-def _control(bag: RawBag, model: Any) -> tuple[float, Array, Array, str]:
+def _control(bag: RawBag, model: ClosedChainModel) -> tuple[float, Array, Array, str]:
     """Return saturated fraction, position errors (rms, max) at full speed, and a remark.
 
     All are NaN where they are not in the recording; the remark then says why.
@@ -179,7 +183,7 @@ def _control(bag: RawBag, model: Any) -> tuple[float, Array, Array, str]:
     )
 
 
-def _tracking_warnings(largest: Array, model: Any) -> list[str]:
+def _tracking_warnings(largest: Array, model: ClosedChainModel) -> list[str]:
     span = np.asarray(model.upper) - np.asarray(model.lower)
     bound = TRACKING_WARNING * np.where(np.isfinite(span), span, 1.0)
     return [
