@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,44 @@ def test_csv_and_npz_match_joints_by_name(tmp_path, signals, slider_model):
         assert data.joint_names == ('left', 'right')
         np.testing.assert_array_equal(data.positions, q)
         np.testing.assert_array_equal(data.efforts, f)
+
+
+@pytest.mark.parametrize('long', [False, True])
+@pytest.mark.parametrize('kind', ['efforts', 'currents'])
+def test_flags_of_samples_follow_their_joints(signals, slider_model, long, kind):
+    """Other bad samples in each joint, in an order that a swap of two does not undo."""
+    time, q, f = signals
+    names = ('idle', 'right', 'left')
+    bad = {'left': slice(10, 20), 'right': slice(100, 130), 'idle': slice(200, 260)}
+    flags = np.ones((2, 400, 3), dtype=bool)
+    for column, name in enumerate(names):
+        flags[0, bad[name], column] = False
+        flags[1, bad[name].stop : bad[name].stop + 7, column] = False
+    values = {kind: np.column_stack([f[:, 0], f])}
+    data = Recording.from_arrays(
+        time,
+        names,
+        np.column_stack([q[:, 0], q]),
+        **values,
+        position_valid=flags[0],
+        effort_valid=flags[1],
+        effort_limits=np.array([3.0, 2.0, 1.0]),
+    )
+    if long:
+        data = replace(data, source=source.Source.of(data.source.whole, is_long=True))
+    chosen = data.with_joints(['left', 'idle'])
+    np.testing.assert_array_equal(chosen.position_valid, flags[0][:, [2, 0]])
+    np.testing.assert_array_equal(chosen.effort_valid, flags[1][:, [2, 0]])
+    np.testing.assert_array_equal(chosen.effort_limits, [1.0, 3.0])
+    renamed = data.renamed({'left': 'right', 'right': 'left'})
+    np.testing.assert_array_equal(
+        renamed.effort_valid[:, renamed.joint_names.index('right')], flags[1][:, 2]
+    )
+    ordered = data.for_model(slider_model)
+    assert ordered.joint_names == ('left', 'right') and ordered.is_long == long
+    np.testing.assert_array_equal(ordered.position_valid, flags[0][:, [2, 1]])
+    np.testing.assert_array_equal(ordered.effort_valid, flags[1][:, [2, 1]])
+    np.testing.assert_array_equal(ordered.positions, np.column_stack([q[:, 1], q[:, 0]]))
 
 
 def test_currents_become_forces(tmp_path, signals, slider_model):

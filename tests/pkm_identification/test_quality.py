@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from chances import spread_range, whitened_error
 
 import pkm_description
 from pkm_description.errors import DatasetError
@@ -201,7 +202,10 @@ def test_resolution():
 
 @pytest.mark.parametrize('method', ['fourier', 'filter'])
 def test_motion_and_forces_hardly_suffer(record, motion, slider_model, method):
-    """Whatever is left out, nothing is made up: forces stay within their noise."""
+    """Whatever is left out, nothing is made up: errors are those of a few samples less.
+
+    With the bad samples they are 5 to 140 times as large.
+    """
     data = record(periods=4, force_noise=0.5)
     random = np.random.default_rng(5)
     positions, efforts = np.array(data.positions), np.array(data.efforts)
@@ -218,13 +222,29 @@ def test_motion_and_forces_hardly_suffer(record, motion, slider_model, method):
         if method == 'filter':
             inside = inside[signals.band.trim : -signals.band.trim]
             inside = inside[~signals.band.in_hole(inside)]
-        reference = motion(signals.time[inside]).qdd
-        errors[name] = np.std(signals.accelerations[inside] - reference)
-    assert errors['bad'] < 2.0 * errors['clean'] + 1e-4
+        reference = motion(signals.time[inside])
+        wrong_by = (
+            signals.accelerations[inside] - reference.qdd,
+            signals.forces[inside] - slider_model.inverse_dynamics(reference),
+        )
+        errors[name] = np.sqrt([np.mean(each**2, axis=0) for each in wrong_by])
+    assert (errors['bad'] < 1.1 * errors['clean']).all(), errors
 
 
-@pytest.mark.parametrize('options', [{'period': 1.0}, {'method': 'filter', 'cutoff': 30.0}])
-def test_gaps_that_no_period_fills(record, slider_model, options):
+@pytest.mark.parametrize(
+    ('options', 'most', 'left', 'unseen'),
+    [
+        ({'period': 1.0}, 1.2, {920}, {'unseen_share': 0.04}),
+        # each gap takes its samples and the reach of the filter on either side
+        (
+            {'method': 'filter', 'cutoff': 30.0},
+            1.35,
+            range(2300, 2858 - 3 * 80 - 40),
+            {'gaps_without_rows': 4},
+        ),
+    ],
+)
+def test_gaps_that_no_period_fills(record, slider_model, options, most, left, unseen):
     """Forces lost for 80 ms in every period, positions once: estimates and validation hold."""
     data = record(periods=3, seed=3)
     positions, efforts = np.array(data.positions), np.array(data.efforts)
@@ -233,14 +253,16 @@ def test_gaps_that_no_period_fills(record, slider_model, options):
     positions[700:740, 1] = np.nan
     bad = tidied(Recording.from_arrays(data.time, NAMES, positions, efforts))
     clean, result = (identify(each, slider_model, 'wls', **options) for each in (data, bad))
-    error = (result.values - slider_model.nominal_parameters) / result.standard_deviation
-    assert np.sqrt(np.mean(error**2)) < 2.0
-    assert (result.standard_deviation < 2.0 * clean.standard_deviation).all()
+    error = result.values - slider_model.nominal_parameters
+    low, high = spread_range(len(error))
+    assert low < np.sqrt(np.mean(whitened_error(error, result.covariance) ** 2)) < high
+    ratio = result.standard_deviation / clean.standard_deviation
+    assert (0.98 < ratio).all() and ratio.max() < most and ratio.mean() > 1.01
     validation = validate(bad, result, slider_model, **options)
     reference = validate(data, result, slider_model, **options)
-    assert len(validation.measured) < len(reference.measured)
+    assert len(validation.measured) in left and len(reference.measured) > max(left)
     np.testing.assert_allclose(
-        validation.against_measured.residual_rms, reference.against_measured.residual_rms, rtol=0.2
+        validation.against_measured.residual_rms, reference.against_measured.residual_rms, rtol=0.04
     )
     share = result.diagnostics['signals']
-    assert (share.get('unseen_share') or share.get('gaps_without_rows')) > 0
+    assert {name: share[name] for name in unseen} == pytest.approx(unseen)

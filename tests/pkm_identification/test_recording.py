@@ -193,28 +193,37 @@ def recorded(definitions, robot, tmp_path):
     """The function that writes a bag of three periods, with what a test makes wrong."""
 
     def write(
-        name='bag', drop=(), saturated=(), error=0.001, periods=3, with_state=True, period=PERIOD
+        name='bag',
+        drop=(),
+        saturated=(),
+        error=0.001,
+        periods=3,
+        with_state=True,
+        period=PERIOD,
+        order=(0, 1),
+        middle=(0.5, 0.5),
     ):
+        order = list(order)  # of the joints in the messages
         store = jazzy_typestore()
         for kind in definitions:
             complete_typestore(kind, definitions, store)
         types = store.types
         stamp_of, header_of = (types['builtin_interfaces/msg/Time'], types['std_msgs/msg/Header'])
-        joints = robot.actuated_joints
+        joints = [robot.actuated_joints[k] for k in order]
         count = round(periods * PERIOD * RATE)
         with BagWriter(tmp_path / name, definitions=definitions) as writer:
             for k in range(-20, count + 20):
                 t = 10**9 + round(k / RATE * 1e9)
                 header = header_of(stamp_of(t // 10**9, t % 10**9), '')
-                q = np.array([0.5, 0.5]) + 0.1 * np.sin(2 * np.pi * k / RATE / PERIOD)
+                q = np.array(middle)[order] + 0.1 * np.sin(2 * np.pi * k / RATE / PERIOD)
                 none = np.zeros(0)
                 messages = {
                     'joint_states': ('sensor_msgs/msg/JointState', joints, q, none, none),
                     'motor_currents': ('pkm_msgs/msg/MotorCurrents', joints, 2 * q),
                 }
                 if with_state:
-                    wrong = np.array([error * (-1) ** k, 0.0])
-                    clamped = np.array([k in saturated, False])
+                    wrong = np.array([error * (-1) ** k, 0.0])[order]
+                    clamped = np.array([k in saturated, False])[order]
                     messages['trajectory_controller/state'] = (
                         'pkm_msgs/msg/ControllerState',
                         joints,
@@ -270,6 +279,22 @@ def test_saturation_and_tracking(recorded, robot):
     assert quality.saturated_fraction == pytest.approx(1 / 300)
     assert any(w.startswith('left was up to 0.05') for w in quality.warnings)
     assert not verify_recording(recorded('much', saturated=set(range(30))), robot, 3).usable
+
+
+@pytest.mark.parametrize('order', [(0, 1), (1, 0)])
+def test_verification_names_the_right_joint_in_any_order(recorded, robot, order):
+    """The left is off its path, the right leaves its stroke; their strokes differ."""
+    robot.upper = np.array([1.0, 1.5])
+    bag = recorded(order=order, error=0.025, saturated={5}, middle=(0.5, 1.45))
+    quality = verify_recording(bag, robot, 3)
+    assert quality.usable and quality.saturated_fraction == pytest.approx(1 / 300)
+    assert quality.tracking_rms == pytest.approx([0.025, 0.0])
+    assert quality.tracking_max == pytest.approx([0.025, 0.0])
+    _, tracking, stroke = quality.warnings
+    assert tracking == 'left was up to 0.0250 off its path'
+    assert stroke.startswith("positions of 'right' leave its stroke [0, 1.5]")
+    robot.upper = np.array([1.5, 1.6])  # 2 % of 1.5 m is more than the left is off
+    assert len(verify_recording(bag, robot, 3).warnings) == 1
 
 
 def test_missing_periods_and_unreadable_bags(recorded, robot, tmp_path):

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chances import spread_range
+from scipy.stats import chi2
 
 from pkm_description.errors import EstimationError
 from pkm_identification.datasets import Recording
@@ -16,7 +18,13 @@ from pkm_identification.signals.averaging import average
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.folding import fold, low_harmonics, settling_spectra
 from pkm_identification.signals.fourier import fit
-from pkm_identification.signals.noise import noise_from_blocks
+from pkm_identification.signals.noise import (
+    DEGREES,
+    DRIFT,
+    SIGNIFICANCE,
+    noise_from_blocks,
+    smoothed_spectrum,
+)
 from pkm_identification.signals.period_search import find_period
 
 NAMES = ('left', 'right')
@@ -60,6 +68,71 @@ def test_noise_covariance_is_found_with_its_correlation(record):
     position = signals.position_noise
     np.testing.assert_allclose(np.sqrt(np.diag(position.covariance)), 2e-5, rtol=0.02)
     assert position.correlation[0, 1] == pytest.approx(0.8, abs=0.02)
+
+
+@pytest.mark.parametrize('delay', [-0.5e-3, 4e-3])
+def test_some_periods_keep_the_delay(record, motion, slider_model, delay):
+    """Motion at the stamps of the forces, from the chosen periods and no others."""
+    data = record(periods=4, delay=delay, force_noise=2.0, position_noise=1e-8)
+    positions, efforts = np.array(data.positions), np.array(data.efforts)
+    positions[1000:2000] += 1e-3 * np.sin(2 * np.pi * data.time[:1000, None])
+    signals = process(data.changed(positions=positions), SignalOptions(period=1.0, skip_periods=0))
+    assert signals.delay == delay
+    some = signals.with_periods(np.array([True, False, True, True]))
+    assert (some.averaged, some.delay, len(some)) == (3, delay, 1000)
+    reference = motion(some.time)
+    np.testing.assert_array_equal(some.time, signals.time)
+    # 4 ms and 0.5 ms of motion are 40 and more times these
+    np.testing.assert_allclose(some.positions, reference.q, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(some.velocities, reference.qd, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(some.accelerations, reference.qdd, rtol=0, atol=1e-3)
+    chosen = efforts.reshape(4, 1000, 2)[[0, 2, 3]].mean(axis=0)
+    np.testing.assert_allclose(some.forces, chosen, rtol=1e-12)
+    whole = signals.with_periods(np.ones(4, dtype=bool))
+    np.testing.assert_allclose(whole.accelerations, signals.accelerations, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(whole.forces, signals.forces, rtol=1e-12)
+
+
+@pytest.mark.parametrize('periods', [2, 3])
+@pytest.mark.parametrize('lost', [False, True])
+def test_noise_of_few_periods_has_one_degree_of_freedom_less(record, periods, lost):
+    """A mean over P periods leaves P - 1 of freedom at each phase that all of them show."""
+    data = record(periods=periods, correlation=0.0, force_noise=5.0, position_noise=2e-5)
+    valid = np.ones(data.positions.shape, dtype=bool)
+    valid[:400] = not lost
+    data = data.changed(position_valid=valid, effort_valid=valid)
+    signals = process(data, SignalOptions(period=1.0, skip_periods=0, bad_samples='keep'))
+    assert signals.averaged == periods
+    low, high = spread_range((periods - 1) * 1000 - 400 * lost, figures=4)
+    for noise, true in ((signals.force_noise, [5.0, 15.0]), (signals.position_noise, 2e-5)):
+        spread = np.sqrt(np.diag(noise.covariance)) / true
+        assert ((low < spread) & (spread < high)).all(), spread
+        assert noise.periods == periods
+
+
+@pytest.mark.parametrize('periods', [2, 3])
+def test_degrees_of_freedom_of_spectra_of_few_periods(periods):
+    """When a mean drifts, when a band is coloured, and over how many harmonics to smooth."""
+    freedom = periods - 1
+    limit = chi2.isf(DRIFT, freedom) / freedom
+    for ratio, drifts in ((0.95 * limit, False), (1.05 * limit, True)):
+        outer = np.ones((200, 1, 1))
+        outer[0] = ratio
+        spectrum = smoothed_spectrum(outer, periods)
+        assert spectrum[0, 0, 0] == pytest.approx(ratio if drifts else 1.0)
+    impulse = np.zeros((200, 1, 1))
+    impulse[100] = 1.0
+    harmonics = np.count_nonzero(smoothed_spectrum(impulse, periods))
+    assert DEGREES <= harmonics * freedom <= DEGREES + 2 * freedom
+    random = np.random.default_rng(0)
+    limit = SIGNIFICANCE / np.sqrt(freedom)  # of the excess of one harmonic
+    for excess, is_white in ((0.95 * limit, True), (1.05 * limit, False)):
+        size = np.ones(2001)
+        size[[0, -1]] = 0.0
+        size[1] = np.sqrt(1 + excess)
+        phase = np.exp(2j * np.pi * random.random((periods, 2001)))
+        block = np.fft.irfft(size * phase, axis=1)[..., None]
+        assert noise_from_blocks([block]).is_white == is_white
 
 
 def test_coloured_noise_is_recognised():
