@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
-LONG = 4_000_000  # positions and efforts together: 32 MB; more are read in blocks
+LONG = 4_000_000  # stamps, positions and efforts: 32 MB; more are read in blocks
 BLOCK = 2**15  # samples: 3 MB of six joints, far more than the margins around a block
 HEAD = 2**17  # first samples, which show whether and how the motion repeats: minutes
 PROBES = 8  # stretches that stand for the whole recording
@@ -132,7 +132,7 @@ class Source:
         self, read: Reader, count: int, width: int, *, is_long: bool | None = None
     ) -> None:
         self._read, self.count, self.width = read, count, width
-        self.is_long = 2 * count * width > LONG if is_long is None else is_long
+        self.is_long = (1 + 2 * width) * count > LONG if is_long is None else is_long
         self._scan: Scan | None = None
 
     @classmethod
