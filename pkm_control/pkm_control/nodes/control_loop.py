@@ -231,6 +231,12 @@ class ControlLoop:
             self.statistics.add(start, compute_time, late)
         return result.outcome
 
+    @property
+    def fault(self) -> ControlFault | None:
+        """What ended the commands; None while commanding, or where nothing failed."""
+        with self.lock:
+            return None if self.commanding else self._fault
+
     def _fail(self, fault: ControlFault) -> None:
         with self.lock:
             if not self.commanding:

@@ -186,6 +186,9 @@ class FollowServer:
     async def _follow(self, handle: ServerGoalHandle, execution: Execution) -> Outcome:
         if handle.is_cancel_requested:
             raise GoalRejected(ErrorCode.CANCELED, 'canceled by the client')
+        loop = self._loop()
+        if loop is not None and loop.fault is not None:  # it came while the goal was checked
+            raise GoalRejected(loop.fault.code, str(loop.fault))
         loop = self._active_loop()
         done = self._done = Future()
         try:
