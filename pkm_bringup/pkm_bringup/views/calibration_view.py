@@ -8,32 +8,20 @@ from typing import Any
 
 from pkm_bringup.views.console import print_table
 
-COMPONENTS = (
-    'mass [kg]',
-    'centre x [m]',
-    'centre y [m]',
-    'centre z [m]',
-    'Ixx [kg m^2]',
-    'Ixy [kg m^2]',
-    'Ixz [kg m^2]',
-    'Iyy [kg m^2]',
-    'Iyz [kg m^2]',
-    'Izz [kg m^2]',
-)
+INERTIAS = ('Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
+COMPONENTS = ('mass [kg]', *(f'centre {axis} [m]' for axis in 'xyz'))
+COMPONENTS += tuple(f'{name} [kg m^2]' for name in INERTIAS)
 
 
 def print_calibration(result: Any) -> None:
     """Print the force constants and payloads that were estimated."""
     constants = result.force_constants
     if constants is not None and constants.groups:
+        columns = (constants.nominal, constants.values, constants.standard_deviation)
         rows = [
             (joint, nominal, value, deviation, 100 * deviation / value)
             for joint, nominal, value, deviation in zip(
-                constants.joint_names,
-                constants.nominal,
-                constants.values,
-                constants.standard_deviation,
-                strict=True,
+                constants.joint_names, *columns, strict=True
             )
             if joint in constants.by_joint
         ]

@@ -16,25 +16,17 @@ LEAST, MOST = 1e-3, 1e3  # relative deviations that are drawn, the others at the
 
 def plot_comparison(candidates: Sequence[Candidate], model: ClosedChainModel, path: Path) -> None:
     """Draw errors, and the estimates relative to the nominal values with their deviations."""
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     done = [candidate for candidate in candidates if candidate.result is not None]
     count = max((len(each.result.names) for each in done if each.result), default=1)
-    figure, axes = pyplot.subplots(
-        1,
-        2,
-        figsize=(14, max(5.0, 1.5 + 0.3 * count, 1.5 + 0.5 * len(candidates))),
-        layout='constrained',
-        width_ratios=(2, 3),
-    )
+    height = max(5.0, 1.5 + 0.3 * count, 1.5 + 0.5 * len(candidates))
+    figure = Figure(figsize=(14, height), layout='constrained')
+    axes = figure.subplots(1, 2, width_ratios=(2, 3))
     _draw_errors(axes[0], candidates)
     _draw_parameters(axes[1], done, model)
     figure.suptitle(f'{model.description.name}: {len(done)} of {len(candidates)} identified')
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)
 
 
 def _draw_errors(axis: Any, candidates: Sequence[Candidate]) -> None:
@@ -53,27 +45,14 @@ def _draw_errors(axis: Any, candidates: Sequence[Candidate]) -> None:
         axis.barh(at, values, 0.9 * height, color=colour, label=label)
         for y, value in zip(at, values, strict=True):
             if np.isfinite(value):
-                axis.annotate(
-                    f'{value:.3g}',
-                    (value, y),
-                    (3, 0),
-                    textcoords='offset points',
-                    va='center',
-                    fontsize=7,
-                )
+                beside = {'textcoords': 'offset points', 'va': 'center', 'fontsize': 7}
+                axis.annotate(f'{value:.3g}', (value, y), (3, 0), **beside)
     labels = []
     for y, row in zip(place, rows, strict=True):
         if row.get('parameters') is None:
             labels.append(row['name'])
-            axis.text(
-                0.02,
-                y,
-                'failed',
-                transform=axis.get_yaxis_transform(),
-                va='center',
-                color='0.4',
-                style='italic',
-            )
+            look = {'va': 'center', 'color': '0.4', 'style': 'italic'}
+            axis.text(0.02, y, 'failed', transform=axis.get_yaxis_transform(), **look)
         else:
             verdict = 'physical' if row['is_physical'] else 'not physical'
             labels.append(f'{row["name"]}\n{row["proper"]} of {row["parameters"]}, {verdict}')
@@ -104,12 +83,11 @@ def _draw_parameters(axis: Any, done: Sequence[Candidate], model: ClosedChainMod
         impossible = ~found.is_possible[known]
         colour = f'C{number % 10}'
         mark = 'osD^v<>p*h'[(number // 10 + number) % 10]
-        axis.plot(
-            x[~impossible], y[~impossible], mark, color=colour, markersize=4, label=candidate.name
-        )
-        axis.plot(
-            x[impossible], y[impossible], mark, color=colour, markersize=5, markerfacecolor='white'
-        )
+        for chosen, look in (
+            (~impossible, {'markersize': 4, 'label': candidate.name}),
+            (impossible, {'markersize': 5, 'markerfacecolor': 'white'}),
+        ):
+            axis.plot(x[chosen], y[chosen], mark, color=colour, **look)
     threshold = done[0].identifiability.threshold if done and done[0].identifiability else 15.0
     axis.axvline(threshold, color='0.3', linestyle='--', linewidth=1)
     axis.set_xscale('log')

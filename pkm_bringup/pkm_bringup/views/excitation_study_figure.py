@@ -14,13 +14,11 @@ from pkm_bringup.views.excitation_study_table import TOLD
 
 def plot_spreads(content: dict[str, Any], path: Path, estimator: str = MAIN) -> None:
     """Write a picture: standard deviations relative to T_d, and predicted against observed."""
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     part = content[estimator]
-    figure, axes = pyplot.subplots(1, 2, figsize=(13, 7), layout='constrained', width_ratios=(3, 2))
+    figure = Figure(figsize=(13, 7), layout='constrained')
+    axes = figure.subplots(1, 2, width_ratios=(3, 2))
     _draw_ratios(axes[0], content, part)
     axes[0].set_title(
         f'{content["robot"]}, plant: {content["plant"]}; {part["smaller"]} of '
@@ -31,21 +29,14 @@ def plot_spreads(content: dict[str, Any], path: Path, estimator: str = MAIN) -> 
         axis.grid(alpha=0.25)
         axis.legend(fontsize='small')
     figure.savefig(path)
-    pyplot.close(figure)
 
 
 def _draw_ratios(axis: Any, content: dict[str, Any], part: dict[str, Any]) -> None:
     names = content['parameters']
     rows = np.arange(len(names))[::-1]
     ratio, interval = np.array(part['ratio']), np.array(part['ratio_interval'])
-    axis.errorbar(
-        ratio,
-        rows,
-        xerr=np.abs(interval.T - ratio),
-        fmt='o',
-        capsize=2,
-        label='observed, 95 % interval',
-    )
+    width, told = np.abs(interval.T - ratio), 'observed, 95 % interval'
+    axis.errorbar(ratio, rows, xerr=width, fmt='o', capsize=2, label=told)
     foreseen = np.divide(part['of']['T_s']['predicted'], part['of']['T_d']['predicted'])
     axis.plot(foreseen, rows, 'k|', markersize=10, label='predicted by the motions')
     axis.axvline(1.0, color='0.5')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pkm_bringup.views.console import print_table
+from pkm_bringup.views.console import Column, print_columns
 from pkm_dynamics.limits.margins import FeasibilityReport, Margin
 
 
@@ -36,14 +36,14 @@ def _rows(margins: Sequence[Margin]) -> list[dict[str, Any]]:
 
 def print_margins(rows: list[dict[str, Any]]) -> None:
     """Print the worst case of each constraint."""
-    keys = ('constraint', 'where', 'time', 'value', 'limit', 'margin', 'unit')
-    header = ('constraint', 'where', 'at [s]', 'value', 'limit', 'margin', 'unit')
-    print_table(header, [[row[key] for key in keys] for row in rows])
+    keys = ('value', 'limit', 'margin', 'unit')
+    columns: dict[str, Column] = {'constraint': 'constraint', 'where': 'where', 'at [s]': 'time'}
+    print_columns(rows, columns | {key: key for key in keys})
 
 
 def print_broken(rows: list[dict[str, Any]]) -> None:
     """Print every limit that is exceeded."""
-    keys = ('constraint', 'where', 'time', 'value', 'limit')
-    header = ('broken limit', 'where', 'worst at [s]', 'value', 'limit', 'exceeded by', 'unit')
-    cells = ([*(row[key] for key in keys), -row['margin'], row['unit']] for row in rows)
-    print_table(header, cells)
+    columns: dict[str, Column] = {'broken limit': 'constraint', 'where': 'where'}
+    columns |= {'worst at [s]': 'time', 'value': 'value', 'limit': 'limit'}
+    columns |= {'exceeded by': lambda row: -row['margin'], 'unit': 'unit'}
+    print_columns(rows, columns)
