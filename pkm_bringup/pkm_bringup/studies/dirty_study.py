@@ -115,7 +115,9 @@ def corrupt(
     hit = []
     for values, deviation in ((positions, noise[0]), (efforts, noise[1])):
         wrong = random.random((samples, axes)) < dirt.outliers
-        size = random.uniform(*dirt.size, (samples, axes)) * random.choice([-1, 1], (samples, axes))
+        size = random.uniform(dirt.size[0], dirt.size[1], (samples, axes)) * random.choice(
+            [-1, 1], (samples, axes)
+        )
         values += wrong * size * deviation
         hit.append(wrong)
     stuck = np.zeros((samples, axes), dtype=bool)

@@ -66,8 +66,9 @@ def one_run(setting: Setting, robot: str, seed: int) -> dict[str, Any]:
         gains: DriveGains | None,
         prior: IdentificationResult | None = None,
     ) -> IdentificationResult:
-        known = {'payloads': payloads, 'drive_gains': gains or False, 'prior': prior}
-        return identify(data, model, ESTIMATOR, **known, method='fourier', skip_periods=0)
+        options: dict[str, Any] = {'method': 'fourier', 'skip_periods': 0}
+        options['drive_gains'] = gains or False
+        return identify(data, model, ESTIMATOR, payloads=payloads, prior=prior, **options)
 
     two, bodies = [empty, other], [None, blank]
     anchored = [scaled(each, drive, anchor) for each in two]

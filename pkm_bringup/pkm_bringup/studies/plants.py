@@ -61,7 +61,7 @@ def sampled_period(model: ClosedChainModel, trajectory: Trajectory) -> tuple[Arr
     """Instants (n,) [s] of one period as it is recorded, in whole samples, and the motion there."""
     assert trajectory.period is not None
     samples = round(trajectory.period * SAMPLING_RATE)
-    time = trajectory.period / samples * np.arange(samples)
+    time = np.asarray(trajectory.period / samples * np.arange(samples), dtype=float)
     return time, trajectory.motion(time, model)
 
 

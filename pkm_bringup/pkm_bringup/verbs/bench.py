@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace, _SubParsersAction
 from importlib import import_module
 from typing import Any
@@ -22,6 +23,7 @@ PARTS = {
     'filters': ('bench.filter_cost', 'measure'),
     'design': ('bench.design_search', 'measure'),
 }
+BENCH = ('robot', 'duration', 'steps', 'search_time', 'reference_time', 'recording')  # options
 ON_REQUEST = ('design',)  # takes minutes
 
 
@@ -75,7 +77,7 @@ def add_parser(subparsers: _SubParsersAction[Any]) -> None:
 
 def run(arguments: Namespace) -> int:
     """Measure and print."""
-    from pkm_bringup.bench.frame import Bench, load_average, machine_facts, slow_motion
+    from pkm_bringup.bench.frame import Bench, machine_facts, slow_motion
     from pkm_bringup.views.bench_view import print_benchmark
 
     parts = arguments.only or [part for part in PARTS if part not in ON_REQUEST]
@@ -88,20 +90,11 @@ def run(arguments: Namespace) -> int:
             def report(phase: str, fraction: float | None, part: str = part) -> None:
                 update(f'{part}: {phase}', fraction)
 
-            bench = Bench(
-                arguments.robot,
-                model,
-                slow_motion(model),
-                arguments.duration,
-                arguments.steps,
-                arguments.search_time,
-                arguments.reference_time,
-                arguments.recording,
-                report,
-            )
+            given = {name: getattr(arguments, name) for name in BENCH}
+            bench = Bench(model=model, trajectory=slow_motion(model), update=report, **given)
             module, function = PARTS[part]
             result[part] = getattr(import_module(f'pkm_bringup.{module}'), function)(bench)
-    result['machine']['load_after'] = load_average()
+    result['machine']['load_after'] = os.getloadavg()[0]
     if arguments.json:
         print_json(result)
     else:

@@ -42,7 +42,8 @@ def plot_excitation(
     rows = len(deviations or ())
     height = max(HEIGHT, 4.0 + ROW * rows)
     figure = Figure(figsize=(WIDTH, height), layout='constrained', dpi=100)
-    left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
+    halves: Any = figure.subfigures(1, 2, width_ratios=(3, 2))
+    left, right = halves
     _plot_motion(left, model, trajectory)
     if deviations:
         shares = (max(len(report.margins), 6) * 0.3, max(ROW * rows, 2.0))

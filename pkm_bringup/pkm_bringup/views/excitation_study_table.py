@@ -16,30 +16,16 @@ TOLD = {'predicted': 'predicted by the design', 'executed': 'that of the motion 
 def print_excitation(content: Mapping[str, Any]) -> None:
     """Print the deviations of both designs, and the findings as sentences."""
     part = content[MAIN]
-    of_both = [part['of'][name]['predicted'] for name in (DETERMINISTIC, STATISTICAL)]
-    rows = []
-    for index, name in enumerate(content['parameters']):
-        low, high = part['ratio_interval'][index]
-        rows.append(
-            (
-                name,
-                of_both[0][index],
-                _with_interval(part['sigma_d'][index], part['sigma_d_interval'][index]),
-                of_both[1][index],
-                _with_interval(part['sigma_s'][index], part['sigma_s_interval'][index]),
-                f'{part["ratio"][index]:.2f} ({low:.2f}..{high:.2f})',
-            )
-        )
-    header = (
-        'parameter',
-        'T_d predicted',
-        'T_d observed (95 %)',
-        'T_s predicted',
-        'T_s observed (95 %)',
-        'T_s / T_d (95 %)',
-    )
+    columns = {
+        'parameter': content['parameters'],
+        'T_d predicted': part['of'][DETERMINISTIC]['predicted'],
+        'T_d observed (95 %)': _with_intervals(part, 'sigma_d', '.3g'),
+        'T_s predicted': part['of'][STATISTICAL]['predicted'],
+        'T_s observed (95 %)': _with_intervals(part, 'sigma_s', '.3g'),
+        'T_s / T_d (95 %)': _with_intervals(part, 'ratio', '.2f'),
+    }
     title = f'standard deviations of one run of {content["period"]:g} s, SI units, Gauss-Markov'
-    print_table(header, rows, title)
+    print_table(tuple(columns), zip(*columns.values(), strict=True), title)
     lines = ['']
     for name, design in content['designs'].items():
         lines.append(
@@ -91,5 +77,8 @@ def findings(content: Mapping[str, Any], estimator: str = MAIN) -> list[str]:
     return [f'{estimator}: {line}' for line in lines]
 
 
-def _with_interval(value: float, interval: list[float]) -> str:
-    return f'{value:.3g} ({interval[0]:.3g}..{interval[1]:.3g})'
+def _with_intervals(part: Mapping[str, Any], key: str, form: str) -> list[str]:
+    return [
+        f'{value:{form}} ({low:{form}}..{high:{form}})'
+        for value, (low, high) in zip(part[key], part[f'{key}_interval'], strict=True)
+    ]

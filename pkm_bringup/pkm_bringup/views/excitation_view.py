@@ -47,27 +47,23 @@ def print_excitation(content: dict[str, Any]) -> None:
                 f'the motion excites only {figures["rank"]:.0f} of {figures["parameters"]} '
                 'parameter directions\n\n'
             )
-        rows = [(label, figures[key]) for key, label in CRITERIA.items()]
+        rows: list[tuple[Any, ...]] = [(CRITERIA[key], figures[key]) for key in CRITERIA]
         known = ' and what was known before' if content['prior'] else ''
         header = f'{runs_text(content)}{known}, {figures["samples"]} samples'
         print_table((f'{figures["parameters"]} parameters, SI units', header), rows)
         out('\n')
-        deviations = figures['standard_deviation'].items()
-        print_table(
-            ('parameter', 'standard deviation', 'nominal', 'unit'),
-            [
-                (name, value, figures['nominal'][name], figures['units'][name])
-                for name, value in deviations
-            ],
-        )
+        rows = [
+            (name, value, figures['nominal'][name], figures['units'][name])
+            for name, value in figures['standard_deviation'].items()
+        ]
+        print_table(('parameter', 'standard deviation', 'nominal', 'unit'), rows)
         out('\n')
-        print_table(
-            ('combination of parameters, SI units', 'standard deviation', 'main components'),
-            [
-                (label, direction['standard_deviation'], _main(direction['components']))
-                for label, direction in zip(ENDS, figures['directions'], strict=True)
-            ],
-        )
+        rows = [
+            (label, direction['standard_deviation'], _main(direction['components']))
+            for label, direction in zip(ENDS, figures['directions'], strict=True)
+        ]
+        columns = ('combination of parameters, SI units', 'standard deviation', 'main components')
+        print_table(columns, rows)
         out(f'\nnoise of the forces: {NOISE_TEXTS[content["noise"]]}\n\n')
     print_margins(content['margins'])
 
