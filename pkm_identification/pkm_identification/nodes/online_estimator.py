@@ -13,8 +13,8 @@ from sensor_msgs.msg import JointState
 
 import pkm_description
 from pkm_description.errors import PkmError
-from pkm_description.nodes.diagnostics import publish_diagnostics
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.filters.online import OnlineIdentification
