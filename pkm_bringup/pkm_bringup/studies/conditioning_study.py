@@ -13,7 +13,7 @@ from argparse import Namespace
 from collections.abc import Collection
 from typing import Any
 
-from pkm_bringup.argument_types import count
+from pkm_bringup.arguments import count
 from pkm_bringup.inputs import load_model
 from pkm_bringup.studies.declaration import Option, Output, Study, robot, seed
 from pkm_bringup.studies.runner import Runner

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pkm_bringup.argument_types import count, whole
-from pkm_bringup.arguments import ROBOT
+from pkm_bringup.arguments import ROBOT, Option, count, whole
 from pkm_bringup.studies.runner import Runner
 
 Content = dict[str, Any]
@@ -32,38 +31,6 @@ class Output(Enum):
         'interrupted study continues where it was',
         (),
     )
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option of a study; what is not explained is as argparse takes it."""
-
-    name: str  # of the parsed attribute; `friction_robot` is `--friction-robot`
-    help: str  # with the unit; the default is added
-    default: Any = None
-    type: Callable[[str], Any] | None = None
-    choices: Sequence[str] | None = None
-    nargs: str | int | None = None
-    metavar: str | tuple[str, ...] | None = None
-    default_text: str | None = None  # where the value alone would not say it
-
-    def add_to(self, parser: argparse.ArgumentParser) -> None:
-        """Add the option to a parser."""
-        told = self.default_text
-        if told is None and self.default is not None:
-            values = self.default if isinstance(self.default, list) else [self.default]
-            told = ' '.join(f'{x:g}' if isinstance(x, float) else str(x) for x in values)
-        keywords = {
-            key: value
-            for key in ('type', 'choices', 'nargs', 'metavar')
-            if (value := getattr(self, key)) is not None
-        }
-        parser.add_argument(
-            '--' + self.name.replace('_', '-'),
-            default=self.default,
-            help=self.help if told is None else f'{self.help}; default: {told}',
-            **keywords,
-        )
 
 
 @dataclass(frozen=True)

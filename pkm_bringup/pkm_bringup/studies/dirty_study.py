@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.argument_types import count, fraction, not_negative, positive
-from pkm_bringup.arguments import ROBOT
+from pkm_bringup.arguments import ROBOT, count, fraction, not_negative, positive
 from pkm_bringup.studies.declaration import Option, Study, runs
 from pkm_bringup.studies.plants import (
     SAMPLING_RATE,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pkm_bringup.argument_types import count, positive
+from pkm_bringup.arguments import count, positive
 from pkm_bringup.offline import dataset_of, effects_of
 from pkm_bringup.studies.declaration import Option, Study, robot, runs
 from pkm_bringup.studies.plants import dataset, excitation_of, model_of, sampled_period, simulated

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from pkm_bringup.argument_types import count, positive
+from pkm_bringup.arguments import count, positive
 from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
 from pkm_bringup.studies.plants import (
     excitation_of,

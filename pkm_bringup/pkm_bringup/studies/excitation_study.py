@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from pkm_bringup.argument_types import count, positive
+from pkm_bringup.arguments import count, positive
 from pkm_bringup.studies.declaration import Option, Output, Study, plant, robot, runs
 from pkm_bringup.studies.design_runs import (
     ESTIMATORS,

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.argument_types import count, positive
+from pkm_bringup.arguments import count, positive
 from pkm_bringup.offline import effects_of
 from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
 from pkm_bringup.studies.plants import (

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.argument_types import count, fraction, positive
+from pkm_bringup.arguments import count, fraction, positive
 from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
 from pkm_bringup.studies.payload_recordings import Setting, payloads_of, record, scaled
 from pkm_bringup.studies.plants import excitation_of, model_of, rms

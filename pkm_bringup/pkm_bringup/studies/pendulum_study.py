@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
-from pkm_bringup.argument_types import positive
+from pkm_bringup.arguments import positive
 from pkm_bringup.studies.declaration import Option, Study, runs
 from pkm_bringup.studies.plants import model_of
 from pkm_bringup.studies.runner import Runner

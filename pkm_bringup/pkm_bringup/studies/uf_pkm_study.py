@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.argument_types import positive
+from pkm_bringup.arguments import positive
 from pkm_bringup.studies.declaration import Option, Study, runs
 from pkm_bringup.studies.plants import model_of, rms
 from pkm_bringup.studies.runner import Runner

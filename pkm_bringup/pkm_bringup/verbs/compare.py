@@ -77,8 +77,7 @@ def run(arguments: Any) -> int:
         arguments.threshold,
     )
     with progress('comparing') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         found = compare_on_recordings(request, model, update)
         rows = [candidate.row() for candidate in found]
         if plot is not None:
