@@ -62,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Identify, validate, print the table, draw the picture."""
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.views.comparison_view import print_rows
+    from pkm_bringup.views.comparison_view import plot_comparison, print_rows
     from pkm_identification.requests.compare_request import CompareRequest, compare_on_recordings
 
     names = _chosen(arguments)
@@ -82,8 +82,6 @@ def run(arguments: Any) -> int:
         rows = [candidate.row() for candidate in found]
         if plot is not None:
             update('drawing')
-            from pkm_bringup.views.comparison_figure import plot_comparison  # loads matplotlib
-
             write_output(plot, lambda path: plot_comparison(found, model, path))
     if arguments.json:
         print_json(

@@ -30,7 +30,12 @@ def run(arguments: Any) -> int:
     """Print the margins and the broken limits; raise FeasibilityError where there are any."""
     from pkm_bringup.inputs import load_model
     from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
-    from pkm_bringup.views.margin_view import broken_rows, margin_rows, print_broken, print_margins
+    from pkm_bringup.views.excitation_view import (
+        broken_rows,
+        margin_rows,
+        print_broken,
+        print_margins,
+    )
     from pkm_identification.requests.check_request import check_motion
 
     with progress('checking') as update:

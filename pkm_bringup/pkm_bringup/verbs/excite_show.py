@@ -37,8 +37,7 @@ def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
     from pkm_bringup.inputs import load_model
     from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
-    from pkm_bringup.views.excitation_view import print_excitation, runs_text
-    from pkm_bringup.views.margin_view import margin_rows
+    from pkm_bringup.views.excitation_view import margin_rows, print_excitation, runs_text
     from pkm_identification.requests.check_request import check_motion
 
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)

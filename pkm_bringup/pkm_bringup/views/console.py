@@ -66,11 +66,6 @@ def print_table(
     sys.stdout.write('\n'.join(lines) + '\n')
 
 
-def print_records(rows: Sequence[Mapping[str, Any]], title: str = '') -> None:
-    """Print a table of rows that all have the same columns, by name; see `print_table`."""
-    print_table(tuple(rows[0]), [tuple(row.values()) for row in rows], title)
-
-
 def print_columns(
     rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Column], title: str = ''
 ) -> None:

@@ -10,7 +10,7 @@ from pkm_bringup.studies.payload_study import CASES
 from pkm_bringup.studies.payload_study import LIMIT as ACCEPTED_ERROR
 from pkm_bringup.studies.pendulum_study import PUSHED, START_SCALE, WEIGHED
 from pkm_bringup.views.console import Column, print_columns
-from pkm_bringup.views.excitation_study_table import print_excitation
+from pkm_bringup.views.excitation_study_view import print_excitation
 
 Content = Mapping[str, Any]
 Columns = dict[str, Column]
