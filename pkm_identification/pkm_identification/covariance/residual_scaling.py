@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pkm_identification.arrays import Array
+from pkm_identification.regression.numerics import inverse_square
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.run import Run
+from pkm_identification.regression.run import Rows
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
-    inverse_square,
     residual_covariance,
     rows_for,
     sandwich,
@@ -57,25 +57,17 @@ class _RunResiduals(NamedTuple):
 def residual_scaled_covariance(
     problem: Problem, estimate: Estimate
 ) -> tuple[Array, FitDiagnostics]:
-    """Compare the residuals with their expected noise; widen where they are larger.
-
-    Returns
-    -------
-    covariance, diagnostics
-        (f, f) of the free parameters.
-    """
+    """Covariance (f, f), wider where the residuals are larger than the noise expects; figures."""
     estimate = with_noise(problem, estimate)
     assert estimate.noise is not None
     freedom = _freedom(problem, estimate)
     change = sensitivity(problem, estimate) if problem.selection.covariance.any() else None
-    fits = [
-        _compare(
-            problem, estimate, number, freedom * run.count * run.axes / problem.equations, change
-        )
-        for number, run in enumerate(problem.runs)
-    ]
     sizes = np.array([run.count for run in problem.runs], dtype=float)
     share = sizes / sizes.sum()
+    fits = [
+        _compare(problem, estimate, number, freedom * share[number], change)
+        for number in range(len(problem.runs))
+    ]
     if estimate.covariance_rests_on:
         covariance, rests_on = estimate.covariance, estimate.covariance_rests_on
     else:
@@ -84,7 +76,13 @@ def residual_scaled_covariance(
     known = np.isfinite(variance) & (variance > 0)
     widened = np.diag(covariance)[known] / variance[known]
     runs = tuple(
-        RunFit(run.count, fit.ratio, fit.per_axis, fit.correlation_time, _noise_source(run))
+        RunFit(
+            run.count,
+            fit.ratio,
+            fit.per_axis,
+            fit.correlation_time,
+            NoiseSource.RESIDUALS if run.covariance is None else NoiseSource.SPREAD,
+        )
         for run, fit in zip(problem.runs, fits, strict=True)
     )
     return covariance, FitDiagnostics(
@@ -151,31 +149,34 @@ def full_covariance(problem: Problem, estimate: Estimate, covariance: Array) -> 
 
 
 def sensitivity(problem: Problem, estimate: Estimate) -> Array:
-    """Change (f, g) of the free parameters with the fixed ones.
-
-    -(Psi^T W Psi + B^T B)^-1 (Psi^T W Psi_fixed + B^T B_fixed) with the weights W of the
-    estimate, else with the inverse noise.
-    """
+    """Change (f, g) of the free parameters with the fixed ones."""
     if estimate.sensitivity is not None:
         return np.array(estimate.sensitivity, dtype=float)
-    weights = weights_of(problem, estimate)
-    bread = None if estimate.weights is None else estimate.bread
+    return -change_with(problem, estimate, lambda _, rows: rows.fixed, problem.prior_fixed)
+
+
+def change_with(
+    problem: Problem,
+    estimate: Estimate,
+    columns: Callable[[int, Rows], Array],
+    prior_columns: Array,
+) -> Array:
+    """Change (f, k) of the free parameters with what adds columns to the measurements.
+
+    (Psi^T W Psi + B^T B)^-1 (Psi^T W Z + B^T B_z) with `columns` Z (m, n_a, k) of some rows of a
+    run, `prior_columns` B_z, and the weights W of the estimate, else with the inverse noise.
+    """
     prior = problem.prior_rows
-    mixed = prior.T @ problem.prior_fixed
-    square = prior.T @ prior
-    for run, weight in zip(problem.runs, weights, strict=True):
+    mixed, square = prior.T @ prior_columns, prior.T @ prior
+    weights = weights_of(problem, estimate)
+    for number, (run, weight) in enumerate(zip(problem.runs, weights, strict=True)):
         rows = rows_for(run, weight)
-        own = (weight @ rows.regressor).reshape(-1, problem.size)
-        held = (weight @ rows.fixed).reshape(len(own), -1)
-        mixed = mixed + own.T @ held
+        own = rows.weighted(weight)[0]
+        mixed = mixed + own.T @ (weight @ columns(number, rows)).reshape(len(own), -1)
         square = square + own.T @ own
-    if bread is None:
-        bread = inverse_square(square)
-    return -bread @ mixed
-
-
-def _noise_source(run: Run) -> NoiseSource:
-    return NoiseSource.RESIDUALS if run.covariance is None else NoiseSource.SPREAD
+    if estimate.weights is None or estimate.bread is None:
+        return inverse_square(square) @ mixed
+    return estimate.bread @ mixed
 
 
 def _freedom(problem: Problem, estimate: Estimate) -> float:
@@ -199,8 +200,7 @@ def _expected(problem: Problem, estimate: Estimate, number: int, freedom: float)
     assert estimate.noise is not None
     run, noise, weight = problem.runs[number], estimate.noise[number], estimate.weights[number]
     rows = rows_for(run, noise, weight)
-    weighted = (weight @ rows.regressor).reshape(-1, problem.size)
-    whitened = (inverse_root(noise) @ rows.regressor).reshape(-1, problem.size)
+    weighted, whitened = rows.weighted(weight)[0], rows.weighted(inverse_root(noise))[0]
     spread = np.where(np.isfinite(estimate.covariance), estimate.covariance, 0.0)
     taken = 2 * np.sum((weighted @ estimate.bread) * weighted)
     left = run.count * run.axes - taken + np.sum((whitened @ spread) * whitened)
@@ -236,9 +236,8 @@ def _compare(
     expected = np.diagonal(noise, axis1=-2, axis2=-1)
     correlated = 1.0
     if not run.is_periodic:
-        whole = np.broadcast_to(root, (1, *root.shape[-2:])) if root.ndim == 2 else root
         pieces = [piece.residuals(estimate.values) for piece in run.folded.sample]
-        correlated = correlation_time([(whole @ piece[..., None])[..., 0] for piece in pieces])
+        correlated = correlation_time([(root @ piece[..., None])[..., 0] for piece in pieces])
     expected_ratio = 1 + SIGNIFICANCE * np.sqrt(2 / max(share, 1.0))
     if change is not None:  # of a few numbers: may be some times its mean
         by_fixed = _by_fixed(problem, noise, number, change) / freedom
@@ -305,14 +304,8 @@ def _white_residuals(residuals: Array, noise: Array, freedom: float) -> tuple[Ar
 def noise_by_frequency(residuals: Array, noise: Array, freedom: float) -> Array:
     """Covariance (m, n_a, n_a) that explains the residuals of a fit, frequency by frequency.
 
-    Parameters
-    ----------
-    residuals
-        Rows (m, n_a) of a periodic run.
-    noise
-        Expected covariance (m, n_a, n_a): residuals are smoothed relative to it.
-    freedom
-        Of the residuals, at most m n_a.
+    Of rows (m, n_a) of a periodic run with `freedom`, at most m n_a; residuals are smoothed
+    relative to the expected `noise` (m, n_a, n_a).
     """
     white, root = _white_residuals(residuals, noise, freedom)
     return np.asarray(root @ residual_spectrum(white) @ np.swapaxes(root, -1, -2))
@@ -334,10 +327,7 @@ def residual_spectrum(residuals: Array, others: Array | None = None) -> Array:
 def correlation_time(pieces: list[Array]) -> float:
     """Rows that carry the information of one: 1 + 2 sum of the autocorrelation, at least 1.
 
-    Parameters
-    ----------
-    pieces
-        Whitened residuals of stretches of consecutive rows.
+    Of whitened residuals of stretches of consecutive rows.
     """
     mean = np.concatenate(pieces).mean(axis=0)
     centred = [piece - mean for piece in pieces]

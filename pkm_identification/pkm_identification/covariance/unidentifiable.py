@@ -23,17 +23,9 @@ def unidentifiable_directions(
 ) -> UnidentifiableDirections | None:
     """Covariance of all unknowns of a problem with no uncertainty along the open directions.
 
-    Parameters
-    ----------
-    problem, estimate
-        With the noise of the rows (see `residual_scaling.with_noise`).
-    force_deviations
-        As for `solution.solve_problem`.
-
-    Returns
-    -------
-    UnidentifiableDirections or None
-        None where all is determined, or the estimator does not tell the directions.
+    The estimate has the noise of the rows (see `residual_scaling.with_noise`);
+    `force_deviations` as for `solution.solve_problem`. None where all is determined, or the
+    estimator does not tell the directions.
     """
     directions = estimate.unidentifiable_directions
     if directions is None or not estimate.undetermined.size:

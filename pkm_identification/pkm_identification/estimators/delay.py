@@ -12,8 +12,8 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.numerics import column_sizes, scaled_least_squares
 from pkm_identification.quality.examine import examined
+from pkm_identification.regression.numerics import column_sizes, scaled_least_squares
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import inverse_root, whitened_rows
 from pkm_identification.result.diagnostics import Delay

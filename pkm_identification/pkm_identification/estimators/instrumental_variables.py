@@ -9,7 +9,7 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.numerics import column_sizes
+from pkm_identification.regression.numerics import column_sizes
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root

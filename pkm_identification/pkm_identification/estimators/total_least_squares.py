@@ -9,12 +9,11 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.determined_directions import determined_directions
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
 from pkm_identification.estimators.maximum_likelihood.motion_model import MotionModel, real_rows
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise
 from pkm_identification.estimators.maximum_likelihood.run_likelihood import noise_of
-from pkm_identification.estimators.numerics import with_variance
+from pkm_identification.regression.numerics import determined_directions, with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import Estimate

@@ -45,30 +45,14 @@ class ParameterOptions(TypedDict):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a problem is built of.
+    """What a problem is built of."""
 
-    Attributes
-    ----------
-    recordings
-        As they were given.
-    data
-        The same in the joint order of the model, with forces, delays and force constants.
-    signals
-        One a recording.
-    request
-        Payloads and force constants.
-    delays
-        Where they were estimated.
-    outside
-        Warnings of positions outside the strokes.
-    """
-
-    recordings: list[Recording]
-    data: list[Recording]
-    signals: list[Signals]
-    request: ForceConstantRequest
-    delays: list[Delay]
-    outside: list[str]
+    recordings: list[Recording]  # as they were given
+    data: list[Recording]  # the same in the model's joint order, with forces, delays and constants
+    signals: list[Signals]  # one a recording
+    request: ForceConstantRequest  # payloads and force constants
+    delays: list[Delay]  # where they were estimated
+    outside: list[str]  # warnings of positions outside the strokes
 
 
 def prepare(
@@ -81,10 +65,7 @@ def prepare(
 ) -> Prepared:
     """Convert currents, estimate the delay where that is asked for, and process the signals.
 
-    Raises
-    ------
-    DatasetError, EstimationError
-        Recordings or options do not fit the robot.
+    DatasetError or EstimationError where recordings or options do not fit the robot.
     """
     data = request.forces_of(recordings, model)
     request = request.with_recorded_deviations(data, model, parameters['prior'])

@@ -17,7 +17,7 @@ from pkm_identification.datasets import Recording
 from pkm_identification.result.diagnostics import RecordedDescription
 from pkm_identification.result.plain import plain
 
-PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'cvxpy')
+PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'clarabel')
 
 
 @dataclass(frozen=True, eq=False)

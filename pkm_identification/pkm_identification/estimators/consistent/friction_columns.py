@@ -55,7 +55,7 @@ class FrictionColumns:
     def amplitudes(self) -> Indices:
         """Indices of the amplitudes among the parameters."""
         counts = [len(LAWS[each.law].fields) for each in self.groups]
-        return np.cumsum([0, *counts])[:-1].astype(np.int64)
+        return np.cumsum([0, *counts[:-1]], dtype=np.int64)
 
     @property
     def shapes(self) -> Indices:
@@ -66,10 +66,7 @@ class FrictionColumns:
     def constant(self) -> Mask:
         """Which parameters (g,) have only one possible value."""
         constant = np.zeros(len(self.names), dtype=bool)
-        low, high = (
-            np.concatenate([getattr(each, end) for each in self.groups]) for end in ('low', 'high')
-        )
-        constant[self.shapes] = low == high
+        constant[self.shapes] = np.concatenate([each.low == each.high for each in self.groups])
         return constant
 
     @property
@@ -157,22 +154,12 @@ def build_columns(
 ) -> FrictionColumns:
     """Choose laws, groups and ranges.
 
-    Parameters
-    ----------
-    law
-        One for all drives, or by joint name or pattern; drives that no pattern names have
-        linear friction.
-    per_axis
-        Each drive has its own parameters; else drives that share their Coulomb or viscous
-        parameter share these too.
-    exponent
-        Of the Stribeck law; None estimates it.
+    `law` is one for all drives, or by joint name or pattern: drives that no pattern names have
+    linear friction. Drives that share their Coulomb or viscous parameter share these too, unless
+    `per_axis`. `exponent` is that of the Stribeck law; None estimates it.
 
-    Raises
-    ------
-    EstimationError
-        An unknown law or joint, drives that share friction but not the law, a drive without
-        Coulomb friction in the description, motions too slow, or recordings too long.
+    EstimationError: an unknown law or joint, drives that share friction but not the law, a drive
+    without Coulomb friction in the description, motions too slow, or recordings too long.
     """
     joints = list(problem.model.actuated_joints)
     laws = _laws(law, joints)
@@ -195,8 +182,13 @@ def build_columns(
         kind = chosen.pop()
         if kind == LINEAR:
             continue
-        for joint in members:
-            _check_linear_part(problem, joint)
+        lacking = [joint for joint in members if not coulomb_names(problem, joint)]
+        if lacking:
+            raise EstimationError(
+                f"drive '{lacking[0]}' has no Coulomb friction in the description, which a "
+                'friction law adds to; declare a friction model with it (coulomb_viscous, '
+                'coulomb, asymmetric)'
+            )
         speed = float(speeds[list(axes)].max())
         low, high = _ranges(kind, v0, speed, exponent, members[0])
         size = max(float(sizes[list(axes)].max()), 1e-12)
@@ -206,10 +198,12 @@ def build_columns(
 
 def friction_units(friction: DriveFriction, model: ClosedChainModel) -> tuple[str, ...]:
     """Units (k,) of the parameters of drives' friction."""
+    known = dict(zip(model.parameter_names, model.parameter_units, strict=True))
     units: list[str] = []
     for joint, law in zip(friction.joint_names, friction.laws, strict=True):
         if law != LINEAR:
-            units += parameter_units(law, _force_unit(model, joint))
+            force = next(known[name] for name in _linear_names(joint) if name in known)
+            units += parameter_units(law, force)
     return tuple(units)
 
 
@@ -251,19 +245,6 @@ def _alike(problem: Problem, joints: list[str], per_axis: bool) -> list[list[int
 
 def _linear_names(joint: str) -> list[str]:
     return [f'{joint}.{field}' for field in (*COULOMB, 'viscous')]
-
-
-def _check_linear_part(problem: Problem, joint: str) -> None:
-    if not coulomb_names(problem, joint):
-        raise EstimationError(
-            f"drive '{joint}' has no Coulomb friction in the description, which a friction law "
-            'adds to; declare a friction model with it (coulomb_viscous, coulomb, asymmetric)'
-        )
-
-
-def _force_unit(model: ClosedChainModel, joint: str) -> str:
-    units = dict(zip(model.parameter_names, model.parameter_units, strict=True))
-    return next(units[name] for name in _linear_names(joint) if name in units)
 
 
 def _ranges(

@@ -78,36 +78,10 @@ def nonlinear_friction(
 ) -> Estimate:
     """Physical bodies with friction of the drives that is not linear in its parameters.
 
-    Parameters
-    ----------
-    problem
-        Any but long recordings.
-    law
-        Friction of the drives: coulomb_viscous, stribeck, atan or power
-        (`pkm_dynamics.friction_laws`), or one by joint name or pattern.
-    per_axis
-        Each drive has parameters of its own; else they are shared where the Coulomb and
-        viscous parameters are.
-    exponent
-        Of the Stribeck law; None estimates it.
-    starts
-        Points (Halton) in the ranges of the parameters at which the search starts; the best
-        are followed to their ends.
-    max_iterations
-        At most so many steps from each.
-    margin, masses, total_mass
-        As in `feasible`.
-
-    Returns
-    -------
-    Estimate
-        With covariance of all parameters, linear about the solution, as in `feasible`.
-
-    Raises
-    ------
-    EstimationError
-        An option cannot be used, nothing physical satisfies what is asked for, or the
-        search did not converge.
+    Options are declared in `estimator_options`. The search starts at points (Halton) in the ranges
+    of the parameters; the best are followed to their ends. The covariance is of all parameters,
+    linear about the solution, as in `feasible`. EstimationError where an option cannot be used,
+    nothing physical satisfies what is asked for, or the search did not converge.
     """
     columns = build_columns(problem, law, per_axis, exponent)
     if not columns.groups:
@@ -181,9 +155,8 @@ class _Search:
         self._high = np.log(np.concatenate([each.high for each in columns.groups]))
         self._force = np.array([each.force for each in columns.groups])
         matrix = combinations(problem)
-        runs = list(zip(problem.runs, self._roots, strict=True))
-        design = [(root @ run.regressor).reshape(-1, problem.size) for run, root in runs]
-        target = [(root @ run.forces[..., None]).ravel() for run, root in runs]
+        runs = zip(problem.runs, self._roots, strict=True)
+        design, target, _ = zip(*(run.rows.weighted(root) for run, root in runs), strict=True)
         self._prior = len(problem.prior_target)
         self._q, triangle = np.linalg.qr(np.concatenate([*design, problem.prior_rows]))
         whole = np.concatenate([*target, problem.prior_target])
@@ -198,7 +171,7 @@ class _Search:
             [triangle @ matrix[problem.free], np.zeros((self._size, len(bodies.names)))]
         )
         self._program = PhysicalProgram(
-            bodies, self._matrix, self._size, *self._linear_friction(problem, limits)
+            bodies, self._matrix, *self._linear_friction(problem, limits)
         )
 
     def _linear_friction(self, problem: Problem, limits: Limits) -> tuple[Limits, dict[str, Array]]:

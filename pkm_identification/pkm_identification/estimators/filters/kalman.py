@@ -18,7 +18,7 @@ from pkm_identification.estimators.filters.nonlinear_filters import (
 )
 from pkm_identification.estimators.filters.parameter_filter import Linearisation, ParameterFilter
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.numerics import hardly_determined, parameter_size, with_variance
+from pkm_identification.regression.numerics import hardly_determined, parameter_size, with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 

@@ -13,17 +13,21 @@ from pkm_identification.covariance.residual_scaling import correlation_time
 from pkm_identification.estimators.filters.kalman import History
 from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
 from pkm_identification.estimators.linear import gauss_markov
-from pkm_identification.estimators.numerics import hardly_determined, size_over_runs, with_variance
+from pkm_identification.regression.numerics import (
+    hardly_determined,
+    rounding_variance,
+    with_variance,
+)
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
     residual_covariance,
+    size_over_runs,
 )
 
 KEPT = 20_000  # rows whose residuals show how they follow each other: some seconds of them
-EXACT_FORCES = 1e-9  # of the forces: residuals below are rounding
 
 
 @dataclass(frozen=True)
@@ -160,5 +164,5 @@ def _noise(problem: Problem, run: Run, values: Array) -> Array:
     if not run.is_periodic:
         return residual_covariance(problem, run, values)
     residuals = run.in_time().residuals(values)
-    floor = (EXACT_FORCES * np.maximum(run.force_size, 1e-12)) ** 2
-    return residuals.T @ residuals / len(residuals) + np.diag(np.maximum(floor, 1e-300))
+    floor = rounding_variance(run.force_size)
+    return residuals.T @ residuals / len(residuals) + np.diag(floor)

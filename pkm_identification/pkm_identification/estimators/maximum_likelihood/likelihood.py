@@ -10,10 +10,9 @@ from scipy.linalg import cho_factor, cho_solve
 
 from pkm_description.errors import ConvergenceError, EstimationError
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.determined_directions import determined_directions
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
 from pkm_identification.estimators.maximum_likelihood.run_likelihood import RunLikelihood, noise_of
-from pkm_identification.estimators.numerics import with_variance
+from pkm_identification.regression.numerics import determined_directions, with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, ComplexArray
-from pkm_identification.regression.row_noise import LEAST_NOISE
+from pkm_identification.regression.numerics import rounding_variance
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.noise import smoothed_spectrum
@@ -138,7 +138,7 @@ def _conditioned(joint: ComplexArray, signals: Signals, source: str) -> MotionNo
     floors = []
     for values in (signals.positions, signals.forces):
         size = np.maximum(values.std(axis=0), STANDSTILL_NOISE * np.abs(values).max(axis=0))
-        floors.append((LEAST_NOISE * np.maximum(size, 1e-12)) ** 2)
+        floors.append(rounding_variance(size))
     noisy = np.einsum('kaa->ka', joint).real.max(axis=0) > np.concatenate(floors)
     joint = joint * np.outer(noisy, noisy) + np.diag(np.concatenate(floors))
     position = joint[:, :axes, :axes]

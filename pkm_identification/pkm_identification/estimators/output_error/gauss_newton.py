@@ -10,8 +10,14 @@ from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics.settled.steady_state import SteadyState
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.covariance.residual_scaling import SIGNIFICANCE, noise_by_frequency
-from pkm_identification.estimators.numerics import column_sizes, scaled_least_squares, with_variance
 from pkm_identification.estimators.output_error.simulated_run import SimulatedRun
+from pkm_identification.regression.numerics import (
+    column_sizes,
+    inverse_square,
+    rounding_variance,
+    scaled_least_squares,
+    with_variance,
+)
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
@@ -117,8 +123,8 @@ class OutputErrorFit:
         if noise is None:
             share = self.problem.size * len(residuals) / self._rows
             spread = residuals.T @ residuals / max(len(residuals) - share, 1.0)
-            floor = 1e-9 * np.maximum(np.sqrt(np.mean(run.forces**2, axis=0)), 1e-12)
-            noise = np.array([spread + np.diag(floor**2)] * len(residuals))
+            floor = rounding_variance(np.sqrt(np.mean(run.forces**2, axis=0)))
+            noise = np.array([spread + np.diag(floor)] * len(residuals))
         return _Linear(residuals, jacobian if self.exact else rows, jacobian, noise)
 
     @property
@@ -153,9 +159,7 @@ class OutputErrorFit:
                 noise, widened = noise_by_frequency(each.residuals, noise, share), True
             meat = meat + flat.T @ (noise @ weighted).reshape(-1, problem.size)
             ratios.append(ratio)
-        scale = np.sqrt(np.maximum(np.abs(np.diag(slope)), 1e-300))
-        inverse = np.linalg.pinv(slope / np.outer(scale, scale), rcond=1e-12)
-        inverse = inverse / np.outer(scale, scale)
+        inverse = inverse_square(slope, 1e-12, is_symmetric=False)
         covariance = inverse @ meat @ inverse.T
         return Estimate(
             values=self.values,
