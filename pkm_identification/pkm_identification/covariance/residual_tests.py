@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 from scipy.signal import sosfreqz
+from scipy.special import fdtrc, ndtri
 
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.axis_residuals import AxisResiduals
@@ -103,7 +104,7 @@ def filtered_periodogram(rows: Array, band: FilterBand) -> tuple[Array, Array]:
 def outlier_share(samples: Array) -> float:
     """Share of samples (n,) beyond 4 robust standard deviations from their median."""
     distance = np.abs(samples - np.median(samples))
-    scale = float(np.median(distance)) / stats.norm.ppf(0.75)
+    scale = float(np.median(distance)) / float(ndtri(0.75))
     return float(np.mean(distance > OUTLIER * scale)) if scale > 0 else 0.0
 
 
@@ -172,7 +173,7 @@ def _periodic(problem: Problem, estimate: Estimate, number: int, in_time: Array)
     p_values = np.full(run.axes, np.nan)
     if run.covariance is not None and signals.force_noise is not None and signals.averaged > 1:
         count = len(signals) if signals.force_noise.is_white else run.count
-        p_values = stats.f.sf(ratios, freedom, float((signals.averaged - 1) * count))
+        p_values = fdtrc(freedom, float((signals.averaged - 1) * count), ratios)
     whitened = rows / np.sqrt(left)
     ordinates = (whitened[1::2] ** 2 + whitened[2::2] ** 2) / 2  # at harmonics 1 ... K
     frequency = np.arange(1, len(ordinates) + 1) / band.period

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri
 
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording
@@ -169,7 +169,7 @@ class _Coverage:
         level: float,
     ) -> None:
         self._result, self._model, self._level = result, model, level
-        self._reach = float(stats.norm.ppf(0.5 + 0.5 * level))
+        self._reach = float(ndtri(0.5 + 0.5 * level))
         self._noise, self._noise_from = own_noise(signals), 'spread over periods'
         if self._noise is None:
             self._noise = noise_of_identification(data, signals, result)
