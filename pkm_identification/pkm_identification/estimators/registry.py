@@ -46,10 +46,7 @@ def split_options(
 ) -> tuple[SignalOptions, dict[str, Any]]:
     """Split options into those of the signals and those of the estimator.
 
-    Raises
-    ------
-    EstimationError
-        An option is known to neither, or has a wrong value.
+    EstimationError where an option is known to neither, or has a wrong value.
     """
     require_estimator(estimator)
     check_options((estimator,), options)

@@ -43,21 +43,9 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
     The residuals of every sample of every period are limited to `tuning` standard
     deviations (from the median absolute deviation, axis by axis) around the model, then
     averaged over the periods and solved as Gauss-Markov, again and again. That is
-    iteratively reweighted least squares in the form that keeps whole periods.
-
-    Parameters
-    ----------
-    problem
-        From periodic data.
-    tuning
-        Limit in standard deviations; 1.345 has 95 % efficiency for normal noise.
-    max_iterations
-        At most so many rounds.
-
-    Raises
-    ------
-    EstimationError
-        The data are not periodic, or the rounds did not converge.
+    iteratively reweighted least squares in the form that keeps whole periods. A `tuning` of 1.345
+    has 95 % efficiency for normal noise. EstimationError where the data are not periodic, or the
+    rounds did not converge.
     """
     for run in problem.runs:
         if run.signals.folded_forces is None:
@@ -66,9 +54,10 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
                 'samples'
             )
     samples = [_Samples(run) for run in problem.runs]
-    roots = [inverse_root(noise) for noise in noise_of_rows(problem)]
-    estimate = _start(problem, samples, roots)
-    values, rounds = estimate.values, 0
+    noise = noise_of_rows(problem)
+    roots = [inverse_root(each) for each in noise]
+    start = _with_forces(problem, [each.medians() for each in samples])
+    values, rounds = weighted_least_squares(start, roots, noise).values, 0
     limits = [each.limits(values, tuning) for each in samples]
     while True:
         rounds += 1
@@ -78,7 +67,7 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
         estimate = weighted_least_squares(
             _with_forces(problem, [forces for forces, _ in limited]),
             roots,
-            [noise for _, noise in limited],
+            [spread for _, spread in limited],
         )
         step = np.abs(estimate.values - values)
         values = estimate.values
@@ -169,15 +158,11 @@ class _Samples:
 
 def _with_forces(problem: Problem, forces: list[Array]) -> Problem:
     """Return the problem with other forces (m, n_a) in its runs."""
-    runs = []
-    for run, values in zip(problem.runs, forces, strict=True):
-        runs.append(run.with_rows(replace(run.rows, forces=values)))
+    runs = (
+        run.with_rows(replace(run.rows, forces=values))
+        for run, values in zip(problem.runs, forces, strict=True)
+    )
     return replace(problem, runs=tuple(runs))
-
-
-def _start(problem: Problem, samples: list[_Samples], roots: list[Array]) -> Estimate:
-    rows = _with_forces(problem, [each.medians() for each in samples])
-    return weighted_least_squares(rows, roots, noise_of_rows(problem))
 
 
 def _scale(residual: Array, valid: Mask) -> Array:

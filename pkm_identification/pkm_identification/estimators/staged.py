@@ -61,24 +61,8 @@ def staged(
 
     Stage 3 solves for all parameters on all data: it is `inner` itself, and the changes from
     stage to stage tell how far friction and inertia can be told apart. `last='2-B'` keeps
-    what the turns have found, each from its own data.
-
-    Parameters
-    ----------
-    problem
-        Of one run or several.
-    inner
-        `wls` or `ukf`.
-    last
-        Stage whose estimate is returned.
-    friction_data, inertia_data
-        Numbers of the datasets, from 0, that the stages A and B use; None: all.
-
-    Raises
-    ------
-    EstimationError
-        Friction or inertia are not free, or the data of a stage do not determine its
-        parameters.
+    what the turns have found, each from its own data. EstimationError where friction or inertia
+    are not free, or the data of a stage do not determine its parameters.
     """
     inertia = np.asarray(problem.base.is_rigid_body, dtype=bool)[problem.free]
     if inertia.all() or not inertia.any():

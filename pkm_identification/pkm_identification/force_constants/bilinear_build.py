@@ -21,8 +21,9 @@ from pkm_identification.force_constants.payload_columns import (
     load_names,
     with_payloads,
 )
+from pkm_identification.regression.numerics import scaled_least_squares
 from pkm_identification.regression.prior import prior_information, whitened
-from pkm_identification.regression.problem import Problem, noisy_runs
+from pkm_identification.regression.problem import FIRST_SINGULAR, Problem, noisy_runs
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
@@ -79,21 +80,16 @@ def start_values(bilinear: BilinearProblem) -> Array:
     selection, bodies = bilinear.selection, bilinear.bodies
     size = len(selection.free)
     unknown = {k for k, body in enumerate(bodies.payloads) if body.mass is None}
-    runs = [
-        (run, body)
-        for run, body in zip(bilinear.problem.runs, bodies.runs, strict=True)
-        if body not in unknown
-    ] or list(zip(bilinear.problem.runs, bodies.runs, strict=True))
+    pairs = zip(bilinear.problem.runs, bodies.runs, strict=True)
+    known = [run for run, body in pairs if body not in unknown]
     loads = bodies.standard(bodies.start.ravel())
     designs, targets = [], []
-    for run, _ in runs:
+    for run in known or bilinear.problem.runs:
         rows = run.compact
         designs.append(rows.regressor[..., :size].reshape(-1, size))
         targets.append((rows.forces - rows.regressor[..., size:] @ loads).ravel())
     design, target = np.concatenate(designs), np.concatenate(targets)
-    scale = np.maximum(np.linalg.norm(design, axis=0), 1e-300)
-    values = np.linalg.lstsq(design / scale, target, rcond=1e-6)[0] / scale
-    return selection.expand(values)
+    return selection.expand(scaled_least_squares(design, target, FIRST_SINGULAR))
 
 
 def _prior(

@@ -22,14 +22,14 @@ from pkm_identification.force_constants.bilinear_problem import BilinearProblem,
 from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
+from pkm_identification.regression.numerics import with_variance
 from pkm_identification.regression.preparation import ParameterOptions
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.run import Run
+from pkm_identification.regression.run import Run, in_blocks
 from pkm_identification.regression.solution import Solution, estimated
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
-from pkm_identification.signals.bands import BLOCK
 
 LINEAR = ('ls', 'wls', 'gauss_markov')
 UNCERTAIN = 0.05  # relative deviation of the common factor of all force constants
@@ -54,30 +54,13 @@ def solve_with_force_constants(
 ) -> Solution:
     """Estimate parameters, payloads and force constants together.
 
-    Parameters
-    ----------
-    request
-        Payloads and force constants.
-    estimator, options
-        `ls`, `wls` or `gauss_markov`: the weights of the linear problem in each step.
-    signals
-        Of datasets that `request.forces_of` gave.
-    nominal
-        Their force constants (n_a,), as `request.nominal_constants` gives them.
-    parameters
-        As for `build_problem`. The prior may be a result with force constants, which then
-        count with their correlation.
-
-    Returns
-    -------
-    Solution
-        Of the robot alone: forces are those of the drives with their estimated constants, less
-        those of the payloads. `fitted` is the linear problem of all unknowns about it.
-
-    Raises
-    ------
-    EstimationError
-        Another estimator, recordings too long for memory, too few data, or no convergence.
+    `ls`, `wls` or `gauss_markov` weigh the linear problem in each step. The signals are of datasets
+    that `request.forces_of` gave, `nominal` their force constants (n_a,) by
+    `request.nominal_constants`. A prior that is a result with force constants counts with their
+    correlation. The solution is of the robot alone: forces are those of the drives with their
+    estimated constants, less those of the payloads; `fitted` is the linear problem of all unknowns
+    about it. EstimationError: another estimator, recordings too long for memory, too few data, or
+    no convergence.
     """
     if estimator not in LINEAR:
         raise EstimationError(
@@ -205,10 +188,7 @@ def _constants(
     own = full[last, last]
     infinite = ~np.isfinite(np.diag(own))
     block = np.where(np.isfinite(own), own, 0.0)
-    covariance = scaled @ block @ scaled.T
-    open_axes = np.flatnonzero(members @ infinite)
-    covariance[open_axes] = covariance[:, open_axes] = 0.0
-    covariance[open_axes, open_axes] = np.inf
+    covariance = with_variance(scaled @ block @ scaled.T, np.flatnonzero(members @ infinite))
     mean = np.asarray(members.sum(axis=0) / members.sum())
     contrast = members - (members.sum(axis=1) > 0)[:, None] * mean
     ratios = np.einsum('ag,gh,ah->a', contrast, determined[last, last], contrast)
@@ -278,11 +258,11 @@ def _forces_of_robot(
     """Signals of a run with forces of calibrated drives, less those of the payload."""
     model, bodies = bilinear.problem.model, bilinear.bodies
     signals = bilinear.problem.runs[number].signals
-    assert isinstance(signals, Signals)
-    parts = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
-    load = np.concatenate(
-        [bodies.forces(model, signals.motion(model, part), number, state.bodies) for part in parts]
-    )
+
+    def forces(part: slice) -> Array:
+        return bodies.forces(model, signals.motion(model, part), number, state.bodies)
+
+    load = in_blocks(len(signals), forces)
     folded, noise = signals.folded_forces, signals.force_noise
     if folded is not None:
         folded = folded.changed(factors, load)

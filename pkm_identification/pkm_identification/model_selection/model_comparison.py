@@ -39,35 +39,17 @@ TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit ot
 
 @dataclass(frozen=True)
 class Candidate:
-    """One estimator, or one model, on the data.
+    """One estimator, or one model, on the data."""
 
-    Attributes
-    ----------
-    name
-        Of the estimator or of the model.
-    options
-        That it was identified with.
-    result, identifiability
-        None where it failed.
-    validations
-        One a held-out recording; those that failed are missing.
-    own
-        Validation on the (first) recording that it was identified from.
-    seconds
-        Time of the estimate itself [s], without that for signals and regressor.
-    error
-        Why it failed; empty where it did not.
-    """
-
-    name: str
-    options: Mapping[str, Any]
-    result: IdentificationResult | None = None
-    identifiability: Identifiability | None = None
-    validations: tuple[Validation, ...] = ()
-    own: Validation | None = None
-    seconds: float = float('nan')
-    error: str = ''
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    name: str  # of the estimator or of the model
+    options: Mapping[str, Any]  # that it was identified with
+    result: IdentificationResult | None = None  # None where it failed
+    identifiability: Identifiability | None = None  # likewise
+    validations: tuple[Validation, ...] = ()  # one a held-out recording, but for those that failed
+    own: Validation | None = None  # on the (first) recording that it was identified from
+    seconds: float = float('nan')  # of the estimate itself, without signals and regressor
+    error: str = ''  # why it failed
+    extra: Mapping[str, Any] = field(default_factory=dict)  # figures known before
 
     def row(self) -> dict[str, Any]:
         """Return the figures as plain numbers; None where there are none.

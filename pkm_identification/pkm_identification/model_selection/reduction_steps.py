@@ -20,58 +20,31 @@ from pkm_identification.regression.solution import Solution, solve_problem
 
 @dataclass(frozen=True)
 class ReductionStep:
-    """One estimate on the way.
+    """One estimate on the way."""
 
-    Attributes
-    ----------
-    parameters
-        Number of parameters that were estimated.
-    proper
-        How many of them were properly identified.
-    dropped
-        Name of the parameter that was dropped after this estimate; empty after the last.
-    reason
-        `undetermined`, `uncertain` or `impossible sign`; empty after the last.
-    relative
-        Relative standard deviation [%] of that parameter (of the least certain one that is
-        left, after the last).
-    variance_ratio
-        Residual variance over that of the first estimate, per degree of freedom.
-    p_value
-        Chance of at least that much more variance if what was dropped makes no difference
-        (F-distribution, over all that was dropped so far).
-    error, held_out
-        Relative absolute errors [M 33] on the data identified from and on others:
-        `measured`, and `truth` where noise-free forces are known.
-    """
-
-    parameters: int
-    proper: int
-    dropped: str
-    reason: str
+    parameters: int  # number of parameters that were estimated
+    proper: int  # how many of them were properly identified
+    dropped: str  # name of the parameter dropped after this estimate; empty after the last
+    reason: str  # `undetermined`, `uncertain` or `impossible sign`; empty after the last
+    # Relative standard deviation [%] of that parameter (of the least certain one that is left,
+    # after the last)
     relative: float
-    variance_ratio: float
+    variance_ratio: float  # residual variance over that of the first, per degree of freedom
+    # Chance of at least that much more variance if what was dropped makes no difference
+    # (F-distribution, over all that was dropped so far)
     p_value: float
+    # Relative absolute errors [M 33] on the data identified from and on others: `measured`, and
+    # `truth` where noise-free forces are known
     error: Mapping[str, float]
     held_out: Mapping[str, float]
 
 
 class Rules(NamedTuple):
-    """What is dropped, and what an estimate is made by.
-
-    Attributes
-    ----------
-    estimator, own
-        Name and options of the estimator.
-    signs
-        That real robots allow (r,), see `identifiability.possible_signs`.
-    threshold, kept, held_at, significance
-        See `reduction.reduce_model`.
-    """
+    """What is dropped, and what an estimate is made by; see `reduction.reduce_model`."""
 
     estimator: str
-    own: Mapping[str, Any]
-    signs: NDArray[np.int64]
+    own: Mapping[str, Any]  # options of the estimator
+    signs: NDArray[np.int64]  # that real robots allow (r,), see `identifiability.possible_signs`
     threshold: float
     kept: set[str]
     held_at: str

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_identification.arrays import Array
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.physical.bodies import PhysicalBodies
 
 
@@ -126,7 +126,7 @@ def matrix_of(dual: Array) -> Array:
     return matrix
 
 
-def _triangle(size: int) -> tuple[Array, Array, Array]:
+def _triangle(size: int) -> tuple[Indices, Indices, Array]:
     """Columns, rows and scales of the upper triangle of a matrix, column by column."""
     column, row = np.tril_indices(size)
     return column, row, np.where(row == column, 1.0, np.sqrt(2.0))

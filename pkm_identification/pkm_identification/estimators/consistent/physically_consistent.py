@@ -62,7 +62,8 @@ def feasible(
     noise = noise_of_rows(problem)
     free = weighted_least_squares(problem, [inverse_root(each) for each in noise], noise)
     matrix = combinations(problem)
-    factor = np.linalg.qr(np.column_stack(whitened_rows(problem, noise)), mode='r')
+    rows = np.column_stack(whitened_rows(problem, noise))
+    factor = np.asarray(np.linalg.qr(rows, mode='r'))
     triangle, target = factor[: problem.size, :-1], factor[: problem.size, -1]
     if nominal_spread is None:  # exact data have weights that the solver cannot stand
         scale = min(1.0, MOST / max(float(np.linalg.norm(target)), 1e-300))

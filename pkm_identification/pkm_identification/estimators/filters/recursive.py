@@ -59,20 +59,8 @@ def recursive(
 
     Periodic data are taken as one averaged period in time, others as filtered. With
     `forgetting=1` the estimate is that of the whole data at once. The noise is that of the
-    residuals of a Gauss-Markov fit; online (`RecursiveEstimator`) it is given.
-
-    Parameters
-    ----------
-    problem
-        Any length of data.
-    forgetting
-        Factor that older samples weigh less by, each sample.
-    huber
-        Innovations beyond so many standard deviations count less; None: all count alike.
-    initial_deviation
-        Standard deviation of the start, as of `ukf`.
-    history
-        Estimates kept in `diagnostics['history']`.
+    residuals of a Gauss-Markov fit; online (`RecursiveEstimator`) it is given. Options are declared
+    in `estimator_options`; `initial_deviation` is as of `ukf`.
     """
     first = gauss_markov(problem)
     start, spread, change = _start(problem, initial_deviation)

@@ -108,16 +108,9 @@ class Likelihood:
     def information(
         self, parts: list[Part], damping: float = 0.0
     ) -> tuple[Array, Array, list[Array], list[Array]]:
-        """Eliminate the motions.
+        """Eliminate the motions: information (f', f') and that (f', g) with fixed parameters.
 
-        Returns
-        -------
-        information
-            (f', f') of the parameters.
-        mixed
-            (f', g) with the fixed parameters.
-        alone, coupled
-            Steps of the motions with the parameters held, and how they follow them.
+        And the steps of the motions with the parameters held, and how they follow them.
         """
         prior = self.problem.prior_rows @ self._directions
         information = prior.T @ prior

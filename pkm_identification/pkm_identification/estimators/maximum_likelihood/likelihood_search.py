@@ -32,29 +32,11 @@ def maximum_likelihood(
     given the motion and are projected out (variable projection with Kaufman's derivative);
     the motion is found by Levenberg-Marquardt steps from the measured one.
 
-    Parameters
-    ----------
-    problem
-        From periodic data.
-    position_noise
-        Standard deviation of one measured position, scalar or (n_a,) [m, rad], white and
-        independent of the forces' noise; None: from the spread over periods.
-    tolerance
-        Last change of the parameters, in standard deviations, and of the cost.
-    max_iterations
-        At most so many steps.
-
-    Returns
-    -------
-    Estimate
-        With the Cramer-Rao covariance: inverse information of the parameters after that of
-        the motion is taken off (Schur complement).
-
-    Raises
-    ------
-    EstimationError
-        The data are not periodic, the motion has too many harmonics, or the steps did not
-        converge.
+    A given `position_noise` [m, rad], scalar or (n_a,), is white and independent of the forces'
+    noise. `tolerance` is the last change of the parameters, in standard deviations, and of the
+    cost. The covariance is that of Cramer and Rao: inverse information of the parameters after that
+    of the motion is taken off (Schur complement). EstimationError where the data are not periodic,
+    the motion has too many harmonics, or the steps did not converge.
     """
     for run in problem.runs:
         if not run.is_periodic:

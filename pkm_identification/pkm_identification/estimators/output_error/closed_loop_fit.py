@@ -55,52 +55,21 @@ def output_error(
 
     The simulation is that of the periodic motion that the servo settles to
     (`pkm_dynamics.settled.steady_state`). The clock of the reference is found from the
-    positions, which serve for nothing else.
+    positions, which serve for nothing else. Options are declared in `estimator_options`:
 
-    Parameters
-    ----------
-    problem
-        Periodic data.
-    reference
-        What the controller followed: a `Trajectory`, its file, `shipped` for the robot's
-        excitation, or one of these a run; None: what the recording tells.
-    feedforward
-        `none`, `nominal`, or a model file or result: what the controller added.
-    proportional, derivative
-        Gains, one for all axes or one an axis [N/m, N s/m; N m/rad, N m s/rad]; None: from
-        `bandwidth` [Hz], `damping` and `gain_scale` with the nominal inertia, as the
-        project's controller chooses them.
-    velocity_cutoff
-        Of the low pass on the derivative [Hz].
-    control_rate
-        Of the controller [Hz].
-    control_delay
-        From a measured position to the centre of the force that answers [s]; None: that
-        between the stamps of positions and forces, or half an interval of the controller
-        where they have the same stamps.
-    rate
-        Samples of the simulation a second [Hz]; None: as recorded.
-    jacobian
-        `closed_loop`: change of the simulated forces with the parameters, with the motion
-        that gives way under the servo. `regressor`: that of the simulated motion, as if it
-        stayed where it is (DIDIM); needs more iterations.
-    start
-        Where the search begins: at the `gauss_markov` estimate, or at the `nominal` values.
-    tolerance
-        Largest last step in standard deviations.
-    max_iterations
-        After which it is an error.
+    `reference`: a `Trajectory`, its file, `shipped` for the robot's excitation, or one of these a
+    run; None: what the recording tells. `proportional`, `derivative`: gains, one for all axes or
+    one an axis; None: from `bandwidth`, `damping` and `gain_scale` with the nominal inertia, as the
+    project's controller chooses them. `control_delay`: from a measured position to the centre of
+    the force that answers; None: that between the stamps of positions and forces, or half an
+    interval of the controller where they have the same stamps. `jacobian`: `closed_loop`, change of
+    the simulated forces with the parameters, with the motion that gives way under the servo, or
+    `regressor`, that of the simulated motion, as if it stayed where it is (DIDIM), which needs more
+    iterations. `tolerance`: largest last step in standard deviations.
 
-    Returns
-    -------
-    Estimate
-        Its covariance is that of the estimate for the force noise that the periods show, with
-        what the servo makes of position noise in it.
-
-    Raises
-    ------
-    EstimationError
-        Reference, gains or period are missing or do not fit, or the search does not converge.
+    The covariance is that of the estimate for the force noise that the periods show, with what the
+    servo makes of position noise in it. EstimationError where reference, gains or period are
+    missing or do not fit, or the search does not converge.
     """
     require_drives(problem.model, 'output error')
     servo = build_servo(

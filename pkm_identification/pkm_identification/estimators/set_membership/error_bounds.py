@@ -28,25 +28,11 @@ def force_bounds(
 ) -> tuple[list[Array], list[float]]:
     """Bounds (n_a,) [N, N m] of the errors of the rows in time, one array a run, and gains.
 
-    Parameters
-    ----------
-    problem
-        Any.
-    bound
-        One for all axes, one an axis, or by joint.
-    bound_of
-        `force`: N, N m. `limit`: per cent of the largest force of the actuator. `range`:
-        per cent of half the range of the measured forces. `noise`: standard deviations
-        of the residuals of a Gauss-Markov fit.
-    bound_at : 'samples' or 'rows'
-        Where `force`, `limit` and `range` hold; those of samples grow by `bound_gain`.
-    periods : 'mean' or 'each'
-        What the bounds of periodic data are of.
-
-    Raises
-    ------
-    EstimationError
-        A joint is unknown, or a bound is not positive.
+    Options as of `ellipsoid`: `bound` one for all axes, one an axis, or by joint. `bound_of`:
+    `force` is in N, N m, `limit` in per cent of the largest force of the actuator, `range` in per
+    cent of half the range of the measured forces, `noise` in standard deviations of the residuals
+    of a Gauss-Markov fit. `bound_at`: where the first three hold; those of samples grow by
+    `bound_gain`. EstimationError where a joint is unknown, or a bound is not positive.
     """
     joints = list(problem.model.actuated_joints)
     factor = _per_axis(bound, joints)

@@ -31,19 +31,13 @@ class Strips:
 class StripsOfRun:
     """All strips of one run, in the order of time; each call of `blocks` reads anew.
 
-    Attributes
-    ----------
-    run
-        Periodic ones are taken at the samples of one period, others as their rows are.
-    bounds
-        Of each axis (n_a,) [N, N m]; taken 1e-6 larger, for rounding.
-    each_period
-        Take the strip that all periods share at a sample, not that of their mean: every
-        period has the same row there, so that the strips are parallel.
+    Periodic runs are taken at the samples of one period, others as their rows are.
     """
 
     run: Run
-    bounds: Array
+    bounds: Array  # of each axis (n_a,) [N, N m]; taken 1e-6 larger, for rounding
+    # Take the strip that all periods share at a sample, not that of their mean: every period has
+    # the same row there, so that the strips are parallel
     each_period: bool
 
     def blocks(self) -> Iterator[Strips]:
