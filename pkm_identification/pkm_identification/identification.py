@@ -10,7 +10,7 @@ from pkm_description.errors import DatasetError, KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.covariance.judgement import judge
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.registry import find_estimator, split_options
+from pkm_identification.estimators.registry import WITH_FRICTION_LAWS, find_estimator, split_options
 from pkm_identification.force_constants.drive_gains import DriveGains
 from pkm_identification.force_constants.force_constant_estimation import solve_with_force_constants
 from pkm_identification.force_constants.force_constant_request import build_request
@@ -109,7 +109,7 @@ def identify(
     """
     report = progress or (lambda phase, fraction: None)
     find_estimator(estimator)
-    if estimator != 'nonlinear_friction':
+    if estimator not in WITH_FRICTION_LAWS:
         require_linear_friction(prior, estimator)
     signal_options, own = split_options(estimator, options)
     report(Phase.READING, 0.0)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pkm_description.errors import EstimationError
-from pkm_identification.option import FLAG, Option, Values, choice, number, whole
+from pkm_identification.option import FLAG, POSITIVE, Option, Values, choice, number, whole
 
-POSITIVE = number(0.0, ends=False)
 ONE_OR_PER_AXIS = Values('a number, or a list of one an axis', (float, list))
 RANGE = Values('a value or [lowest, highest]', (float, list))
 DATASETS = Values('a number of a dataset, or a list of such', (int, list))
@@ -246,12 +245,6 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
 def estimators() -> list[str]:
     """Names of the estimators."""
     return list(ESTIMATORS)
-
-
-def estimator_options(name: str) -> list[str]:
-    """Names of the options that an estimator takes of its own."""
-    require_estimator(name)
-    return [option.name for option in ESTIMATORS[name]]
 
 
 def require_estimator(name: str) -> None:

@@ -70,15 +70,13 @@ def staged(
             "estimator 'staged' takes turns between friction and inertia: estimate= and fixed= "
             'must leave parameters of both free'
         )
-    friction = _chosen(friction_data, problem, 'friction_data')
-    dynamic = _chosen(inertia_data, problem, 'inertia_data')
+    friction = (~inertia, _chosen(friction_data, problem, 'friction_data'), 'friction_data')
+    dynamic = (inertia, _chosen(inertia_data, problem, 'inertia_data'), 'inertia_data')
     turns = [
-        _Turn('1-A', ~inertia, friction, 'friction_data'),
-        _Turn('1-B', inertia, dynamic, 'inertia_data'),
-        _Turn('2-A', ~inertia, friction, 'friction_data'),
-        _Turn('2-B', inertia, dynamic, 'inertia_data'),
+        _Turn(stage, *(friction if stage.endswith('A') else dynamic))
+        for stage in STAGES[: STAGES.index(last) + 1]
+        if stage != '3'
     ]
-    turns = turns[: STAGES.index(last) + 1]
     noise = noise_of_rows(problem)
     found = _linear_turns(problem, noise, turns, correlated=inner == 'ukf')
     stages = {turn.name: each.values for turn, each in zip(turns, found, strict=True)}

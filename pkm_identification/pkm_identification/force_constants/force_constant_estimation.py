@@ -11,12 +11,13 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
+from pkm_identification.covariance.force_constant_covariance import unidentifiable_directions
 from pkm_identification.covariance.residual_scaling import (
     full_covariance,
     residual_scaled_covariance,
 )
-from pkm_identification.covariance.unidentifiable import unidentifiable_directions
 from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
+from pkm_identification.estimators.registry import LINEAR
 from pkm_identification.force_constants.bilinear_build import build_bilinear_problem, start_values
 from pkm_identification.force_constants.bilinear_problem import BilinearProblem, State
 from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
@@ -31,7 +32,6 @@ from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 
-LINEAR = ('ls', 'wls', 'gauss_markov')
 UNCERTAIN = 0.05  # relative deviation of the common factor of all force constants
 NO_SCALE = (
     'the currents show the ratios of the force constants, but not their common factor: with all '

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.delay import with_estimated_delay
+from pkm_identification.estimators.delay import estimate_delay
 from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
 from pkm_identification.result.diagnostics import Delay
 from pkm_identification.result.result import IdentificationResult
@@ -73,8 +73,8 @@ def prepare(
     if options.delay == ESTIMATE:
         report(Phase.DELAY, 0.02)
         for i, each in enumerate(data):
-            data[i], found = with_estimated_delay(each, model, options, dict(parameters))
-            delays.append(found)
+            delays.append(estimate_delay(each, model, options, **parameters))
+            data[i] = each.with_delay(delays[-1].value)
         options = replace(options, delay=None)
     signals = [process(each, options) for each in data]
     outside = [text for each in data for text in each.stroke_warnings(model)]

@@ -10,13 +10,15 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.force_constant_covariance import force_constant_covariance
+from pkm_identification.covariance.force_constant_covariance import (
+    force_constant_covariance,
+    unidentifiable_directions,
+)
 from pkm_identification.covariance.residual_scaling import (
     full_covariance,
     residual_scaled_covariance,
     with_noise,
 )
-from pkm_identification.covariance.unidentifiable import unidentifiable_directions
 from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
 from pkm_identification.estimators.consistent.friction_columns import friction_units
 from pkm_identification.estimators.registry import find_estimator

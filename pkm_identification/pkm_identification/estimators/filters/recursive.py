@@ -68,9 +68,7 @@ def recursive(
     state: RecursiveLeastSquares | None = None
     total = sum(_count(run) for run in problem.runs)
     every = max(total // history, 1)
-    steps: list[int] = []
-    values: list[Array] = []
-    deviations: list[Array] = []
+    kept: list[tuple[int, Array, Array]] = []
     pieces: list[Array] = []
     noises: list[Array] = []
     outliers = 0
@@ -87,9 +85,8 @@ def recursive(
             ):
                 state.update(regressor, forces, fixed if is_held else None)
                 if state.updates % every == 0 or state.updates == total:
-                    steps.append(state.updates)
-                    values.append(state.values)
-                    deviations.append(np.sqrt(np.diag(state.covariance())))
+                    deviation = np.sqrt(np.diag(state.covariance()))
+                    kept.append((state.updates, state.values, deviation))
             whitened = rows.residuals(first.values) @ whitening.T
             outliers += 0 if huber is None else int(np.sum(np.abs(whitened) > huber))
             if sum(len(piece) for piece in pieces) < KEPT:
@@ -112,7 +109,7 @@ def recursive(
             memory=float('inf') if forgetting == 1 else 1 / (1 - forgetting),
             noise=tuple(np.sqrt(np.diag(each)) for each in noises),
             limited=outliers,
-            history=HistoryWithDeviations(np.array(steps), np.array(values), np.array(deviations)),
+            history=HistoryWithDeviations(*map(np.array, zip(*kept, strict=True))),
         ),
     )
 
