@@ -34,9 +34,9 @@ def covariance_at_constraints(
 
     Returns the covariance (f, f), what it rests on, and d in standard deviations.
     """
-    assert free.noise is not None and free.bread is not None
+    assert free.bread is not None
     covariance, fit = residual_scaled_covariance(problem, free)
-    design, _ = whitened_rows(problem, free.noise)
+    design, _ = whitened_rows(problem, free.row_noise)
     known = np.isfinite(np.diag(covariance))
     moved = design @ (free.values - values)
     gradient = design.T @ moved

@@ -61,11 +61,10 @@ def judge(solution: Solution, any_value: Sequence[int], report: Progress) -> Jud
 
 def condition_numbers(problem: Problem, estimate: Estimate) -> ConditionNumbers:
     """Condition numbers of the regressor of an estimate; infinite where a column is zero."""
-    assert estimate.noise is not None
     plain = np.concatenate(
         [run.compact.regressor.reshape(-1, problem.size) for run in problem.runs]
     )
-    weighted = _condition(_scaled(whitened_rows(problem, estimate.noise)[0]))
+    weighted = _condition(_scaled(whitened_rows(problem, estimate.row_noise)[0]))
     own = estimate.condition_number
     return ConditionNumbers(
         condition_number=own if np.isfinite(own) else weighted,

@@ -125,22 +125,21 @@ def left_variance(problem: Problem, estimate: Estimate, number: int) -> Array:
     and the prior), the weighted residuals are (1 - Q Q^T) L eta. Estimates without weights
     are taken for efficient ones, which weigh by the inverse noise.
     """
-    assert estimate.noise is not None
     weights = weights_of(problem, estimate)
     spreads = [
         weight @ noise @ np.swapaxes(weight, -1, -2)  # S = L noise L^T
-        for weight, noise in zip(weights, estimate.noise, strict=True)
+        for weight, noise in zip(weights, estimate.row_noise, strict=True)
     ]
     designs = [
         rows_for(run, weight, noise).weighted(weight)[0]
-        for run, weight, noise in zip(problem.runs, weights, estimate.noise, strict=True)
+        for run, weight, noise in zip(problem.runs, weights, estimate.row_noise, strict=True)
     ]
     basis = _orthonormal([problem.prior_rows, *designs])
     taken = (problem.prior_rows @ basis).T @ (problem.prior_rows @ basis)
     for design, spread in zip(designs, spreads, strict=True):  # Q^T S Q
         part = (design @ basis).reshape(-1, problem.axes, basis.shape[1])
         taken = taken + np.einsum('kaf,kag->fg', part, spread @ part, optimize=True)
-    weight, spread, noise = weights[number], spreads[number], estimate.noise[number]
+    weight, spread, noise = weights[number], spreads[number], estimate.row_noise[number]
     own = (weight @ problem.runs[number].regressor) @ basis  # (m, n_a, rank)
     hat, turned = own @ np.swapaxes(own, -1, -2), np.swapaxes(own, -1, -2)
     left = spread - hat @ spread - spread @ hat + own @ taken @ turned
@@ -164,10 +163,9 @@ def _periodic(problem: Problem, estimate: Estimate, number: int, in_time: Array)
     run = problem.runs[number]
     signals: Any = run.signals
     band = signals.band
-    assert estimate.noise is not None
     rows = run.residuals(estimate.values)
     left = left_variance(problem, estimate, number)
-    own = np.diagonal(estimate.noise[number], axis1=-2, axis2=-1)
+    own = np.diagonal(estimate.row_noise[number], axis1=-2, axis2=-1)
     freedom = np.sum(left / own, axis=0)
     ratios = np.sum(rows**2 / own, axis=0) / freedom
     p_values = np.full(run.axes, np.nan)
@@ -200,7 +198,7 @@ def _filtered(run: Run, estimate: Estimate, number: int, in_time: Array | None) 
     """Residuals of filtered samples: all, or stretches of a long run."""
     signals: Any = run.signals
     band = signals.band
-    assert isinstance(band, FilterBand) and estimate.noise is not None
+    assert isinstance(band, FilterBand)
     pieces = [piece.residuals(estimate.values) for piece in run.folded.sample]
     rows = np.concatenate(pieces)
     if in_time is not None:
@@ -214,7 +212,7 @@ def _filtered(run: Run, estimate: Estimate, number: int, in_time: Array | None) 
         ]
         smooth = rows
         time = signals.stamp(0) + (band.trim + band.step * np.concatenate(counts)) / band.rate
-    noise = estimate.noise[number]
+    noise = estimate.row_noise[number]
     expected = np.diagonal(noise, axis1=-2, axis2=-1).reshape(-1, run.axes).mean(axis=0)
     spectra = []
     for axis in range(run.axes):

@@ -67,6 +67,14 @@ class PhysicalBodies:
         face = self.faces[body]
         return np.einsum('ai,abk,bj->ijk', face, self.scaled_basis(body), face)
 
+    def relative_forms(self, x: Array) -> list[Array]:
+        """Pseudo-inertia (k, k, n_g) from y of each body with nominal mass, over that at x."""
+        found = []
+        for name in (name for name, (_, has_mass) in self.scales.items() if has_mass):
+            root = np.linalg.inv(np.linalg.cholesky(self.scaled_pseudo_inertia(name, x)))
+            found.append(np.einsum('ai,ijk,bj->abk', root, self.forms(name), root))
+        return found
+
     def completed(self, x: Array, matrix: Array, values: Array) -> Array:
         """Give x exactly `matrix @ x == values`, where it stays physical by that."""
         moved = x

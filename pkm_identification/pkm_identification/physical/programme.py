@@ -94,8 +94,11 @@ class PhysicalProgram:
             scale = np.concatenate([bodies.sizes, np.ones(len(row) - len(bodies.sizes))])
             self._further[name] = at_least((row * scale)[None], np.zeros(1))
         spread = self._limits.spread
-        self._prior = [] if spread is None else _relative_forms(bodies)
-        self._prior_weight = 0.0 if spread is None else 2 / spread**2
+        self._prior: list[Array] = []
+        self._prior_weight = 0.0
+        if spread is not None:
+            _require_inside(bodies)
+            self._prior, self._prior_weight = bodies.relative_forms(bodies.nominal), 2 / spread**2
 
     def solve(
         self,
@@ -249,16 +252,11 @@ def _bounded(bodies: PhysicalBodies, limits: Limits) -> dict[str, ConeRows]:
     return found
 
 
-def _relative_forms(bodies: PhysicalBodies) -> list[Array]:
-    """Pseudo-inertia (k, k, n_g) of each body with mass over the nominal one."""
-    found = []
-    for name in (name for name, (_, has_mass) in bodies.scales.items() if has_mass):
-        nominal = bodies.scaled_pseudo_inertia(name, bodies.nominal)
-        if np.linalg.eigvalsh(nominal)[0] <= LEAST_NOMINAL:
+def _require_inside(bodies: PhysicalBodies) -> None:
+    """Raise `EstimationError` where a nominal body has no logarithm."""
+    for name, (_, has_mass) in bodies.scales.items():
+        if has_mass and bodies.smallest_eigenvalue(name, bodies.nominal) <= LEAST_NOMINAL:
             raise EstimationError(
                 f"the nominal body '{name}' is a limit of what can exist (its pseudo-inertia is "
                 'singular): no spread about it can be given'
             )
-        root = np.linalg.inv(np.linalg.cholesky(nominal))
-        found.append(np.einsum('ai,ijk,bj->abk', root, bodies.forms(name), root))
-    return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -86,28 +86,20 @@ class LinearParameters:
         return np.asarray(self.model.regressor(motion)) @ self.columns
 
 
+@dataclass(eq=False)
 class Run:
-    """One dataset of a problem. Its rows are read, or folded, once: when they are asked for.
+    """One dataset of a problem. Its rows are read, or folded, once: when they are asked for."""
 
-    `covariance` is the noise (m, n_a, n_a) of the rows, from the spread over periods; None where it
-    is unknown and the same for all rows. `rows`, `compact`, `folded`: where they are known already.
-    """
-
-    def __init__(
-        self,
-        signals: Signals,
-        base: RowRegressor,
-        model: ClosedChainModel,
-        selection: Selection,
-        covariance: Array | None = None,
-        *,
-        rows: Rows | None = None,
-        compact: Rows | None = None,
-        folded: Folded | None = None,
-    ) -> None:
-        self.signals, self.base, self.model, self.selection = signals, base, model, selection
-        self.covariance = covariance
-        self._rows, self._compact, self._folded = rows, compact, folded
+    signals: Signals
+    base: RowRegressor
+    model: ClosedChainModel
+    selection: Selection
+    # Noise (m, n_a, n_a) of the rows, from the spread over periods; None where it is unknown and
+    # the same for all rows
+    covariance: Array | None = None
+    known_rows: Rows | None = None
+    known_compact: Rows | None = None
+    known_folded: Folded | None = None
 
     @property
     def is_periodic(self) -> bool:
@@ -156,20 +148,20 @@ class Run:
     @property
     def rows(self) -> Rows:
         """All rows; EstimationError where they are too many: use `blocks`, `folded`, `compact`."""
-        if self._rows is None:
+        if self.known_rows is None:
             if self.is_long:
                 raise EstimationError(
                     f'{self.count} rows are too many to be in memory at once: ls, wls and '
                     'gauss_markov estimate from recordings of this length; give others a part of it'
                 )
-            whole = self._folded is not None and len(self._folded.sample) == 1
-            self._rows = concatenated(list(self.folded.sample if whole else self.blocks()))
-        return self._rows
+            whole = self.known_folded is not None and len(self.known_folded.sample) == 1
+            self.known_rows = concatenated(list(self.folded.sample if whole else self.blocks()))
+        return self.known_rows
 
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows in their order, some thousand at once; each call reads anew."""
-        if self._rows is not None:
-            yield self._rows
+        if self.known_rows is not None:
+            yield self.known_rows
             return
         for regressor, forces in self.signals.row_blocks(self._base_regressor):
             yield self._select(regressor, forces)
@@ -177,9 +169,9 @@ class Run:
     @property
     def folded(self) -> Folded:
         """All rows folded, and some of them, from one pass over the blocks."""
-        if self._folded is None:
-            self._folded = self._fold()
-        return self._folded
+        if self.known_folded is None:
+            self.known_folded = self._fold()
+        return self.known_folded
 
     @property
     def compact(self) -> Rows:
@@ -190,9 +182,9 @@ class Run:
         """
         if not self.is_long and self.count <= self.axes * (self.selection.size + 1):
             return self.rows
-        if self._compact is None:
-            self._compact = self._unfolded()
-        return self._compact
+        if self.known_compact is None:
+            self.known_compact = self._unfolded()
+        return self.known_compact
 
     def _unfolded(self) -> Rows:
         """Rows of the triangle, axis by axis again."""
@@ -214,14 +206,19 @@ class Run:
 
     def with_noise(self, covariance: Array | None) -> Run:
         """Return the same run with the noise of its rows."""
-        known = {'rows': self._rows, 'compact': self._compact, 'folded': self._folded}
-        return self._copy(covariance=covariance, **known)
+        return replace(self, covariance=covariance)
 
     def with_rows(
         self, rows: Rows, selection: Selection | None = None, compact: Rows | None = None
     ) -> Run:
         """Return the same run with other rows, of other parameters for example."""
-        return self._copy(selection=selection or self.selection, rows=rows, compact=compact)
+        return replace(
+            self,
+            selection=selection or self.selection,
+            known_rows=rows,
+            known_compact=compact,
+            known_folded=None,
+        )
 
     def scaled(self, signals: Signals, factors: Array) -> Run:
         """Return the run with the forces of each axis times a factor (n_a,), in such signals."""
@@ -233,16 +230,18 @@ class Run:
             return Rows(column * rows.regressor, factors * rows.forces, column * rows.fixed)
 
         noise = self.covariance
-        return self._copy(
+        return replace(
+            self,
             signals=signals,
             covariance=None if noise is None else noise * np.outer(factors, factors),
-            rows=times(self._rows),
-            compact=times(self._compact),
+            known_rows=times(self.known_rows),
+            known_compact=times(self.known_compact),
+            known_folded=None,
         )
 
     def selected(self, selection: Selection) -> Run:
         """Return the same run with other parameters free, without reading the data again."""
-        rows, folded = self._rows, self._folded
+        rows, folded = self.known_rows, self.known_folded
         if rows is not None:
             rows = self._reselected(rows, selection)
         if folded is not None:
@@ -251,12 +250,9 @@ class Run:
                 tuple(self._reselected(part, selection) for part in folded.sample),
                 folded.starts,
             )
-        return self._copy(selection=selection, rows=rows, folded=folded)
-
-    def _copy(self, **changes: Any) -> Run:
-        """Return another run; of its rows only what is given is known."""
-        same = ('signals', 'base', 'model', 'selection', 'covariance')
-        return Run(**{name: getattr(self, name) for name in same} | changes)
+        return replace(
+            self, selection=selection, known_rows=rows, known_compact=None, known_folded=folded
+        )
 
     def _reselected(self, rows: Rows, selection: Selection) -> Rows:
         old = self.selection

@@ -61,6 +61,12 @@ class Estimate:
     diagnostics: Any = field(default_factory=dict)  # the estimator's dataclass, or figures by name
     warnings: tuple[str, ...] = ()  # for the user
 
+    @property
+    def row_noise(self) -> tuple[Array, ...]:
+        """The noise, once `residual_scaling.with_noise` has given it."""
+        assert self.noise is not None
+        return self.noise
+
 
 def inverse_root(covariance: Array) -> Array:
     """Return L (..., n, n) with L^T L = covariance^-1: whitens noise by multiplication."""
@@ -135,16 +141,14 @@ def sandwich(
     bread: Array,
     noise: PerRun,
     undetermined: Indices,
-    shared: Array | None = None,
+    shared: Array | float = 0.0,
 ) -> Array:
     """Covariance (f, f) of weighted least squares for rows with this noise.
 
     `shared` (f, f) is what noise that runs have in common adds to the covariance of the
     gradient Psi^T L^T L eta.
     """
-    meat = problem.prior_rows.T @ problem.prior_rows
-    if shared is not None:
-        meat = meat + shared
+    meat = problem.prior_rows.T @ problem.prior_rows + shared
     for run, weight, covariance in zip(problem.runs, weights, noise, strict=True):
         rows = weight @ rows_for(run, weight, covariance).regressor
         weighted = weight @ covariance @ np.swapaxes(weight, -1, -2) @ rows

@@ -14,7 +14,7 @@ from pkm_dynamics.friction_laws import LAWS, LINEAR, DriveFriction, parameter_un
 from pkm_dynamics.parameters.groups import group_name
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.run import Run
+from pkm_identification.regression.run import Rows, Run
 from pkm_identification.regression.selection import Selection
 
 COULOMB = ('coulomb', 'coulomb_positive', 'coulomb_negative')
@@ -109,7 +109,6 @@ class FrictionColumns:
         """Return the problem in the base parameters and these, linear about `values` (g,)."""
         problem = self.problem
         friction = self.friction(values)
-        count = len(values)
 
         def both(velocities: Array) -> Array:
             jacobian = self.jacobian(friction, velocities)
@@ -117,22 +116,19 @@ class FrictionColumns:
 
         selection = problem.selection
         free, constant = np.flatnonzero(~self.constant), np.flatnonzero(self.constant)
-        known = np.zeros((len(selection.fixed) + len(constant),) * 2)
-        known[: len(selection.fixed), : len(selection.fixed)] = selection.covariance
         wider = Selection(
             np.concatenate([selection.free, selection.size + free]),
             np.concatenate([selection.fixed, selection.size + constant]),
             np.concatenate([selection.values, values[constant]]),
-            known,
+            np.pad(selection.covariance, (0, len(constant))),
         )
         runs = []
         for run, columns in self.rows(both):
             slope, force = columns[..., :-1], columns[..., -1]
-            rows = replace(
-                run.rows,
-                regressor=np.concatenate([run.rows.regressor, slope[..., free]], axis=-1),
-                forces=run.rows.forces - force + slope[..., free] @ values[free],
-                fixed=np.concatenate([run.rows.fixed, slope[..., constant]], axis=-1),
+            rows = Rows(
+                np.concatenate([run.regressor, slope[..., free]], axis=-1),
+                run.forces - force + slope[..., free] @ values[free],
+                np.concatenate([run.rows.fixed, slope[..., constant]], axis=-1),
             )
             runs.append(run.with_rows(rows, wider))
         before, target = problem.prior_information
@@ -144,7 +140,7 @@ class FrictionColumns:
             runs=tuple(runs),
             selection=wider,
             all_nominal=np.concatenate([problem.all_nominal, sizes]),
-            prior_information=(np.pad(before, ((0, 0), (0, count))), target),
+            prior_information=(np.pad(before, ((0, 0), (0, len(values)))), target),
             further_names=tuple(self.names),
         )
 

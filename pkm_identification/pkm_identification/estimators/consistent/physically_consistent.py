@@ -102,9 +102,9 @@ class ConsistencyDiagnostics:
 
     active_constraints: tuple[str, ...]
     distance_from_unconstrained: float  # standard deviations
+    # Probability of at least that distance if the robot is physical: chi-squared with the number
+    # of parameters, an upper bound
     p_value_physical: float
-    """Probability of at least that distance if the robot is physical: chi-squared with the
-    number of parameters, an upper bound."""
     margin: float
 
 
@@ -143,12 +143,10 @@ def build_limits(
     for index, value in zip(problem.selection.fixed, problem.selection.values, strict=True):
         bounds[problem.base.names[index]] = (matrix[index], float(value), float(value))
     rows = {name.removesuffix('.m'): expand[i] for i, name in enumerate(names) if name[-2:] == '.m'}
-    inside = np.array(list(bodies.blocks.values())).reshape(-1, expand.shape[1])
+    inside = np.array(list(bodies.blocks.values())).reshape(-1, expand.shape[1]).any(axis=0)
     for row in rows.values():  # a mass that is no part of a body with inertia
-        for label in (bodies.names[i] for i in np.flatnonzero(row)):
-            k = bodies.names.index(label)
-            if not inside[:, k].any():
-                bounds[label] = (np.eye(len(bodies.names))[k], 0.0, np.inf)
+        for k in np.flatnonzero((row != 0) & ~inside):
+            bounds[bodies.names[k]] = (np.eye(len(inside))[k], 0.0, np.inf)
     for pattern, given in (masses or {}).items():
         low, high = _range(f"masses of '{pattern}'", given)
         matching = [row for link, row in rows.items() if fnmatchcase(link, pattern)]
@@ -184,11 +182,7 @@ def posterior(
     known = np.isfinite(np.diag(covariance))
     root = whitening_rows(covariance[np.ix_(known, known)], LEAST_CORRELATION)
     rows = [root @ matrix[known], np.sqrt(CLOSENESS) * np.eye(matrix.shape[1])]
-    for name, (_, has_mass) in bodies.scales.items():
-        if has_mass:
-            inverse = np.linalg.inv(np.linalg.cholesky(bodies.scaled_pseudo_inertia(name, found.x)))
-            bent = np.einsum('ai,ijk,bj->abk', inverse, bodies.forms(name), inverse)
-            rows.append(bent.reshape(-1, bent.shape[-1]) / spread)
+    rows += [each.reshape(-1, each.shape[-1]) / spread for each in bodies.relative_forms(found.x)]
     stacked = np.concatenate(rows)
     fixed = whole[problem.selection.fixed]
     size = np.linalg.norm(fixed, axis=1)

@@ -154,27 +154,11 @@ def unscented_filter(
 ) -> FilterResult:
     """Estimate the parameters of a function by an unscented Kalman filter.
 
-    Parameters
-    ----------
-    function
-        h(points (s, n), k) -> (s, m): the expected measurement k at s parameter sets.
-    measured
-        y (N, m).
-    start
-        Parameters (n,).
-    root
-        Standard deviations (n,) of the start, or a root (n, n) of its covariance.
-    noise
-        Covariance (m, m) of the measurements, or (N, m, m).
-    alpha, beta, kappa
-        Of the sigma points, see `Unscented`.
-    options
-        Of the run through the data.
-
-    Raises
-    ------
-    EstimationError
-        A shape or an option does not fit, or the estimate is not finite.
+    h(points (s, n), k) -> (s, m) is the expected measurement k at s parameter sets, `measured` are
+    y (N, m). `start` are parameters (n,), `root` their standard deviations (n,) or a root (n, n) of
+    their covariance, `noise` is the covariance (m, m) of the measurements, or (N, m, m). `alpha`,
+    `beta`, `kappa`: see `Unscented`. EstimationError where a shape or an option does not fit, or
+    the estimate is not finite.
     """
     return run_filter(
         Unscented(function, alpha, beta, kappa), measured, start, root, noise, options

@@ -63,7 +63,7 @@ class OutputErrorFit:
     ) -> None:
         self.problem, self.runs, self.values, self.exact = problem, runs, values, exact
         self.lost = lost
-        self.states: list[SteadyState | None] = [None] * len(runs)
+        self.states: list[SteadyState] = []
         self._settle(values)
 
     def step(self) -> float:
@@ -99,21 +99,20 @@ class OutputErrorFit:
         """Simulate all runs and move their clocks."""
         everything = self.problem.expand(values)
         states = []
-        for run, state in zip(self.runs, self.states, strict=True):
+        for run, start in zip(self.runs, self.states or [None] * len(self.runs), strict=True):
             try:
-                states.append(run.simulate(everything, state, SIMULATION_TOLERANCE))
+                states.append(run.simulate(everything, start, SIMULATION_TOLERANCE))
             except SimulationError:
-                if state is None:
+                if start is None:
                     raise
                 states.append(run.simulate(everything, None, SIMULATION_TOLERANCE))
-        self.states = list(states)
+        self.states = states
         for _ in range(2):  # the second time from nearby
             self.runs = [run.aligned(state) for run, state in zip(self.runs, states, strict=True)]
 
     def _linear(self, number: int, answers: bool) -> _Linear:
         """Rows of a run; `answers`: the Jacobian is that of the closed loop."""
         run, state = self.runs[number], self.states[number]
-        assert state is not None
         regressor = run.regressor(state)
         regressor[..., self.problem.free[self.lost]] = 0.0  # stay at their nominal values
         rows = run.rows(regressor)
@@ -140,13 +139,12 @@ class OutputErrorFit:
         """
         problem = self.problem
         free, fixed = problem.free, problem.selection.fixed
-        linear = [self._linear(k, answers=True) for k in range(len(self.runs))]
         prior = problem.prior_rows
         slope, meat = prior.T @ prior, prior.T @ prior
         mixed = prior.T @ problem.prior_fixed
         ratios, widened = [], False
         freedom = max(self._rows - problem.size, 1)
-        for each in linear:
+        for each in (self._linear(k, answers=True) for k in range(len(self.runs))):
             weighted = np.linalg.solve(each.noise, each.instruments[..., free])
             flat = weighted.reshape(-1, problem.size)
             slope = slope + flat.T @ each.jacobian[..., free].reshape(-1, problem.size)
@@ -176,18 +174,14 @@ class OutputErrorFit:
                 closed_loop_residual_ratio=tuple(ratios),
                 reference_shift=tuple(run.shift for run in self.runs),
                 tracking_difference=tuple(self._away(k) for k in range(len(self.runs))),
-                simulation_iterations=tuple(
-                    state.iterations for state in self.states if state is not None
-                ),
+                simulation_iterations=tuple(state.iterations for state in self.states),
             ),
             warnings=tuple(self._warnings()),
         )
 
     def _away(self, number: int) -> Array:
         """Root mean square (n_a,) of measured minus simulated positions."""
-        state = self.states[number]
-        assert state is not None
-        off = self.runs[number].positions - state.positions
+        off = self.runs[number].positions - self.states[number].positions
         return np.sqrt(np.mean(off**2, axis=0))
 
     def _warnings(self) -> list[str]:
@@ -195,7 +189,6 @@ class OutputErrorFit:
         joints = self.problem.model.actuated_joints
         limit = np.asarray(self.problem.model.force_limit, dtype=float)
         for k, (run, state) in enumerate(zip(self.runs, self.states, strict=True)):
-            assert state is not None
             noise = run.signals.position_noise
             if noise is not None:
                 expected = np.sqrt(np.diag(noise.covariance) / noise.periods)

@@ -96,7 +96,7 @@ def ellipsoid(
         bounds, gains = force_bounds(problem, tried, bound_of, bound_at, periods)
         strips = strips_of(problem, bounds, periods)
         run = Bounding(problem.nominal, radius, strips, cut)
-        history = _shrink(run, passes, tolerance)
+        history = run.shrink(passes, tolerance)
         if not any(each.any() for each in run.missed):
             break
     share = np.linalg.norm(solve_triangular(run.root, np.eye(problem.size)), axis=1)
@@ -134,17 +134,6 @@ def ellipsoid(
     )
 
 
-def _shrink(run: Bounding, passes: int, tolerance: float) -> list[float]:
-    """Pass after pass until the set shrinks no more; sizes before and after each."""
-    history = [run.log_size]
-    for _ in range(passes):
-        run.once()
-        history.append(run.log_size)
-        if history[-2] - history[-1] < tolerance:
-            break
-    return history
-
-
 class Bounding:
     """An ellipsoid around parameters in units of the start, and which strips missed it.
 
@@ -166,6 +155,16 @@ class Bounding:
     def longest(self) -> float:
         """Longest half-axis in units of the start's."""
         return float(1 / np.linalg.svd(self.root, compute_uv=False)[-1])
+
+    def shrink(self, passes: int, tolerance: float) -> list[float]:
+        """Pass after pass until the set shrinks no more; sizes before and after each."""
+        history = [self.log_size]
+        for _ in range(passes):
+            self.once()
+            history.append(self.log_size)
+            if history[-2] - history[-1] < tolerance:
+                break
+        return history
 
     def once(self) -> None:
         """Take all strips in once; what misses in any pass is an outlier."""
