@@ -22,7 +22,7 @@ from pkm_identification.force_constants.payload_columns import (
     with_payloads,
 )
 from pkm_identification.regression.numerics import scaled_least_squares
-from pkm_identification.regression.prior import prior_information, whitened
+from pkm_identification.regression.prior import Prior, prior_information, whitened
 from pkm_identification.regression.problem import FIRST_SINGULAR, Problem, noisy_runs
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
@@ -38,7 +38,7 @@ def build_bilinear_problem(
     reduced: bool | str,
     estimate: Sequence[str] | str | None,
     fixed: Mapping[str, Any] | None,
-    prior: IdentificationResult | Mapping[str, Any] | None,
+    prior: Prior,
 ) -> BilinearProblem:
     """Put base regressor, payload columns and what is known of them together."""
     base = model.base_parameters(shared=shared, reduced=reduced)
@@ -59,8 +59,7 @@ def build_bilinear_problem(
         runs.append(run)
     first = np.concatenate([nominal, np.zeros(len(loads))])
     nothing = np.zeros((0, len(first))), np.zeros(0)
-    names = tuple(load_names(bodies))
-    problem = Problem(tuple(runs), base, model, wide, first, nothing, names)
+    problem = Problem(tuple(runs), base, model, wide, first, nothing, tuple(load_names(bodies)))
     unknown = len(selection.free) + len(bodies.open) + groups.size
     if problem.equations <= unknown:
         raise EstimationError(
@@ -69,7 +68,7 @@ def build_bilinear_problem(
         )
     problem = replace(problem, runs=noisy_runs(problem))
     information = _prior(prior, base.names, selection, bodies, groups)
-    return BilinearProblem(problem, base, selection, bodies, groups, information)
+    return BilinearProblem(problem, selection, bodies, groups, information)
 
 
 def start_values(bilinear: BilinearProblem) -> Array:
@@ -93,7 +92,7 @@ def start_values(bilinear: BilinearProblem) -> Array:
 
 
 def _prior(
-    prior: IdentificationResult | Mapping[str, Any] | None,
+    prior: Prior,
     names: Sequence[str],
     selection: Selection,
     bodies: Bodies,
@@ -107,7 +106,7 @@ def _prior(
     wide[:, :count] = rows
     parts, targets = [wide], [target]
     if isinstance(prior, IdentificationResult) and prior.force_constants and groups.size:
-        parts, targets = _joint_prior(prior, prior.force_constants, count, total, groups)
+        parts, targets = _joint_prior(prior, prior.force_constants, total, groups)
     for deviations, values, offset in (
         (bodies.deviations[opened], bodies.start.ravel()[opened], count),
         (groups.deviations, np.zeros(groups.size), count + len(opened)),
@@ -121,13 +120,10 @@ def _prior(
 
 
 def _joint_prior(
-    prior: IdentificationResult,
-    constants: ForceConstants,
-    count: int,
-    total: int,
-    groups: ForceConstantGroups,
+    prior: IdentificationResult, constants: ForceConstants, total: int, groups: ForceConstantGroups
 ) -> tuple[list[Array], list[Array]]:
     """Rows of an earlier result's parameters and force constants, with their correlation."""
+    count = len(prior.values)
     if constants.groups != groups.joints:
         raise EstimationError(
             'the prior was found with other groups of force constants '
@@ -142,15 +138,13 @@ def _joint_prior(
     values = constants.values[first]
     covariance = np.zeros((count + groups.size, count + groups.size))
     covariance[:count, :count] = prior.covariance
-    covariance[count:, count:] = constants.covariance[np.ix_(first, first)] / np.outer(
-        values, values
-    )
+    own = constants.covariance[np.ix_(first, first)]
+    covariance[count:, count:] = own / np.outer(values, values)
     covariance[count:, :count] = constants.with_parameters[first] / values[:, None]
     covariance[:count, count:] = covariance[count:, :count].T
     place = np.r_[np.arange(count), np.arange(total - groups.size, total)]
-    rows, target = whitened(
-        np.concatenate([prior.values, np.log(values / constants.nominal[first])]), covariance
-    )
+    logarithms = np.log(values / constants.nominal[first])
+    rows, target = whitened(np.concatenate([prior.values, logarithms]), covariance)
     wide = np.zeros((len(rows), total))
     wide[:, place] = rows
     return [wide], [target]

@@ -25,7 +25,6 @@ from functools import cached_property
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_identification.arrays import Array
 from pkm_identification.force_constants.drive_gains import ForceConstantGroups
 from pkm_identification.force_constants.payload_columns import Bodies
@@ -63,7 +62,6 @@ class BilinearProblem:
     # Linear, with the nominal constants: free parameters are those of the base, then the standard
     # parameters of all payloads (10 P). Its prior is left out
     problem: Problem
-    base: BaseParameters  # of the robot
     selection: Selection  # free and fixed base parameters
     bodies: Bodies
     groups: ForceConstantGroups  # unknown force constants
@@ -123,23 +121,14 @@ class BilinearProblem:
 
     def linearised(self, state: State) -> Problem:
         """The linear problem of all unknowns about a state; undetermined ones stay there."""
-        runs = tuple(
-            run.with_rows(
-                self.linearised_rows(run.rows, state),
-                self.whole,
-                None if run.compact is run.rows else self.linearised_rows(run.compact, state),
-            )
-            for run in self.problem.runs
-        )
-        return Problem(
-            runs,
-            self.base,
-            self.problem.model,
-            self.whole,
-            self.unknowns(state),
-            self.prior,
-            self.further_names,
-        )
+        runs = []
+        for run in self.problem.runs:
+            rows = self.linearised_rows(run.rows, state)
+            is_short = run.compact is run.rows
+            compact = None if is_short else self.linearised_rows(run.compact, state)
+            runs.append(run.with_rows(rows, self.whole, compact))
+        base, model, here = self.problem.base, self.problem.model, self.unknowns(state)
+        return Problem(tuple(runs), base, model, self.whole, here, self.prior, self.further_names)
 
     def cost(self, state: State, weights: Sequence[Array]) -> float:
         """Weighted sum of squares of data and prior."""
@@ -151,16 +140,6 @@ class BilinearProblem:
             left = self.measured(part) - shares * self.forces(part, state)
             total += float(np.sum((weight @ left[..., None]) ** 2))
         return total
-
-    def scaling(self, state: State) -> Array:
-        """Change (r + t + g,) of all unknowns when forces and force constants grow together."""
-        bodies = state.bodies.reshape(-1, 10).copy()
-        bodies[:, 1:4] = 0.0
-        growth = np.concatenate(
-            [state.parameters, bodies.ravel()[self.bodies.open], np.ones(self.groups.size)]
-        )
-        growth[self.selection.fixed] = 0.0
-        return growth
 
     def solve(self, solve: Solve, start: State) -> tuple[State, Problem, Estimate]:
         """Gauss-Newton steps from a start, shortened where they do not lower the cost.
@@ -215,7 +194,10 @@ class BilinearProblem:
         """Whether all forces and force constants could be multiplied by one number."""
         if not self.groups.size:
             return False
-        growth = self.scaling(state)
+        bodies = state.bodies.reshape(-1, 10).copy()
+        bodies[:, 1:4] = 0.0  # centres of mass stay
+        growth = self.unknowns(State(state.parameters, bodies.ravel(), np.ones(self.groups.size)))
+        growth[self.selection.fixed] = 0.0
         power = sum(
             np.sum((weight @ self.measured(rows_for(run, weight))[..., None]) ** 2)
             for run, weight in zip(self.problem.runs, weights, strict=True)
@@ -224,12 +206,11 @@ class BilinearProblem:
 
     def with_mean_one(self, state: State) -> State:
         """Scale a state so that the geometric mean of the factors is one."""
-        number = len(self.groups.axes[self.groups.axes >= 0])
-        shift = -float(np.sum(self.groups.members @ state.logarithms)) / number
-        bodies = state.bodies.reshape(-1, 10).copy()
-        opened = self.bodies.deviations.reshape(-1, 10) > 0
-        scaled = np.where(opened, bodies * np.exp(shift), bodies)
-        scaled[:, 1:4] = bodies[:, 1:4]
+        members = self.groups.members
+        shift = -float(np.sum(members @ state.logarithms) / members.sum())
+        grows = self.bodies.deviations.reshape(-1, 10) > 0
+        grows[:, 1:4] = False  # centres of mass stay
+        bodies = state.bodies * np.where(grows.ravel(), np.exp(shift), 1.0)
         parameters = state.parameters.copy()
         parameters[self.selection.free] *= np.exp(shift)
-        return State(parameters, scaled.ravel(), state.logarithms + shift)
+        return State(parameters, bodies, state.logarithms + shift)

@@ -25,6 +25,7 @@ from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
 from pkm_identification.regression.numerics import with_variance
 from pkm_identification.regression.preparation import ParameterOptions
+from pkm_identification.regression.prior import Prior
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run, in_blocks
 from pkm_identification.regression.solution import Solution, estimated
@@ -72,9 +73,8 @@ def solve_with_force_constants(
     def step(problem: Problem) -> Estimate:
         return estimated(problem, estimator, options)
 
-    start = State(
-        start_values(bilinear), bilinear.bodies.start.ravel(), np.zeros(bilinear.groups.size)
-    )
+    logarithms = np.zeros(bilinear.groups.size)
+    start = State(start_values(bilinear), bilinear.bodies.start.ravel(), logarithms)
     state, linear, found = bilinear.solve(step, start)
     assert found.weights is not None
     is_free = bilinear.is_free_to_scale(linear, found.weights, state)
@@ -94,7 +94,7 @@ def _read_out(
     found: Estimate,
     is_free: bool,
     nominal: Array,
-    prior: IdentificationResult | Mapping[str, Any] | None,
+    prior: Prior,
 ) -> Solution:
     """Read constants, payloads and the robot's parameters off a solution.
 
@@ -106,28 +106,24 @@ def _read_out(
     assert found.weights is not None and found.noise is not None
     groups, bodies, size = bilinear.groups, bilinear.bodies, bilinear.selection.size
     factors = groups.factors(state.logarithms)
-    constants = None
+    constants, open_ends = None, None
+    if directions is not None:
+        open_ends = _with_constants(directions, bilinear, nominal, factors)
     if groups.size:
         determined = directions.covariance if is_free and directions is not None else full
         constants = _constants(bilinear, nominal, factors, full, determined, is_free)
     opened = bodies.open
     spread = np.zeros((10 * bodies.count, 10 * bodies.count))
     spread[np.ix_(opened, opened)] = full[size : size + len(opened), size : size + len(opened)]
-    payloads = tuple(
-        PayloadEstimate(
-            name=bodies.labels[k],
-            link=body.link,
-            datasets=tuple(i for i, each in enumerate(bodies.runs) if each == k),
-            values=state.bodies[10 * k : 10 * k + 10],
-            covariance=spread[10 * k : 10 * k + 10, 10 * k : 10 * k + 10],
-        )
-        for k, body in enumerate(bodies.payloads)
-    )
-    signals = [
-        _forces_of_robot(bilinear, number, state, factors)
-        for number in range(len(bilinear.problem.runs))
-    ]
-    pairs = list(zip(linear.runs, signals, strict=True))
+    payloads = []
+    for k, body in enumerate(bodies.payloads):
+        own, datasets = slice(10 * k, 10 * k + 10), np.flatnonzero(np.equal(bodies.runs, k))
+        values, covariance = state.bodies[own], spread[own, own]
+        name, numbers = bodies.labels[k], tuple(datasets.tolist())
+        payloads.append(PayloadEstimate(name, body.link, numbers, values, covariance))
+    count = len(bilinear.problem.runs)
+    signals = [_forces_of_robot(bilinear, number, state, factors) for number in range(count)]
+    pairs = zip(linear.runs, signals, strict=True)
     outer = np.outer(factors, factors)
     return Solution(
         estimate=replace(
@@ -141,21 +137,16 @@ def _read_out(
         fit=fit,
         problem=_robot_alone(bilinear, signals, outer),
         fitted=replace(linear, runs=tuple(run.scaled(each, factors) for run, each in pairs)),
-        unidentifiable_directions=_with_constants(directions, bilinear, nominal, factors),
+        unidentifiable_directions=open_ends,
         force_constants=constants,
-        payloads=payloads,
+        payloads=tuple(payloads),
     )
 
 
 def _with_constants(
-    found: UnidentifiableDirections | None,
-    bilinear: BilinearProblem,
-    nominal: Array,
-    factors: Array,
-) -> UnidentifiableDirections | None:
+    found: UnidentifiableDirections, bilinear: BilinearProblem, nominal: Array, factors: Array
+) -> UnidentifiableDirections:
     """Turn unknowns (r + t + g) into base parameters and force constants (r + n_a)."""
-    if found is None:
-        return None
     groups, size = bilinear.groups, bilinear.selection.size
     turned = np.zeros((size + len(factors), len(found.covariance)))
     turned[:size, :size] = np.eye(size)
@@ -206,9 +197,7 @@ def _constants(
 
 
 def _warnings(
-    constants: ForceConstants | None,
-    payloads: Sequence[PayloadEstimate],
-    prior: IdentificationResult | Mapping[str, Any] | None,
+    constants: ForceConstants | None, payloads: Sequence[PayloadEstimate], prior: Prior
 ) -> list[str]:
     found = []
     if constants is not None:
@@ -236,20 +225,14 @@ def _warnings(
 
 def _robot_alone(bilinear: BilinearProblem, signals: Sequence[Signals], outer: Array) -> Problem:
     """The problem of the robot alone, with calibrated forces."""
-    runs = tuple(
-        Run(
-            each,
-            bilinear.base,
-            run.model,
-            bilinear.selection,
-            None if run.covariance is None else run.covariance * outer,
-        )
-        for run, each in zip(bilinear.problem.runs, signals, strict=True)
-    )
-    model, size = bilinear.problem.model, bilinear.selection.size
-    nominal = np.asarray(bilinear.base.matrix @ model.nominal_parameters)
-    nothing = np.zeros((0, size)), np.zeros(0)
-    return Problem(runs, bilinear.base, model, bilinear.selection, nominal, nothing)
+    base, model, selection = bilinear.problem.base, bilinear.problem.model, bilinear.selection
+    runs = []
+    for run, each in zip(bilinear.problem.runs, signals, strict=True):
+        noise = None if run.covariance is None else run.covariance * outer
+        runs.append(Run(each, base, model, selection, noise))
+    nominal = np.asarray(base.matrix @ model.nominal_parameters)
+    nothing = np.zeros((0, selection.size)), np.zeros(0)
+    return Problem(tuple(runs), base, model, selection, nominal, nothing)
 
 
 def _forces_of_robot(

@@ -15,6 +15,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.drive_gains import EACH, DriveGains
 from pkm_identification.force_constants.force_constants import ForceConstants, exact_constants
+from pkm_identification.regression.prior import Prior
 from pkm_identification.result.result import IdentificationResult
 
 
@@ -78,10 +79,7 @@ class ForceConstantRequest:
         return {name: self.constants.get(name, 1.0) for name in model.actuated_joints}
 
     def with_recorded_deviations(
-        self,
-        data: Sequence[Recording],
-        model: ClosedChainModel,
-        prior: IdentificationResult | Mapping[str, Any] | None,
+        self, data: Sequence[Recording], model: ClosedChainModel, prior: Prior
     ) -> ForceConstantRequest:
         """Return the request with what recordings say of the uncertainty of force constants.
 

@@ -167,12 +167,8 @@ def given_constants(model: ClosedChainModel, size: int) -> ForceConstants:
     """
     joints = tuple(model.actuated_joints)
     values = np.array(model.force_constants, dtype=float)
-    free = set(model.free_joints)
-    lacking = [
-        name
-        for name, value in zip(joints, values, strict=True)
-        if name not in free and not np.isfinite(value)
-    ]
+    known = {*model.free_joints, *(joints[i] for i in np.flatnonzero(np.isfinite(values)))}
+    lacking = [name for name in joints if name not in known]
     if lacking:
         raise EstimationError(
             f"the description gives '{lacking[0]}' no force constant: currents are not known"

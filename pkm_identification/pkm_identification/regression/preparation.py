@@ -11,12 +11,18 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.delay import estimate_delay
 from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
+from pkm_identification.regression.prior import Prior
 from pkm_identification.result.diagnostics import Delay
-from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import SignalOptions, Signals, process
 from pkm_identification.signals.signal_options import ESTIMATE
 
 Progress = Callable[[str, float], None]
+Recordings = Recording | Sequence[Recording]
+
+
+def several(recordings: Recordings) -> list[Recording]:
+    """Return one or several recordings as a list."""
+    return [recordings] if isinstance(recordings, Recording) else list(recordings)
 
 
 class Phase(str, Enum):
@@ -40,7 +46,7 @@ class ParameterOptions(TypedDict):
     reduced: bool | str
     estimate: Sequence[str] | str | None
     fixed: Mapping[str, Any]
-    prior: IdentificationResult | Mapping[str, Any] | None
+    prior: Prior
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from pkm_identification.regression.numerics import whitening_rows
 from pkm_identification.regression.selection import Selection, by_parameter, value_and_deviation
 from pkm_identification.result.result import IdentificationResult
 
+Prior = IdentificationResult | Mapping[str, Any] | None  # earlier result, or (value, deviation)
+
 LEAST_CORRELATION = 1e-14  # share of the largest eigenvalue below which a correlation is singular
 
 
 def prior_information(
-    prior: IdentificationResult | Mapping[str, Any] | None,
-    names: Sequence[str],
-    selection: Selection,
+    prior: Prior, names: Sequence[str], selection: Selection
 ) -> tuple[Array, Array]:
     """Whiten a prior: rows B (k, r) and target b (k,) with B p = b + unit noise.
 
@@ -54,9 +54,7 @@ def prior_information(
     return np.array(rows).reshape(-1, len(names)), np.array(target)
 
 
-def require_linear_friction(
-    prior: IdentificationResult | Mapping[str, Any] | None, estimator: str
-) -> None:
+def require_linear_friction(prior: Prior, estimator: str) -> None:
     """Raise `EstimationError` if the friction of an earlier result is another model's."""
     if not isinstance(prior, IdentificationResult) or prior.drive_friction is None:
         return

@@ -14,11 +14,10 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.numerics import scaled_least_squares
-from pkm_identification.regression.prior import prior_information
+from pkm_identification.regression.prior import Prior, prior_information
 from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
-from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 
 FIRST_SINGULAR = 1e-6  # of the largest singular value: a first fit needs no direction below
@@ -132,7 +131,7 @@ def build_problem(
     reduced: bool | str = True,
     estimate: Sequence[str] | str | None = None,
     fixed: Mapping[str, Any] | None = None,
-    prior: IdentificationResult | Mapping[str, Any] | None = None,
+    prior: Prior = None,
 ) -> Problem:
     """Put forces and base regressor together over the rows of each run's band.
 
