@@ -117,10 +117,11 @@ def _read_out(
     spread[np.ix_(opened, opened)] = full[size : size + len(opened), size : size + len(opened)]
     payloads = []
     for k, body in enumerate(bodies.payloads):
-        own, datasets = slice(10 * k, 10 * k + 10), np.flatnonzero(np.equal(bodies.runs, k))
-        values, covariance = state.bodies[own], spread[own, own]
-        name, numbers = bodies.labels[k], tuple(datasets.tolist())
-        payloads.append(PayloadEstimate(name, body.link, numbers, values, covariance))
+        datasets = tuple(i for i, each in enumerate(bodies.runs) if each == k)
+        own, name = slice(10 * k, 10 * k + 10), bodies.labels[k]
+        payloads.append(
+            PayloadEstimate(name, body.link, datasets, state.bodies[own], spread[own, own])
+        )
     count = len(bilinear.problem.runs)
     signals = [_forces_of_robot(bilinear, number, state, factors) for number in range(count)]
     pairs = zip(linear.runs, signals, strict=True)

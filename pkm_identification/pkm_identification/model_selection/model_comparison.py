@@ -265,6 +265,6 @@ def _condition(diagnostics: Diagnostics) -> float | None:
     return value if value < LARGEST_CONDITION else float('inf')
 
 
-def _mean(values: Iterable[float]) -> float | None:
-    known = list(values)
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None

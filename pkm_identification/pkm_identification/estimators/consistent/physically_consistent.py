@@ -143,7 +143,8 @@ def build_limits(
     for index, value in zip(problem.selection.fixed, problem.selection.values, strict=True):
         bounds[problem.base.names[index]] = (matrix[index], float(value), float(value))
     rows = {name.removesuffix('.m'): expand[i] for i, name in enumerate(names) if name[-2:] == '.m'}
-    inside = np.array(list(bodies.blocks.values())).reshape(-1, expand.shape[1]).any(axis=0)
+    blocks = np.array(list(bodies.blocks.values())).reshape(-1, expand.shape[1])
+    inside = np.asarray(blocks.any(axis=0))
     for row in rows.values():  # a mass that is no part of a body with inertia
         for k in np.flatnonzero((row != 0) & ~inside):
             bounds[bodies.names[k]] = (np.eye(len(inside))[k], 0.0, np.inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -99,7 +100,7 @@ class OutputErrorFit:
         """Simulate all runs and move their clocks."""
         everything = self.problem.expand(values)
         states = []
-        for run, start in zip(self.runs, self.states or [None] * len(self.runs), strict=True):
+        for run, start in zip_longest(self.runs, self.states):  # None where there is no state yet
             try:
                 states.append(run.simulate(everything, start, SIMULATION_TOLERANCE))
             except SimulationError:
