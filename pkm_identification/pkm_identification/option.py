@@ -89,6 +89,7 @@ def choice(*words: str) -> Values:
 
 FLAG = Values('true or false', (bool,))
 TEXT = Values('a text', (str,))
+POSITIVE = number(0.0, ends=False)
 
 
 @dataclass(frozen=True)

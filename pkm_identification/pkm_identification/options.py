@@ -20,9 +20,18 @@ import yaml
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.estimators.estimator_options import ESTIMATORS
 from pkm_identification.excitation_options import LIMITS, SEARCH
-from pkm_identification.option import FLAG, TEXT, Option, Values, choice, number, table, whole
+from pkm_identification.option import (
+    FLAG,
+    POSITIVE,
+    TEXT,
+    Option,
+    Values,
+    choice,
+    number,
+    table,
+    whole,
+)
 
-POSITIVE = number(0.0, ends=False)
 SHARE = number(0.0, 1.0, ends=False)
 NAMES = Values('a name or pattern of a base parameter, or a list of such', (str, list), items=str)
 PATHS = Values('the path of a recording, or a list of paths', (str, list), items=str)

@@ -21,14 +21,12 @@ from threadpoolctl import threadpool_limits
 from pkm_bringup.outputs import OutputError
 from pkm_description.errors import PkmError
 from pkm_dynamics.atomic_write import write_text_atomically
+from pkm_dynamics.single_thread import SINGLE_THREAD
 
 Case = Mapping[str, Any]
 Tell = Callable[[str, float | None, float], None]
 
 ORIGIN = 'origin.json'  # in the folder of the runs: options and versions
-SINGLE_THREAD = {
-    name: '1' for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
-}
 
 
 def _quiet(text: str, fraction: float | None, left: float) -> None:

@@ -11,14 +11,15 @@ from scipy import signal, stats
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify, load, load_result
-from pkm_identification.covariance.residual_analysis import (
+from pkm_identification.covariance.judgement import condition_numbers
+from pkm_identification.covariance.residual_scaling import with_noise
+from pkm_identification.covariance.residual_tests import (
     bartlett_test,
     filtered_periodogram,
+    left_variance,
     outlier_share,
     worst_moments,
 )
-from pkm_identification.covariance.residual_scaling import with_noise
-from pkm_identification.covariance.residual_tests import condition_numbers, left_variance
 from pkm_identification.estimators.linear import gauss_markov, ls, wls
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import process
