@@ -64,13 +64,9 @@ def given_loading(arguments: Any) -> dict[str, Any]:
             constants[name] = [float(part) for part in value.split(',')]
         except ValueError as error:
             raise DatasetError(f"--force-constant '{text}': '{value}' is not a number") from error
-    found = {
-        'topic': arguments.topic,
-        'joints': joints,
-        'effort_unit': arguments.effort_unit,
-        'force_constants': constants,
-        'allow_incomplete': arguments.allow_incomplete,
-    }
+    given = ('topic', 'effort_unit', 'allow_incomplete')
+    found = {name: getattr(arguments, name) for name in given}
+    found |= {'joints': joints, 'force_constants': constants}
     usual = {option.name: option.default for option in LOADING}
     return {name: value for name, value in found.items() if value and value != usual[name]}
 

@@ -44,10 +44,9 @@ def measure(bench: Bench) -> dict[str, Any]:
     }
     peers, agreement = {}, {}
     for name, peer in closed.items():
-        if peer is None:
-            continue
-        peers[name] = _cost(peer, few, PEER_REPEATS, len(few))
-        agreement[name] = float(np.max(np.abs(peer(few) - forces)) / np.max(np.abs(forces)))
+        if peer is not None:
+            peers[name] = _cost(peer, few, PEER_REPEATS, len(few))
+            agreement[name] = float(np.max(np.abs(peer(few) - forces)) / np.max(np.abs(forces)))
     peers['MuJoCo step of the closed chain'] = _mujoco_step(model)
     if (rnea := _pinocchio_rnea(model)) is not None:
         peers['Pinocchio RNEA of the open tree alone'] = rnea
@@ -57,14 +56,8 @@ def measure(bench: Bench) -> dict[str, Any]:
         for peer, time in peers.items()
         for what in ('batch', 'single')
     }
-    return {
-        'samples': len(motion),
-        **ours,
-        'peers': peers,
-        'agreement': agreement,
-        'ratios': ratios,
-        'import': import_time(),
-    }
+    found = {'peers': peers, 'agreement': agreement, 'ratios': ratios, 'import': import_time()}
+    return {'samples': len(motion), **ours, **found}
 
 
 def measure_functions(
@@ -92,12 +85,8 @@ def measure_library(bench: Bench) -> dict[str, dict[str, Any]]:
     for k, name in enumerate(names):
         bench.update(name, k / len(names))
         model = ClosedChainModel(load(name))
-        motion = random_motion(model, LIBRARY_SAMPLES, seed=0)
-        result[name] = {
-            'actuators': model.n_a,
-            'parameters': model.n_p,
-            **measure_functions(model, motion),
-        }
+        times = measure_functions(model, random_motion(model, LIBRARY_SAMPLES, seed=0))
+        result[name] = {'actuators': model.n_a, 'parameters': model.n_p, **times}
     return result
 
 

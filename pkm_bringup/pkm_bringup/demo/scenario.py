@@ -149,12 +149,10 @@ class Scenario:
         self._restart_controller(HIGH_GAINS)
         client.wait_until_ready()
         client.switch_unmodelled_effects(False)
-        high = {
-            knowledge.value: self._drive(
-                f'{knowledge.value}, gains x {HIGH_GAINS:g}', knowledge, first, self._circle
-            )
-            for knowledge in (Knowledge.NOTHING, full)
-        }
+        high = {}
+        for knowledge in (Knowledge.NOTHING, full):
+            step = f'{knowledge.value}, gains x {HIGH_GAINS:g}'
+            high[knowledge.value] = self._drive(step, knowledge, first, self._circle)
         return DemoResult(modelled, unmodelled, Tracking(tracking), Tracking(high), circles)
 
     def _identify(self, step: str, model_name: str) -> Identification:

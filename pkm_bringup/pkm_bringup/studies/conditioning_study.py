@@ -26,6 +26,7 @@ SAMPLING_RATE = 100.0  # [Hz]
 ITERATIONS = 100
 CONDITION_FACTOR = 10.0  # of home, for the distance to singular poses
 FEW = 6  # components of a direction that are told
+NAMED = ('least visible', 'second', 'third', 'most visible')  # directions that are told
 CRITERION = 'condition_number'
 
 
@@ -55,7 +56,7 @@ def _symmetric(joint: Joint, actuated: Collection[str]) -> Joint:
 def summary(found: ExcitationDesign) -> dict[str, Any]:
     """Return the figures, and the directions of the parameters that bound them, as plain data."""
     directions, figures = found.directions(), found.figures
-    places = {'least visible': 0, 'second': 1, 'third': 2, 'most visible': -1}
+    chosen = (*directions[:3], directions[-1])
     return {
         **{key: figures[key] for key in (CRITERION, f'{CRITERION}_scaled', 'samples')},
         'parameters': len(found.names),
@@ -68,10 +69,10 @@ def summary(found: ExcitationDesign) -> dict[str, Any]:
         'directions': [
             {
                 'which': which,
-                'singular_value': directions[place].information ** 0.5,
-                'components': dict(list(directions[place].components.items())[:FEW]),
+                'singular_value': direction.information**0.5,
+                'components': dict(list(direction.components.items())[:FEW]),
             }
-            for which, place in places.items()
+            for which, direction in zip(NAMED, chosen, strict=True)
         ],
     }
 

@@ -29,7 +29,6 @@ from pkm_bringup.studies.design_runs import (
     joined,
     predict,
     record,
-    record_of,
     signals_of,
 )
 from pkm_bringup.studies.plants import SAMPLING_RATE, model_of, true_base_parameters
@@ -71,12 +70,12 @@ class Runs:
 
 def design_pair(
     model: ClosedChainModel,
-    harmonics: int = 5,
-    period: float | None = None,
-    iterations: int = 400,
-    seed: int = 0,
-    deterministic: str = 'condition_number',
-    update: Callable[[str, float | None], None] = lambda text, fraction: None,
+    harmonics: int,
+    period: float | None,
+    iterations: int,
+    seed: int,
+    deterministic: str,
+    update: Callable[[str, float | None], None],
 ) -> dict[str, ExcitationDesign]:
     """Design T_d and T_s from one random feasible start.
 
@@ -102,17 +101,10 @@ def design_pair(
         (DETERMINISTIC, deterministic, None),
         (STATISTICAL, 'd_optimal', noise),
     ):
+        search: dict[str, Any] = {'starts': 0, 'iterations': iterations, 'workers': 1}
+        search |= {'noise_covariance': covariance, 'initial': start}
         designs[name] = design_excitation(
-            model,
-            criterion,
-            harmonics,
-            period,
-            noise_covariance=covariance,
-            initial=start,
-            starts=0,
-            iterations=iterations,
-            workers=1,
-            progress=partial(tell, name),
+            model, criterion, harmonics, period, **search, progress=partial(tell, name)
         )
     return designs
 
@@ -137,10 +129,8 @@ def run_designs(
     found = runner.map(
         partial(record_batch, robot, motions, plant, seed), batches, 'recording', 'recording'
     )
-    records = [
-        joined([record_of(part) for part in found[first : first + len(firsts)]])
-        for first in range(0, len(found), len(firsts))
-    ]
+    count = len(firsts)
+    records = [joined(found[k * count : (k + 1) * count]) for k in range(len(chosen))]
     signals = [
         signals_of(model, measured, design.period)
         for measured, design in zip(records, chosen, strict=True)
@@ -150,7 +140,7 @@ def run_designs(
     )
     result = {}
     for index, (name, design) in enumerate(designs.items()):
-        mine = parts[index * len(firsts) : (index + 1) * len(firsts)]
+        mine = parts[index * count : (index + 1) * count]
         result[name] = Runs(
             design,
             predict(model, design.trajectory),
@@ -245,15 +235,9 @@ def _agreement(runs: Runs, estimator: str, truth: Array) -> dict[str, Any]:
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     """Design, run, compare."""
     model = model_of(options.robot)
-    designs = design_pair(
-        model,
-        options.harmonics,
-        options.period,
-        options.iterations,
-        options.seed,
-        options.deterministic,
-        runner.update,
-    )
+    names = ('harmonics', 'period', 'iterations', 'seed', 'deterministic')
+    given = {name: getattr(options, name) for name in names}
+    designs = design_pair(model, **given, update=runner.update)
     runner.files |= {f'{name}.yaml': design.save for name, design in designs.items()}
     found = run_designs(options.robot, designs, options.runs, options.seed, options.plant, runner)
     return summary(model, found) | {'plant': options.plant, 'seed': options.seed}

@@ -70,11 +70,9 @@ def one_run(samples: int, noise: float, seed: int) -> dict[str, Any]:
         return np.asarray(values * (1 + noise * random.uniform(-1, 1, values.shape)))
 
     home = np.asarray(model.home_actuators)
-    motion = model.motion_from_actuators(
-        home + disturbed(exact.positions - home),
-        disturbed(exact.velocities),
-        disturbed(exact.accelerations),
-    )
+    positions = home + disturbed(exact.positions - home)
+    velocities, accelerations = disturbed(exact.velocities), disturbed(exact.accelerations)
+    motion = model.motion_from_actuators(positions, velocities, accelerations)
     measured = disturbed(forces)
     masses, columns = mass_columns(model)
     regressor = model.regressor(motion)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,7 @@ def add_options(parser: Any) -> None:
 
 
 def check_options(arguments: Any) -> None:
-    """Refuse what cannot work before time is spent.
-
-    Raises
-    ------
-    PkmError
-        --samples without a workspace, or the picture cannot be written there.
-    """
+    """Refuse what cannot work before time is spent."""
     from pkm_bringup.outputs import check_output
     from pkm_description.errors import KinematicsError
 
@@ -53,34 +48,15 @@ def check_options(arguments: Any) -> None:
 
 
 def figures(model: pkm_dynamics.ClosedChainModel, samples: int) -> dict[str, Any]:
-    """Return shares, boxes and measures; SI units.
-
-    Raises
-    ------
-    PkmError
-        The strokes have no ends to sample between.
-    """
+    """Return shares, boxes and measures; SI units."""
     import numpy as np
 
     from pkm_dynamics.analysis.singularities import MEASURES, singularities
     from pkm_dynamics.analysis.workspace import largest_box, workspace
 
     found = workspace(model, samples, seed=0)
-    content: dict[str, Any] = {
-        'coordinates': found.coordinates,
-        'samples': samples,
-        'seed': found.seed,
-        'lower': found.lower,
-        'upper': found.upper,
-        'tilt': found.tilt,
-        'share': found.share,
-        'share_deviation': found.share_deviation,
-        'volume': found.volume,
-        'volume_deviation': found.volume_deviation,
-        'reached_lower': found.reached_lower,
-        'reached_upper': found.reached_upper,
-        'failed': found.samples.counts,
-    }
+    content: dict[str, Any] = {field.name: getattr(found, field.name) for field in fields(found)}
+    content |= {'samples': samples, 'failed': found.samples.counts}
     if model.platform_determines_joints:
         content['box_lower'], content['box_upper'] = largest_box(model, BOX_POINTS)
     if model.n_a <= 6:

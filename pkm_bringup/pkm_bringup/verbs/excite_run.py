@@ -59,15 +59,9 @@ def run(arguments: Any) -> int:
         periods = periods_of(arguments.periods, arguments.file, trajectory)
         from pkm_bringup.nodes.excite_client import excite
 
-        outcome = excite(
-            trajectory,
-            periods,
-            ramp_time_of(arguments.ramp_time, arguments.file, model),
-            str(bag),
-            arguments.server,
-            arguments.timeout,
-            update,
-        )
+        ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
+        server = (arguments.server, arguments.timeout)
+        outcome = excite(trajectory, periods, ramp, str(bag), *server, update)
     if arguments.json:
         print_json({'joints': model.actuated_joints, **outcome})
         return 0
