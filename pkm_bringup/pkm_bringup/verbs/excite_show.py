@@ -7,7 +7,7 @@ from typing import Any
 
 import pkm_dynamics
 from pkm_bringup.arguments import PICTURES, PLOT, RAMP_TIME, TRAJECTORY, add_json, add_robot, count
-from pkm_bringup.outputs import check_output, write_output
+from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note, progress
 from pkm_description.errors import EstimationError
 from pkm_identification.excitation_options import NOISE
@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
+    from pkm_bringup.trajectory_inputs import facts_of, load_trajectory, ramp_time_of, run_of
     from pkm_bringup.views.excitation_view import margin_rows, print_excitation, runs_text
     from pkm_identification.requests.check_request import check_motion
 
@@ -47,11 +47,7 @@ def run(arguments: Any) -> int:
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
         update('figures')
         content = {
-            'robot': model.description.name,
-            'type': trajectory.kind,
-            'coordinates': trajectory.coordinates,
-            'duration': trajectory.duration,
-            'periodic': trajectory.period is not None,
+            **facts_of(trajectory, model),
             'harmonics': getattr(trajectory, 'harmonics', None),
             'periods': arguments.periods,
             'ramp_time': ramp if trajectory.period is not None else None,
@@ -65,11 +61,7 @@ def run(arguments: Any) -> int:
             from pkm_bringup.views.excitation_picture import plot_excitation  # loads matplotlib
 
             deviations = (content['figures'] or {}).get('standard_deviation')
-            runs = runs_text(content)
-            write_output(
-                plot,
-                lambda path: plot_excitation(model, trajectory, path, report, deviations, runs),
-            )
+            plot_excitation(model, trajectory, plot, report, deviations, runs_text(content))
     if arguments.json:
         print_json(content)
     else:
@@ -97,10 +89,8 @@ def _figures(
             figures, noise = design_figures(model, design, arguments.periods, noise)
         else:
             noise = noise or NOISE.default
-            covariance = noise_covariance(model, noise)
-            figures = excitation_figures(
-                model, trajectory, arguments.periods, covariance=covariance
-            )
+            given = {'covariance': noise_covariance(model, noise)}
+            figures = excitation_figures(model, trajectory, arguments.periods, **given)
     except EstimationError as error:
         return {'noise': noise, 'figures': None, 'reason': str(error)}
     prior = design is not None and design.prior is not None

@@ -32,12 +32,8 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
     parser.add_argument('--trajectory', required=True, metavar='FILE', help=TRAJECTORY)
-    parser.add_argument(
-        '--output',
-        required=True,
-        metavar='DATA.npz',
-        help='file to write: time [s], positions [m, rad], currents [A]; must not exist',
-    )
+    output = 'file to write: time [s], positions [m, rad], currents [A]; must not exist'
+    parser.add_argument('--output', required=True, metavar='DATA.npz', help=output)
     add_arguments(
         parser,
         PERIODS_OPTION,

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import add_json
+from pkm_bringup.arguments import add_arguments, add_json
 from pkm_bringup.outputs import OutputError, check_output, write_output_folder
 from pkm_bringup.studies.declaration import Content, Output, Study
 from pkm_bringup.studies.runner import KeptRuns, Runner, origin_of
@@ -41,8 +41,7 @@ def add_parser(subparsers: _SubParsersAction[Any]) -> None:
         study: Study = import_module(f'pkm_bringup.studies.{name}_study').STUDY
         description = f'{study.claim}. {study.description}'
         one = studies.add_parser(name, help=study.claim, description=description)
-        for option in study.options:
-            option.add_to(one)
+        add_arguments(one, *study.options)
         metavar, told, _ = study.output.value
         one.add_argument('--output', metavar=metavar, help=told)
         add_json(one)
@@ -72,8 +71,7 @@ def run(study: Study, arguments: Namespace) -> int:
         if arguments.json:
             print_json(content)
         else:
-            views = import_module('pkm_bringup.views.study_tables')
-            views.VIEWS[study.name](content)
+            import_module('pkm_bringup.views.study_tables').VIEWS[study.name](content)
     if output is not None:
         print_note(f"wrote '{output}'")
     if kept is not None:
