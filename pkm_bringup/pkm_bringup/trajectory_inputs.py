@@ -98,7 +98,7 @@ def periods_of(given: int | None, text: str, trajectory: Trajectory) -> int:
 
 def facts_of(trajectory: Trajectory, model: ClosedChainModel) -> dict[str, Any]:
     """Return what a motion of a robot is, as plain values."""
-    facts = {'robot': model.description.name, 'type': trajectory.kind}
+    facts: dict[str, Any] = {'robot': model.description.name, 'type': trajectory.kind}
     facts |= {'coordinates': trajectory.coordinates, 'duration': trajectory.duration}
     return facts | {'periodic': trajectory.period is not None}
 

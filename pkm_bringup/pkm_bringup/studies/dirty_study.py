@@ -114,10 +114,8 @@ def corrupt(
     hit = []
     for values, deviation in ((positions, noise[0]), (efforts, noise[1])):
         wrong = random.random((samples, axes)) < dirt.outliers
-        size = random.uniform(dirt.size[0], dirt.size[1], (samples, axes)) * random.choice(
-            [-1, 1], (samples, axes)
-        )
-        values += wrong * size * deviation
+        size = random.uniform(dirt.size[0], dirt.size[1], (samples, axes))
+        values += wrong * size * random.choice([-1, 1], (samples, axes)) * deviation
         hit.append(wrong)
     stuck = np.zeros((samples, axes), dtype=bool)
     length = round(dirt.stuck / interval)
@@ -246,13 +244,8 @@ def summary(robot: str, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     def mean(kind: str) -> dict[str, Any]:
         return {key: np.mean([run[kind][key] for run in found]) for key in found[0][kind]}
 
-    return {
-        'robot': model_of(robot).description.name,
-        'runs': len(found),
-        'errors': table,
-        'found': mean('found'),
-        'named': mean('named'),
-    }
+    content = {'robot': model_of(robot).description.name, 'runs': len(found), 'errors': table}
+    return content | {kind: mean(kind) for kind in ('found', 'named')}
 
 
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:

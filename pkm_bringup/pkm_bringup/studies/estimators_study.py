@@ -47,11 +47,10 @@ def force_root(model: ClosedChainModel, base: BaseParameters) -> Array:
 
     Along the benchmark circle [A V]; random motions where a robot cannot run it.
     """
+    motion = random_motion(model, HELD_OUT, seed=1)
     if model.platform_determines_joints:
         circle = benchmark_circle(model)
         motion = circle.motion(np.linspace(0.0, circle.duration, HELD_OUT), model)
-    else:
-        motion = random_motion(model, HELD_OUT, seed=1)
     rows = base.regressor(motion).reshape(-1, len(base.names))
     return np.asarray(np.linalg.qr(rows, mode='r')) / np.sqrt(len(rows))
 

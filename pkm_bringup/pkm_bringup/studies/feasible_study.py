@@ -171,13 +171,9 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
         (times,) = runner.map(one, [case], f'{options.robot}: CPU time', name)
         levels.append({'noise': noise, **content, 'cpu_time': times})
     friction = part(options.friction_robot, None, options.laws, 'friction')
-    return {
-        'plant': plant,
-        'periods': options.periods,
-        'seed': options.seed,
-        'limits': {'robot': options.robot, 'levels': levels},
-        'friction': {'robot': options.friction_robot, **friction},
-    }
+    content = {'plant': plant, 'periods': options.periods, 'seed': options.seed}
+    content['limits'] = {'robot': options.robot, 'levels': levels}
+    return content | {'friction': {'robot': options.friction_robot, **friction}}
 
 
 STUDY = Study(

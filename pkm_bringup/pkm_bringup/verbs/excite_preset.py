@@ -85,7 +85,8 @@ def run(arguments: Any) -> int:
         ('feasible', report.feasible),
     ]
     print_table(('preset', arguments.name), rows)
-    lines = '\n'.join(f'  {margin}' for margin in report.violations or [report.worst])
+    shown: Any = report.violations or [report.worst]
+    lines = '\n'.join(f'  {margin}' for margin in shown)
     what = 'closest' if report.feasible else 'broken'
     sys.stdout.write(f'\nwith {MARGINS} left free\n{what}:\n{lines}\n')
     sys.stdout.flush()

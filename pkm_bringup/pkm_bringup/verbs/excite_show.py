@@ -89,8 +89,8 @@ def _figures(
             figures, noise = design_figures(model, design, arguments.periods, noise)
         else:
             noise = noise or NOISE.default
-            given = {'covariance': noise_covariance(model, noise)}
-            figures = excitation_figures(model, trajectory, arguments.periods, **given)
+            covariance, periods = noise_covariance(model, noise), arguments.periods
+            figures = excitation_figures(model, trajectory, periods, covariance=covariance)
     except EstimationError as error:
         return {'noise': noise, 'figures': None, 'reason': str(error)}
     prior = design is not None and design.prior is not None

@@ -96,7 +96,8 @@ class ExcitationRun:
 
     async def run(self) -> RecordingQuality:
         """Run the goal; `Refused` when it does not end with a usable recording."""
-        trajectory = self._trajectory()
+        with refusing(Code.BAD_TRAJECTORY):
+            trajectory = from_message(self._request.trajectory)
         report = await self._preflight(trajectory)
         try:
             await self._begin(trajectory)
@@ -119,10 +120,6 @@ class ExcitationRun:
         self._leave(Refused(Code.CANCELED, reason))
 
     # -- steps --------------------------------------------------------------------
-
-    def _trajectory(self) -> Trajectory:
-        with refusing(Code.BAD_TRAJECTORY):
-            return from_message(self._request.trajectory)
 
     async def _preflight(self, trajectory: Trajectory) -> PreflightReport:
         recorder, settings = self._recorder, self._settings
@@ -158,12 +155,9 @@ class ExcitationRun:
             given = (self._request.periods, self._request.ramp_time)
             payload = self._settings.payload
             self._metadata = recording_metadata(self._model, trajectory, *given, payload=payload)
-            texts = {
-                'robot_description': description.urdf,
-                'robot_description_yaml': description.yaml_text,
-                METADATA: dump_metadata(self._metadata),
-            }
-            self._recorder.begin(self.bag, texts)
+            texts = {METADATA: dump_metadata(self._metadata)}
+            texts |= {'robot_description_yaml': description.yaml_text}
+            self._recorder.begin(self.bag, {'robot_description': description.urdf, **texts})
 
         try:
             await self._background.run(begin)
@@ -256,13 +250,11 @@ class ExcitationRun:
     # -- facts --------------------------------------------------------------------
 
     def _positions(self) -> Any:
-        data = self._recorder.latest('joint_states')
-        if not data:
-            return None
-        message = deserialize_message(data, JointState)
-        found = dict(zip(message.name, message.position, strict=False))
-        joints = self._model.actuated_joints
-        values = np.array([found.get(name, np.nan) for name in joints])
+        found: dict[str, float] = {}
+        if data := self._recorder.latest('joint_states'):
+            message = deserialize_message(data, JointState)
+            found = dict(zip(message.name, message.position, strict=False))
+        values = np.array([found.get(name, np.nan) for name in self._model.actuated_joints])
         return values if np.all(np.isfinite(values)) else None
 
     def _on_feedback(self, message: Any) -> None:
