@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from pkm_bringup.arguments import not_negative
+from pkm_bringup.arguments import NOT_NEGATIVE
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.option import Option
 from pkm_identification.options import LOADING, SIGNALS, written_options
@@ -142,4 +142,4 @@ def given_force_constants(arguments: Any) -> dict[str, Any]:
 def _deviation(text: str) -> tuple[str, float]:
     """Return joint (`*` for all) and deviation, as argparse's `type`."""
     joint, separator, value = text.rpartition('=')
-    return (joint if separator else '*'), not_negative(value)
+    return (joint if separator else '*'), NOT_NEGATIVE.read(value)

@@ -13,13 +13,14 @@ from argparse import Namespace
 from collections.abc import Collection
 from typing import Any
 
-from pkm_bringup.arguments import count
+from pkm_bringup.arguments import COUNT
 from pkm_bringup.inputs import load_model
-from pkm_bringup.studies.declaration import Option, Output, Study, robot, seed
+from pkm_bringup.studies.declaration import Output, Study, robot, seed
 from pkm_bringup.studies.runner import Runner
 from pkm_description import Description, Joint
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
+from pkm_identification.option import TEXT, Option, choice
 
 FRICTIONS = ('symmetric', 'described')
 SAMPLING_RATE = 100.0  # [Hz]
@@ -114,20 +115,23 @@ STUDY = Study(
     'Names the combinations of parameters that bound it.',
     (
         robot('rps_upv'),
-        Option('harmonics', 'of each coordinate [1]', 11, count),
+        Option('harmonics', COUNT, 'of each coordinate', 11, '1'),
         Option(
             'reduced',
+            TEXT,
             "reduced model of the description, or 'none'",
+            None,
+            '',
+            'its first',
             metavar='MODEL',
-            default_text='its first',
         ),
         Option(
             'friction',
+            choice(*FRICTIONS),
             'one Coulomb coefficient for both directions, or what the description says',
             'symmetric',
-            choices=FRICTIONS,
         ),
-        Option('starts', 'optimised starts [1]', 24, count),
+        Option('starts', COUNT, 'optimised starts', 24, '1'),
         *seed('of the search'),
     ),
     run,

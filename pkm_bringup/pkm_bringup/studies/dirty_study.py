@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.arguments import ROBOT, count, fraction, not_negative, positive
-from pkm_bringup.studies.declaration import Option, Study, runs
+from pkm_bringup.arguments import COUNT, NOT_NEGATIVE, ROBOT
+from pkm_bringup.studies.declaration import Study, runs
 from pkm_bringup.studies.plants import (
     SAMPLING_RATE,
     dataset,
@@ -31,6 +31,8 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator
+from pkm_identification.excitation_options import FRACTION
+from pkm_identification.option import POSITIVE, TEXT, Option
 from pkm_identification.quality import Quality
 from pkm_identification.quality.examine import examined
 from pkm_identification.regression.problem import build_problem
@@ -265,31 +267,34 @@ STUDY = Study(
     'which defects are found, and the error of the estimates against that from clean recordings '
     'of the same motion and noise.',
     (
-        Option('robot', ROBOT, ['palida', 'rps_upv'], nargs='+', metavar='ROBOT'),
+        Option('robot', TEXT, ROBOT, ['palida', 'rps_upv'], nargs='+', metavar='ROBOT'),
         *runs(10),
-        Option('periods', 'in each run [1]', 6, count),
+        Option('periods', COUNT, 'in each run', 6, '1'),
         Option(
             'jitter',
-            'standard deviation of the sampling instants, in intervals [1]',
+            NOT_NEGATIVE,
+            'standard deviation of the sampling instants, in intervals',
             0.1,
-            not_negative,
+            '1',
         ),
-        Option('lost', 'share of lost samples [1]', 0.02, fraction),
+        Option('lost', FRACTION, 'share of lost samples', 0.02, '1'),
         Option(
             'outliers',
-            'share of wrong positions and of wrong efforts, of each joint [1]',
+            FRACTION,
+            'share of wrong positions and of wrong efforts, of each joint',
             0.005,
-            fraction,
+            '1',
         ),
         Option(
             'size',
-            'of the outliers, in standard deviations of the noise [1]',
+            POSITIVE,
+            'of the outliers, in standard deviations of the noise',
             [15.0, 100.0],
-            positive,
+            '1',
             nargs=2,
             metavar=('LEAST', 'MOST'),
         ),
-        Option('stuck', 'how long one position sensor stands still [s]', 0.05, not_negative),
+        Option('stuck', NOT_NEGATIVE, 'how long one position sensor stands still', 0.05, 's'),
     ),
     run,
 )

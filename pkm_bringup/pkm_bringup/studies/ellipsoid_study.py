@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pkm_bringup.arguments import count, positive
+from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import dataset_of, effects_of
-from pkm_bringup.studies.declaration import Option, Study, robot, runs
+from pkm_bringup.studies.declaration import Study, robot, runs
 from pkm_bringup.studies.plants import dataset, excitation_of, model_of, sampled_period, simulated
 from pkm_bringup.studies.runner import Runner
 from pkm_description.errors import EstimationError
@@ -26,6 +26,7 @@ from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
+from pkm_identification.option import POSITIVE, Option
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.guaranteed_set import GuaranteedSet
@@ -235,14 +236,14 @@ STUDY = Study(
         robot('h4'),
         Option(
             'bounds',
+            POSITIVE,
             "largest errors, shares of the actuator's largest force [percent], the first for the "
             'runs with bounded errors, all under control',
             [5.0, 15.0],
-            positive,
             nargs='+',
             metavar='PERCENT',
         ),
-        Option('periods', 'under control [1]', 20, count),
+        Option('periods', COUNT, 'under control', 20, '1'),
         *runs(200, 'with bounded errors'),
     ),
     run,

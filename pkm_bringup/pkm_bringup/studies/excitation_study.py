@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from pkm_bringup.arguments import count, positive
-from pkm_bringup.studies.declaration import Option, Output, Study, plant, robot, runs
+from pkm_bringup.arguments import COUNT
+from pkm_bringup.studies.declaration import Output, Study, plant, robot, runs
 from pkm_bringup.studies.design_runs import (
     ESTIMATORS,
     Information,
@@ -40,6 +40,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.design import build_design_problem, suggested_period
 from pkm_identification.excitation.search.starts import random_start
+from pkm_identification.option import POSITIVE, Option, choice
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 
@@ -253,19 +254,22 @@ STUDY = Study(
     (
         robot('palida'),
         *runs(100, 'of each', least=LEAST_RUNS),
-        Option('harmonics', 'of each coordinate [1]', 5, count),
+        Option('harmonics', COUNT, 'of each coordinate', 5, '1'),
         Option(
             'period',
+            POSITIVE,
             'of both [s], rounded to milliseconds',
-            type=positive,
-            default_text='what the limits suggest',
+            None,
+            '',
+            'what the limits suggest',
         ),
-        Option('iterations', 'steps of each design [1], fewer where it converges', 400, count),
+        Option('iterations', COUNT, 'steps of each design [1], fewer where it converges', 400),
         Option(
             'deterministic',
-            'criterion of T_d, in SI units or with columns of unit length [1]',
+            choice(*CONDITIONS),
+            'criterion of T_d, in SI units or with columns of unit length',
             CONDITIONS[0],
-            choices=CONDITIONS,
+            '1',
         ),
         plant('robot', 'noise'),
     ),

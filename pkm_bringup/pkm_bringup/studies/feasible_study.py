@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.arguments import count, positive
+from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import effects_of
-from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
+from pkm_bringup.studies.declaration import Study, plant, robot, runs
 from pkm_bringup.studies.plants import (
     exact_forces,
     excitation_of,
@@ -37,6 +37,7 @@ from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify, load_result, validate
 from pkm_identification.estimators.consistent.physically_consistent import ConsistencyDiagnostics
 from pkm_identification.estimators.registry import find_estimator
+from pkm_identification.option import POSITIVE, Option, choice
 from pkm_identification.physical.nearest import smallest_eigenvalues
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.result.result import IdentificationResult
@@ -192,15 +193,16 @@ STUDY = Study(
         ),
         Option(
             'noise',
-            'in units of that of the description [1]',
+            POSITIVE,
+            'in units of that of the description',
             [1.0, 5.0],
-            positive,
+            '1',
             nargs='+',
             metavar='FACTOR',
         ),
-        Option('laws', 'of friction', list(LAWS), choices=LAWS, nargs='+', default_text='all'),
+        Option('laws', choice(*LAWS), 'of friction', list(LAWS), nargs='+'),
         *runs(10, 'seeds of each part'),
-        Option('periods', 'averaged in each run [1]', 5, count),
+        Option('periods', COUNT, 'averaged in each run', 5, '1'),
         plant('robot', 'noise'),
     ),
     run,

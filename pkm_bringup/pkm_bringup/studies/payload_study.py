@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.arguments import count, fraction, positive
-from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
+from pkm_bringup.arguments import COUNT
+from pkm_bringup.studies.declaration import Study, plant, robot, runs
 from pkm_bringup.studies.payload_recordings import Setting, payloads_of, record, scaled
 from pkm_bringup.studies.plants import excitation_of, model_of, rms
 from pkm_bringup.studies.runner import Runner
@@ -26,9 +26,11 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, IdentificationResult, identify
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
+from pkm_identification.excitation_options import FRACTION
 from pkm_identification.force_constants.bilinear_build import build_bilinear_problem
 from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.payload_columns import standard_parameters
+from pkm_identification.option import POSITIVE, Option, choice
 from pkm_identification.signals import SignalOptions, process
 
 EFFECTS = ('all', 'modelled')
@@ -227,21 +229,28 @@ STUDY = Study(
         *runs(10, 'robots (seeds)'),
         Option(
             'periods',
-            'of each recording, at least 2, whose spread is the noise [1]',
+            COUNT,
+            'of each recording, at least 2, whose spread is the noise',
             Setting.periods,
-            count,
+            '1',
         ),
-        Option('mass', 'of both payloads [kg]', Setting.mass, positive),
+        Option('mass', POSITIVE, 'of both payloads', Setting.mass, 'kg'),
         Option(
-            'spread', 'largest error of the described force constants [1]', Setting.spread, fraction
+            'spread',
+            FRACTION,
+            'largest error of the described force constants',
+            Setting.spread,
+            '1',
         ),
         plant('noise', 'robot'),
         Option(
             'effects',
+            choice(*EFFECTS),
             'with --plant robot: all that the description declares, or without Stribeck friction '
             'and cogging',
-            choices=EFFECTS,
-            default_text='modelled',
+            None,
+            '',
+            'modelled',
         ),
     ),
     run,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pkm_dynamics
-from pkm_bringup.arguments import count
+from pkm_bringup.arguments import COUNT
 from pkm_bringup.views.console import print_table
 
 SAMPLES = 2000
@@ -24,7 +24,7 @@ def add_options(parser: Any) -> None:
         'largest box [m], and measures of singularity [1] at home',
     )
     text = f'number [1] of random poses for --workspace, at least 1 (default {SAMPLES})'
-    parser.add_argument('--samples', type=count, metavar='N', help=text)
+    parser.add_argument('--samples', type=COUNT.read, metavar='N', help=text)
     text = 'write a picture of the workspace, slices through home in m, to this .png or .svg'
     parser.add_argument('--plot', metavar='FILE', help=text)
 

@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import PICTURES, PLOT, add_json, add_robot, positive
+from pkm_bringup.arguments import PICTURES, PLOT, add_json, add_robot
 from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note
 from pkm_bringup.views.design_view import design_view, stop_on_interrupt
 from pkm_identification.excitation_options import CRITERIA, LIMITS, NOISE, SEARCH
-from pkm_identification.option import Option
+from pkm_identification.option import POSITIVE, Option
 
 
 def add_parser(subparsers: Any) -> None:
@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
         metavar='FILE',
         help='Fourier trajectory or design (.yaml) that is a further start, or shipped',
     )
-    PLOT.add_to(parser)
+    PLOT.add_argument(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -111,7 +111,7 @@ def _criterion(text: str) -> str | dict[str, float]:
             )
     if len(parts) == 1 and not parts[0][1]:
         return text
-    weights = {name: positive(weight or '1') for name, _, weight in parts}
+    weights = {name: POSITIVE.read(weight or '1') for name, _, weight in parts}
     if len(weights) < len(parts):
         raise argparse.ArgumentTypeError(f"'{text}' names a criterion twice")
     return weights

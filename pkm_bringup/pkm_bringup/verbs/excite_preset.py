@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import add_json, add_robot, positive
+from pkm_bringup.arguments import add_json, add_robot
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
+from pkm_identification.option import POSITIVE
 
 MARGINS = '25 % of forces, 5 % of velocities, 4 % of ranges'
 SPEEDS = 'speeds'
@@ -41,7 +42,9 @@ def add_parser(subparsers: Any) -> None:
     )
     for name, text in SIZES.items():
         option = f'--{name.replace("_", "-")}'
-        parser.add_argument(option, type=positive, nargs='+' if name == SPEEDS else None, help=text)
+        parser.add_argument(
+            option, type=POSITIVE.read, nargs='+' if name == SPEEDS else None, help=text
+        )
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pkm_dynamics
-from pkm_bringup.arguments import PICTURES, PLOT, RAMP_TIME, TRAJECTORY, add_json, add_robot, count
+from pkm_bringup.arguments import COUNT, PICTURES, PLOT, RAMP_TIME, TRAJECTORY, add_json, add_robot
 from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note, progress
 from pkm_description.errors import EstimationError
 from pkm_identification.excitation_options import NOISE
+from pkm_identification.option import Option
 
 
 def add_parser(subparsers: Any) -> None:
@@ -19,16 +20,14 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser('show', help=text, description=text)
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
-    PLOT.add_to(parser)
-    parser.add_argument(
-        '--periods', type=count, default=1, help='that are recorded [1]; default: 1'
-    )
+    PLOT.add_argument(parser)
+    Option('periods', COUNT, 'that are recorded', 1, '1').add_argument(parser)
     parser.add_argument(
         '--noise',
         choices=NOISE.values.words,
         help=f'{NOISE.help}; default: that of the design, else unit',
     )
-    RAMP_TIME.add_to(parser)
+    RAMP_TIME.add_argument(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
