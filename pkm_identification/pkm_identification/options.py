@@ -226,7 +226,7 @@ VALIDATION = (
     ),
 )
 LOAD = 'load'  # option of a request that holds those of `load`
-REDUCE = 'reduce'
+REDUCE = Option('reduce', FLAG, 'whether the model is reduced', False)
 UNQUOTED_PATTERN = re.compile(r'(^|[\[{,]\s*)(\*[^,\]}:\s]*)')
 
 
