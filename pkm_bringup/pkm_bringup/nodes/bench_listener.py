@@ -77,13 +77,10 @@ class LoopListener:
         latency = [(at - states[key]) * 1e-9 for key, at in answers.items() if key in states]
         times = np.array([at for _, at in self._commands], dtype=np.int64)
         elapsed = float(times[-1] - times[0]) * 1e-9
-        return {
-            'duration': elapsed,
-            'commands': len(times),
-            'rate': (len(times) - 1) / elapsed,
-            'command_interval': spread(np.diff(times) * 1e-9),
-            'state_to_command': spread(latency),
-        }
+        figures = {'command_interval': spread(np.diff(times) * 1e-9)}
+        figures['state_to_command'] = spread(latency)
+        rate = (len(times) - 1) / elapsed
+        return {'duration': elapsed, 'commands': len(times), 'rate': rate, **figures}
 
 
 def _ignore(_: Any) -> None:

@@ -71,13 +71,9 @@ def exact_motion(robot: str) -> Motion:
     other = held_out(model)
     end = other.duration if other.period is None else other.period
     test = other.motion(np.linspace(0.0, end, HELD_OUT_SAMPLES), model)
-    return Motion(
-        float(time[1]),
-        model.actuator_states(motion).positions,
-        model.inverse_dynamics(motion),
-        model.base_parameters(shared=True, reduced=True).regressor(test),
-        model.inverse_dynamics(test),
-    )
+    regressor = model.base_parameters(shared=True, reduced=True).regressor(test)
+    positions, forces = model.actuator_states(motion).positions, model.inverse_dynamics(motion)
+    return Motion(float(time[1]), positions, forces, regressor, model.inverse_dynamics(test))
 
 
 def bounded_noise(kind: str, samples: int, axes: int, random: np.random.Generator) -> Array:
@@ -102,13 +98,9 @@ def one_run(bound: float, robot: str, seed: int) -> dict[str, dict[str, float]]:
     samples, axes = motion.forces.shape
     random = np.random.default_rng(seed)
     noise = bounded_noise(ERRORS[seed % len(ERRORS)], PERIODS * samples, axes, random)
-    data = dataset(
-        model,
-        motion.interval * np.arange(PERIODS * samples),
-        np.tile(motion.positions, (PERIODS, 1)),
-        motion.interval * samples,
-        efforts=np.tile(motion.forces, (PERIODS, 1)) + limits * noise,
-    )
+    time, period = motion.interval * np.arange(PERIODS * samples), motion.interval * samples
+    positions, forces = (np.tile(each, (PERIODS, 1)) for each in (motion.positions, motion.forces))
+    data = dataset(model, time, positions, period, efforts=forces + limits * noise)
     problem = build_problem(process(data.for_model(model)), model)
     return {use: _figures(problem, motion, limits, use) for use in USES}
 
@@ -186,15 +178,9 @@ def controlled_run(bounds: Sequence[float], periods: int, robot: str, seed: int)
                 'force_half_range': np.median(half, axis=0),
             }
         )
-    return {
-        'robot': model.description.name,
-        'periods': periods,
-        'seed': seed,
-        'parameters': list(problem.base.names),
-        'units': list(problem.base.units),
-        'truth': problem.all_nominal,
-        'cases': cases,
-    }
+    base = {'parameters': list(problem.base.names), 'units': list(problem.base.units)}
+    content = {'robot': model.description.name, 'periods': periods, 'seed': seed, **base}
+    return content | {'truth': problem.all_nominal, 'cases': cases}
 
 
 def _rows_under_control(

@@ -127,29 +127,20 @@ def run_designs(
         for number, first in enumerate(firsts)
     ]
     motions = [(design.trajectory, design.ramp_time) for design in chosen]
-    found = runner.map(
-        partial(record_batch, robot, motions, plant, seed), batches, 'recording', 'recording'
-    )
+    one = partial(record_batch, robot, motions, plant, seed)
+    found = runner.map(one, batches, 'recording', 'recording')
     count = len(firsts)
     records = [joined(found[k * count : (k + 1) * count]) for k in range(len(chosen))]
-    signals = [
-        signals_of(model, measured, design.period)
-        for measured, design in zip(records, chosen, strict=True)
-    ]
-    parts = runner.map(
-        partial(estimate_batch, robot, signals), batches, 'identification of each run', 'estimates'
-    )
+    pairs = zip(records, chosen, strict=True)
+    signals = [signals_of(model, measured, design.period) for measured, design in pairs]
+    one = partial(estimate_batch, robot, signals)
+    parts = runner.map(one, batches, 'identification of each run', 'estimates')
     result = {}
-    for index, (name, design) in enumerate(designs.items()):
-        mine = parts[index * count : (index + 1) * count]
-        result[name] = Runs(
-            design,
-            predict(model, design.trajectory),
-            {key: np.concatenate([part[key] for part in mine]) for key in ESTIMATORS},
-            executed_deviations(model, signals[index]),
-            signals[index],
-            records[index],
-        )
+    for k, (name, design) in enumerate(designs.items()):
+        mine = parts[k * count : (k + 1) * count]
+        estimates = {key: np.concatenate([part[key] for part in mine]) for key in ESTIMATORS}
+        told, executed = predict(model, design.trajectory), executed_deviations(model, signals[k])
+        result[name] = Runs(design, told, estimates, executed, signals[k], records[k])
     return result
 
 
@@ -226,9 +217,7 @@ def _agreement(runs: Runs, estimator: str, truth: Array) -> dict[str, Any]:
         **sources,
         'mean_error': error,
         'biased': int(np.sum(np.abs(error) > limit * uncertainty)),
-        'agreement': {
-            source: agreement(value, observed, len(estimates)) for source, value in sources.items()
-        },
+        'agreement': {key: agreement(sources[key], observed, len(estimates)) for key in sources},
         'independence': independence(estimates),
     }
 

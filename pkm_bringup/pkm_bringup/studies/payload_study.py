@@ -91,12 +91,9 @@ def one_run(setting: Setting, robot: str, seed: int) -> dict[str, Any]:
     alone = found([empty], [None], DriveGains()).force_constants
     assert alone is not None
     ratios = factors / np.exp(np.mean(np.log(factors)))
-    content['without'] = {
-        'ratio_errors': alone.values / alone.nominal / ratios - 1,
-        'ratio_deviations': alone.ratio_deviation,
-        'common_deviation': alone.common_deviation,
-    }
-    return content
+    errors, common = alone.values / alone.nominal / ratios - 1, alone.common_deviation
+    without = {'ratio_errors': errors, 'ratio_deviations': alone.ratio_deviation}
+    return content | {'without': without | {'common_deviation': common}}
 
 
 def _errors(result: IdentificationResult, unknown: Payload, truth: Array) -> dict[str, Any]:

@@ -104,8 +104,7 @@ def _print_links(content: dict[str, Any], every: bool) -> None:
         if name not in others:
             rows.append(row)
     header = ('body', 'mass', 'centre of mass', 'Ixx, Iyy, Izz about it', 'Ixy, Ixz, Iyz')
-    sys.stdout.write('\n')
-    print_table((*header, 'physical'), rows, 'BODIES (kg, m, kg m^2)')
+    print_table((*header, 'physical'), rows, '\nBODIES (kg, m, kg m^2)')
 
 
 def _print_joints(content: dict[str, Any]) -> None:
@@ -126,26 +125,23 @@ def _print_joints(content: dict[str, Any]) -> None:
         del columns['rotor']
     else:
         units += '; rotor: kg, kg m^2 at the joint'
-    sys.stdout.write('\n')
-    print_columns(content['joints'], columns, f'JOINTS ({units})')
+    print_columns(content['joints'], columns, f'\nJOINTS ({units})')
 
 
 def _print_constraints(content: dict[str, Any]) -> None:
     if not content['constraints']:
         return
-    sys.stdout.write('\n')
     columns: dict[str, Column] = {'constraint': 'name'}
     columns |= {key: key for key in ('type', 'parent', 'child', 'rows', 'redundant')}
     columns |= {'Coulomb': _coulomb, 'viscous': 'viscous'}
-    print_columns(content['constraints'], columns, 'LOOP CLOSURES')
+    print_columns(content['constraints'], columns, '\nLOOP CLOSURES')
 
 
 def _print_base(base: dict[str, Any], sources: bool) -> None:
     if 'parameters' not in base:
         return
-    sys.stdout.write('\n')
     columns: dict[str, Column] = {key: key for key in ('name', 'nominal', 'unit', 'expression')}
-    print_columns(base['parameters'], columns, 'BASE PARAMETERS')
+    print_columns(base['parameters'], columns, '\nBASE PARAMETERS')
     origins = [
         f'{label} in {item["name"]}: {text}'
         for item in base['parameters']
