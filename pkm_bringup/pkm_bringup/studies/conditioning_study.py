@@ -117,20 +117,9 @@ STUDY = Study(
         robot('rps_upv'),
         Option('harmonics', COUNT, 'of each coordinate', 11, '1'),
         Option(
-            'reduced',
-            TEXT,
-            "reduced model of the description, or 'none'",
-            None,
-            '',
-            'its first',
-            metavar='MODEL',
+            'reduced', TEXT, "reduced model of the description, or 'none'", None, '', 'its first'
         ),
-        Option(
-            'friction',
-            choice(*FRICTIONS),
-            'one Coulomb coefficient for both directions, or what the description says',
-            'symmetric',
-        ),
+        Option('friction', choice(*FRICTIONS), 'the same both ways, or as described', 'symmetric'),
         Option('starts', COUNT, 'optimised starts', 24, '1'),
         *seed('of the search'),
     ),

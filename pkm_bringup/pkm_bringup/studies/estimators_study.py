@@ -183,15 +183,14 @@ STUDY = Study(
         robot('palida'),
         *runs(30, least=2),
         Option('periods', COUNT, 'averaged in each run', 10, '1'),
+        # from where it does not matter to where it biases least squares
         Option(
             'scale',
             POSITIVE,
-            'position noise, from where it does not matter to where it biases least squares, in '
-            'units of that of the description',
+            'position noise in units of that of the description',
             [1.0, 200.0],
             '1',
             nargs='+',
-            metavar='FACTOR',
         ),
         plant('noise', 'servo', 'robot'),
         Option(

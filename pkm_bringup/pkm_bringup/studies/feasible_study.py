@@ -192,13 +192,7 @@ STUDY = Study(
             'friction_robot',
         ),
         Option(
-            'noise',
-            POSITIVE,
-            'in units of that of the description',
-            [1.0, 5.0],
-            '1',
-            nargs='+',
-            metavar='FACTOR',
+            'noise', POSITIVE, 'in units of that of the description', [1.0, 5.0], '1', nargs='+'
         ),
         Option('laws', choice(*LAWS), 'of friction', list(LAWS), nargs='+'),
         *runs(10, 'seeds of each part'),

@@ -227,18 +227,12 @@ STUDY = Study(
         Option(
             'periods',
             COUNT,
-            'of each recording, at least 2, whose spread is the noise',
+            'of a recording, at least 2; their spread is noise',
             Setting.periods,
             '1',
         ),
         Option('mass', POSITIVE, 'of both payloads', Setting.mass, 'kg'),
-        Option(
-            'spread',
-            FRACTION,
-            'largest error of the described force constants',
-            Setting.spread,
-            '1',
-        ),
+        Option('spread', FRACTION, 'largest error of the force constants', Setting.spread, '1'),
         plant('noise', 'robot'),
         Option(
             'effects',

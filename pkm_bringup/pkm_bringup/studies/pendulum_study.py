@@ -263,9 +263,7 @@ STUDY = Study(
     '(three times 1 kg, as in [O]), with the true one weighed, and with a known force that pushes '
     'the cart, which shows the scale.',
     (
-        Option(
-            'noise', POSITIVE, 'largest error of each state and force over its value', 0.01, '1'
-        ),
+        Option('noise', POSITIVE, 'largest error of a state or force over its value', 0.01, '1'),
         Option('duration', POSITIVE, 'of each motion', 20.0, 's'),
         *runs(10, 'of the noise'),
     ),

@@ -24,19 +24,11 @@ PARTS = {
 }
 LONGER = 'a longer search from other starts that the first is compared with'
 OPTIONS = (
-    Option(
-        'duration', POSITIVE, 'measured time of the 1 kHz loop, half of it for lockstep', 10.0, 's'
-    ),
+    Option('duration', POSITIVE, 'of the 1 kHz loop, half of it for lockstep', 10.0, 's'),
     Option('steps', COUNT, 'offline controller steps', 5000, '1'),
     Option('search_time', POSITIVE, 'search of the excitation', 60.0, 's'),
     Option('reference_time', POSITIVE, LONGER, unit='s'),
-    Option(
-        'recording',
-        POSITIVE,
-        'length of the recordings to identify from; others are ten times as long',
-        600.0,
-        's',
-    ),
+    Option('recording', POSITIVE, 'length of recordings; others are ten times as long', 600.0, 's'),
 )
 ON_REQUEST = ('design',)  # takes minutes
 

@@ -26,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         Option(
             'output',
             TEXT,
-            'folder for bags, model, plots and logs; must be empty or not exist',
+            'new or empty folder for all results',
             None,
             '',
             'demo_output/<date and time>',
@@ -36,13 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         Option('estimator', TEXT, 'estimator', 'gauss_markov'),
         Option('periods', COUNT, 'recorded periods of the excitation', 30, '1'),
         Option('circle_periods', COUNT, 'recorded rounds of each circle', 3, '1'),
-        Option(
-            'validation_periods',
-            COUNT,
-            'recorded rounds of the circles whose forces are predicted',
-            15,
-            '1',
-        ),
+        Option('validation_periods', COUNT, 'recorded rounds of the predicted circles', 15, '1'),
         Option('seed', NATURAL, "of the robot's noise, at least 0", 0, '1'),
     )
     parser.add_argument('--json', action='store_true', help='print the summary as JSON on stdout')

@@ -86,21 +86,17 @@ def print_figures(overview: dict[str, Any], everything: bool) -> None:
     sys.stdout.write(
         f"\nactuator forces of the motion '{content['motion']}' ({content['duration']:.4g} s)\n"
     )
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for group in content['groups']:
         joint, rms = max(group['rms'].items(), key=lambda item: float(item[1]))
         shares = (round(group['percent'], 2), round(group['range_percent'], 2))
         rows.append((group['name'], *shares, float(rms), joint if rms else '-'))
-    print_table(
-        ('group', 'mean norm [% of total]', 'range [% of total]', 'largest rms [N, N m]', 'of'),
-        rows,
-    )
+    shares = ('mean norm [% of total]', 'range [% of total]')
+    print_table(('group', *shares, 'largest rms [N, N m]', 'of'), rows)
     sys.stdout.write('\nchange of the forces if a centre of mass is moved along its link\n')
-    print_table(
-        ('link', 'x [%/mm]', 'y [%/mm]', 'z [%/mm]'),
-        [
-            (link, *(round(float(value), 6) for value in row))
-            for link, row in content['percent_per_millimetre'].items()
-            if link not in alike
-        ],
-    )
+    rows = [
+        (link, *(round(float(value), 6) for value in row))
+        for link, row in content['percent_per_millimetre'].items()
+        if link not in alike
+    ]
+    print_table(('link', 'x [%/mm]', 'y [%/mm]', 'z [%/mm]'), rows)

@@ -109,19 +109,10 @@ def run(arguments: Any) -> int:
     rms, largest = recording.tracking_rms(), np.abs(recording.errors[run]).max(axis=0)
     saturated = float(recording.saturated[run].any(axis=1).mean())
     if arguments.json:
-        print_json(
-            {
-                'robot': model.description.name,
-                'samples': len(arrays['time']),
-                'periods': periods,
-                'period': trajectory.period,
-                'joints': model.actuated_joints,
-                'tracking_rms': rms,
-                'tracking_max': largest,
-                'saturated_fraction': saturated,
-                'output': str(output),
-            }
-        )
+        content = {'robot': model.description.name, 'samples': len(arrays['time'])}
+        content |= {'periods': periods, 'period': trajectory.period}
+        content |= {'joints': model.actuated_joints, 'tracking_rms': rms, 'tracking_max': largest}
+        print_json({**content, 'saturated_fraction': saturated, 'output': str(output)})
         return 0
     rows = list(zip(model.actuated_joints, rms.tolist(), largest.tolist(), strict=True))
     print_table(('joint', 'RMS error [m, rad]', 'largest [m, rad]'), rows)
