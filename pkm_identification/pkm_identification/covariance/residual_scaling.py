@@ -141,18 +141,15 @@ def sensitivity(problem: Problem, estimate: Estimate) -> Array:
 
 
 def change_with(
-    problem: Problem,
-    estimate: Estimate,
-    columns: Callable[[int, Rows], Array],
-    prior_columns: Array,
+    problem: Problem, estimate: Estimate, columns: Callable[[int, Rows], Array], prior_part: Array
 ) -> Array:
     """Change (f, k) of the free parameters with what adds columns to the measurements.
 
     (Psi^T W Psi + B^T B)^-1 (Psi^T W Z + B^T B_z) with `columns` Z (m, n_a, k) of some rows of a
-    run, `prior_columns` B_z, and the weights W of the estimate, else with the inverse noise.
+    run, `prior_part` B_z, and the weights W of the estimate, else with the inverse noise.
     """
     prior = problem.prior_rows
-    mixed, square = prior.T @ prior_columns, prior.T @ prior
+    mixed, square = prior.T @ prior_part, prior.T @ prior
     weights = weights_of(problem, estimate)
     for number, (run, weight) in enumerate(zip(problem.runs, weights, strict=True)):
         rows = rows_for(run, weight)
@@ -234,11 +231,8 @@ def alike_runs(problem: Problem, significant: Sequence[bool]) -> list[list[int]]
         band = run.signals.band
         if isinstance(band, HarmonicBand):
             groups.setdefault((float(band.period), int(band.harmonics)), []).append(number)
-    return [
-        group
-        for group in groups.values()
-        if len(group) > 1 and any(significant[number] for number in group)
-    ]
+    alike = [group for group in groups.values() if len(group) > 1]
+    return [group for group in alike if any(significant[number] for number in group)]
 
 
 def _shared_meat(

@@ -55,11 +55,9 @@ def estimate_delay(
     EstimationError
         The motion does not determine it, or it is too far from the recorded one.
     """
-    data = dataset
     ready = tuple(dataset.joint_names) == tuple(model.actuated_joints)
-    if not ready or dataset.effort_limits is None:
-        data = dataset.for_model(model)
-    head = data.head
+    is_prepared = ready and dataset.effort_limits is not None
+    head = (dataset if is_prepared else dataset.for_model(model)).head
     options = replace(options or SignalOptions(), delay=None)
     if options.bad_samples == 'leave_out':
         head = examined(head)
@@ -114,9 +112,7 @@ def _correction(
     own, forces, _ = problem.runs[0].rows.weighted(root)
     residual = forces - own @ values
     prior = problem.prior_rows
-    stacked = np.column_stack(
-        [np.vstack([own, prior]), np.concatenate([column, np.zeros(len(prior))])]
-    )
+    stacked = np.block([[own, column[:, None]], [prior, np.zeros((len(prior), 1))]])
     right = np.concatenate([residual, problem.prior_target - prior @ values])
     sizes = column_sizes(stacked)
     left, singular, vectors = np.linalg.svd(stacked / sizes, full_matrices=False)

@@ -255,12 +255,17 @@ class Run:
         )
 
     def _reselected(self, rows: Rows, selection: Selection) -> Rows:
-        old = self.selection
-        full = np.empty((*rows.regressor.shape[:2], old.size))
-        full[..., old.free], full[..., old.fixed] = rows.regressor, rows.fixed
+        full = self.full_regressor(rows)
         fixed = full[..., selection.fixed]
-        forces = rows.forces + rows.fixed @ old.values - fixed @ selection.values
+        forces = rows.forces + rows.fixed @ self.selection.values - fixed @ selection.values
         return Rows(full[..., selection.free], forces, fixed)
+
+    def full_regressor(self, rows: Rows) -> Array:
+        """Regressor (m, n_a, r) of free and fixed parameters of some rows of the run."""
+        chosen = self.selection
+        full = np.empty((*rows.forces.shape, chosen.size))
+        full[..., chosen.free], full[..., chosen.fixed] = rows.regressor, rows.fixed
+        return full
 
     def rows_of(self, signals: Signals) -> Rows:
         """Rows of other signals of this robot, for example of some periods only."""

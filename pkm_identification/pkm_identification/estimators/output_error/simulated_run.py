@@ -13,7 +13,6 @@ from pkm_dynamics.settled.steady_state import SteadyState, steady_state
 from pkm_dynamics.trajectories import Trajectory, trajectory_from_dict
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.shipped import load_excitation, load_motion
-from pkm_identification.regression.row_noise import row_covariance
 from pkm_identification.regression.run import Run, in_blocks
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
@@ -52,16 +51,9 @@ class SimulatedRun:
 
     def simulate(self, values: Array, start: SteadyState | None, tolerance: float) -> SteadyState:
         """Return the steady state of the robot with base parameters (r,)."""
-        return steady_state(
-            self.run.model,
-            self.run.base.columns @ values,
-            self.reference,
-            self.feedforward,
-            self.servo,
-            self.band.period,
-            start,
-            tolerance,
-        )
+        model, standard, period = self.run.model, self.run.base.columns @ values, self.band.period
+        wanted = self.reference, self.feedforward
+        return steady_state(model, standard, *wanted, self.servo, period, start, tolerance)
 
     def regressor(self, state: SteadyState) -> Array:
         """Base regressor (N, n_a, r) along a simulated motion."""
@@ -91,19 +83,11 @@ class SimulatedRun:
             shift=(shift + 0.5 * period) % period - 0.5 * period,
         )
 
-    def noise(self) -> Array | None:
-        """Covariance (m, n_a, n_a) of the force rows, with what the servo makes of noise."""
-        return row_covariance(self.signals, None)
-
 
 def simulated_run(
-    run: Run,
-    trajectory: Trajectory,
-    feedforward: Array | None,
-    servo: ServoLoop,
-    rate: float | None,
+    run: Run, wanted: Trajectory, feedforward: Array | None, servo: ServoLoop, rate: float | None
 ) -> SimulatedRun:
-    """Prepare the simulation of a periodic run along the trajectory that the robot was to follow.
+    """Prepare the simulation of a periodic run along the trajectory that was wanted of the robot.
 
     `feedforward` are its standard parameters (n_p,), None where there was none; `rate` [Hz] is that
     of the simulation, None: that of the recording, and at least four samples a harmonic.
@@ -117,25 +101,23 @@ def simulated_run(
         )
     signals = run.periodic_signals
     period = run.harmonic_band.period
-    if trajectory.period is None or not _divides(trajectory.period, period):
+    if wanted.period is None or not _divides(wanted.period, period):
         raise EstimationError(
             f'the data have a period of {period:g} s, the reference motion one of '
-            f'{"none" if trajectory.period is None else format(trajectory.period, "g")} s: give '
-            'the reference that was run'
+            f'{"none" if wanted.period is None else format(wanted.period, "g")} s: give the '
+            'reference that was run'
         )
     least = HARMONIC_SAMPLES * (run.harmonic_band.harmonics + 2)
     count = max(len(signals) if rate is None else round(rate * period), least)
-    motion = trajectory.ordered(model.actuated_joints).motion(
-        period / count * np.arange(count), model
-    )
+    time = period / count * np.arange(count)
+    motion = wanted.ordered(model.actuated_joints).motion(time, model)
     reference = np.asarray(model.actuator_states(motion).positions)
     forces = np.zeros_like(reference)
     if feedforward is not None:
         forces = np.asarray(model.inverse_dynamics(motion, feedforward))
     found = SimulatedRun(run, servo, reference, forces, reference, reference, 0.0)
-    return found.with_shift(
-        _first_shift(signals.positions, _resampled(reference, len(signals)), period)
-    )
+    desired = _resampled(reference, len(signals))
+    return found.with_shift(_first_shift(signals.positions, desired, period))
 
 
 def _divides(period: float, whole: float) -> bool:

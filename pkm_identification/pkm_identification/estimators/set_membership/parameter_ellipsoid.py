@@ -99,6 +99,7 @@ def ellipsoid(
         history = run.shrink(passes, tolerance)
         if not any(each.any() for each in run.missed):
             break
+    longest = float(1 / np.linalg.svd(run.root, compute_uv=False)[-1])  # half-axis
     share = np.linalg.norm(solve_triangular(run.root, np.eye(problem.size)), axis=1)
     lost = np.flatnonzero(share > FORGOTTEN)
     root = run.root / radius
@@ -122,7 +123,7 @@ def ellipsoid(
             converged=history[-2] - history[-1] < tolerance,
             log_determinant=float(-2 * np.sum(np.log(np.abs(np.diag(root))))),
             half_axis=tuple(float(np.exp(each)) for each in history),
-            start=StartOfSet(radius, share, float(np.linalg.norm(run.centre)) + run.longest <= 1.0),
+            start=StartOfSet(radius, share, float(np.linalg.norm(run.centre)) + longest <= 1.0),
             outliers=total,
             outlier_share=total / count,
             outliers_per_joint=by_joint,
@@ -150,11 +151,6 @@ class Bounding:
     def log_size(self) -> float:
         """Logarithm of the geometric mean of the half-axes, in units of the start's."""
         return float(-np.mean(np.log(np.abs(np.diag(self.root)))))
-
-    @property
-    def longest(self) -> float:
-        """Longest half-axis in units of the start's."""
-        return float(1 / np.linalg.svd(self.root, compute_uv=False)[-1])
 
     def shrink(self, passes: int, tolerance: float) -> list[float]:
         """Pass after pass until the set shrinks no more; sizes before and after each."""
