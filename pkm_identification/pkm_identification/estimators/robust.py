@@ -162,11 +162,9 @@ class _Samples:
 
 def _with_forces(problem: Problem, forces: Sequence[Array]) -> Problem:
     """Return the problem with other forces (m, n_a) in its runs."""
-    runs = (
-        run.with_rows(replace(run.rows, forces=values))
-        for run, values in zip(problem.runs, forces, strict=True)
-    )
-    return replace(problem, runs=tuple(runs))
+    pairs = zip(problem.runs, forces, strict=True)
+    runs = tuple(run.with_rows(replace(run.rows, forces=each)) for run, each in pairs)
+    return replace(problem, runs=runs)
 
 
 def _scale(residual: Array, valid: Mask) -> Array:

@@ -106,20 +106,6 @@ class Run:
         """Whether the rows are Fourier coefficients (else they are in time)."""
         return isinstance(self.signals.band, HarmonicBand)
 
-    @property
-    def periodic_signals(self) -> Signals:
-        """Signals of a periodic run, which are in memory."""
-        if not self.is_periodic:
-            raise EstimationError('the data are not periodic; give period= if the motion has one')
-        return self.signals
-
-    @property
-    def harmonic_band(self) -> HarmonicBand:
-        """Band of a periodic run."""
-        band = self.periodic_signals.band
-        assert isinstance(band, HarmonicBand)
-        return band
-
     @cached_property
     def count(self) -> int:
         """Number of rows m."""
@@ -313,6 +299,27 @@ class Run:
         fixed = regressor[..., self.selection.fixed]
         forces = forces - fixed @ self.selection.values
         return Rows(regressor[..., self.selection.free], forces, fixed)
+
+
+@dataclass(frozen=True)
+class PeriodicRun:
+    """A run whose rows are Fourier coefficients; EstimationError where it is no such one."""
+
+    run: Run
+
+    @property
+    def signals(self) -> Signals:
+        """Signals of the run, which are in memory."""
+        if not self.run.is_periodic:
+            raise EstimationError('the data are not periodic; give period= if the motion has one')
+        return self.run.signals
+
+    @property
+    def band(self) -> HarmonicBand:
+        """Turns a period into the rows of the run."""
+        band = self.signals.band
+        assert isinstance(band, HarmonicBand)
+        return band
 
 
 def _wide(rows: Rows) -> Array:

@@ -18,9 +18,8 @@ import numpy as np
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, ComplexArray, Indices, Mask
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise
-from pkm_identification.regression.run import Run, in_blocks
+from pkm_identification.regression.run import PeriodicRun, in_blocks
 from pkm_identification.signals import Signals
-from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.fourier import FourierFit
 
 Function = Callable[[Any], Array]
@@ -32,24 +31,12 @@ CHUNK = 500  # samples, with all their neighbours
 
 
 @dataclass(frozen=True)
-class MotionModel:
+class MotionModel(PeriodicRun):
     """One periodic run whose motion is a Fourier series.
 
     Coefficients are complex and orthonormal, see `motion_noise`. Those of the motion are
     (L, n_a), for the measured harmonics only; elsewhere there is no motion.
     """
-
-    run: Run  # periodic
-
-    @property
-    def signals(self) -> Signals:
-        """Signals of the run."""
-        return self.run.periodic_signals
-
-    @property
-    def band(self) -> HarmonicBand:
-        """Band of the run."""
-        return self.run.harmonic_band
 
     @cached_property
     def harmonics(self) -> Indices:

@@ -19,8 +19,7 @@ from pkm_identification.regression.numerics import (
     scaled_least_squares,
     with_variance,
 )
-from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.row_noise import row_covariance
+from pkm_identification.regression.problem import Problem, row_covariance
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
 SIMULATION_TOLERANCE = 1e-9  # of the steady state: far below the noise of any force

@@ -13,9 +13,7 @@ from pkm_dynamics.settled.steady_state import SteadyState, steady_state
 from pkm_dynamics.trajectories import Trajectory, trajectory_from_dict
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.shipped import load_excitation, load_motion
-from pkm_identification.regression.run import Run, in_blocks
-from pkm_identification.signals import Signals
-from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.regression.run import PeriodicRun, Run, in_blocks
 
 Reference = Trajectory | str | Path | None
 
@@ -24,26 +22,15 @@ PERIOD_TOLERANCE = 1e-6  # of a period: what rounding in files may change it by
 
 
 @dataclass(frozen=True)
-class SimulatedRun:
+class SimulatedRun(PeriodicRun):
     """A periodic run, and the reference and servo of the robot that made it."""
 
-    run: Run
     servo: ServoLoop
     reference: Array  # desired positions (N, n_a) [m, rad] over a period, on its own clock
     feedforward: Array  # (N, n_a) [N, N m]
     positions: Array  # measured (N, n_a), on the clock of the reference as far as it is known
     forces: Array  # measured rows (m, n_a) on that clock
     shift: float  # what was added to the stamps of the data for it [s]
-
-    @property
-    def signals(self) -> Signals:
-        """Measured signals."""
-        return self.run.periodic_signals
-
-    @property
-    def band(self) -> HarmonicBand:
-        """Turns a period into the rows of the run."""
-        return self.run.harmonic_band
 
     def rows(self, samples: Array) -> Array:
         """Rows (m, ...) of simulated samples (N, ...), of the size of the measured rows."""
@@ -99,15 +86,15 @@ def simulated_run(
             'output_error simulates the periodic motion under the servo: it needs data with a '
             'period'
         )
-    signals = run.periodic_signals
-    period = run.harmonic_band.period
+    signals, band = PeriodicRun(run).signals, PeriodicRun(run).band
+    period = band.period
     if wanted.period is None or not _divides(wanted.period, period):
         raise EstimationError(
             f'the data have a period of {period:g} s, the reference motion one of '
             f'{"none" if wanted.period is None else format(wanted.period, "g")} s: give the '
             'reference that was run'
         )
-    least = HARMONIC_SAMPLES * (run.harmonic_band.harmonics + 2)
+    least = HARMONIC_SAMPLES * (band.harmonics + 2)
     count = max(len(signals) if rate is None else round(rate * period), least)
     time = period / count * np.arange(count)
     motion = wanted.ordered(model.actuated_joints).motion(time, model)

@@ -12,8 +12,12 @@ from scipy.linalg import solve_triangular
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.estimators.set_membership.bounding_ellipsoid import bound as take_in
-from pkm_identification.estimators.set_membership.error_bounds import BoundOption, force_bounds
-from pkm_identification.estimators.set_membership.strips import StripsOfRun, strips_of
+from pkm_identification.estimators.set_membership.error_bounds import (
+    BoundOption,
+    StripsOfRun,
+    force_bounds,
+    strips_of,
+)
 from pkm_identification.regression.numerics import FORGOTTEN, with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, size_over_runs
