@@ -64,11 +64,13 @@ def estimate_delay(
     recorded = head.effort_delay
     step = SHIFT * head.interval
     value, change, deviation, damping = recorded, np.inf, np.inf, 1.0
+
+    def with_delay(delay: float) -> Problem:
+        return build_problem(process(head.with_delay(delay), options), model, **parameters)
+
     for _ in range(MOST_ROUNDS):
-        problem = _problem(head, model, options, parameters, value)
-        farther = _problem(head, model, options, parameters, value + step)
-        nearer = _problem(head, model, options, parameters, value - step)
-        before = change
+        problem, before = with_delay(value), change
+        nearer, farther = with_delay(value - step), with_delay(value + step)
         change, deviation = _correction(problem, nearer, farther, step)
         if before * change < 0 and abs(change) > 0.5 * abs(before):
             damping /= 2  # beyond the minimum and back again
@@ -86,16 +88,6 @@ def estimate_delay(
         f'the delay did not converge in {MOST_ROUNDS} rounds (last change {change:.3g} s, standard '
         f'deviation {deviation:.3g} s): the motion hardly determines it'
     )
-
-
-def _problem(
-    data: Recording,
-    model: ClosedChainModel,
-    options: SignalOptions,
-    parameters: dict[str, Any],
-    delay: float,
-) -> Problem:
-    return build_problem(process(data.with_delay(delay), options), model, **parameters)
 
 
 def _correction(

@@ -106,6 +106,10 @@ class Run:
         """Whether the rows are Fourier coefficients (else they are in time)."""
         return isinstance(self.signals.band, HarmonicBand)
 
+    def noise_or(self, other: Array) -> Array:
+        """Noise of the rows as the spread over periods shows it, else another one."""
+        return other if self.covariance is None else self.covariance
+
     @cached_property
     def count(self) -> int:
         """Number of rows m."""

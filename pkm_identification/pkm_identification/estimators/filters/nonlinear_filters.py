@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,17 +22,11 @@ from pkm_identification.estimators.filters.parameter_filter import (
 )
 
 Function = Callable[[Array, int], Array]
+# How a filter sees the function: linear about values, whose covariance is root root^T, of a sample
+Measurement = Callable[[Array, Array, int], Linearisation]
 
 BEND_ROUNDING = 64 * np.finfo(float).eps  # of h: a smaller second difference is none
 DIFFERENCE = 1e-5  # standard deviations between the points of a difference quotient
-
-
-class Measurement(Protocol):
-    """How a filter sees the function."""
-
-    def __call__(self, values: Array, root: Array, sample: int) -> Linearisation:
-        """Linearise at the estimate, whose covariance is root root^T."""
-        ...
 
 
 class Unscented:

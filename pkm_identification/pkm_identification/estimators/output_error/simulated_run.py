@@ -88,7 +88,9 @@ def simulated_run(
         )
     signals, band = PeriodicRun(run).signals, PeriodicRun(run).band
     period = band.period
-    if wanted.period is None or not _divides(wanted.period, period):
+    times = round(period / wanted.period) if wanted.period else 0  # a motion may be repeated
+    rest = abs(max(times, 1) * (wanted.period or np.inf) - period)
+    if rest > PERIOD_TOLERANCE * period:
         raise EstimationError(
             f'the data have a period of {period:g} s, the reference motion one of '
             f'{"none" if wanted.period is None else format(wanted.period, "g")} s: give the '
@@ -105,11 +107,6 @@ def simulated_run(
     found = SimulatedRun(run, servo, reference, forces, reference, reference, 0.0)
     desired = _resampled(reference, len(signals))
     return found.with_shift(_first_shift(signals.positions, desired, period))
-
-
-def _divides(period: float, whole: float) -> bool:
-    count = max(round(whole / period), 1)
-    return abs(count * period - whole) <= PERIOD_TOLERANCE * whole
 
 
 def _first_shift(measured: Array, reference: Array, period: float) -> float:

@@ -119,13 +119,8 @@ def bound_gain(signals: Signals) -> float:
     A mean over periods has no larger error than its worst sample. A filter or an
     interpolation adds samples with weights of both signs: the sum of their magnitudes.
     """
-    gain = 1.0
-    if signals.diagnostics.interpolated:
-        gain *= _interpolation_gain()
-    band = signals.band
-    if isinstance(band, FilterBand):
-        gain *= _filter_gain(band)
-    return gain
+    gain = _interpolation_gain() if signals.diagnostics.interpolated else 1.0
+    return gain * _filter_gain(signals.band) if isinstance(signals.band, FilterBand) else gain
 
 
 def _filter_gain(band: FilterBand) -> float:

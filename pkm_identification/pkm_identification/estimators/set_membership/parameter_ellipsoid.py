@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -173,14 +174,10 @@ class Bounding:
             found = []
             for block in run.blocks():
                 missed = np.zeros(len(block.rows), dtype=np.bool_)
+                rows = np.ascontiguousarray(block.rows * self.radius)
+                middles = block.middles - block.rows @ self.nominal
                 self.used += take_in(
-                    self.root,
-                    self.centre,
-                    np.ascontiguousarray(block.rows * self.radius),
-                    block.middles - block.rows @ self.nominal,
-                    block.widths,
-                    self.cut,
-                    missed,
+                    self.root, self.centre, rows, middles, block.widths, self.cut, missed
                 )
                 found.append(missed)
             now = np.concatenate(found)
@@ -206,16 +203,15 @@ def _outliers(
 ) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """Count what missed by joint, and name the first of them."""
     named: list[dict[str, Any]] = []
-    by_joint: dict[str, int] = {}
+    by_joint: Counter[str] = Counter()
     for k, (run, flags) in enumerate(zip(strips, missed, strict=True)):
         joints = run.run.model.actuated_joints
         for axis, joint in enumerate(joints):
-            count = int(np.count_nonzero(flags[axis :: len(joints)]))
-            by_joint[joint] = by_joint.get(joint, 0) + count
+            by_joint[joint] += int(np.count_nonzero(flags[axis :: len(joints)]))
         numbers = np.flatnonzero(flags)[: NAMED - len(named)]
         which = {'run': k} if len(strips) > 1 else {}
         named += [which | run.describe(int(number)) for number in numbers]
-    return by_joint, named
+    return dict(by_joint), named
 
 
 def _warnings(problem: Problem, missed: int, share: float, lost: Indices) -> list[str]:
