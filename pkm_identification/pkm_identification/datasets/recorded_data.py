@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.source import Block, Source, joined
 from pkm_identification.datasets.truth import Truth
 from pkm_identification.datasets.units import (
@@ -20,9 +21,6 @@ from pkm_identification.datasets.units import (
     constants_of,
 )
 from pkm_identification.quality.report import Defect, Quality
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 STROKE_TOLERANCE = 0.01  # of the stroke: homing and calibration are rarely better
 MEASURED = ('positions', 'efforts', 'currents')
@@ -149,7 +147,7 @@ class Recording:
             raise DatasetError(f'{name}: time must be (N,) with N > 0, got shape {stamps.shape}')
         if efforts is None and currents is None:
             raise DatasetError(f'{name}: neither efforts [N, N m] nor currents [A] are given')
-        arrays: dict[str, Array | Flags | None] = {}
+        arrays: dict[str, Array | Mask | None] = {}
         given = (positions, efforts, currents, position_valid, effort_valid)
         shape = (stamps.size, len(joint_names))
         for kind, values in zip(SAMPLES[1:], given, strict=True):
@@ -207,12 +205,12 @@ class Recording:
         return self.source.whole.currents
 
     @property
-    def position_valid(self) -> Flags | None:
+    def position_valid(self) -> Mask | None:
         """Which positions (N, n) may be used; None: all."""
         return self.source.whole.position_valid
 
     @property
-    def effort_valid(self) -> Flags | None:
+    def effort_valid(self) -> Mask | None:
         """Which efforts or currents (N, n) may be used; None: all."""
         return self.source.whole.effort_valid
 

@@ -9,14 +9,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.datasets.stored_array import StoredArray, in_parts
 from pkm_identification.quality.stamps import nominal_interval
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 LONG = 4_000_000  # stamps, positions and efforts: 32 MB; more are read in blocks
 BLOCK = 2**15  # samples: 3 MB of six joints, far more than the margins around a block
@@ -36,8 +32,8 @@ class Block(NamedTuple):
     positions: Array
     efforts: Array | None = None
     currents: Array | None = None
-    position_valid: Flags | None = None
-    effort_valid: Flags | None = None
+    position_valid: Mask | None = None
+    effort_valid: Mask | None = None
 
     def rows(self, chosen: slice | Indices) -> Block:
         """Return some of the samples."""
@@ -49,7 +45,7 @@ class Block(NamedTuple):
         picked = (None if part is None else part[:, list(chosen)] for part in parts)
         return Block(self.time, *picked)  # type: ignore[arg-type]
 
-    def together(self) -> tuple[Array, Flags | None]:
+    def together(self) -> tuple[Array, Mask | None]:
         """Positions and efforts side by side (k, 2 n), and which may be used (None: all)."""
         assert self.efforts is not None
         values = np.hstack([self.positions, self.efforts])
@@ -201,7 +197,7 @@ class Source:
             other._scan = replace(self._scan, extremes=extremes)
         return other
 
-    def marked(self, position_valid: Flags, effort_valid: Flags) -> Source:
+    def marked(self, position_valid: Mask, effort_valid: Mask) -> Source:
         """Return the samples with other flags (N, n), which may lie in a file."""
 
         def flagged(block: Block, rows: slice) -> Block:

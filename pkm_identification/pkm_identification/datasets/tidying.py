@@ -6,17 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.recorded_data import MEASURED, Recording
 from pkm_identification.datasets.source import Block, Source, collected, joined
 from pkm_identification.quality.report import LEFT_OUT, Defect, located, merged
 from pkm_identification.quality.stamps import in_order, is_increasing
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 MOST_LOST = 0.5  # share of a joint's samples; with more, what is left is not a recording
 
@@ -154,7 +150,7 @@ class _Tidying:
         self.done, self.last = self.done + len(block.time), float(block.time[-1])
         return block
 
-    def _note(self, name: str, values: Array, bad: Flags, time: Array) -> None:
+    def _note(self, name: str, values: Array, bad: Mask, time: Array) -> None:
         for column in np.flatnonzero(bad.any(axis=0)):
             rows = np.flatnonzero(bad[:, column])
             first = _Lost(
@@ -175,7 +171,7 @@ class _Tidying:
                 )
 
 
-def held(values: Array, bad: Flags, before: Array | None = None) -> Array:
+def held(values: Array, bad: Mask, before: Array | None = None) -> Array:
     """Return the values (k, n) with the last good one in the place of bad ones, else the next.
 
     A column without any good one holds `before` (n,), the values before the first row.

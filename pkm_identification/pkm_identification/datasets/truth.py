@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets.stored_array import with_columns
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Truth:
         """Return the number of samples."""
         return len(self.time)
 
-    def with_columns(self, columns: Sequence[int] | NDArray[np.int64]) -> Truth:
+    def with_columns(self, columns: Sequence[int] | Indices) -> Truth:
         """Return the signals of some joints."""
         chosen = np.asarray(columns, dtype=np.int64)
         signals = (self.positions, self.velocities, self.forces)

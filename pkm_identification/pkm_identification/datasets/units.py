@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array
 
-Array = NDArray[np.float64]
 Constant = float | Sequence[float]
 
 UNIT_TOLERANCE = 1e-6

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import qr
 
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.arrays import Array
 from pkm_identification.excitation.excitation_design import ExcitationDesign
 from pkm_identification.excitation.information import parameter_directions, whitening_of
 from pkm_identification.excitation.search.criteria import figures, standard_deviations
-
-Array = NDArray[np.float64]
 
 RATE = 1000.0  # [Hz] of the figures
 BLOCK = 4096  # samples whose regressor is in memory at once

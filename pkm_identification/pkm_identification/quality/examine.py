@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.source import Block
 from pkm_identification.datasets.stored_array import StoredArray
@@ -25,9 +25,6 @@ from pkm_identification.quality.spikes import (
     find_spikes,
 )
 from pkm_identification.quality.stamps import clock_defects, even_clock
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 MOST_OUTLIERS = 0.05  # share; more of them are how the signal is
 MOST_BAD = 0.5  # share of the samples of a joint that may be left out
@@ -76,8 +73,8 @@ class Part:
         Standard deviations of positions and efforts (c,) each.
     """
 
-    position_valid: Flags
-    effort_valid: Flags
+    position_valid: Mask
+    effort_valid: Mask
     defects: tuple[Defect, ...]
     noise: tuple[Array, Array]
 
@@ -199,7 +196,7 @@ def examine_part(
     defects: list[Defect] = []
     noises = []
     moving = np.zeros(positions.shape[1])
-    signals: tuple[tuple[str, Array, Flags | None], ...] = (
+    signals: tuple[tuple[str, Array, Mask | None], ...] = (
         ('position', positions, block.position_valid),
         ('effort', block.efforts, block.effort_valid),
     )

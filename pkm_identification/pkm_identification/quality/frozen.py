@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.quality.report import stretches
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Rows = NDArray[np.int64]
 
 SHORTEST = 5  # equal samples in a row that may be a stuck sensor
 AROUND = 6  # samples before and after such a row that show how the signal was changing
@@ -26,14 +22,14 @@ ENTRY = 0.25  # of the last changes before a flat top
 
 def find_stuck(
     values: Array,
-    valid: Flags,
+    valid: Mask,
     resolution: Array,
     noise: Array,
     motion: Array,
     moving: Array,
     *,
     is_motion: bool,
-) -> Flags:
+) -> Mask:
     """Find rows of equal samples that are no standstill.
 
     A sensor that freezes stops between two samples, or has to catch up with a jump when it
@@ -79,7 +75,7 @@ def find_stuck(
     return found
 
 
-def _equal_rows(same: Flags) -> Rows:
+def _equal_rows(same: Mask) -> Indices:
     """First and last sample (k, 2) of each row of at least `SHORTEST` equal ones."""
     runs = stretches(np.flatnonzero(same))
     runs = runs[runs[:, 1] - runs[:, 0] + 2 >= SHORTEST]
@@ -100,13 +96,13 @@ def _breaks_off(x: Array, first: int, last: int, scale: float) -> bool:
 
 def find_saturated(
     values: Array,
-    valid: Flags,
+    valid: Mask,
     limits: Array | None,
     resolution: Array,
     motion: Array,
     moving: Array,
     extremes: Array | None = None,
-) -> Flags:
+) -> Mask:
     """Find samples at the limit of a drive, and flat tops where a signal was cut off.
 
     Parameters
@@ -142,7 +138,7 @@ def find_saturated(
     return found
 
 
-def _rows_of(flags: Flags, shortest: int) -> Flags:
+def _rows_of(flags: Mask, shortest: int) -> Mask:
     """Keep what lasts at least so many samples."""
     kept = np.zeros(len(flags), dtype=bool)
     for first, last in stretches(np.flatnonzero(flags)):
@@ -151,7 +147,7 @@ def _rows_of(flags: Flags, shortest: int) -> Flags:
     return kept
 
 
-def _flat_top(x: Array, level: float, step: float, motion: Array, moving: Array) -> Flags | None:
+def _flat_top(x: Array, level: float, step: float, motion: Array, moving: Array) -> Mask | None:
     """Return the samples of a cut at an extreme level, None where it is none."""
     at = x == level
     runs = stretches(np.flatnonzero(at))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from pkm_identification.arrays import Array
 
 MAD_TO_SIGMA = 1.4826
 CHUNK = 64  # samples that a local scale is taken from

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array, Indices
 
 KINDS = (
     'jitter',
@@ -141,7 +140,7 @@ class Quality:
         }
 
 
-def stretches(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def stretches(rows: Indices) -> Indices:
     """Return first and last (k, 2) of each series of consecutive numbers."""
     if not len(rows):
         return np.zeros((0, 2), dtype=np.int64)
@@ -153,7 +152,7 @@ def stretches(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def located(
     kind: str,
-    rows: NDArray[np.int64],
+    rows: Indices,
     time: Array,
     treatment: str,
     signal: str = 'time',

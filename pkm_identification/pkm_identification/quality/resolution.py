@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array
 
 MOST = 20_000  # samples that are looked at
 SMALLEST = 1e-10  # of the range: finer steps are those of floating-point numbers

@@ -10,13 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, median_filter
 
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.quality.prediction import Extrapolation, local_scale
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 LIMIT = 6.0  # standard deviations
 AROUND = 8  # samples to either side that a median is over
@@ -68,8 +65,8 @@ def best_neighbours(time: Array, values: Array, candidates: tuple[Neighbours, ..
 
 
 def find_spikes(
-    time: Array, values: Array, valid: Flags, resolution: Array, neighbours: Neighbours
-) -> tuple[Flags, Array]:
+    time: Array, values: Array, valid: Mask, resolution: Array, neighbours: Neighbours
+) -> tuple[Mask, Array]:
     """Find outliers.
 
     Parameters
@@ -117,7 +114,7 @@ def find_spikes(
     return found, noise
 
 
-def _off_median(values: Array, limit: Array) -> Flags:
+def _off_median(values: Array, limit: Array) -> Mask:
     """Which samples (N, c) are off from the median around them by more than motion and noise.
 
     Outliers close to each other spoil each other's predictions, but not the median.
@@ -176,7 +173,7 @@ def _largest_around(values: Array, reach: int) -> Array:
     return np.asarray(maximum_filter1d(values, 2 * reach + 1, axis=0, mode='nearest'))
 
 
-def _bridged(time: Array, values: Array, valid: Flags) -> Array:
+def _bridged(time: Array, values: Array, valid: Mask) -> Array:
     """Return a copy with straight lines in the place of bad samples, for predictions alone."""
     if valid.all():
         return np.array(values)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.quality.report import Defect, located
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 ABSURD = 0.2  # share of the stamps that may be wrong before the clock cannot be trusted
 JITTER = 0.01  # of an interval, standard deviation that is reported
@@ -31,7 +28,7 @@ class Order:
         What was done to get there.
     """
 
-    rows: Rows
+    rows: Indices
     defects: tuple[Defect, ...]
 
 
@@ -102,12 +99,12 @@ def in_order(time: Array, values: list[Array], source: str) -> Order:
     return Order(rows[kept], tuple(found))
 
 
-def _late(time: Array) -> Rows:
+def _late(time: Array) -> Indices:
     """Return the samples that come after one with a later stamp."""
     return np.flatnonzero(time < np.maximum.accumulate(time))
 
 
-def _refuse_absurd(rows: Rows, time: Array, what: str, source: str) -> None:
+def _refuse_absurd(rows: Indices, time: Array, what: str, source: str) -> None:
     if len(rows) <= ABSURD * len(time):
         return
     row = int(np.min(rows))

@@ -11,18 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pkm_description.errors import KinematicsError, PkmError, TrajectoryError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.feasibility import FeasibilityReport
 from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.arrays import Array
 from pkm_identification.datasets.bags.bag_writer import partial_path
 from pkm_identification.requests.check_request import CheckRequest, check_motion, planned_motion
 from pkm_identification.requests.refusal import Code
-
-Array = NDArray[np.float64]
 
 BYTES_PER_SAMPLE = 1600  # all topics of a six-axis robot, with overhead
 SIZE_FACTOR = 1.5

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import load
 from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
 from pkm_identification.datasets.bags.bag_recording import RUN, STATE
-
-Array = NDArray[np.float64]
 
 GAP_FACTOR = 1.5
 LONGEST_GAP = 0.05  # [s] that an identification bears

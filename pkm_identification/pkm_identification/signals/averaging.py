@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.signals.folding import (
     Folded,
@@ -19,7 +20,6 @@ from pkm_identification.signals.folding import (
 )
 from pkm_identification.signals.noise import Noise, noise_from_blocks
 
-Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 NEGLIGIBLE = 1e-9  # noise below this share of a signal is rounding

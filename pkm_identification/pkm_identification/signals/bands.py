@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import sosfiltfilt
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array, Indices, Mask
 
 BLOCK = 5000
 SAMPLES_A_HARMONIC = 16
@@ -76,7 +75,7 @@ class HarmonicBand:
         return self.indices / self.period
 
     @property
-    def indices(self) -> NDArray[np.int64]:
+    def indices(self) -> Indices:
         """Harmonic of each row."""
         return (np.arange(2 * self.harmonics + 1) + 1) // 2
 
@@ -143,7 +142,7 @@ class FilterBand:
     rate: float
     step: int
     trim: int
-    holes: NDArray[np.int64] | None = None
+    holes: Indices | None = None
 
     @property
     def frequencies(self) -> Array:
@@ -164,7 +163,7 @@ class FilterBand:
         ]
         return np.concatenate(parts)
 
-    def picked(self, samples: slice, inside: slice) -> slice | NDArray[np.int64]:
+    def picked(self, samples: slice, inside: slice) -> slice | Indices:
         """Return which of the filtered samples are rows: those `inside` and in no hole.
 
         Parameters
@@ -179,7 +178,7 @@ class FilterBand:
         index = np.arange(inside.start, inside.stop, inside.step)
         return index[~self.in_hole(samples.start + index)]
 
-    def in_hole(self, samples: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def in_hole(self, samples: Indices) -> Mask:
         """Whether a filtered sample rests on a gap."""
         if self.holes is None:
             return np.zeros(len(samples), dtype=bool)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, lsqr
 
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.quality.report import stretches
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 LONGEST = 0.5  # of the shortest wave length: the motion in a longer gap is not determined
 TOLERANCE = 1e-13
 MOST_ROUNDS = 500
 
 
-def completed(mean: Array, seen: Flags, harmonics: int) -> tuple[Array, Flags]:
+def completed(mean: Array, seen: Mask, harmonics: int) -> tuple[Array, Mask]:
     """Fill phases with the Fourier series that fits the others by least squares.
 
     The discrete Fourier transform of what is returned, up to `harmonics`, is that series:
@@ -46,7 +43,7 @@ def completed(mean: Array, seen: Flags, harmonics: int) -> tuple[Array, Flags]:
     return filled, certain
 
 
-def _certain(good: Flags, shortest_wave: float) -> Flags:
+def _certain(good: Mask, shortest_wave: float) -> Mask:
     """Which phases (n,) do not lie in a long gap; a gap may go over the end of the period."""
     count = len(good)
     certain = np.ones(count, dtype=bool)
@@ -57,7 +54,7 @@ def _certain(good: Flags, shortest_wave: float) -> Flags:
     return certain
 
 
-def _series(values: Array, good: Flags, harmonics: int) -> Array:
+def _series(values: Array, good: Mask, harmonics: int) -> Array:
     """Fourier series (n,) that fits the good ones of some samples (n,)."""
     count = len(values)
     start = _low_pass(values, harmonics)

@@ -11,17 +11,14 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import savgol_filter
 
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import BLOCK, EVEN
 from pkm_identification.quality.report import stretches
 from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.local_regression import local_cubic
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 ROUNDS = 3  # of a periodic signal and its own slope
 REACHES = (10, 40)  # intervals to either side that show how a motion without a period goes on
@@ -36,7 +33,7 @@ def is_even(time: Array, tolerance: float = EVEN) -> bool:
     return bool(np.abs(steps - interval).max() <= tolerance * interval)
 
 
-def nearest(time: Array, start: float, step: float, count: int) -> tuple[NDArray[np.int64], Array]:
+def nearest(time: Array, start: float, step: float, count: int) -> tuple[Indices, Array]:
     """Return grid point (N,) of each sample, -1 outside the grid, and how much later it is [s]."""
     number = np.round((time - start) / step).astype(np.int64)
     late = time - (start + step * number)
@@ -44,8 +41,8 @@ def nearest(time: Array, start: float, step: float, count: int) -> tuple[NDArray
 
 
 def collected(
-    number: NDArray[np.int64], values: Array, valid: Flags | None, count: int
-) -> tuple[Array, NDArray[np.int64]]:
+    number: Indices, values: Array, valid: Mask | None, count: int
+) -> tuple[Array, Indices]:
     """Sum of the valid samples (count, c) at each point of a grid, and how many there are."""
     columns = values.shape[1]
     total = np.zeros((count, columns))
@@ -59,7 +56,7 @@ def collected(
     return total, hits
 
 
-def along(slopes: Array, late: Array, phase: NDArray[np.int64]) -> Array:
+def along(slopes: Array, late: Array, phase: Indices) -> Array:
     """Return what samples (N, c) changed since their grid points.
 
     Parameters
@@ -107,7 +104,7 @@ class EvenSamples:
         intervals = round((scan.last - scan.first) / self.interval)
         self.count = len(recording) if self.is_given else int(intervals) + 1
 
-    def read(self, rows: slice) -> tuple[Array, Array, Flags | None]:
+    def read(self, rows: slice) -> tuple[Array, Array, Mask | None]:
         """Return some of the samples.
 
         Parameters
@@ -126,10 +123,10 @@ class EvenSamples:
         return tuple(None if part is None else part[rows] for part in self._whole)  # type: ignore[return-value]
 
     @cached_property
-    def _whole(self) -> tuple[Array, Array, Flags | None]:
+    def _whole(self) -> tuple[Array, Array, Mask | None]:
         return self._made(slice(0, self.count))
 
-    def _made(self, rows: slice) -> tuple[Array, Array, Flags | None]:
+    def _made(self, rows: slice) -> tuple[Array, Array, Mask | None]:
         source = self.recording.source
         if self.is_given:
             block = source.read(rows)
@@ -140,14 +137,14 @@ class EvenSamples:
         samples, there = evened_on(grid, self.interval, block.time, *block.together())
         return grid, samples, None if there.all() else there
 
-    def blocks(self) -> Iterator[tuple[Array, Array, Flags | None]]:
+    def blocks(self) -> Iterator[tuple[Array, Array, Mask | None]]:
         """Yield all samples in their order; of a short recording all at once."""
         step = BLOCK if self.recording.is_long else self.count
         for begin in range(0, self.count, step):
             yield self.read(slice(begin, min(begin + step, self.count)))
 
 
-def evened(time: Array, values: Array, valid: Flags | None) -> tuple[Array, Array, Flags | None]:
+def evened(time: Array, values: Array, valid: Mask | None) -> tuple[Array, Array, Mask | None]:
     """Put consecutive samples of a motion without a period on an even grid of their own.
 
     Parameters
@@ -169,8 +166,8 @@ def evened(time: Array, values: Array, valid: Flags | None) -> tuple[Array, Arra
 
 
 def evened_on(
-    grid: Array, interval: float, time: Array, values: Array, valid: Flags | None
-) -> tuple[Array, Flags]:
+    grid: Array, interval: float, time: Array, values: Array, valid: Mask | None
+) -> tuple[Array, Mask]:
     """Put samples on an even grid.
 
     Parameters
@@ -224,7 +221,7 @@ def _smooth_slopes(samples: Array, interval: float) -> Array:
     )
 
 
-def _bridged(total: Array, hits: NDArray[np.int64]) -> Array:
+def _bridged(total: Array, hits: Indices) -> Array:
     """Means (M, c), straight lines where there are none."""
     mean = np.asarray(total / np.maximum(hits, 1))
     points = np.arange(len(mean))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets import Recording
 from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals import filtering
@@ -16,8 +16,6 @@ from pkm_identification.signals.local_regression import cubic_gains, local_motio
 from pkm_identification.signals.signal_noise import filter_gains, white_covariance
 from pkm_identification.signals.signal_options import OF_PERIODS, SignalOptions
 from pkm_identification.signals.signals import FilterDiagnostics, Samples, Signals
-
-Array = NDArray[np.float64]
 
 DELAY_REACH = 64  # samples that the interpolation of a delay depends on
 HALF_WIDTH = 0.2  # of 1 / cutoff: the second derivative of a cubic bends down early
@@ -122,11 +120,11 @@ def _probes(recording: Recording, even: EvenSamples) -> list[tuple[float, Array]
     return found
 
 
-def _gaps(even: EvenSamples, cutoff: float) -> tuple[NDArray[np.int64] | None, float]:
+def _gaps(even: EvenSamples, cutoff: float) -> tuple[Indices | None, float]:
     """First and last sample (h, 2) of gaps without rows, and the share of all samples in gaps."""
     if even.is_given:
         return None, 0.0
-    missing: list[list[NDArray[np.int64]]] = []
+    missing: list[list[Indices]] = []
     first = 0
     for _, values, there in even.blocks():
         missing = missing or [[] for _ in range(values.shape[1])]

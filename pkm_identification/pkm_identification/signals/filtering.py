@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 from scipy.signal import butter
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.quality.report import stretches
 from pkm_identification.signals.bands import FilterBand
-
-Array = NDArray[np.float64]
 
 ORDER = 4
 HOLE = 0.25  # of 1 / cutoff: neighbours on both sides tell what lies in shorter gaps
@@ -33,9 +31,7 @@ MAX_RELATIVE_FREQUENCY = 0.2
 FALSE_ALARM = 1e-3
 
 
-def holes(
-    missing: Sequence[NDArray[np.int64]], cutoff: float, interval: float
-) -> NDArray[np.int64] | None:
+def holes(missing: Sequence[Indices], cutoff: float, interval: float) -> Indices | None:
     """First and last sample (h, 2) of gaps that are long against the cutoff.
 
     Parameters
@@ -100,11 +96,7 @@ def _spectrum(values: Array) -> tuple[Array, Array]:
 
 
 def low_pass(
-    cutoff: float,
-    interval: float,
-    count: int,
-    gaps: NDArray[np.int64] | None = None,
-    delay: float = 0.0,
+    cutoff: float, interval: float, count: int, gaps: Indices | None = None, delay: float = 0.0
 ) -> FilterBand:
     """Build the filter; rows leave `gaps` (h, 2) out, and `delay` [s] at either end.
 
@@ -173,11 +165,7 @@ class Grid:
 
 
 def grid(
-    cutoff: float,
-    interval: float,
-    count: int,
-    gaps: NDArray[np.int64] | None = None,
-    delay: float = 0.0,
+    cutoff: float, interval: float, count: int, gaps: Indices | None = None, delay: float = 0.0
 ) -> Grid:
     """Choose the grid for so many samples with `gaps` (h, 2); raises as `low_pass`.
 

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, ComplexArray, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import EVEN
 from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.even_grid import along, collected, is_even, nearest
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 AT_ONCE = 2**15  # samples of a long recording that are folded at once: some MB
@@ -73,7 +72,7 @@ class PeriodGrid:
         return self.period / self.count
 
     def folded(
-        self, time: Array, values: Array, valid: Flags | None, chosen: range, row: int = 0
+        self, time: Array, values: Array, valid: Mask | None, chosen: range, row: int = 0
     ) -> Array:
         """Return some periods (k, n, c), NaN where no sample is.
 
@@ -105,7 +104,7 @@ class PeriodGrid:
 
 def period_grid(
     stamps: Iterable[Array],
-    head: tuple[Array, Array, Flags | None],
+    head: tuple[Array, Array, Mask | None],
     last: float,
     period: float,
     skip: int,
@@ -160,7 +159,7 @@ def _is_on(grid: PeriodGrid, stamps: Iterable[Array], interval: float) -> bool:
 
 
 def _slopes(
-    time: Array, values: Array, valid: Flags | None, grid: PeriodGrid, periods: int
+    time: Array, values: Array, valid: Mask | None, grid: PeriodGrid, periods: int
 ) -> Array:
     """Slopes (orders, n, c) of the mean of some periods, found together with it."""
     count = grid.count
@@ -203,7 +202,7 @@ def bridged_period(total: Array, hits: NDArray[np.int64]) -> Array:
     return mean
 
 
-def fold(time: Array, values: Array, period: float, valid: Flags | None = None) -> Array:
+def fold(time: Array, values: Array, period: float, valid: Mask | None = None) -> Array:
     """Fold samples (N, c) at stamps (N,) [s] onto one period: (P, n, c).
 
     Where there is no valid (N, c) sample, the mean of the same phase in the other periods
@@ -329,14 +328,14 @@ class Folded:
         return np.concatenate(list(self.blocks()))
 
     @cached_property
-    def valid(self) -> Flags | None:
+    def valid(self) -> Mask | None:
         """Which samples (P, n, n_a) were measured; None: all."""
         if self.hits is None:
             return None
         return np.concatenate([~np.isnan(block) for block in self.measured()])
 
     @property
-    def seen(self) -> Flags | None:
+    def seen(self) -> Mask | None:
         """Which phases (n, n_a) were measured in any period; None: all."""
         return None if self.hits is None or self.hits.all() else self.hits > 0
 
@@ -397,14 +396,14 @@ def whole_periods(
     return count, periods
 
 
-def low_harmonics(samples: Array) -> NDArray[np.complex128]:
+def low_harmonics(samples: Array) -> ComplexArray:
     """Return the harmonics (P, h, n_a) of periods (P, n, n_a) in which transients lie."""
     count = samples.shape[1]
     spectra = np.fft.rfft(samples, axis=1)[:, : min(SETTLING_HARMONICS + 1, count // 2)]
     return np.asarray(spectra / count)
 
 
-def settling_spectra(spectra: NDArray[np.complex128]) -> int:
+def settling_spectra(spectra: ComplexArray) -> int:
     """Count the settling periods from their `low_harmonics`."""
     size = float(np.mean(np.abs(spectra[:, 1:]) ** 2))
     skipped = 0

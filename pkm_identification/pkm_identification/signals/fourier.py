@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
 from pkm_description.errors import EstimationError
-
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
+from pkm_identification.arrays import Array, ComplexArray, Mask
 
 FALSE_ALARM = 1e-3
 KEEP_NULL = 0.002  # share of pure-noise harmonics that are kept
@@ -35,7 +32,7 @@ class FourierFit:
     period: float
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> Mask:
         """Which harmonics (K + 1,) are not left out as noise."""
         return np.asarray((np.abs(self.coefficients) > 0).any(axis=1))
 

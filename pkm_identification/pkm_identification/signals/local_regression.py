@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 DEGREE = 3
 LEAST = 7  # samples in a window
@@ -17,7 +14,7 @@ WIDER = 8  # times that a window is doubled
 
 
 def local_cubic(
-    time: Array, values: Array, at: Array, half_width: float, valid: Flags | None = None
+    time: Array, values: Array, at: Array, half_width: float, valid: Mask | None = None
 ) -> tuple[Array, Array, Array]:
     """Fit a cubic around each instant; samples count by the tricube of their distance.
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array, Mask
+
 AnyArray = NDArray[Any]
 
 BINS = 12
@@ -142,7 +143,7 @@ def _power_ratio(mean: AnyArray, expected: AnyArray) -> Array:
     return np.diag(mean).real / np.where(variance > 0, variance, np.inf)
 
 
-def _drifting(mean: AnyArray, expected: AnyArray, periods: int) -> NDArray[np.bool_]:
+def _drifting(mean: AnyArray, expected: AnyArray, periods: int) -> Mask:
     """Which means (n,) of the periods differ more than noise of the expected size makes them."""
     freedom = max(1, periods - 1)
     return _power_ratio(mean, expected) > chi2.isf(DRIFT / len(mean), freedom) / freedom

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.folding import GRID_TOLERANCE, fold, low_harmonics
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 ROUNDS = 5
 CONVERGED = 1e-5  # of an interval, over the whole record
@@ -23,7 +20,7 @@ FAR = 4.0  # times the scatter: the motion has not settled there
 
 
 def refined_period(
-    time: Array, positions: Array, period: float, valid: Flags | None = None
+    time: Array, positions: Array, period: float, valid: Mask | None = None
 ) -> float:
     """Return the period [s] that keeps all recorded periods in phase.
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.even_grid import is_even
 from pkm_identification.signals.folding import GRID_TOLERANCE
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 TO_FIND = 0.5  # of an interval: stamps this close to even are taken as they are
 LONGEST_GAP = 0.1  # of a record that is searched for a period
@@ -18,7 +15,7 @@ DETECTION_LIMIT = 0.01  # mean square difference of two periods against twice th
 SEAM_FACTOR = 5.0  # times the largest third difference inside: a seam that is a jerk
 
 
-def _evened(time: Array, values: Array, valid: Flags | None, interval: float) -> Array:
+def _evened(time: Array, values: Array, valid: Mask | None, interval: float) -> Array:
     """Straight lines between the samples (N, n_a), good enough to look for a period."""
     grid = np.arange(time[0], time[-1] + 0.5 * interval, interval)
     columns = []
@@ -28,7 +25,7 @@ def _evened(time: Array, values: Array, valid: Flags | None, interval: float) ->
     return np.column_stack(columns)
 
 
-def find_period(time: Array, positions: Array, valid: Flags | None = None) -> float | None:
+def find_period(time: Array, positions: Array, valid: Mask | None = None) -> float | None:
     """Find the period of a measured motion [s], or None where it has none.
 
     At least two periods show as a minimum of the mean square difference between the

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.signals import fourier
 from pkm_identification.signals.averaging import Averaged
@@ -13,8 +13,6 @@ from pkm_identification.signals.completion import completed
 from pkm_identification.signals.noise import Noise
 from pkm_identification.signals.signal_options import OF_FILTER, SignalOptions
 from pkm_identification.signals.signals import PeriodicDiagnostics, Samples, Signals
-
-Array = NDArray[np.float64]
 
 MUCH_SETTLING = 0.25  # of the periods: a servo that needs more rather never settles
 FORCE_RESOLUTION = 1e-6  # of the force's range, where it has no noise

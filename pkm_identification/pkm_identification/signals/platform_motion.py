@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_identification.arrays import Array
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.signals import Signals
-
-Array = NDArray[np.float64]
 
 AT_ONCE = 2048  # samples with their neighbours
 COORDINATES = 18

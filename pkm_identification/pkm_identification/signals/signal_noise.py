@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import sosfreqz
 
+from pkm_identification.arrays import Array
 from pkm_identification.signals.bands import FilterBand
-
-Array = NDArray[np.float64]
 
 FREQUENCIES = 4096  # at which the gain of a filter is summed up
 

@@ -7,18 +7,17 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.quality.report import Quality
 from pkm_identification.signals import fourier
 from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
 from pkm_identification.signals.folding import Folded
 from pkm_identification.signals.noise import Noise
 
-Array = NDArray[np.float64]
-Rows = slice | NDArray[np.bool_] | NDArray[np.int64]
+Rows = slice | Mask | Indices
 
 
 @dataclass(frozen=True)
@@ -188,7 +187,7 @@ class Signals:
     averaged: int = 1
     force_noise: Noise | None = None
     position_noise: Noise | None = None
-    measured_harmonics: NDArray[np.bool_] | None = None
+    measured_harmonics: Mask | None = None
     folded_positions: Folded | None = None
     folded_forces: Folded | None = None
     position_covariance: Array | None = None
@@ -256,7 +255,7 @@ class Signals:
         )
 
     @property
-    def usable(self) -> slice | NDArray[np.bool_]:
+    def usable(self) -> slice | Mask:
         """Samples (n,) of which motion and all forces rest on measurements.
 
         Not those at the ends of a filtered record, nor those in gaps.
@@ -317,7 +316,7 @@ class Signals:
             own = band.picked(samples, slice(inside.start, inside.stop, 1))
             yield replace(self, samples=self.samples.rows(samples)), own
 
-    def with_periods(self, chosen: NDArray[np.bool_]) -> Signals:
+    def with_periods(self, chosen: Mask) -> Signals:
         """Return the same signals from some of the periods (P,) only, with the same harmonics.
 
         Raises

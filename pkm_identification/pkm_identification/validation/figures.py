@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals.noise import Noise
-
-Array = NDArray[np.float64]
 
 SPREAD = 4.0  # standard deviations of a variance that chance leaves
 SINGULAR = 1e-12  # of the largest eigenvalue of a correlation
@@ -59,7 +57,7 @@ class NoiseTest:
 
     variance_ratio: Array
     p_value: Array
-    is_unbiased: NDArray[np.bool_]
+    is_unbiased: Mask
 
 
 @dataclass(frozen=True)
@@ -203,7 +201,7 @@ class RunningShare:
         self._within: Array | None = None
         self._count = 0
 
-    def add(self, within: NDArray[np.bool_]) -> None:
+    def add(self, within: Mask) -> None:
         """Take in which forces (k, n_a) are within."""
         found = np.count_nonzero(within, axis=0)
         self._within = found if self._within is None else self._within + found

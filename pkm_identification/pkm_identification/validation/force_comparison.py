@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
@@ -31,8 +31,6 @@ from pkm_identification.validation.reference import (
     own_noise,
     predicted_forces,
 )
-
-Array = NDArray[np.float64]
 
 SHOWN = 50_000  # samples in the series of a long recording: enough for any picture
 

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import FilterBand, HarmonicBand
 from pkm_identification.validation.reference import interpolated
 
-Array = NDArray[np.float64]
 Signal = Callable[[Array], Array]
 
 STARTS = 8

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import EstimationError, KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.forward_dynamics import solve_mass
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.validation.recorded_motion import Recorded, Signal
-
-Array = NDArray[np.float64]
 
 HORIZONS = (0.1, 0.5, 2.0)  # [s]
 STEP = 2e-3  # [s]
@@ -55,7 +54,7 @@ class Rollout:
 
     horizons: Array
     starts: int
-    reached: NDArray[np.int64]
+    reached: Indices
     actuators: Array
     platform: Array
     largest: Array
@@ -197,7 +196,7 @@ class _Starts:
             return False
         return True
 
-    def _leave_out(self, rows: NDArray[np.bool_]) -> None:
+    def _leave_out(self, rows: Mask) -> None:
         kept = ~rows
         self.alive, self.time = self.alive[kept], self.time[kept]
         self.q, self.qd = self.q[kept], self.qd[kept]

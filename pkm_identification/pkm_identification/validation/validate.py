@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import SIGNAL_OPTIONS
 from pkm_identification.result.result import IdentificationResult
@@ -28,8 +29,6 @@ from pkm_identification.validation.rollout import HORIZONS, Rollout, check_horiz
 from pkm_identification.validation.validation import Validation
 
 __all__ = ['Comparison', 'Validation', 'compare', 'relative_absolute_error', 'validate']
-
-Array = NDArray[np.float64]
 
 
 def validate(

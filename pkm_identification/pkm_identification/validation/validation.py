@@ -7,13 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.result.plain import plain
 from pkm_identification.validation.figures import Comparison, Coverage, NoiseTest, ParameterError
 from pkm_identification.validation.rollout import Rollout
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Validation:
     against_truth: Comparison | None
     against_truth_in_band: Comparison | None
     noise_covariance: Array | None
-    is_unbiased: NDArray[np.bool_] | None
+    is_unbiased: Mask | None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     noise_test: NoiseTest | None = None
     coverage: Coverage | None = None

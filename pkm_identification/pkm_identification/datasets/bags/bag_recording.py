@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
 from pkm_identification.datasets.bags.pairing import Pairing, pair_by_stamp
 from pkm_identification.datasets.recorded_data import Recording
@@ -43,7 +44,7 @@ NUMBERS = {
 RUN = 4  # pkm_msgs/ControllerState.RUN
 NANOSECONDS = 1e-9
 AT_ONCE = 2**18  # samples
-Stamps = NDArray[np.int64]
+Stamps = Indices
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class _Stream:
 
     stamps: Stamps
     names: list[str]
-    columns: dict[str, NDArray[np.float64]]
+    columns: dict[str, Array]
     defects: tuple[Defect, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -200,12 +201,12 @@ def _assemble(
     )
 
 
-def _seconds(stamps: Stamps, origin: int) -> NDArray[np.float64]:
+def _seconds(stamps: Stamps, origin: int) -> Array:
     """Return stamps [ns] in s after `origin`."""
     return np.asarray(stamps - origin, dtype=np.float64) * NANOSECONDS
 
 
-def _is_nan(values: NDArray[np.float64], columns: NDArray[np.int64]) -> bool:
+def _is_nan(values: Array, columns: Indices) -> bool:
     """Whether these columns (N, n) hold no number at all."""
     return all(np.isnan(part[:, columns]).all() for part in in_parts(values))
 
@@ -308,7 +309,7 @@ def _interval(stamps: Stamps) -> int:
 
 def _running(
     bag: RawBag, topic: str, stamps: Stamps, period: float | None
-) -> tuple[NDArray[np.bool_], dict[str, Any]]:
+) -> tuple[Mask, dict[str, Any]]:
     """Select the samples of whole periods at full speed."""
     table = bag.table(topic)
     state_stamps = table.stamps()

@@ -18,10 +18,11 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys.store import Typestore
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Indices
 from pkm_identification.datasets.stored_array import StoredArray
 
 AnyArray = NDArray[Any]
-Stamps = NDArray[np.int64]
+Stamps = Indices
 
 CHUNK = 20_000  # messages in memory: some MB
 BYTES = {'byte': 'u1', 'char': 'u1', 'octet': 'u1'}  # what NumPy calls otherwise

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets.stored_array import StoredArray
 
 NANOSECONDS = 1e-9
@@ -31,13 +31,13 @@ class Pairing:
         Largest deviation of a pair from `delay` [s].
     """
 
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
+    first: Indices
+    second: Indices
     delay: float
     jitter: float
 
 
-def pair_by_stamp(first: NDArray[np.int64], second: NDArray[np.int64], what: str) -> Pairing:
+def pair_by_stamp(first: Indices, second: Indices, what: str) -> Pairing:
     """Pair two streams of one rate whose stamps [ns] differ by a constant.
 
     The constant is found from the data (circular mean of the difference within one
@@ -85,14 +85,12 @@ def pair_by_stamp(first: NDArray[np.int64], second: NDArray[np.int64], what: str
     )
 
 
-def _parts(stamps: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+def _parts(stamps: Indices) -> Iterator[Indices]:
     for begin in range(0, len(stamps), AT_ONCE):
         yield np.asarray(stamps[begin : begin + AT_ONCE])
 
 
-def _nearest(
-    part: NDArray[np.int64], second: NDArray[np.int64], delay: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _nearest(part: Indices, second: Indices, delay: float) -> tuple[Indices, Array]:
     """Row of the stamp nearest to each of `part` plus `delay` [ns], and how far it is off."""
     origin = part[0]
     low = int(np.searchsorted(second, origin + int(delay) - 1))

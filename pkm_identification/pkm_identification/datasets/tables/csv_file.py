@@ -9,14 +9,12 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.source import Block, Source
 from pkm_identification.datasets.stored_array import stored
-
-Array = NDArray[np.float64]
 
 ROWS = 2**14  # of text that are turned into numbers at once
 CSV_FORM = 'time, <joint>.position, <joint>.effort and/or <joint>.current'
