@@ -78,31 +78,15 @@ def joined(blocks: Sequence[Block]) -> Block:
 
 @dataclass(frozen=True)
 class Scan:
-    """What one pass over all samples shows.
+    """What one pass over all samples shows."""
 
-    Attributes
-    ----------
-    first, last
-        Stamps [s].
-    interval
-        Sampling interval of the clock behind the first stamps [s].
-    is_even
-        Whether all intervals are that within 2 %.
-    is_tidy
-        Whether the stamps increase and all numbers are finite.
-    all_valid
-        Whether every sample may be used.
-    extremes
-        Smallest and largest values: a block of two rows, whose time means nothing.
-    """
-
-    first: float
+    first: float  # stamp [s]
     last: float
-    interval: float
-    is_even: bool
-    is_tidy: bool
-    all_valid: bool
-    extremes: Block
+    interval: float  # sampling interval of the clock behind the first stamps [s]
+    is_even: bool  # whether all intervals are that within 2 %
+    is_tidy: bool  # whether the stamps increase and all numbers are finite
+    all_valid: bool  # whether every sample may be used
+    extremes: Block  # smallest and largest values: a block of two rows, whose time means nothing
 
     @property
     def effort_range(self) -> Array:

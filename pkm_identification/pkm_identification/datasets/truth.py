@@ -16,19 +16,12 @@ class Truth:
     """Noise-free signals, in the joint order of their recording.
 
     The arrays may be maps of files; then only what is used comes into memory.
-
-    Attributes
-    ----------
-    time
-        Stamps (M,) [s], on the clock of the recording.
-    positions, velocities, forces
-        Actuated joints (M, n_a) [m, rad], [m/s, rad/s], [N, N m].
     """
 
-    time: Array
-    positions: Array
-    velocities: Array
-    forces: Array
+    time: Array  # stamps (M,) [s], on the clock of the recording
+    positions: Array  # of the actuated joints (M, n_a) [m, rad]
+    velocities: Array  # [m/s, rad/s]
+    forces: Array  # [N, N m]
 
     def __len__(self) -> int:
         """Return the number of samples."""

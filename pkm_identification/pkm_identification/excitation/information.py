@@ -19,18 +19,10 @@ LEAST_EIGENVALUE = 1e-14  # of the largest one: below it, an eigenvalue is round
 
 @dataclass(frozen=True)
 class ParameterDirection:
-    """A unit vector in the space of the parameters, and how well it is seen.
+    """A unit vector in the space of the parameters, and how well it is seen."""
 
-    Attributes
-    ----------
-    information : float
-        Eigenvalue of the information matrix.
-    components : dict
-        {parameter: component}, the largest first.
-    """
-
-    information: float
-    components: dict[str, float]
+    information: float  # eigenvalue of the information matrix
+    components: dict[str, float]  # {parameter: component}, the largest first
 
     @property
     def standard_deviation(self) -> float:

@@ -38,45 +38,25 @@ COARSE = 0.5  # of the noise: standard deviation of the rounding that is reporte
 
 @dataclass(frozen=True)
 class Scales:
-    """What is known of a whole recording before its parts are examined.
+    """What is known of a whole recording before its parts are examined."""
 
-    Attributes
-    ----------
-    resolution
-        Steps of positions and efforts (c,) each; 0 where there are none.
-    neighbours
-        That predict positions and efforts best.
-    limits
-        Largest efforts (c,) [N, N m], or None.
-    extremes
-        Smallest and largest value of positions and efforts, (2, c) each; None: those of
-        the part.
-    """
-
+    # steps of positions and efforts (c,) each; 0 where there are none
     resolution: tuple[Array, Array]
-    neighbours: tuple[Neighbours, Neighbours]
-    limits: Array | None
+    neighbours: tuple[Neighbours, Neighbours]  # that predict positions and efforts best
+    limits: Array | None  # largest efforts (c,) [N, N m], or None
+    # smallest and largest value of positions and efforts, (2, c) each; None: those of the
+    # part
     extremes: tuple[Array, Array] | None = None
 
 
 @dataclass(frozen=True)
 class Part:
-    """Consecutive samples with what was found among them.
+    """Consecutive samples with what was found among them."""
 
-    Attributes
-    ----------
-    position_valid, effort_valid
-        Which samples (N, c) may be used.
-    defects
-        Found here.
-    noise
-        Standard deviations of positions and efforts (c,) each.
-    """
-
-    position_valid: Mask
+    position_valid: Mask  # which samples (N, c) may be used
     effort_valid: Mask
-    defects: tuple[Defect, ...]
-    noise: tuple[Array, Array]
+    defects: tuple[Defect, ...]  # found here
+    noise: tuple[Array, Array]  # standard deviations of positions and efforts (c,) each
 
 
 def examined(recording: Recording) -> Recording:

@@ -38,36 +38,18 @@ STRETCHES = 8  # of each defect, that are named
 
 @dataclass(frozen=True)
 class Defect:
-    """One kind of defect of one signal.
+    """One kind of defect of one signal."""
 
-    Attributes
-    ----------
-    kind
-        One of `KINDS`.
-    count
-        Samples concerned.
-    share
-        Of all samples.
-    treatment
-        What is done about it.
-    signal, joint
-        `time`, `position` or `effort` (also a current), and the joint; no joint for stamps.
-    where
-        First and last stamp [s] of the first `STRETCHES` stretches of samples.
-    stretches
-        Number of all stretches.
-    figures
-        Sizes that belong to the kind, their unit in the name or that of the signal.
-    """
-
-    kind: str
-    count: int
-    share: float
-    treatment: str
-    signal: str = 'time'
-    joint: str = ''
+    kind: str  # one of `KINDS`
+    count: int  # samples concerned
+    share: float  # of all samples
+    treatment: str  # what is done about it
+    signal: str = 'time'  # or `position` or `effort` (also a current)
+    joint: str = ''  # none for stamps
+    # first and last stamp [s] of the first `STRETCHES` stretches of samples
     where: tuple[tuple[float, float], ...] = ()
-    stretches: int = 0
+    stretches: int = 0  # number of all stretches
+    # sizes that belong to the kind, their unit in the name or that of the signal
     figures: dict[str, float] = field(default_factory=dict)
 
     def line(self) -> str:
@@ -87,25 +69,15 @@ class Defect:
 
 @dataclass(frozen=True)
 class Quality:
-    """Quality of one recording.
-
-    Attributes
-    ----------
-    samples, interval
-        Number of samples, and the median interval [s].
-    defects
-        What was found.
-    resolution
-        Steps of the numbers by signal and joint [m, rad; N, N m], where they are quantised.
-    noise
-        Standard deviation of what changes from sample to sample, by signal and joint
-        [m, rad; N, N m].
-    """
+    """Quality of one recording."""
 
     samples: int
-    interval: float
-    defects: tuple[Defect, ...] = ()
+    interval: float  # median [s]
+    defects: tuple[Defect, ...] = ()  # what was found
+    # steps of the numbers by signal and joint [m, rad; N, N m], where they are quantised
     resolution: dict[str, dict[str, float]] = field(default_factory=dict)
+    # standard deviation of what changes from sample to sample, by signal and joint [m, rad;
+    # N, N m]
     noise: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property

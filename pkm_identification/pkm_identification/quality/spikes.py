@@ -26,24 +26,14 @@ GROSS = 3.0  # standard deviations of a signal: beyond, neighbours may be off, t
 
 @dataclass(frozen=True)
 class Neighbours:
-    """How a signal is predicted from its neighbours.
+    """How a signal is predicted from its neighbours."""
 
-    Attributes
-    ----------
-    reach
-        Samples on each side.
-    degree
-        Of the polynomial.
-    negligible
-        Of the standard deviation of the signal: what is off by less does no harm. Signals
-        without noise have bends that nothing before them tells of.
-    alone
-        Whether an outlier must stand alone: what lasts longer may be part of the signal.
-    """
-
-    reach: int
-    degree: int
+    reach: int  # samples on each side
+    degree: int  # of the polynomial
+    # of the standard deviation of the signal: what is off by less does no harm. Signals
+    # without noise have bends that nothing before them tells of
     negligible: float = 0.0
+    # whether an outlier must stand alone: what lasts longer may be part of the signal
     alone: bool = False
 
 

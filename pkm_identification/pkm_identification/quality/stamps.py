@@ -18,18 +18,10 @@ EXCESS = 0.2  # of an interval, largest deviation that is reported
 
 @dataclass(frozen=True)
 class Order:
-    """Which samples remain, in the order of their stamps.
+    """Which samples remain, in the order of their stamps."""
 
-    Attributes
-    ----------
-    rows
-        Numbers of the samples that remain (M,).
-    defects
-        What was done to get there.
-    """
-
-    rows: Indices
-    defects: tuple[Defect, ...]
+    rows: Indices  # numbers of the samples that remain (M,)
+    defects: tuple[Defect, ...]  # what was done to get there
 
 
 def is_increasing(time: Array) -> bool:

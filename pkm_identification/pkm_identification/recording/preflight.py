@@ -28,30 +28,16 @@ FEASIBILITY_RATE = 500.0  # [Hz]
 
 @dataclass(frozen=True)
 class SystemFacts:
-    """What the node has seen of the running system.
+    """What the node has seen of the running system."""
 
-    Attributes
-    ----------
-    controller_state : str
-        Lifecycle state of the controller, empty when it does not answer.
-    topic_ages : mapping
-        Topic name to the age of its last message [s], None where none came.
-    positions : (n_a,) or None
-        Measured actuator positions [m, rad], in the model's order.
-    rate : float
-        Sampling rate of the measurements [Hz].
-    digest : str
-        Of the description that the running system publishes; empty if none.
-    max_age : float
-        Age from which a topic counts as silent [s].
-    """
-
-    controller_state: str
+    controller_state: str  # lifecycle state of the controller, empty when it does not answer
+    # topic name to the age of its last message [s], None where none came
     topic_ages: Mapping[str, float | None]
+    # (n_a,) or None measured actuator positions [m, rad], in the model's order
     positions: Array | None = None
-    rate: float = 1000.0
-    digest: str = ''
-    max_age: float = 1.0
+    rate: float = 1000.0  # sampling rate of the measurements [Hz]
+    digest: str = ''  # of the description that the running system publishes; empty if none
+    max_age: float = 1.0  # age from which a topic counts as silent [s]
 
 
 @dataclass(frozen=True)
@@ -66,21 +52,11 @@ class Check:
 
 @dataclass(frozen=True)
 class PreflightReport:
-    """All checks, in the order in which they were made.
-
-    Attributes
-    ----------
-    checks : list of Check
-    duration : float
-        Of the whole motion [s].
-    bag_bytes : int
-        Estimated size of the recording.
-    feasibility : FeasibilityReport or None
-    """
+    """All checks, in the order in which they were made."""
 
     checks: list[Check]
-    duration: float = 0.0
-    bag_bytes: int = 0
+    duration: float = 0.0  # of the whole motion [s]
+    bag_bytes: int = 0  # estimated size of the recording
     feasibility: FeasibilityReport | None = None
 
     @property

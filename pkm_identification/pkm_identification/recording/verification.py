@@ -25,35 +25,21 @@ TRACKING_WARNING = 0.02  # of the stroke, or m, rad where there is none
 
 @dataclass(frozen=True)
 class RecordingQuality:
-    """The fields of `pkm_msgs/RecordingQuality`.
+    """The fields of `pkm_msgs/RecordingQuality`."""
 
-    Attributes
-    ----------
-    duration : float
-        Of the recorded whole periods [s].
-    periods, samples, gaps : int
-    rate : float
-        Median sampling rate [Hz].
-    longest_gap : float
-        Longest interval between samples [s], 0 where none is a gap.
-    saturated_fraction : float
-        Of the samples with any clamped command; NaN where the controller's state is not
-        in the recording.
-    tracking_rms, tracking_max : (n_a,)
-        Position errors at full speed [m, rad]; NaN as the fraction.
-    warnings : list of str
-        What is noteworthy; `usable` says whether one can identify from the recording.
-    """
-
-    duration: float = 0.0
+    duration: float = 0.0  # of the recorded whole periods [s]
     periods: int = 0
     samples: int = 0
-    rate: float = 0.0
+    rate: float = 0.0  # median sampling rate [Hz]
     gaps: int = 0
-    longest_gap: float = 0.0
+    longest_gap: float = 0.0  # longest interval between samples [s], 0 where none is a gap
+    # of the samples with any clamped command; NaN where the controller's state is not in
+    # the recording
     saturated_fraction: float = float('nan')
+    # (n_a,) position errors at full speed [m, rad]; NaN as the fraction
     tracking_rms: Array = field(default_factory=lambda: np.zeros(0))
     tracking_max: Array = field(default_factory=lambda: np.zeros(0))
+    # what is noteworthy; `usable` says whether one can identify from the recording
     warnings: list[str] = field(default_factory=list)
     usable: bool = False
 

@@ -12,21 +12,11 @@ from pkm_identification.result.identified_friction import IdentifiedFriction
 
 
 class Prediction(NamedTuple):
-    """Forces along a motion of N samples.
+    """Forces along a motion of N samples."""
 
-    Attributes
-    ----------
-    forces
-        (N, n_a) [N, N m].
-    gradient
-        Derivatives (N, n_a, k) by base parameters (r) and those of friction laws.
-    covariance
-        (k, k) of these parameters.
-    """
-
-    forces: Array
-    gradient: Array
-    covariance: Array
+    forces: Array  # (N, n_a) [N, N m]
+    gradient: Array  # derivatives (N, n_a, k) by base parameters (r) and those of friction laws
+    covariance: Array  # (k, k) of these parameters
 
 
 def predict_forces(

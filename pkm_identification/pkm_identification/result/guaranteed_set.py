@@ -15,21 +15,11 @@ from pkm_identification.result.fields import Fields
 
 @dataclass(frozen=True)
 class GuaranteedSet:
-    """An ellipsoid {p: (p - c)^T M (p - c) <= 1} of base parameters, M = R^T R.
+    """An ellipsoid {p: (p - c)^T M (p - c) <= 1} of base parameters, M = R^T R."""
 
-    Attributes
-    ----------
-    centre
-        All base parameters (r,); those that are fixed are exact.
-    root
-        Upper triangular R (f, f) over the free parameters.
-    free
-        Their indices (f,) in `centre`.
-    """
-
-    centre: Array
-    root: Array
-    free: Indices
+    centre: Array  # all base parameters (r,); those that are fixed are exact
+    root: Array  # upper triangular R (f, f) over the free parameters
+    free: Indices  # their indices (f,) in `centre`
 
     def __post_init__(self) -> None:
         """Check, copy and freeze the arrays."""

@@ -22,22 +22,12 @@ PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 's
 
 @dataclass(frozen=True, eq=False)
 class Provenance(Mapping[str, Any]):
-    """What made a result; as a mapping it holds the same as plain values by key.
+    """What made a result; as a mapping it holds the same as plain values by key."""
 
-    Attributes
-    ----------
-    data, recording
-        Files with their hashes, and what the recordings say of themselves, one a recording.
-    options
-        Of `identify`, as they were given.
-    versions
-        Of Python and the packages.
-    """
-
-    data: tuple[Mapping[str, Any], ...] = ()
-    recording: tuple[Mapping[str, Any], ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, Any] = field(default_factory=dict)
+    data: tuple[Mapping[str, Any], ...] = ()  # files with their hashes, one a recording
+    recording: tuple[Mapping[str, Any], ...] = ()  # what the recordings say of themselves
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `identify`, as they were given
+    versions: Mapping[str, Any] = field(default_factory=dict)  # of Python and the packages
 
     def __getitem__(self, key: str) -> Any:
         """Return a plain value."""

@@ -31,30 +31,16 @@ MAD_TO_SIGMA = 1.4826
 
 @dataclass(frozen=True)
 class Averaged:
-    """Positions and forces of P whole periods.
+    """Positions and forces of P whole periods."""
 
-    Attributes
-    ----------
-    positions, forces
-        Folded onto one grid.
-    position_noise, force_noise
-        From the spread; None for one period.
-    periods, skipped
-        Number of periods, and of those left out before them.
-    start
-        Stamp of the first sample [s].
-    strays
-        Samples that were left out for being far from the other periods'.
-    """
-
-    positions: Folded
+    positions: Folded  # folded onto one grid
     forces: Folded
-    position_noise: Noise | None
+    position_noise: Noise | None  # from the spread; None for one period
     force_noise: Noise | None
-    periods: int
-    skipped: int
-    start: float
-    strays: int = 0
+    periods: int  # number P
+    skipped: int  # number of those left out before them
+    start: float  # stamp of the first sample [s]
+    strays: int = 0  # samples that were left out for being far from the other periods'
 
 
 def average(recording: Recording, period: float, skip: int | None) -> Averaged:

@@ -53,20 +53,12 @@ class HarmonicBand:
 
     Row 0 is the mean; rows 2k - 1 and 2k are the cosine and sine of harmonic k. White
     noise keeps its variance.
-
-    Attributes
-    ----------
-    harmonics
-        K.
-    period
-        [s].
-    weights
-        Of the samples (n, n_a), 0 where no force was measured: forces and regressor are
-        multiplied alike before they are transformed, so that a gap biases nothing. None: 1.
     """
 
-    harmonics: int
-    period: float
+    harmonics: int  # K
+    period: float  # [s]
+    # of the samples (n, n_a), 0 where no force was measured: forces and regressor are
+    # multiplied alike before they are transformed, so that a gap biases nothing. None: 1
     weights: Array | None = None
 
     @property
@@ -124,24 +116,15 @@ class HarmonicBand:
 
 @dataclass(frozen=True)
 class FilterBand:
-    """Zero-phase low pass, then every `step`-th sample; `trim` samples off both ends.
+    """Zero-phase low pass, then every `step`-th sample; `trim` samples off both ends."""
 
-    Attributes
-    ----------
-    sections, cutoff, rate
-        Of the filter; cutoff and sampling rate [Hz].
-    step, trim
-        Samples from row to row, and left out at either end.
-    holes
-        First and last sample (h, 2) of gaps too long for the motion to be known in them:
-        there are no rows in them and within `HOLE_REACH` / cutoff of them. None: no gaps.
-    """
-
-    sections: Array
-    cutoff: float
-    rate: float
-    step: int
-    trim: int
+    sections: Array  # of the filter
+    cutoff: float  # [Hz]
+    rate: float  # of the samples [Hz]
+    step: int  # samples from row to row
+    trim: int  # samples left out at either end
+    # first and last sample (h, 2) of gaps too long for the motion to be known in them:
+    # there are no rows in them and within `HOLE_REACH` / cutoff of them. None: no gaps
     holes: Indices | None = None
 
     @property

@@ -27,21 +27,11 @@ CUBIC = 'local weighted cubic regression; rows through a Butterworth filter of o
 
 @dataclass(frozen=True)
 class FilteredSamples:
-    """Motion and forces of a recording, filtered when they are asked for.
+    """Motion and forces of a recording, filtered when they are asked for."""
 
-    Attributes
-    ----------
-    even
-        Positions and efforts on an even grid.
-    grid
-        Filter and coarse grid.
-    delay
-        From a position to the force of the same sample [s].
-    """
-
-    even: EvenSamples
-    grid: filtering.Grid
-    delay: float
+    even: EvenSamples  # positions and efforts on an even grid
+    grid: filtering.Grid  # filter and coarse grid
+    delay: float  # from a position to the force of the same sample [s]
 
     def __len__(self) -> int:
         """Return the number of coarse samples."""

@@ -132,27 +132,14 @@ class Grid:
     it, as the step of friction where a velocity changes its sign, has the band of the forces.
     Hardly anything of the motion is left above twice the cutoff: a coarser grid saves the
     regressor, and moves steps of friction by a fraction of its interval.
-
-    Attributes
-    ----------
-    raw, band
-        The filter on the samples as they are, and on the coarse ones.
-    motion
-        That of the measured positions.
-    cutoff
-        Of the rows [Hz].
-    interval
-        Of the samples as they are [s].
-    coarse
-        Samples from one to the next coarse one.
     """
 
-    raw: FilterBand
-    band: FilterBand
-    motion: FilterBand
-    cutoff: float
-    interval: float
-    coarse: int
+    raw: FilterBand  # the filter on the samples as they are
+    band: FilterBand  # on the coarse ones
+    motion: FilterBand  # that of the measured positions
+    cutoff: float  # of the rows [Hz]
+    interval: float  # of the samples as they are [s]
+    coarse: int  # samples from one to the next coarse one
 
     def signals(
         self, positions: Array, efforts: Array, delay: float

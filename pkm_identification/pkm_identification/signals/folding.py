@@ -39,31 +39,16 @@ NEGLIGIBLE_SETTLING = 1e-6  # of the motion
 
 @dataclass(frozen=True)
 class PeriodGrid:
-    """Whole periods of a signal and how its samples come onto one grid.
+    """Whole periods of a signal and how its samples come onto one grid."""
 
-    Attributes
-    ----------
-    period
-        [s].
-    count, periods
-        Samples a period n and number of periods P.
-    start
-        Stamp of the first point [s].
-    first_row
-        Number of the sample there, where the samples are on the grid.
-    interpolated
-        Whether even stamps lie beside the grid: a spline is taken.
-    slopes
-        Derivatives (orders, n, c) of one period, where stamps are uneven or samples are
-        missing or bad; None: all is there.
-    """
-
-    period: float
-    count: int
-    periods: int
-    start: float
-    first_row: int
-    interpolated: bool = False
+    period: float  # [s]
+    count: int  # samples a period n
+    periods: int  # number P
+    start: float  # stamp of the first point [s]
+    first_row: int  # number of the sample there, where the samples are on the grid
+    interpolated: bool = False  # whether even stamps lie beside the grid: a spline is taken
+    # derivatives (orders, n, c) of one period, where stamps are uneven or samples are
+    # missing or bad; None: all is there
     slopes: Array | None = None
 
     @property
@@ -225,21 +210,12 @@ def filled(block: Array) -> Array:
 
 @dataclass(frozen=True)
 class Periods:
-    """Whole periods of positions and efforts of a recording, read again and again.
+    """Whole periods of positions and efforts of a recording, read again and again."""
 
-    Attributes
-    ----------
-    recording
-        With efforts.
-    grid
-        Of the periods.
-    nearby
-        Median period (n, 2 n_a), and the distance (2 n_a,) from it beyond which a sample is
-        left out; None: none are.
-    """
-
-    recording: Recording
-    grid: PeriodGrid
+    recording: Recording  # with efforts
+    grid: PeriodGrid  # of the periods
+    # median period (n, 2 n_a), and the distance (2 n_a,) from it beyond which a sample is
+    # left out; None: none are
     nearby: tuple[Array, Array] | None = None
 
     @classmethod
@@ -289,26 +265,14 @@ class Periods:
 
 @dataclass(frozen=True)
 class Folded:
-    """A signal of P whole periods on one grid of n samples a period.
+    """A signal of P whole periods on one grid of n samples a period."""
 
-    Attributes
-    ----------
-    measured
-        Yields some of the periods (k, n, n_a) at once, NaN where no sample is; begins anew.
-    mean
-        Over the periods (n, n_a).
-    period
-        [s].
-    interpolated
-        Whether even stamps off the grid were interpolated.
-    hits
-        How many samples (n, n_a) the mean is of; None: one of each period.
-    """
-
+    # yields some of the periods (k, n, n_a) at once, NaN where no sample is; begins anew
     measured: Callable[[], Iterator[Array]]
-    mean: Array
-    period: float
-    interpolated: bool
+    mean: Array  # over the periods (n, n_a)
+    period: float  # [s]
+    interpolated: bool  # whether even stamps off the grid were interpolated
+    # how many samples (n, n_a) the mean is of; None: one of each period
     hits: Numbers | None = None
 
     def blocks(self) -> Iterator[Array]:

@@ -18,18 +18,10 @@ ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class FourierFit:
-    """A periodic signal x(t) = Re sum_k c_k exp(i k w t), t = 0 at the first sample.
+    """A periodic signal x(t) = Re sum_k c_k exp(i k w t), t = 0 at the first sample."""
 
-    Attributes
-    ----------
-    coefficients
-        (K + 1, n_a), complex; c_0 is the mean.
-    period
-        [s].
-    """
-
-    coefficients: ComplexArray
-    period: float
+    coefficients: ComplexArray  # (K + 1, n_a), complex; c_0 is the mean
+    period: float  # [s]
 
     @property
     def kept(self) -> Mask:

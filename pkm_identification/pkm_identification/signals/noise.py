@@ -23,26 +23,15 @@ DEGREES = 20  # complex degrees of freedom of a smoothed spectrum, times the axe
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise of one sample of a measured signal.
+    """Noise of one sample of a measured signal."""
 
-    Attributes
-    ----------
-    covariance
-        (n_a, n_a), with cross-correlation between the axes.
-    spectrum
-        Covariance by harmonic (n_h, n_a, n_a), in the units of `covariance`; white noise
-        has the same in all harmonics. That of the mean, harmonic 0, is larger where the means
-        of the periods drift, as by temperature or an offset of a sensor.
-    is_white
-        Whether the power in no frequency band stands out and no mean drifts.
-    periods
-        Number of periods that it was estimated from.
-    """
-
-    covariance: Array
+    covariance: Array  # (n_a, n_a), with cross-correlation between the axes
+    # covariance by harmonic (n_h, n_a, n_a), in the units of `covariance`; white noise has
+    # the same in all harmonics. That of the mean, harmonic 0, is larger where the means of
+    # the periods drift, as by temperature or an offset of a sensor
     spectrum: Array
-    is_white: bool
-    periods: int
+    is_white: bool  # whether the power in no frequency band stands out and no mean drifts
+    periods: int  # number of periods that it was estimated from
 
     def by_harmonic(self, harmonics: int) -> Array:
         """Return the covariance for harmonics 0 ... `harmonics` (harmonics + 1, n_a, n_a)."""

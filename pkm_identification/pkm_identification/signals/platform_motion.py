@@ -18,18 +18,11 @@ COORDINATES = 18
 
 @dataclass(frozen=True)
 class UncertainMotion:
-    """Motion of the platform and how certain it is.
+    """Motion of the platform and how certain it is."""
 
-    Attributes
-    ----------
-    motion
-        Of N samples.
-    covariance
-        (N, 18, 18) of position (3) [m], rotation (3) [rad], a small turn about the axes of the
-        base frame, twist (6) [m/s, rad/s] and acceleration (6) [m/s^2, rad/s^2].
-    """
-
-    motion: PlatformMotion
+    motion: PlatformMotion  # of N samples
+    # (N, 18, 18) of position (3) [m], rotation (3) [rad], a small turn about the axes of
+    # the base frame, twist (6) [m/s, rad/s] and acceleration (6) [m/s^2, rad/s^2]
     covariance: Array
 
     @property

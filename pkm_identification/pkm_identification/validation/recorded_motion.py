@@ -21,23 +21,13 @@ STARTS = 8
 
 @dataclass(frozen=True)
 class Recorded:
-    """States and forces of a recording as functions of time.
+    """States and forces of a recording as functions of time."""
 
-    Attributes
-    ----------
-    positions, velocities, forces
-        Functions of times (M,) [s] that return (M, n_a).
-    starts
-        (M,) [s].
-    source
-        Of the forces.
-    """
-
-    positions: Signal
+    positions: Signal  # functions of times (M,) [s] that return (M, n_a)
     velocities: Signal
     forces: Signal
-    starts: Array
-    source: str
+    starts: Array  # (M,) [s]
+    source: str  # of the forces
 
 
 def recorded_motion(

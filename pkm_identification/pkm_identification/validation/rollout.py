@@ -29,36 +29,18 @@ SLOW = 1e-3  # [m/s, rad/s] velocity that the damping near standstill is measure
 
 @dataclass(frozen=True)
 class Rollout:
-    """Position errors of an open-loop rollout.
+    """Position errors of an open-loop rollout."""
 
-    Attributes
-    ----------
-    horizons
-        (h,) [s].
-    starts
-        Number of starts.
-    reached
-        Starts that came so far inside the strokes (h,), the others went astray.
-    actuators
-        Root mean square position error of these (h, n_a) [m, rad]; nan where none came.
-    platform
-        Root mean square distance (h,) [m] of the platform's positions.
-    largest
-        Largest position error of an actuator (h,) [m, rad].
-    forces
-        `noise-free` of a simulated robot, or `measured`.
-    floor
-        The same with the true parameters of a simulated robot: what is not due to
-        the estimate. None where these are unknown.
-    """
-
-    horizons: Array
-    starts: int
-    reached: Indices
+    horizons: Array  # (h,) [s]
+    starts: int  # number of starts
+    reached: Indices  # starts that came so far inside the strokes (h,), the others went astray
+    # root mean square position error of these (h, n_a) [m, rad]; nan where none came
     actuators: Array
-    platform: Array
-    largest: Array
-    forces: str
+    platform: Array  # root mean square distance (h,) [m] of the platform's positions
+    largest: Array  # largest position error of an actuator (h,) [m, rad]
+    forces: str  # `noise-free` of a simulated robot, or `measured`
+    # the same with the true parameters of a simulated robot: what is not due to the
+    # estimate. None where these are unknown
     floor: Rollout | None = None
 
     def summary(self) -> dict[str, Any]:

@@ -207,25 +207,13 @@ class _Group:
 
 @dataclass
 class TopicColumns:
-    """Columns of a topic, put together from some thousand messages at once.
-
-    Attributes
-    ----------
-    topic, message_type
-        Of the messages.
-    store
-        Typestore of the bag.
-    fields
-        Numeric fields that are wanted.
-    by_name
-        Whether some are sequences by joint, under the message's field `name`.
-    """
+    """Columns of a topic, put together from some thousand messages at once."""
 
     topic: str
     message_type: str
-    store: Typestore
-    fields: Sequence[str]
-    by_name: bool
+    store: Typestore  # of the bag
+    fields: Sequence[str]  # numeric fields that are wanted
+    by_name: bool  # whether some are sequences by joint, under the message's field `name`
     _groups: dict[frozenset[str], _Group] = field(default_factory=dict)
     _left_out: Mapping[str, Any] = field(default_factory=dict)
 

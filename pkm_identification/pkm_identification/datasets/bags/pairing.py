@@ -19,22 +19,12 @@ MEDIAN_OF = 2**20
 
 @dataclass(frozen=True)
 class Pairing:
-    """Rows `first` of one stream that belong to rows `second` of another.
+    """Rows `first` of one stream that belong to rows `second` of another."""
 
-    Attributes
-    ----------
-    first, second
-        Row numbers (M,).
-    delay
-        Stamp of the second minus stamp of the first [s].
-    jitter
-        Largest deviation of a pair from `delay` [s].
-    """
-
-    first: Indices
+    first: Indices  # row numbers (M,)
     second: Indices
-    delay: float
-    jitter: float
+    delay: float  # stamp of the second minus stamp of the first [s]
+    jitter: float  # largest deviation of a pair from `delay` [s]
 
 
 def pair_by_stamp(first: Indices, second: Indices, what: str) -> Pairing:
