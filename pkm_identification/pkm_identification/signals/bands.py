@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.signal import sosfiltfilt
@@ -20,31 +19,6 @@ SAMPLES_A_HARMONIC = 16
 REACH = 4.0  # of 1 / cutoff: how far a zero-phase filter is continued beyond the ends
 HOLE_REACH = 0.75  # of 1 / cutoff, to either side of a gap
 MARGIN = 10.0  # of 1 / cutoff: beyond it a sample does not change a filtered one (1e-10)
-
-
-class Band(Protocol):
-    """Samples (n, ...) to rows (m, ...)."""
-
-    @property
-    def frequencies(self) -> Array:
-        """Frequency of each row [Hz] (m,); zeros where rows are in time."""
-        ...
-
-    def row_count(self, count: int) -> int:
-        """Return the number of rows of so many samples."""
-        ...
-
-    def rows(self, samples: Array) -> Array:
-        """Turn samples into rows."""
-        ...
-
-    def smooth(self, samples: Array) -> Array:
-        """Return samples without what lies outside the band."""
-        ...
-
-    def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
-        """Rows of a function that is evaluated block by block."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -97,8 +71,7 @@ class HarmonicBand:
     def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
         """Rows of a function of one whole period.
 
-        Of a long period only every few samples are used, still many a harmonic, and block
-        by block.
+        Of a long period only every few samples are used, still many a harmonic, and block by block.
         """
         stride = self.stride(count) if self.weights is None else 1
         step = BLOCK - BLOCK % stride
@@ -147,15 +120,7 @@ class FilterBand:
         return np.concatenate(parts)
 
     def picked(self, samples: slice, inside: slice) -> slice | Indices:
-        """Return which of the filtered samples are rows: those `inside` and in no hole.
-
-        Parameters
-        ----------
-        samples
-            Stretch of the record that was filtered.
-        inside
-            Candidates in that stretch.
-        """
+        """Which of the filtered `samples` are rows: those `inside` (from the first) in no hole."""
         if self.holes is None:
             return inside
         index = np.arange(inside.start, inside.stop, inside.step)
@@ -200,3 +165,6 @@ class FilterBand:
         flat = samples.reshape(shape[0], -1)
         padding = min(self.reach, len(flat) - 1)
         return sosfiltfilt(self.sections, flat, axis=0, padlen=padding).reshape(shape)
+
+
+Band = HarmonicBand | FilterBand  # samples (n, ...) to rows (m, ...)

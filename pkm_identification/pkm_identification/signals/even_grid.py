@@ -57,16 +57,10 @@ def collected(
 
 
 def along(slopes: Array, late: Array, phase: Indices) -> Array:
-    """Return what samples (N, c) changed since their grid points.
+    """What samples (N, c) changed since their grid points, `late` (N,) [s] after them.
 
-    Parameters
-    ----------
-    slopes
-        Derivatives (orders, n, c), from the first on, at the points of one period.
-    late
-        (N,) [s].
-    phase
-        Points of the period (N,).
+    By the derivatives (orders, n, c), from the first on, at the points of one period, of which
+    `phase` (N,) are the samples' own.
     """
     change = np.zeros((len(late), slopes.shape[2]))
     factor = np.ones(len(late))
@@ -79,21 +73,10 @@ def along(slopes: Array, late: Array, phase: Indices) -> Array:
 class EvenSamples:
     """Positions and efforts of a recording on an even grid, any rows of it.
 
-    Stamps that are even already are taken as they are. Of others, every sample goes to the
-    nearest point of the grid, and points without one hold a local cubic through their
-    neighbours, in long gaps a straight line: what filters need to go on. Rows must not rest on
-    long gaps (`filtering.holes`).
-
-    Attributes
-    ----------
-    recording
-        With efforts.
-    is_given
-        Whether the samples are on the grid as they are.
-    interval
-        Of the grid [s].
-    count
-        Number of its points.
+    Stamps that are even already are taken as they are (`is_given`). Of others, every sample goes to
+    the nearest of the `count` points of the grid, `interval` [s] apart, and points without one hold
+    a local cubic through their neighbours, in long gaps a straight line: what filters need to go
+    on. Rows must not rest on long gaps (`filtering.holes`).
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -105,18 +88,9 @@ class EvenSamples:
         self.count = len(recording) if self.is_given else int(intervals) + 1
 
     def read(self, rows: slice) -> tuple[Array, Array, Mask | None]:
-        """Return some of the samples.
+        """Return time (k,) [s], and positions and efforts (k, 2 n), of a slice of the grid.
 
-        Parameters
-        ----------
-        rows
-            Of the grid, without a step.
-
-        Returns
-        -------
-        time, samples, there
-            (k,) [s], positions and efforts (k, 2 n), and where (k, 2 n) a sample was measured
-            (None: everywhere).
+        Then where (k, 2 n) a sample was measured; None: everywhere.
         """
         if self.recording.is_long:
             return self._made(rows)
@@ -145,17 +119,10 @@ class EvenSamples:
 
 
 def evened(time: Array, values: Array, valid: Mask | None) -> tuple[Array, Array, Mask | None]:
-    """Put consecutive samples of a motion without a period on an even grid of their own.
+    """Put samples (N, c) of a motion without a period on an even grid of their own.
 
-    Parameters
-    ----------
-    time, values, valid
-        Stamps (N,) [s], samples (N, c), and which of them may be used; None: all.
-
-    Returns
-    -------
-    grid, samples, there
-        (M,) [s], (M, c), and where (M, c) a sample was measured (None: everywhere).
+    Returns its M points [s], the samples, and where (M, c) one was measured (None: everywhere).
+    `valid` (N, c): which may be used; None: all.
     """
     if valid is None and is_even(time):
         return time, values, None
@@ -168,26 +135,17 @@ def evened(time: Array, values: Array, valid: Mask | None) -> tuple[Array, Array
 def evened_on(
     grid: Array, interval: float, time: Array, values: Array, valid: Mask | None
 ) -> tuple[Array, Mask]:
-    """Put samples on an even grid.
+    """Samples (N, c) on an even grid (M,) [s] within their stamps, one point each `interval` [s].
 
-    Parameters
-    ----------
-    grid, interval
-        (M,) [s] within the samples, and from one point to the next [s].
-    time, values, valid
-        Stamps (N,) [s], samples (N, c), and which of them may be used; None: all.
-
-    Returns
-    -------
-    samples, there
-        (M, c), bridged where nothing was measured, and where (M, c) it was.
+    Returns them (M, c), bridged where nothing was measured, and where (M, c) it was. `valid` (N,
+    c): which may be used; None: all.
     """
     count = len(grid)
     number, late = nearest(time, float(grid[0]), interval, count)
     moved = values
     total, hits = collected(number, moved, valid, count)
     for _ in range(ROUNDS - 1 if np.abs(late).max() > EVEN * interval else 0):
-        slopes = _smooth_slopes(_bridged(total, hits), interval)
+        slopes = _smooth_slopes(bridged(total, hits), interval)
         moved = values - along(slopes, late, np.clip(number, 0, None))
         total, hits = collected(number, moved, valid, count)
     there = hits > 0
@@ -221,12 +179,15 @@ def _smooth_slopes(samples: Array, interval: float) -> Array:
     )
 
 
-def _bridged(total: Array, hits: Indices) -> Array:
-    """Means (M, c), straight lines where there are none."""
+def bridged(total: Array, hits: Indices, *, is_period: bool = False) -> Array:
+    """Return total / hits (n, c), a straight line (of a period, over its end) without hits."""
     mean = np.asarray(total / np.maximum(hits, 1))
     points = np.arange(len(mean))
+    period = len(mean) if is_period else None
     for column in np.flatnonzero((hits == 0).any(axis=0)):
         good = hits[:, column] > 0
         if good.any():
-            mean[~good, column] = np.interp(points[~good], points[good], mean[good, column])
+            mean[~good, column] = np.interp(
+                points[~good], points[good], mean[good, column], period=period
+            )
     return mean

@@ -13,7 +13,6 @@ from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals import filtering
 from pkm_identification.signals.even_grid import EvenSamples, evened
 from pkm_identification.signals.local_regression import cubic_gains, local_motion
-from pkm_identification.signals.signal_noise import filter_gains, white_covariance
 from pkm_identification.signals.signal_options import OF_PERIODS, SignalOptions
 from pkm_identification.signals.signals import FilterDiagnostics, Samples, Signals
 
@@ -87,9 +86,9 @@ def filtered_signals(recording: Recording, options: SignalOptions) -> Signals:
             gaps_without_rows=0 if gaps is None else len(gaps),
         ),
         position_covariance=np.mean(
-            [white_covariance(values[:, :axes]) for _, values in probes], axis=0
+            [filtering.white_covariance(values[:, :axes]) for _, values in probes], axis=0
         ),
-        noise_gains=filter_gains(grid.motion),
+        noise_gains=filtering.filter_gains(grid.motion),
         delay=delay,
         quality=recording.quality,
         warnings=tuple(options.unused(*OF_PERIODS)),

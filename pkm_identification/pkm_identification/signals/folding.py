@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
@@ -20,16 +19,14 @@ from pkm_identification.arrays import Array, ComplexArray, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import EVEN
 from pkm_identification.quality.stamps import nominal_interval
-from pkm_identification.signals.even_grid import along, collected, is_even, nearest
+from pkm_identification.signals.even_grid import ROUNDS, along, bridged, collected, is_even, nearest
 
-Numbers = NDArray[np.int64]
 
 AT_ONCE = 2**15  # samples of a long recording that are folded at once: some MB
 LOST = 1  # sample at the end of a period that may be lost, the period still being whole
 GRID_TOLERANCE = 0.02  # of a sampling interval: stamps this close to the grid are on it
 SPLINE_ORDER = 5  # leaves noise nearly as it is
 SPLINE_REACH = 64  # samples to either side that a spline of order 5 still depends on (1e-20)
-ROUNDS = 3  # of a periodic signal and its own slope
 BAND = 6  # samples of the fastest harmonic in the slope
 ORDERS = 3  # of the Taylor series over the fraction of an interval
 SETTLING_HARMONICS = 20  # transients of a servo lie below
@@ -59,16 +56,10 @@ class PeriodGrid:
     def folded(
         self, time: Array, values: Array, valid: Mask | None, chosen: range, row: int = 0
     ) -> Array:
-        """Return some periods (k, n, c), NaN where no sample is.
+        """Return the `chosen` periods (k, n, c), NaN where no sample is.
 
-        Parameters
-        ----------
-        time, values, valid
-            Stamps (N,) [s], samples (N, c) around them, and which of them may be used.
-        chosen
-            Numbers of the periods.
-        row
-            Number of the first of the samples in the recording.
+        They are made of samples (N, c) around them at stamps (N,) [s], of which `valid` (None: all)
+        may be used; `row` is the number of the first in the recording.
         """
         size = len(chosen) * self.count
         shape = (len(chosen), self.count, values.shape[1])
@@ -96,7 +87,7 @@ def period_grid(
     *,
     is_complete: bool,
 ) -> PeriodGrid:
-    """Choose the grid of a signal; whole periods only, the rest is left out.
+    """Choose the grid of a signal; whole periods [s] only, the rest is left out.
 
     Parameters
     ----------
@@ -106,17 +97,10 @@ def period_grid(
         The first stamps (N,) [s] and samples (N, c), and which of them may be used.
     last
         Last stamp [s].
-    period
-        [s].
     skip
         Number of periods to leave out at the beginning (transients).
     is_complete
         Whether the stamps are even and all samples may be used.
-
-    Raises
-    ------
-    EstimationError
-        The record holds no whole period (after `skip`).
     """
     time, values, valid = head
     interval, first = nominal_interval(time), float(time[0])
@@ -158,7 +142,7 @@ def _slopes(
             each.reshape(periods, count, -1).sum(axis=0)
             for each in collected(number, moved, valid, count * periods)
         )
-        slopes = periodic_slopes(bridged_period(total, hits), grid.period)
+        slopes = periodic_slopes(bridged(total, hits, is_period=True), grid.period)
     return slopes
 
 
@@ -171,20 +155,6 @@ def periodic_slopes(mean: Array, period: float) -> Array:
     return np.stack(
         [np.fft.irfft(spectrum * order**k, count, axis=0) for k in range(1, ORDERS + 1)]
     )
-
-
-def bridged_period(total: Array, hits: NDArray[np.int64]) -> Array:
-    """Return total / hits (n, c) of a period, a straight line across where there are no hits."""
-    mean = np.asarray(total / np.maximum(hits, 1))
-    count = len(mean)
-    points = np.arange(count)
-    for column in np.flatnonzero((hits == 0).any(axis=0)):
-        good = hits[:, column] > 0
-        if good.any():
-            mean[~good, column] = np.interp(
-                points[~good], points[good], mean[good, column], period=count
-            )
-    return mean
 
 
 def fold(time: Array, values: Array, period: float, valid: Mask | None = None) -> Array:
@@ -205,7 +175,7 @@ def filled(block: Array) -> Array:
     if not missing.any():
         return block
     hits = np.count_nonzero(~missing, axis=0)
-    return np.where(missing, bridged_period(np.nansum(block, axis=0), hits), block)
+    return np.where(missing, bridged(np.nansum(block, axis=0), hits, is_period=True), block)
 
 
 @dataclass(frozen=True)
@@ -273,7 +243,7 @@ class Folded:
     period: float  # [s]
     interpolated: bool  # whether even stamps off the grid were interpolated
     # how many samples (n, n_a) the mean is of; None: one of each period
-    hits: Numbers | None = None
+    hits: Indices | None = None
 
     def blocks(self) -> Iterator[Array]:
         """Yield some of the periods (k, n, n_a) at once, the mean where nothing was measured."""
@@ -311,13 +281,8 @@ class Folded:
     def scaled_deviations(self, periods: int) -> Iterator[Array]:
         """Yield the deviations of some of the periods, of which there are so many.
 
-        A period has one degree of freedom less than samples at each phase, for the mean is
-        made of them: their mean square is that of the noise.
-
-        Raises
-        ------
-        EstimationError
-            There is one period only.
+        A period has one degree of freedom less than samples at each phase, for the mean is made of
+        them: their mean square is that of the noise.
         """
         if periods < 2:
             raise EstimationError('one period has no spread: at least two are needed')
@@ -341,13 +306,7 @@ class Folded:
 def whole_periods(
     first: float, last: float, interval: float, period: float, skip: int = 0
 ) -> tuple[int, int]:
-    """Return samples a period and number of whole periods between two stamps [s].
-
-    Raises
-    ------
-    EstimationError
-        There is no whole period after `skip`.
-    """
+    """Samples a period, and the whole periods [s] between two stamps [s] after `skip` of them."""
     count = round(period / interval)
     if count < 4:
         raise EstimationError(f'period {period:g} s holds {count} samples; at least 4 are needed')

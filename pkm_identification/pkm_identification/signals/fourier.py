@@ -53,25 +53,11 @@ class FourierFit:
 
 
 def fit(mean: Array, period: float, harmonics: int, variance: Array | None = None) -> FourierFit:
-    """Least squares on one averaged period (n, n_a): the orthogonal projection.
+    """Least squares on one averaged period (n, n_a): the orthogonal projection on K harmonics.
 
-    Parameters
-    ----------
-    mean
-        One period (n, n_a).
-    period
-        [s].
-    harmonics
-        Highest harmonic K.
-    variance
-        Noise variance (n_h, n_a) of one sample of `mean`: harmonics that are
-        indistinguishable from it, over all axes, are left out. Their noise would enter
-        the accelerations with the square of the frequency and bias the inertia.
-
-    Raises
-    ------
-    EstimationError
-        More harmonics than the samples can tell apart.
+    With the noise `variance` (n_h, n_a) of one sample of `mean`, harmonics that are
+    indistinguishable from it, over all axes, are left out. Their noise would enter the
+    accelerations with the square of the frequency and bias the inertia.
     """
     count = len(mean)
     largest = (count - 1) // 2
@@ -99,19 +85,9 @@ def noise_floor(mean: Array) -> Array:
 
 
 def significant_harmonics(mean: Array, variance: Array) -> int:
-    """Return the highest harmonic that stands out of the noise in any axis.
+    """Return the highest harmonic of one averaged period (n, n_a) that stands out in any axis.
 
-    Parameters
-    ----------
-    mean
-        One averaged period (n, n_a).
-    variance
-        Noise variance (n_a,) or (n_h, n_a) of one sample of `mean`.
-
-    Raises
-    ------
-    EstimationError
-        Nothing moves.
+    Out of the noise `variance` (n_a,) or (n_h, n_a) of one sample of `mean`.
     """
     count = len(mean)
     largest = min((count - 1) // 2, max(1, int(MAX_RELATIVE_FREQUENCY * count)))

@@ -53,8 +53,7 @@ def noise_from_blocks(
     Parameters
     ----------
     blocks
-        Deviations (k, n, n_a) of some periods at once, scaled to an unbiased variance as
-        `Folded.scaled_deviations` gives them.
+        Deviations (k, n, n_a) of some periods at once, as `Folded.scaled_deviations` gives them.
     use_total
         Treat noise without colour as white, with the covariance of all samples;
         otherwise the spectrum is always kept.
@@ -87,14 +86,9 @@ def noise_from_blocks(
 def smoothed_spectrum(outer: AnyArray, periods: int) -> AnyArray:
     """Smooth a spectrum over as many harmonics as its matrices need to be well determined.
 
-    That of the mean, harmonic 0, is that of its neighbours, larger where the means drift.
-
-    Parameters
-    ----------
-    outer
-        Mean outer products (n_h, n, n) of the Fourier coefficients, real or complex.
-    periods
-        That the mean is over.
+    `outer` are mean outer products (n_h, n, n), over the periods, of the Fourier coefficients, real
+    or complex. That of the mean, harmonic 0, becomes that of its neighbours, larger where means
+    drift.
     """
     channels = outer.shape[-1]
     smooth = _smooth(outer, max(1, -(-DEGREES * channels // max(1, periods - 1)) // 2))
@@ -102,12 +96,6 @@ def smoothed_spectrum(outer: AnyArray, periods: int) -> AnyArray:
     growth = np.where(_drifting(outer[0], smooth[0], periods), np.sqrt(ratio), 1.0)
     smooth[0] = growth[:, None] * smooth[0] * growth
     return smooth
-
-
-def white_noise(covariance: Array, harmonics: int, periods: int = 1) -> Noise:
-    """Return noise of a known covariance without colour."""
-    shape = (harmonics + 1, *covariance.shape)
-    return Noise(covariance, np.broadcast_to(covariance, shape), True, periods)
 
 
 def _is_white(outer: Array, covariance: Array, periods: int) -> bool:

@@ -30,23 +30,13 @@ class UncertainMotion:
         """Standard deviations (N, 18), in the order of `covariance`."""
         return np.asarray(np.sqrt(np.maximum(np.einsum('nii->ni', self.covariance), 0.0)))
 
-    @property
-    def pose_covariance(self) -> Array:
-        """Of position and rotation (N, 6, 6)."""
-        return self.covariance[:, :6, :6]
-
 
 def actuator_covariance(signals: Signals) -> Array:
     """Covariance (3 n_a, 3 n_a) of positions, velocities and accelerations of the actuators.
 
-    That of the noise of the measured positions after averaging and refit, or after the
-    filter; the same at all samples. A periodic motion has it from the harmonics in which it
-    was measured; in the others it is taken as zero and has none.
-
-    Raises
-    ------
-    EstimationError
-        The noise of the positions is not known.
+    That of the noise of the measured positions after averaging and refit, or after the filter; the
+    same at all samples. A periodic motion has it from the harmonics in which it was measured; in
+    the others it is taken as zero and has none.
     """
     band = signals.band
     if isinstance(band, HarmonicBand):

@@ -7,8 +7,7 @@ from pkm_identification.datasets import Recording
 from pkm_identification.quality.examine import examined
 from pkm_identification.signals.averaging import average
 from pkm_identification.signals.filtered import filtered_signals
-from pkm_identification.signals.period_refinement import refined_period
-from pkm_identification.signals.period_search import find_period
+from pkm_identification.signals.period_search import find_period, refined_period
 from pkm_identification.signals.periodic import periodic_signals
 from pkm_identification.signals.signal_options import ESTIMATE, IN_TIME, SignalOptions
 from pkm_identification.signals.signals import Signals

@@ -211,10 +211,7 @@ class Signals:
     ) -> Iterator[tuple[Array, Array]]:
         """Yield rows of a function of the motion, and of the forces, block by block.
 
-        Parameters
-        ----------
-        function
-            Gives (k, n_a, ...) for some samples of signals, for example a regressor.
+        The function gives (k, n_a, ...) for some samples of signals, for example a regressor.
         """
         band = self.band
         if not isinstance(band, FilterBand):
@@ -246,13 +243,7 @@ class Signals:
             yield replace(self, samples=self.samples.rows(samples)), own
 
     def with_periods(self, chosen: Mask) -> Signals:
-        """Return the same signals from some of the periods (P,) only, with the same harmonics.
-
-        Raises
-        ------
-        EstimationError
-            The data are not periods.
-        """
+        """The same signals from some of the periods (P,) only, with the same harmonics."""
         positions, forces = self.folded_positions, self.folded_forces
         if positions is None or forces is None or not isinstance(self.band, HarmonicBand):
             raise EstimationError('the data are not periodic: there are no periods to choose from')
