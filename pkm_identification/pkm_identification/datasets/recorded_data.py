@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -278,37 +278,20 @@ class Recording:
     def with_efforts_as_currents(self) -> Recording:
         """Take efforts for the currents [A] that they are.
 
-        Raises
-        ------
-        DatasetError
-            There are no efforts, or currents besides them.
+        A `DatasetError` where there are no efforts, or currents besides them.
         """
         if not self.has_efforts or self.has_currents:
             there = 'currents besides efforts' if self.has_efforts else 'no efforts'
             raise DatasetError(f"{self.name} holds {there}: effort_unit 'A' has nothing to say")
-        return self._converted(
-            lambda block, rows: block._replace(currents=block.efforts, efforts=None)
-        )
+        return self._converted(lambda block: block._replace(currents=block.efforts, efforts=None))
 
-    def without_efforts(self) -> Recording:
-        """Return the recording with its currents [A] alone."""
-        return self._converted(lambda block, rows: block._replace(efforts=None))
-
-    def _converted(self, change: Any) -> Recording:
-        return replace(self, source=self.source.changed(change))
+    def _converted(self, change: Callable[[Block], Block]) -> Recording:
+        return replace(self, source=self.source.changed(lambda block, rows: change(block)))
 
     def renamed(self, joints: Mapping[str, str]) -> Recording:
-        """Return the joints named in `joints` alone, by their other names.
+        """Return the joints in {name here: name of the robot} alone, by the other names.
 
-        Parameters
-        ----------
-        joints
-            {name here: name of the robot}.
-
-        Raises
-        ------
-        DatasetError
-            A joint is not there, or two get one name.
+        A `DatasetError` where a joint is not there, or two get one name.
         """
         missing = [name for name in joints if name not in self.joint_names]
         if missing:
@@ -374,7 +357,7 @@ class Recording:
     def _with_forces(self, constants: Array) -> Recording:
         """Make efforts [N, N m] of the currents."""
         return self._converted(
-            lambda block, rows: block._replace(efforts=np.asarray(block.currents) * constants)
+            lambda block: block._replace(efforts=np.asarray(block.currents) * constants)
         )
 
     def _check_joints(self, model: ClosedChainModel, expected: list[str]) -> None:
@@ -396,13 +379,8 @@ class Recording:
     def constants_for(self, model: ClosedChainModel, found: bool = False) -> Array:
         """Return the force constants (n_a,) of the recording, else of the description.
 
-        Joints without a drive, whose current is zero, have 1. The joints must be in the
-        order of `model`. Constants `found` from data may differ from the description's.
-
-        Raises
-        ------
-        DatasetError
-            They contradict each other, or one is missing.
+        Joints without a drive, whose current is zero, have 1. The joints must be in the order of
+        `model`. Constants `found` from data may differ from the description's.
         """
         return constants_of(
             self.joint_names,

@@ -98,14 +98,8 @@ class Scan:
 class Source:
     """Samples that can be read again and again, any rows of them.
 
-    Parameters
-    ----------
-    read
-        Gives the samples of a slice of rows without a step.
-    count, width
-        Number of samples N and of joints n.
-    is_long
-        Whether the samples are too many to be in memory at once; None: by their number.
+    `read` gives the samples of a slice of rows without a step, of `count` samples N of `width`
+    joints n. Where `is_long` they are too many to be in memory at once; None: by their number.
     """
 
     def __init__(
@@ -135,10 +129,7 @@ class Source:
     def windows(self, margin: int) -> Iterator[tuple[Block, slice, slice]]:
         """Yield blocks with a margin of samples on either side.
 
-        Returns
-        -------
-        block, core, rows
-            Samples, which of them are the block's own, and the rows that these are.
+        With each, which of its samples are the block's own, and the rows that these are.
         """
         step = BLOCK if self.is_long else max(self.count, 1)
         for begin in range(0, self.count, step):

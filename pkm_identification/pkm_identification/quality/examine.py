@@ -60,18 +60,13 @@ class Part:
 
 
 def examined(recording: Recording) -> Recording:
-    """Return a recording with its bad samples marked and the report of its quality.
+    """Return a recording, with efforts, with its bad samples marked and the report of its quality.
 
-    A long recording is examined block by block, in memory that grows with its defects alone;
-    how its signals are predicted is decided by its first samples. The stamps of a short one
-    are replaced by even ones where the motion shows that only the stamps are late; a long one
-    keeps its stamps, as the even clock of drifting ones is known only after all of them.
-
-    Parameters
-    ----------
-    recording
-        With efforts, as `Recording.for_model` returns it. One that was examined is returned
-        as it is.
+    A long recording is examined block by block, in memory that grows with its defects alone; how
+    its signals are predicted is decided by its first samples. The stamps of a short one are
+    replaced by even ones where the motion shows that only the stamps are late; a long one keeps its
+    stamps, as the even clock of drifting ones is known only after all of them. A recording that was
+    examined is returned as it is.
 
     Raises
     ------
@@ -157,18 +152,9 @@ def _roughness(time: Array, positions: Array) -> Array:
 def examine_part(
     block: Block, names: Sequence[str], scales: Scales, core: slice = slice(None)
 ) -> Part:
-    """Examine consecutive samples.
+    """Examine consecutive samples (N, c) of some joints with the scales of the whole recording.
 
-    Parameters
-    ----------
-    block
-        Samples (N, c) with efforts, and which of them are known to be bad.
-    names
-        Joints (c,).
-    scales
-        Of the whole recording.
-    core
-        Samples that are reported; the others only surround them.
+    Those in `core` are reported, the others only surround them.
     """
     time, positions = block.time, block.positions
     assert block.efforts is not None
@@ -206,20 +192,11 @@ def examine_part(
         for kind, found in (('outlier', spikes), ('stuck', stuck), ('saturation', saturated)):
             for column in np.flatnonzero(found[core].any(axis=0)):
                 rows = np.flatnonzero(found[core, column])
-                kept = kind == 'outlier' and many[column]
-                figures = {}
-                if kind == 'outlier':
-                    figures['noise'] = float(typical[column])
+                is_outlier = kind == 'outlier'
+                done = 'kept: too many to be mistakes' if is_outlier and many[column] else LEFT_OUT
+                figures = {'noise': float(typical[column])} if is_outlier else {}
                 defects.append(
-                    located(
-                        kind,
-                        rows,
-                        time[core],
-                        'kept: too many to be mistakes' if kept else LEFT_OUT,
-                        signal,
-                        names[int(column)],
-                        **figures,
-                    )
+                    located(kind, rows, time[core], done, signal, names[int(column)], **figures)
                 )
         spikes[:, many] = False
         flags.append((valid & ~(spikes | stuck | saturated))[core])
@@ -244,28 +221,16 @@ def report(
         steps[signal] = {name: float(v) for name, v in zip(names, step, strict=True) if v > 0}
         rounding = step / np.sqrt(12)
         for column in np.flatnonzero((step > 0) & (rounding >= COARSE * noise)):
+            done, joint = 'kept: counts as noise of step / sqrt(12)', names[int(column)]
+            figures = {'step': float(step[column])}
             coarse.append(
-                Defect(
-                    'quantisation',
-                    samples,
-                    1.0,
-                    'kept: counts as noise of step / sqrt(12)',
-                    signal,
-                    names[int(column)],
-                    figures={'step': float(step[column])},
-                )
+                Defect('quantisation', samples, 1.0, done, signal, joint, figures=figures)
             )
     return Quality(samples, interval, merged([*defects, *coarse], samples), steps, levels)
 
 
 def refuse_ruins(quality: Quality, names: Sequence[str], source: str) -> None:
-    """Refuse a recording in which most of a joint's samples are bad.
-
-    Raises
-    ------
-    DatasetError
-        Names the joint and what is wrong.
-    """
+    """Refuse a recording in which most of a joint's samples are bad; names it and what is wrong."""
     for signal in ('position', 'effort'):
         for name in names:
             bad: list[Any] = [

@@ -32,8 +32,8 @@ def find_stuck(
 ) -> Mask:
     """Find rows of equal samples that are no standstill.
 
-    A sensor that freezes stops between two samples, or has to catch up with a jump when it
-    comes back; or its noise has gone. And another joint moves meanwhile.
+    A sensor that freezes stops between two samples, or has to catch up with a jump when it comes
+    back; or its noise has gone. And another joint moves meanwhile.
 
     Parameters
     ----------
@@ -41,10 +41,8 @@ def find_stuck(
         (N, c).
     resolution, noise
         Steps (c,) and standard deviations (N, c) of the numbers.
-    motion
-        Positions (N, n) of all joints.
-    moving
-        Changes (n,) of a position that are motion rather than noise.
+    motion, moving
+        Positions (N, n) of all joints, and their changes (n,) that are motion rather than noise.
     is_motion
         Whether the values are the positions themselves: then another joint must move.
     """
@@ -105,18 +103,9 @@ def find_saturated(
 ) -> Mask:
     """Find samples at the limit of a drive, and flat tops where a signal was cut off.
 
-    Parameters
-    ----------
-    values, valid
-        (N, c).
-    limits
-        Largest absolute values (c,), None or infinite where unknown.
-    resolution
-        Steps (c,) of the numbers.
-    motion, moving
-        As for `find_stuck`.
-    extremes
-        Smallest and largest values (2, c) of the whole recording; None: those of the values.
+    `limits` are the largest absolute values (c,), None or infinite where unknown; `extremes`
+    smallest and largest values (2, c) of the whole recording, None: those of the values. The others
+    are as for `find_stuck`.
     """
     found = np.zeros(values.shape, dtype=bool)
     for column in range(values.shape[1]):

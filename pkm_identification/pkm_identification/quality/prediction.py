@@ -12,16 +12,9 @@ EVEN = 1e-6  # of an interval
 
 
 class Extrapolation:
-    """From the samples before each sample, and from those after, to the sample itself.
+    """From `reach` samples before each sample, and from as many after, to the sample itself.
 
-    Parameters
-    ----------
-    time
-        Increasing stamps (N,) [s].
-    reach
-        Samples on one side.
-    degree
-        Of the polynomial through them, by least squares.
+    By polynomials through them, by least squares, over increasing stamps (N,) [s].
     """
 
     def __init__(self, time: Array, reach: int, degree: int) -> None:

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pkm_identification.arrays import Array, Indices
 
-KINDS = (
-    'jitter',
-    'gap',
-    'duplicate_stamp',
-    'out_of_order',
-    'not_finite',
-    'outlier',
-    'stuck',
-    'saturation',
-    'quantisation',
-)
 WORDS = {
     'jitter': 'jitter of the stamps',
     'gap': 'lost samples',
@@ -32,6 +21,7 @@ WORDS = {
     'saturation': 'saturated samples',
     'quantisation': 'coarse resolution',
 }
+KINDS = tuple(WORDS)
 LEFT_OUT = 'left out: weight zero'
 STRETCHES = 8  # of each defect, that are named
 
@@ -96,20 +86,11 @@ class Quality:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, texts and lists."""
-        return {
-            'samples': self.samples,
-            'interval': self.interval,
-            'defects': [
-                {
-                    **asdict(defect),
-                    'where': [list(pair) for pair in defect.where],
-                    'text': defect.line(),
-                }
-                for defect in self.defects
-            ],
-            'resolution': self.resolution,
-            'noise': self.noise,
-        }
+        defects = [
+            asdict(each) | {'where': [list(pair) for pair in each.where], 'text': each.line()}
+            for each in self.defects
+        ]
+        return asdict(self) | {'defects': defects}
 
 
 def stretches(rows: Indices) -> Indices:
@@ -156,17 +137,13 @@ def merged(parts: Sequence[Defect], samples: int) -> tuple[Defect, ...]:
         count = sum(defect.count for defect in group)
         names = group[0].figures
         together.append(
-            Defect(
-                group[0].kind,
-                count,
-                count / max(samples, 1),
-                group[0].treatment,
-                group[0].signal,
-                group[0].joint,
-                tuple(pair for defect in group for pair in defect.where)[:STRETCHES],
-                sum(defect.stretches for defect in group),
-                {name: max(defect.figures.get(name, 0.0) for defect in group) for name in names},
+            replace(
+                group[0],
+                count=count,
+                share=count / max(samples, 1),
+                where=tuple(pair for defect in group for pair in defect.where)[:STRETCHES],
+                stretches=sum(defect.stretches for defect in group),
+                figures={n: max(defect.figures.get(n, 0.0) for defect in group) for n in names},
             )
         )
-    order = {kind: k for k, kind in enumerate(KINDS)}
-    return tuple(sorted(together, key=lambda defect: order[defect.kind]))
+    return tuple(sorted(together, key=lambda defect: KINDS.index(defect.kind)))

@@ -57,23 +57,10 @@ def best_neighbours(time: Array, values: Array, candidates: tuple[Neighbours, ..
 def find_spikes(
     time: Array, values: Array, valid: Mask, resolution: Array, neighbours: Neighbours
 ) -> tuple[Mask, Array]:
-    """Find outliers.
+    """Outliers (N, c), and the standard deviation (N, c) of the noise from sample to sample.
 
-    Parameters
-    ----------
-    time
-        Increasing stamps (N,) [s].
-    values, valid
-        (N, c), and which samples are not bad already.
-    resolution
-        Steps (c,) of the numbers, 0 where there are none.
-    neighbours
-        How to predict.
-
-    Returns
-    -------
-    found, scale
-        Outliers (N, c), and the standard deviation (N, c) of the noise from sample to sample.
+    `valid` samples are not bad already; `resolution` are the steps (c,) of the numbers, 0 where
+    there are none.
     """
     values = _bridged(time, values, valid)
     found = np.zeros(values.shape, dtype=bool)

@@ -30,19 +30,10 @@ def is_increasing(time: Array) -> bool:
 
 
 def in_order(time: Array, values: list[Array], source: str) -> Order:
-    """Sort samples by their stamps and merge those that share one.
+    """Sort samples by their stamps (N,) [s] and merge those that share one.
 
-    Samples of one stamp are merged where all their values are equal. Where they are not,
-    one stamp is wrong and nobody knows which: all of them are left out.
-
-    Parameters
-    ----------
-    time
-        Stamps (N,) [s].
-    values
-        Arrays (N, n) of the same samples.
-    source
-        For messages.
+    Samples of one stamp are merged where all their values, arrays (N, n), are equal. Where they are
+    not, one stamp is wrong and nobody knows which: all of them are left out.
 
     Raises
     ------
@@ -54,7 +45,7 @@ def in_order(time: Array, values: list[Array], source: str) -> Order:
     rows = np.arange(len(time))
     found: list[Defect] = []
     if len(back):
-        late = _late(time)
+        late = np.flatnonzero(time < np.maximum.accumulate(time))  # after one with a later stamp
         _refuse_absurd(late, time, 'out of order', source)
         rows = np.argsort(time, kind='stable')
         found.append(
@@ -79,21 +70,9 @@ def in_order(time: Array, values: list[Array], source: str) -> Order:
     if len(repeated):
         found.append(located('duplicate_stamp', repeated, ordered, 'equal samples merged'))
     if len(different):
-        found.append(
-            located(
-                'duplicate_stamp',
-                different,
-                ordered,
-                'different samples of one stamp: all left out',
-                'sample',
-            )
-        )
+        done = 'different samples of one stamp: all left out'
+        found.append(located('duplicate_stamp', different, ordered, done, 'sample'))
     return Order(rows[kept], tuple(found))
-
-
-def _late(time: Array) -> Indices:
-    """Return the samples that come after one with a later stamp."""
-    return np.flatnonzero(time < np.maximum.accumulate(time))
 
 
 def _refuse_absurd(rows: Indices, time: Array, what: str, source: str) -> None:

@@ -52,21 +52,8 @@ def verify_recording(
 ) -> RecordingQuality:
     """Read a finished bag as an identification would, and say how good it is.
 
-    Parameters
-    ----------
-    path
-        The bag.
-    model : ClosedChainModel
-        The robot that must have been recorded.
-    periods : int, optional
-        Whole periods that should be there.
-    duration : float, optional
-        Length [s] that should be there, of a motion from rest to rest.
-
-    Returns
-    -------
-    RecordingQuality
-        Not usable, with the reason as a warning, where the data cannot be read.
+    `periods` whole periods, or a `duration` [s] of a motion from rest to rest, should be there. Not
+    usable, with the reason as a warning, where the data cannot be read.
     """
     try:
         dataset = load(path).for_model(model)

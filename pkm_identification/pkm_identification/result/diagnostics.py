@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pkm_identification.arrays import Array
 from pkm_identification.result.fields import Fields
-from pkm_identification.result.plain import plain
+from pkm_identification.result.plain import PlainMapping, plain
 
 Own = TypeVar('Own')
 
@@ -128,7 +128,7 @@ class DataDiagnostics:
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnostics(Mapping[str, Any]):
+class Diagnostics(PlainMapping):
     """All that an identification tells beside the estimate.
 
     As a mapping it holds the same as plain values by key, as the model file does: figures of
@@ -145,25 +145,10 @@ class Diagnostics(Mapping[str, Any]):
     # what the estimator alone tells: its dataclass, or the entries of a file
     own: Any = field(default_factory=dict)
 
-    def __getitem__(self, key: str) -> Any:
-        """Return a plain value."""
-        return self._content[key]
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the keys."""
-        return iter(self._content)
-
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        return len(self._content)
-
     def own_as(self, kind: type[Own]) -> Own:
         """Return what the estimator alone tells as its dataclass, also after loading.
 
-        Raises
-        ------
-        ValueError
-            They are those of another estimator.
+        A `ValueError` where they are those of another estimator.
         """
         if isinstance(self.own, kind):
             return self.own
@@ -193,13 +178,7 @@ class Diagnostics(Mapping[str, Any]):
 
     @classmethod
     def from_mapping(cls, content: Any, where: str = 'diagnostics') -> Diagnostics:
-        """Read plain entries, those of a model file for example.
-
-        Raises
-        ------
-        ValueError
-            An entry is malformed; it is named.
-        """
+        """Read plain entries, of a model file say; a ValueError names what is malformed."""
         given = Fields(content, where)
         parts = (FitDiagnostics, ConditionNumbers, ParameterDiagnostics, DataDiagnostics)
         known = {each.name for part in parts for each in fields(part)}

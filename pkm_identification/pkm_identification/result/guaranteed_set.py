@@ -58,18 +58,10 @@ class GuaranteedSet:
         return float(-2 * np.sum(np.log(np.abs(np.diag(self.root)))))
 
     def half_axes(self, scale: ArrayLike | None = None) -> tuple[Array, Array]:
-        """Half-axes of the set.
+        """Half-axes of the set: lengths (f,), longest first, and directions (f, f), one a row.
 
-        Parameters
-        ----------
-        scale
-            Unit (f,) of each free parameter; None: its SI unit, so that lengths of
-            parameters with other units are mixed.
-
-        Returns
-        -------
-        lengths, directions
-            (f,), longest first, in units of `scale`; directions (f, f), one a row.
+        In units (f,) of each free parameter (`scale`); None: its SI unit, so that lengths of
+        parameters with other units are mixed.
         """
         units = np.ones(len(self.root)) if scale is None else np.asarray(scale, dtype=float)
         _, singular, right = np.linalg.svd(self.root * units)
@@ -87,14 +79,7 @@ class GuaranteedSet:
     def force_half_widths(self, regressor: Array) -> Array:
         """Half the range sqrt(d^T M^-1 d) [N, N m] of the forces that the set makes [P eq. 37].
 
-        Parameters
-        ----------
-        regressor
-            Of all base parameters (..., r).
-
-        Returns
-        -------
-        (...)
+        (...) of the regressor (..., r) of all base parameters.
         """
         rows = regressor[..., self.free]
         flat = rows.reshape(-1, len(self.free))

@@ -61,10 +61,7 @@ class IdentifiedFriction:
     def from_fields(cls, given: Fields, joints: list[str], count: int) -> IdentifiedFriction:
         """Read what `to_mapping` gave, of a result with `count` base parameters.
 
-        Raises
-        ------
-        ValueError
-            An entry is malformed; it is named.
+        A `ValueError` names an entry that is malformed.
         """
         rows = given.mappings('parameters')
         names = different([row.text('name') for row in rows], given.path('parameters'))

@@ -20,7 +20,6 @@ from pkm_identification.signals.folding import (
 )
 from pkm_identification.signals.noise import Noise, noise_from_blocks
 
-
 NEGLIGIBLE = 1e-9  # noise below this share of a signal is rounding
 STRAY = 8.0  # standard deviations of the spread over periods: never by chance
 MOST_STRAYS = 0.01  # share; more of them are how the periods differ

@@ -15,12 +15,11 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
-from pkm_identification.arrays import Array, ComplexArray, Mask
+from pkm_identification.arrays import Array, ComplexArray, Indices, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import EVEN
 from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.even_grid import ROUNDS, along, bridged, collected, is_even, nearest
-
 
 AT_ONCE = 2**15  # samples of a long recording that are folded at once: some MB
 LOST = 1  # sample at the end of a period that may be lost, the period still being whole

@@ -82,13 +82,7 @@ class ParameterError:
 
 
 class RunningComparison:
-    """A `Comparison` of forces that come part by part.
-
-    Parameters
-    ----------
-    mean
-        Of the reference forces to come (n_a,) [N, N m].
-    """
+    """A `Comparison` of forces that come part by part; `mean` (n_a,) is that of the references."""
 
     def __init__(self, mean: Array) -> None:
         self._mean, self.count = mean, 0
@@ -131,14 +125,9 @@ def compare(predicted: Array, reference: Array) -> Comparison:
 def noise_test(mean_square: Array, count: int, averaged: Array, noise: Noise) -> NoiseTest:
     """Compare the variance of a model error with that of the noise.
 
-    Parameters
-    ----------
-    mean_square, count
-        Of the model error (n_a,) [N^2, N^2 m^2], over so many samples.
-    averaged
-        Covariance (n_a, n_a) of the noise that the reference forces still have.
-    noise
-        Of one sample, with its colour and the number of periods that it is known from.
+    `mean_square` (n_a,) [N^2, N^2 m^2] is of the model error, over `count` samples, and `averaged`
+    the covariance (n_a, n_a) of the noise that the reference forces still have. `noise` is of one
+    sample, with its colour and the number of periods that it is known from.
     """
     variance = np.maximum(np.diag(averaged), 1e-18)
     ratio = mean_square / variance
@@ -171,21 +160,8 @@ class RunningShare:
         return share, float(share.mean())
 
 
-def check_level(level: float) -> float:
-    """Return a level of confidence, or raise `EstimationError`."""
-    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
-        raise EstimationError(f'the level must lie between 0 and 1, got {level!r}')
-    return float(level)
-
-
 def parameter_error(result: IdentificationResult, standard_parameters: Any) -> ParameterError:
-    """Compare a result with the standard parameters (n_p,) of the robot that was simulated.
-
-    Raises
-    ------
-    EstimationError
-        There are not as many parameters as the result has.
-    """
+    """Compare a result with the standard parameters (n_p,) of the robot that was simulated."""
     given = np.asarray(standard_parameters, dtype=float)
     if given.shape != (len(result.parameter_names),):
         raise EstimationError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +16,7 @@ from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, FilterBand
 from pkm_identification.signals.signals import Rows
 from pkm_identification.validation.figures import (
-    Comparison,
     Coverage,
-    NoiseTest,
     RunningComparison,
     RunningShare,
     noise_test,
@@ -31,6 +28,7 @@ from pkm_identification.validation.reference import (
     own_noise,
     predicted_forces,
 )
+from pkm_identification.validation.validation import Validation
 
 SHOWN = 50_000  # samples in the series of a long recording: enough for any picture
 
@@ -43,30 +41,13 @@ class _Forces(NamedTuple):
     in_band: Array | None
 
 
-@dataclass(frozen=True)
-class ForceComparison:
-    """What a comparison of forces gives; see `Validation` for the fields."""
-
-    time: Array
-    measured: Array
-    predicted: Array
-    standard_deviation: Array
-    against_measured: Comparison
-    against_truth: Comparison | None
-    against_truth_in_band: Comparison | None
-    noise_covariance: Array | None
-    noise_test: NoiseTest | None
-    coverage: Coverage
-    shown: str | None
-
-
 def compare_forces(
     data: Recording,
     signals: Signals,
     result: IdentificationResult,
     model: ClosedChainModel,
     level: float,
-) -> ForceComparison:
+) -> Validation:
     """Compare in two passes: means of the references first, then errors and coverage.
 
     The series of a long recording keep every k-th sample, at most `SHOWN`.
@@ -98,7 +79,9 @@ def compare_forces(
     time, measured, predicted, deviation = (
         np.concatenate(each) for each in zip(*shown, strict=True)
     )
-    return ForceComparison(
+    thinned = {'shown': f'every {stride}. of {count} samples'} if signals.is_long else {}
+    return Validation(
+        joint_names=list(model.actuated_joints),
         time=time,
         measured=measured,
         predicted=predicted,
@@ -107,9 +90,10 @@ def compare_forces(
         against_truth=found[2] if parts.is_filtered else found[1],
         against_truth_in_band=found[2],
         noise_covariance=noise,
+        is_unbiased=None if test is None else test.is_unbiased,
+        diagnostics=signals.summary() | thinned,
         noise_test=test,
         coverage=coverage.result(),
-        shown=f'every {stride}. of {count} samples' if signals.is_long else None,
     )
 
 

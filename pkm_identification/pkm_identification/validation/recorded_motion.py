@@ -35,12 +35,8 @@ def recorded_motion(
 ) -> Recorded:
     """States and forces of a recording: noise-free ones where it has them.
 
-    Averaged periods go on for ever; other recordings must be longer than the horizon.
-
-    Raises
-    ------
-    EstimationError
-        The recording is too short, or too long for memory.
+    Averaged periods go on for ever; other recordings must be longer than the horizon, and fit into
+    memory.
     """
     if signals.is_long:
         raise EstimationError(

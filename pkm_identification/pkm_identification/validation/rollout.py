@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,19 +42,6 @@ class Rollout:
     # estimate. None where these are unknown
     floor: Rollout | None = None
 
-    def summary(self) -> dict[str, Any]:
-        """Return the figures as plain numbers."""
-        return {
-            'horizons': self.horizons,
-            'starts': self.starts,
-            'reached': self.reached,
-            'actuators': self.actuators,
-            'platform': self.platform,
-            'largest': self.largest,
-            'forces': self.forces,
-            'floor': None if self.floor is None else self.floor.summary(),
-        }
-
 
 def check_horizons(horizons: ArrayLike) -> Array:
     """Return increasing positive horizons (h,) [s], or raise `EstimationError`."""
@@ -73,24 +59,13 @@ def roll_out(
     step: float = STEP,
     drive_friction: Callable[[Array], Array] | None = None,
 ) -> Rollout:
-    """Integrate from each start and compare at the horizons.
+    """Integrate from each start and compare at the horizons [s].
 
-    Parameters
-    ----------
-    parameters
-        Standard parameters (n_p,) of real bodies.
-    horizons
-        [s].
-    step
-        Longest step of the Runge-Kutta method of order 4 [s]; shorter where friction near
-        standstill, linear between plus and minus the transition velocity, asks for it.
-    drive_friction
-        Forces (M, n_a) of further friction at velocities (M, n_a) of the actuators.
-
-    Raises
-    ------
-    SimulationError
-        The mass matrix is not positive definite: the parameters are not physical.
+    With standard parameters (n_p,) of real bodies, whose mass matrix is positive definite
+    (`SimulationError`), in steps of the Runge-Kutta method of order 4 of at most `step` [s];
+    shorter where friction near standstill, linear between plus and minus the transition velocity,
+    asks for it. `drive_friction` gives forces (M, n_a) of further friction at velocities (M, n_a)
+    of the actuators.
     """
     ends = check_horizons(horizons)
     starts = recorded.starts

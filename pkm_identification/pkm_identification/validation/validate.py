@@ -13,12 +13,11 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.registry import SIGNAL_OPTIONS
-from pkm_identification.result.result import IdentificationResult
+from pkm_identification.options import SIGNALS, require_known
+from pkm_identification.result.result import IdentificationResult, check_level
 from pkm_identification.signals import SignalOptions, Signals, process
 from pkm_identification.validation.figures import (
     Comparison,
-    check_level,
     compare,
     parameter_error,
     relative_absolute_error,
@@ -69,11 +68,7 @@ def validate(
         Unusable data or options, or a result of another robot.
     """
     result.check_robot(model)
-    unknown = sorted(set(options) - set(SIGNAL_OPTIONS))
-    if unknown:
-        raise EstimationError(
-            f"unknown option '{unknown[0]}' of validate; valid are {', '.join(SIGNAL_OPTIONS)}"
-        )
+    require_known('of validate', options, {option.name: option for option in SIGNALS})
     check_level(level)
     if dataset.payload is not None:
         raise EstimationError(
@@ -86,32 +81,12 @@ def validate(
     if true_parameters is None and data.truth is not None:
         true_parameters = model.nominal_parameters
     errors = None if true_parameters is None else parameter_error(result, true_parameters)
-    horizons = _horizons(rollout)
+    horizons = None
+    if rollout is not False and rollout is not None:
+        horizons = check_horizons(HORIZONS if rollout is True else rollout)
     rolled = _rolled_out(data, signals, result, model, horizons, true_parameters)
     found = compare_forces(data, signals, result, model, level)
-    return Validation(
-        joint_names=list(model.actuated_joints),
-        time=found.time,
-        measured=found.measured,
-        predicted=found.predicted,
-        standard_deviation=found.standard_deviation,
-        against_measured=found.against_measured,
-        against_truth=found.against_truth,
-        against_truth_in_band=found.against_truth_in_band,
-        noise_covariance=found.noise_covariance,
-        is_unbiased=None if found.noise_test is None else found.noise_test.is_unbiased,
-        diagnostics=signals.summary() | ({'shown': found.shown} if found.shown else {}),
-        noise_test=found.noise_test,
-        coverage=found.coverage,
-        parameter_error=errors,
-        rollout=rolled,
-    )
-
-
-def _horizons(rollout: Sequence[float] | float | bool) -> Array | None:
-    if rollout is False or rollout is None:
-        return None
-    return check_horizons(HORIZONS if rollout is True else rollout)
+    return replace(found, parameter_error=errors, rollout=rolled)
 
 
 def _rolled_out(

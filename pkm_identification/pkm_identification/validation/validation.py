@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -92,12 +92,10 @@ class Validation:
                 else np.sqrt(np.diag(self.noise_covariance)),
                 'noise_covariance': self.noise_covariance,
                 'is_unbiased': self.is_unbiased,
-                'noise_test': None if self.noise_test is None else asdict(self.noise_test),
-                'coverage': None if self.coverage is None else asdict(self.coverage),
-                'parameter_error': None
-                if self.parameter_error is None
-                else asdict(self.parameter_error),
-                'rollout': None if self.rollout is None else self.rollout.summary(),
+                'noise_test': self.noise_test,
+                'coverage': self.coverage,
+                'parameter_error': self.parameter_error,
+                'rollout': self.rollout,
                 'signals': self.diagnostics,
             }
         )

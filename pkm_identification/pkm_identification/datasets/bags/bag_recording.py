@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from pkm_description.errors import DatasetError
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
-from pkm_identification.datasets.bags.pairing import Pairing, pair_by_stamp
+from pkm_identification.datasets.bags.pairing import (
+    AT_ONCE,
+    NANOSECONDS,
+    Pairing,
+    Stamps,
+    pair_by_stamp,
+)
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.recorded_metadata import (
     parsed_metadata,
@@ -42,9 +48,6 @@ NUMBERS = {
     STATE: ('phase',),
 }
 RUN = 4  # pkm_msgs/ControllerState.RUN
-NANOSECONDS = 1e-9
-AT_ONCE = 2**18  # samples
-Stamps = Indices
 
 
 @dataclass(frozen=True)

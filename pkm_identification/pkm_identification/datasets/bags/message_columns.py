@@ -18,11 +18,10 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys.store import Typestore
 
 from pkm_description.errors import DatasetError
-from pkm_identification.arrays import Indices
+from pkm_identification.datasets.bags.pairing import Stamps
 from pkm_identification.datasets.stored_array import StoredArray
 
 AnyArray = NDArray[Any]
-Stamps = Indices
 
 CHUNK = 20_000  # messages in memory: some MB
 BYTES = {'byte': 'u1', 'char': 'u1', 'octet': 'u1'}  # what NumPy calls otherwise
@@ -88,19 +87,7 @@ def _numbers_in(
 
 
 class Messages:
-    """Some messages of one topic as columns.
-
-    Parameters
-    ----------
-    messages
-        Serialised (CDR).
-    message_type
-        Their full type name.
-    store
-        Typestore of the bag.
-    topic
-        Name for error messages.
-    """
+    """Some serialised (CDR) messages of one `topic` and type as columns."""
 
     def __init__(
         self, messages: Sequence[bytes], message_type: str, store: Typestore, topic: str
@@ -137,13 +124,7 @@ class Messages:
         return self.numbers(SEC).astype(np.int64) * 10**9 + self.numbers(NANOSEC).astype(np.int64)
 
     def numbers(self, name: str) -> AnyArray:
-        """Return a field: (N,) for a number, (N, n) for a sequence.
-
-        Raises
-        ------
-        DatasetError
-            The sequence changes its length from message to message.
-        """
+        """A field, (N,) or of a sequence (N, n), which must not change its length."""
         if self.is_uniform:
             return self._columns[name]
         rows = [_attribute(message, name) for message in self._decoded]
@@ -157,7 +138,7 @@ class Messages:
         return names[:1] if all(each == names[0] for each in names) else names
 
     def by_joint(self, fields: Sequence[str]) -> tuple[list[str], dict[str, AnyArray]]:
-        """Return joint names and fields, sequences (N, n) all in that joint order.
+        """Joint names and fields, sequences (N, n) all in that joint order.
 
         Sequences that the messages leave empty are missing from the answer.
         """
@@ -218,20 +199,7 @@ class TopicColumns:
     _left_out: Mapping[str, Any] = field(default_factory=dict)
 
     def add(self, messages: Sequence[bytes], written: Sequence[int]) -> None:
-        """Take the numbers out of the next messages.
-
-        Parameters
-        ----------
-        messages
-            Serialised.
-        written
-            When they were written [ns].
-
-        Raises
-        ------
-        DatasetError
-            A field changes its length.
-        """
+        """Take the numbers out of the next serialised messages, `written` at these times [ns]."""
         when = np.asarray(written, dtype=np.int64)
         table = Messages(messages, self.message_type, self.store, self.topic)
         if not self.by_name:
@@ -272,12 +240,7 @@ class TopicColumns:
     def of_joints(self, wanted: Sequence[str]) -> TopicColumns:
         """Return the messages that name all the wanted joints (none wanted: that all name).
 
-        Several drivers may share one topic, each with its own joints.
-
-        Raises
-        ------
-        DatasetError
-            No messages name them all, or some name other joints and nobody said which.
+        Several drivers may share one topic, each with its own joints: then it must be said which.
         """
         if len(self._groups) <= 1:
             return self

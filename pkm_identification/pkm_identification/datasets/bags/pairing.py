@@ -11,6 +11,7 @@ from pkm_description.errors import DatasetError
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets.stored_array import StoredArray
 
+Stamps = Indices  # [ns]
 NANOSECONDS = 1e-9
 TOLERANCE = 0.25  # of a sampling interval
 AT_ONCE = 2**18  # stamps
@@ -27,17 +28,12 @@ class Pairing:
     jitter: float  # largest deviation of a pair from `delay` [s]
 
 
-def pair_by_stamp(first: Indices, second: Indices, what: str) -> Pairing:
+def pair_by_stamp(first: Stamps, second: Stamps, what: str) -> Pairing:
     """Pair two streams of one rate whose stamps [ns] differ by a constant.
 
-    The constant is found from the data (circular mean of the difference within one
-    sampling interval), so a centre half an interval away is as good as none. Rows
-    without a partner within a quarter of the interval are left out.
-
-    Raises
-    ------
-    DatasetError
-        Less than half of the first stream finds a partner.
+    The constant is found from the data (circular mean of the difference within one sampling
+    interval), so a centre half an interval away is as good as none. Rows without a partner within a
+    quarter of the interval are left out, at most half of them.
     """
     interval = float(np.median(np.diff(first[:AT_ONCE]))) if len(first) > 1 else 1e6
     turns = 0j
@@ -75,12 +71,12 @@ def pair_by_stamp(first: Indices, second: Indices, what: str) -> Pairing:
     )
 
 
-def _parts(stamps: Indices) -> Iterator[Indices]:
+def _parts(stamps: Stamps) -> Iterator[Stamps]:
     for begin in range(0, len(stamps), AT_ONCE):
         yield np.asarray(stamps[begin : begin + AT_ONCE])
 
 
-def _nearest(part: Indices, second: Indices, delay: float) -> tuple[Indices, Array]:
+def _nearest(part: Stamps, second: Stamps, delay: float) -> tuple[Indices, Array]:
     """Row of the stamp nearest to each of `part` plus `delay` [ns], and how far it is off."""
     origin = part[0]
     low = int(np.searchsorted(second, origin + int(delay) - 1))
