@@ -126,13 +126,7 @@ class ExcitationDesign:
         return parameter_directions(self.information(periods), self.names, scaled)
 
     def save(self, path: str | Path) -> None:
-        """Write the design as YAML.
-
-        Raises
-        ------
-        TrajectoryError
-            The file exists already or cannot be written.
-        """
+        """Write the design as YAML to a new file, or raise `TrajectoryError`."""
         several = not isinstance(self.criterion, str)
         content = {
             'format': FORMAT,
@@ -155,10 +149,8 @@ class ExcitationDesign:
     def load(cls, path: str | Path, model: ClosedChainModel | None = None) -> ExcitationDesign:
         """Read a design that `save` wrote.
 
-        Raises
-        ------
-        TrajectoryError
-            The file cannot be read, is no design, or belongs to another robot than `model`.
+        A `TrajectoryError` where the file cannot be read, is no design, or belongs to another robot
+        than `model`.
         """
         try:
             if Path(path).stat().st_size > MAX_FILE_SIZE:

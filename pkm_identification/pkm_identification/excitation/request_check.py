@@ -90,13 +90,7 @@ def shortest_period(
 def require_possible(
     model: ClosedChainModel, base: BaseParameters, task: DesignTask
 ) -> DesignProblem:
-    """Return the problem of a task, refusing what no search can fulfil.
-
-    Raises
-    ------
-    FeasibilityError
-        Names the limit that excludes every motion, and what it would have to be.
-    """
+    """Return the problem of a task, refusing what no search can fulfil; names the limit."""
     options = LimitOptions(acceleration=task.limits.acceleration)
     bounds = model.velocity_limit, model.force_limit, acceleration_limit(model, options)
     if task.period_range is not None and not np.any(np.isfinite(bounds)):

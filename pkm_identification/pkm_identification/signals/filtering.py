@@ -10,7 +10,7 @@ from scipy.interpolate import make_interp_spline
 from scipy.signal import butter, sosfreqz
 
 from pkm_description.errors import EstimationError
-from pkm_identification.arrays import Array, Indices
+from pkm_identification.arrays import Array, ComplexArray, Indices
 from pkm_identification.quality.report import stretches
 from pkm_identification.signals.bands import FilterBand
 
@@ -79,7 +79,7 @@ def _power(values: Array) -> tuple[Array, Array]:
     return power, np.median(power[len(power) // 2 :], axis=0) / np.log(2)
 
 
-def _spectrum(values: Array, window: Array) -> Array:
+def _spectrum(values: Array, window: Array) -> ComplexArray:
     """Orthonormal spectrum (n_f, n_a) of a signal (n, n_a) without its trend, in a window (n,)."""
     trend = np.linspace(0, 1, len(values))[:, None] * (values[-1] - values[0]) + values[0]
     scale = window / np.sqrt((window**2).mean() * len(values))

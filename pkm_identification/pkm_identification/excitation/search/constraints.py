@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,29 +60,24 @@ class DesignLimits:
 
     def options(self, home_condition: float) -> LimitOptions:
         """Return the options of a feasibility check, given the condition number at home."""
+        if self.condition_factor != np.inf:
+            finite_number('condition_factor', self.condition_factor, positive=True)
         return LimitOptions(
             self.force_margin,
             self.velocity_margin,
             self.stroke_margin,
-            self._condition_limit(home_condition),
+            self.condition_factor * home_condition,
             self.acceleration,
             self.aperture,
             self.clearance,
             self.force_uncertainty,
         )
 
-    def _condition_limit(self, home_condition: float) -> float:
-        if self.condition_factor == np.inf:
-            return np.inf
-        factor = finite_number('condition_factor', self.condition_factor, positive=True)
-        return factor * home_condition
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as written into files."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {
             name: None if value is None else np.asarray(value, dtype=float).tolist()
-            for name, value in values.items()
+            for name, value in vars(self).items()
         }
 
 

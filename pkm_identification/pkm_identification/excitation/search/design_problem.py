@@ -48,14 +48,7 @@ class DesignTask:
 
 
 class DesignProblem(FourierUnknowns):
-    """Criterion and limits of a Fourier trajectory of one robot.
-
-    Parameters
-    ----------
-    model, base
-        The robot and the base parameters to be identified.
-    task : DesignTask
-    """
+    """Criterion and limits of a Fourier trajectory that shall identify base parameters."""
 
     def __init__(self, model: ClosedChainModel, base: BaseParameters, task: DesignTask) -> None:
         super().__init__(model, task.harmonics, task.period, task.period_range)
