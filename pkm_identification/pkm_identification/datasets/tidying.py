@@ -21,15 +21,11 @@ def tidied(recording: Recording) -> Recording:
     """Return a recording whose stamps increase and whose numbers are all finite.
 
     Samples are sorted by their stamps, and those that share one are merged or left out
-    (`in_order`); in a long recording a stamp may be late by up to one block. Joints without
-    a single effort or current, as a driver reports passive ones, are dropped. A sample that
-    is not finite is marked and holds the one before instead. What was done is in `defects`
-    and under `left_out` in the provenance. A tidy recording is returned as it is.
-
-    Raises
-    ------
-    DatasetError
-        A stamp is not finite, stamps make no clock, or most samples of a joint are lost.
+    (`in_order`); in a long recording a stamp may be late by up to one block. Joints without a
+    single effort or current, as a driver reports passive ones, are dropped. A sample that is not
+    finite is marked and holds the one before instead. What was done is in `defects` and under
+    `left_out` in the provenance. A tidy recording is returned as it is. A `DatasetError` where a
+    stamp is not finite, stamps make no clock, or most samples of a joint are lost.
     """
     if recording.source.scan.is_tidy:
         return recording

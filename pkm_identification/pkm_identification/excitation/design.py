@@ -11,15 +11,7 @@ from pkm_dynamics import BaseParameters, ClosedChainModel
 from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.arrays import Array
-from pkm_identification.excitation.design_options import (
-    MOST_HARMONICS,
-    MOST_SAMPLES,
-    initial_trajectory,
-    prior_information,
-    require_counts,
-    require_times,
-    require_types,
-)
+from pkm_identification.excitation import design_options
 from pkm_identification.excitation.excitation_design import ExcitationDesign
 from pkm_identification.excitation.finished import finished_design
 from pkm_identification.excitation.information import whitening_of
@@ -124,19 +116,19 @@ def design_excitation(
     UnderactuatedError
         When a degree of freedom of the robot has no drive.
     """
-    require_types(model, limits, initial, progress, cancel)
+    design_options.require_types(model, limits, initial, progress, cancel)
     require_drives(model, 'an excitation')
     weights = normalised_weights(criterion)
-    require_counts(
-        harmonics=(harmonics, 1, MOST_HARMONICS),
+    design_options.require_counts(
+        harmonics=(harmonics, 1, design_options.MOST_HARMONICS),
         starts=(starts, 0 if initial is not None else 1, None),
         iterations=(iterations, 1, None),
         candidates=(candidates, 1, None),
         workers=(1 if workers is None else workers, 1, None),
         seed=(seed, 0, None),
     )
-    require_times(period, sampling_rate, measuring_time)
-    first = initial_trajectory(initial, model)
+    design_options.require_times(period, sampling_rate, measuring_time)
+    first = design_options.initial_trajectory(initial, model)
     if progress is not None:
         progress('checking the request', 0.0, float('nan'))
     base = model.base_parameters(shared=shared, reduced=reduced)
@@ -150,7 +142,7 @@ def design_excitation(
         noise_covariance=noise_covariance,
         sampling_rate=sampling_rate,
         measuring_time=measuring_time,
-        prior=prior_information(prior, model, base),
+        prior=design_options.prior_information(prior, model, base),
     )
     if first is not None:
         problem.unknowns(first)  # refused before the search
@@ -209,10 +201,11 @@ def build_design_problem(
         )
     first = suggested if period is None else float(period)
     longest = free[1] if period is None else first
-    if longest * sampling_rate > MOST_SAMPLES:
+    most = design_options.MOST_SAMPLES
+    if longest * sampling_rate > most:
         raise TrajectoryError(
-            f'a period of up to {longest:g} s has more than {MOST_SAMPLES} samples at '
-            f'{sampling_rate:g} Hz; at most {MOST_SAMPLES / longest:.3g} Hz are possible'
+            f'a period of up to {longest:g} s has more than {most} samples at '
+            f'{sampling_rate:g} Hz; at most {most / longest:.3g} Hz are possible'
         )
     task = DesignTask(
         weights,

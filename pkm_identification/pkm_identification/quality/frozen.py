@@ -30,21 +30,13 @@ def find_stuck(
     *,
     is_motion: bool,
 ) -> Mask:
-    """Find rows of equal samples that are no standstill.
+    """Find rows of equal samples (N, c) that are no standstill.
 
     A sensor that freezes stops between two samples, or has to catch up with a jump when it comes
-    back; or its noise has gone. And another joint moves meanwhile.
-
-    Parameters
-    ----------
-    values, valid
-        (N, c).
-    resolution, noise
-        Steps (c,) and standard deviations (N, c) of the numbers.
-    motion, moving
-        Positions (N, n) of all joints, and their changes (n,) that are motion rather than noise.
-    is_motion
-        Whether the values are the positions themselves: then another joint must move.
+    back; or its noise has gone. And another joint moves meanwhile: of the positions `motion` (N, n)
+    of all joints, changes beyond `moving` (n,) are motion rather than noise. Where the values are
+    positions themselves (`is_motion`), that must be another joint. `resolution` (c,) and `noise`
+    (N, c) are steps and standard deviations of the numbers.
     """
     found = np.zeros(values.shape, dtype=bool)
     for column in range(values.shape[1]):

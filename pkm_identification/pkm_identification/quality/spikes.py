@@ -80,7 +80,8 @@ def find_spikes(
             evidence = np.maximum(evidence, smooth)
         evidence = np.where(valid & ~found, evidence, 0.0)
         peaks = evidence > 1.0
-        peaks &= evidence >= _largest_around(evidence, neighbours.reach)
+        around = maximum_filter1d(evidence, 2 * neighbours.reach + 1, axis=0, mode='constant')
+        peaks &= evidence >= around
         if not peaks.any():
             break
         if not found.any():  # one is never alone: first those that no predictions are needed for
@@ -143,11 +144,6 @@ def _off_line(time: Array, values: Array) -> Array:
     off = np.zeros(values.shape)
     off[1:-1] = values[1:-1] - (1 - share) * values[:-2] - share * values[2:]
     return off
-
-
-def _largest_around(values: Array, reach: int) -> Array:
-    """Running maximum (N, c) over `reach` samples to either side."""
-    return np.asarray(maximum_filter1d(values, 2 * reach + 1, axis=0, mode='nearest'))
 
 
 def _bridged(time: Array, values: Array, valid: Mask) -> Array:

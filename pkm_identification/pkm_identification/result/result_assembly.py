@@ -41,14 +41,9 @@ def assemble(
     left_out: Sequence[int],
     options: Mapping[str, Any],
 ) -> IdentificationResult:
-    """Put a result together.
+    """Put a result together; `left_out` are indices of the base parameters that it does without.
 
-    Parameters
-    ----------
-    left_out
-        Indices of the base parameters that the model does without.
-    options
-        Of `identify`, as they were given.
+    `options` are those of `identify`, as they were given.
     """
     found, base = solution.estimate, solution.problem.base
     description = model.description

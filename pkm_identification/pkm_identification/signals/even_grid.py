@@ -17,7 +17,6 @@ from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import BLOCK, EVEN
 from pkm_identification.quality.report import stretches
-from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.local_regression import local_cubic
 
 ROUNDS = 3  # of a periodic signal and its own slope
@@ -116,20 +115,6 @@ class EvenSamples:
         step = BLOCK if self.recording.is_long else self.count
         for begin in range(0, self.count, step):
             yield self.read(slice(begin, min(begin + step, self.count)))
-
-
-def evened(time: Array, values: Array, valid: Mask | None) -> tuple[Array, Array, Mask | None]:
-    """Put samples (N, c) of a motion without a period on an even grid of their own.
-
-    Returns its M points [s], the samples, and where (M, c) one was measured (None: everywhere).
-    `valid` (N, c): which may be used; None: all.
-    """
-    if valid is None and is_even(time):
-        return time, values, None
-    interval = nominal_interval(time)
-    grid = time[0] + interval * np.arange(round(float(time[-1] - time[0]) / interval) + 1)
-    samples, there = evened_on(grid, interval, time, values, valid)
-    return grid, samples, None if there.all() else there
 
 
 def evened_on(

@@ -9,9 +9,9 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets import Recording
-from pkm_identification.quality.stamps import nominal_interval
+from pkm_identification.datasets.source import Source
 from pkm_identification.signals import filtering
-from pkm_identification.signals.even_grid import EvenSamples, evened
+from pkm_identification.signals.even_grid import EvenSamples
 from pkm_identification.signals.local_regression import cubic_gains, local_motion
 from pkm_identification.signals.signal_options import OF_PERIODS, SignalOptions
 from pkm_identification.signals.signals import FilterDiagnostics, Samples, Signals
@@ -50,13 +50,7 @@ class FilteredSamples:
 
 
 def filtered_signals(recording: Recording, options: SignalOptions) -> Signals:
-    """Choose the filter from the probes of the recording, and filter what fits into memory.
-
-    Raises
-    ------
-    EstimationError
-        The cutoff does not fit the recording, or local cubics are asked of a long one.
-    """
+    """Choose the filter from the probes of the recording, and filter what fits into memory."""
     if recording.is_long and options.method == 'local_cubic':
         raise EstimationError(
             f"{len(recording)} samples are too many for method 'local_cubic': use 'filter', "
@@ -104,8 +98,8 @@ def _probes(recording: Recording, even: EvenSamples) -> list[tuple[float, Array]
         return [(even.interval, even.read(slice(0, even.count))[1])]
     found = []
     for block in recording.source.probes():
-        time, values, _ = evened(block.time, *block.together())
-        found.append((nominal_interval(time), values))
+        part = EvenSamples(replace(recording, source=Source.of(block, is_long=False)))
+        found.append((part.interval, part.read(slice(0, part.count))[1]))
     return found
 
 

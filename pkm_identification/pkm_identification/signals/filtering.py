@@ -89,13 +89,7 @@ def _spectrum(values: Array, window: Array) -> ComplexArray:
 def low_pass(
     cutoff: float, interval: float, count: int, gaps: Indices | None = None, delay: float = 0.0
 ) -> FilterBand:
-    """Build the filter; rows leave `gaps` (h, 2) out, and `delay` [s] at either end.
-
-    Raises
-    ------
-    EstimationError
-        The cutoff is outside (0, half the sampling rate), or the record too short for it.
-    """
+    """Build the filter; rows leave `gaps` (h, 2) out, and `delay` [s] at either end."""
     if not 0 < cutoff < 0.5 / interval:
         raise EstimationError(
             f'cutoff {cutoff:g} Hz must lie between 0 and half the sampling rate '

@@ -86,20 +86,11 @@ def period_grid(
     *,
     is_complete: bool,
 ) -> PeriodGrid:
-    """Choose the grid of a signal; whole periods [s] only, the rest is left out.
+    """Choose the grid of a signal; whole periods [s] alone, after `skip` of them, are used.
 
-    Parameters
-    ----------
-    stamps
-        All stamps, part by part [s].
-    head
-        The first stamps (N,) [s] and samples (N, c), and which of them may be used.
-    last
-        Last stamp [s].
-    skip
-        Number of periods to leave out at the beginning (transients).
-    is_complete
-        Whether the stamps are even and all samples may be used.
+    `stamps` are all, part by part, to the `last` one [s], and `head` the first of them (N,) with
+    their samples (N, c) and which of these may be used. `is_complete`: the stamps are even and all
+    samples may be used.
     """
     time, values, valid = head
     interval, first = nominal_interval(time), float(time[0])

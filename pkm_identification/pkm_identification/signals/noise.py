@@ -48,17 +48,11 @@ class Noise:
 def noise_from_blocks(
     blocks: Iterable[Array], *, use_total: bool = True, negligible: Array | float = 0.0
 ) -> Noise:
-    """Estimate the noise from deviations of periods from their mean.
+    """Estimate the noise from deviations of periods from their mean, (k, n, n_a) of some at once.
 
-    Parameters
-    ----------
-    blocks
-        Deviations (k, n, n_a) of some periods at once, as `Folded.scaled_deviations` gives them.
-    use_total
-        Treat noise without colour as white, with the covariance of all samples;
-        otherwise the spectrum is always kept.
-    negligible
-        Variance (n_a,) below which there is no noise worth a colour.
+    They are scaled as `Folded.scaled_deviations` gives them. With `use_total` noise without colour
+    counts as white, with the covariance of all samples; otherwise the spectrum is always kept.
+    Variances (n_a,) that are `negligible` are no noise worth a colour.
     """
     square: Array | float = 0.0
     power: Array | float = 0.0
@@ -69,10 +63,7 @@ def noise_from_blocks(
         square = square + flat.T @ flat
         power = power + np.einsum('pka,pkb->kab', transform.conj(), transform).real
         periods, count = periods + len(block), block.shape[1]
-    covariance, outer = (
-        np.asarray(square / (periods * count)),
-        np.asarray(power / (periods * count)),
-    )
+    covariance, outer = (np.asarray(each / (periods * count)) for each in (square, power))
     is_white = (np.diag(covariance) <= negligible).all() or (
         _is_white(outer, covariance, periods) and not _drifting(outer[0], covariance, periods).any()
     )

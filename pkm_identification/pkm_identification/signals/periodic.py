@@ -126,11 +126,8 @@ def _useful_harmonics(
     largest = max(1, int(fourier.MAX_RELATIVE_FREQUENCY * len(positions)))
     frequency = 2 * np.pi / period * np.arange(1, largest + 1)[:, None]
     rounding = fourier.ROUNDING * np.abs(positions).max(axis=0)
-    uncertain = (
-        inertia
-        * frequency**2
-        * np.sqrt(np.maximum(position_variance[1 : largest + 1], rounding**2))
-    )
+    deviation = np.sqrt(np.maximum(position_variance[1 : largest + 1], rounding**2))
+    uncertain = inertia * frequency**2 * deviation
     resolution = FORCE_RESOLUTION * np.maximum(forces.std(axis=0), 1e-12)
     certain = np.sqrt(np.maximum(force_variance[1 : largest + 1], resolution**2))
     beyond = np.flatnonzero(np.median(uncertain / certain, axis=1) > 1.0)

@@ -84,14 +84,10 @@ def platform_motion(
     """Return the motion of the platform with its covariance.
 
     The noise of the measured positions, as averaging and refit or the filter leave it, is
-    propagated through the forward kinematics, its cross-correlation between the axes and
-    between positions and accelerations included: to first order, by central differences over
-    one standard deviation along the principal directions of the actuators' covariance.
-
-    Raises
-    ------
-    EstimationError
-        The noise of the positions is not known, or the recording is too long.
+    propagated through the forward kinematics, its cross-correlation between the axes and between
+    positions and accelerations included: to first order, by central differences over one standard
+    deviation along the principal directions of the actuators' covariance. An `EstimationError`
+    where that noise is not known, or the recording is too long.
     """
     states = np.stack([signals.positions, signals.velocities, signals.accelerations], axis=1)
     states = states[rows]

@@ -16,14 +16,9 @@ LEAST = 16  # samples: fewer show neither a motion nor its noise
 
 
 def process(recording: Recording, options: SignalOptions | None = None) -> Signals:
-    """Find motion and forces in a recording that has efforts.
+    """Find motion and forces in a recording that has efforts, as `Recording.for_model` returns it.
 
-    Parameters
-    ----------
-    recording
-        As `Recording.for_model` returns it; one that is too long for memory is read in blocks.
-    options
-        Choices; by default all are made from the data.
+    One that is too long for memory is read in blocks. Choices are by default made from the data.
 
     Raises
     ------

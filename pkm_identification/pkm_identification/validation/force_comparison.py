@@ -15,18 +15,12 @@ from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, FilterBand
 from pkm_identification.signals.signals import Rows
+from pkm_identification.validation import reference
 from pkm_identification.validation.figures import (
     Coverage,
     RunningComparison,
     RunningShare,
     noise_test,
-)
-from pkm_identification.validation.reference import (
-    motion_variance,
-    noise_free_forces,
-    noise_of_identification,
-    own_noise,
-    predicted_forces,
 )
 from pkm_identification.validation.validation import Validation
 
@@ -60,7 +54,7 @@ def compare_forces(
     shown: list[tuple[Array, ...]] = []
     passed = 0
     for part, own, truth, references in parts:
-        predicted, deviation = predicted_forces(part, result, model)
+        predicted, deviation = reference.predicted_forces(part, result, model)
         predictions = parts.forces_of(part, own, predicted)
         for comparison, forces, expected in zip(against, predictions, references, strict=True):
             if comparison is not None and forces is not None and expected is not None:
@@ -72,7 +66,7 @@ def compare_forces(
         passed += len(references.measured)
     found = [None if each is None else each.result() for each in against]
     assert found[0] is not None
-    noise, test = own_noise(signals), None
+    noise, test = reference.own_noise(signals), None
     if noise is not None and signals.force_noise is not None:
         square = np.diag(found[0].residual_covariance)
         test = noise_test(square, count, noise, signals.force_noise)
@@ -107,7 +101,7 @@ class _Parts:
     def __iter__(self) -> Iterator[tuple[Signals, Rows, Array | None, _Forces]]:
         """Yield a stretch, its usable samples, noise-free forces (n, n_a), and references."""
         for part, own in self._signals.stretches():
-            truth = noise_free_forces(self._data.truth, part)
+            truth = reference.noise_free_forces(self._data.truth, part)
             whole = in_band = None
             if truth is not None:
                 in_band = part.band.smooth(truth)
@@ -152,11 +146,11 @@ class _Coverage:
     ) -> None:
         self._result, self._model, self._level = result, model, level
         self._reach = float(stats.norm.ppf(0.5 + 0.5 * level))
-        self._noise, self._noise_from = own_noise(signals), 'spread over periods'
+        self._noise, self._noise_from = reference.own_noise(signals), 'spread over periods'
         if self._noise is None:
-            self._noise = noise_of_identification(data, signals, result)
+            self._noise = reference.noise_of_identification(data, signals, result)
             self._noise_from = 'unknown' if self._noise is None else 'identification'
-        self._of_motion = motion_variance(signals, result, model)
+        self._of_motion = reference.motion_variance(signals, result, model)
         self._measured, self._truth, self._guaranteed = (RunningShare() for _ in range(3))
 
     def add(

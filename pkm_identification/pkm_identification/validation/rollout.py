@@ -17,7 +17,7 @@ from pkm_description.errors import EstimationError, KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.forward_dynamics import solve_mass
 from pkm_identification.arrays import Array, Indices, Mask
-from pkm_identification.validation.recorded_motion import Recorded, Signal
+from pkm_identification.validation.recorded_motion import Recorded
 
 HORIZONS = (0.1, 0.5, 2.0)  # [s]
 STEP = 2e-3  # [s]
@@ -69,9 +69,8 @@ def roll_out(
     """
     ends = check_horizons(horizons)
     starts = recorded.starts
-    q, qd = recorded.positions(starts), recorded.velocities(starts)
-    step = min(step, STABLE / max(_fastest_rate(model, parameters, q, drive_friction), 1e-9))
-    run = _Starts(model, parameters, recorded.forces, starts, q, qd, drive_friction)
+    run = _Starts(model, parameters, recorded, drive_friction)
+    step = min(step, STABLE / max(_fastest_rate(model, parameters, run.q, drive_friction), 1e-9))
     axes = len(model.actuated_joints)
     reached = np.zeros(len(ends), dtype=np.int64)
     actuators, platform = np.full((len(ends), axes), np.nan), np.full(len(ends), np.nan)
@@ -101,16 +100,13 @@ class _Starts:
         self,
         model: ClosedChainModel,
         parameters: Array,
-        forces: Signal,
-        time: Array,
-        q: Array,
-        qd: Array,
+        recorded: Recorded,
         drive_friction: Callable[[Array], Array] | None,
     ) -> None:
-        self.model, self.parameters, self.forces = model, parameters, forces
-        self.drive_friction = drive_friction
-        self.time, self.q, self.qd = time.copy(), q.copy(), qd.copy()
-        self.alive = np.arange(len(time))
+        self.model, self.parameters, self.forces = model, parameters, recorded.forces
+        self.drive_friction, self.time = drive_friction, recorded.starts
+        self.q, self.qd = recorded.positions(self.time), recorded.velocities(self.time)
+        self.alive = np.arange(len(self.time))
         stroke = np.asarray(model.upper) - np.asarray(model.lower)
         reach = BEYOND * np.where(np.isfinite(stroke), stroke, 0.0)
         self.lower, self.upper = np.asarray(model.lower) - reach, np.asarray(model.upper) + reach

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
-from pkm_identification.arrays import Array, Indices, Mask
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
 from pkm_identification.datasets.bags.pairing import (
     AT_ONCE,
@@ -87,8 +87,6 @@ def load_bag(
 
     Parameters
     ----------
-    path
-        rosbag2 folder or file.
     allow_incomplete
         Use a cut-off file up to its last whole chunk.
     only_run
@@ -102,11 +100,6 @@ def load_bag(
         ...). One that begins with / is taken literally, others in any namespace.
     joints
         Names in the bag that are wanted, where messages of one topic name different joints.
-
-    Raises
-    ------
-    DatasetError
-        Missing topics, unreadable or inconsistent data.
     """
     if topic is not None:
         if POSITIONS in (topics or {}):
@@ -168,7 +161,8 @@ def _assemble(
     own = np.array([positions.names.index(name) for name in names])
     delay = pairs.delay
     both = positions.columns.get('effort')
-    if kind == 'efforts' or both is None or _is_nan(both, own):
+    parts = () if both is None else in_parts(both)
+    if kind == 'efforts' or both is None or all(np.isnan(each[:, own]).all() for each in parts):
         both = None
     else:
         delay = 0.0  # efforts came with the positions
@@ -209,11 +203,6 @@ def _seconds(stamps: Stamps, origin: int) -> Array:
     return np.asarray(stamps - origin, dtype=np.float64) * NANOSECONDS
 
 
-def _is_nan(values: Array, columns: Indices) -> bool:
-    """Whether these columns (N, n) hold no number at all."""
-    return all(np.isnan(part[:, columns]).all() for part in in_parts(values))
-
-
 def _topic(bag: RawBag, name: str, role: str) -> str | None:
     there = list(bag.topics)
     literal = [topic for topic in there if topic == name]
@@ -251,22 +240,13 @@ def _stream(
         stamps = table.written()
         notes['stamps'] = f"of writing: the messages on '{topic}' carry none"
     names, columns = table.by_joint(fields)
-    order = (
-        in_order(
-            stamps.astype(float) * NANOSECONDS,
-            list(columns.values()),
-            f"'{bag.path}', topic '{topic}'",
-        )
-        if not _increases(stamps)
-        else None
-    )
     stream = _Stream(stamps, names, columns, notes=notes)
-    return stream if order is None else replace(stream.rows(order.rows), defects=order.defects)
-
-
-def _increases(stamps: Stamps) -> bool:
     parts = (stamps[k : k + AT_ONCE + 1] for k in range(0, len(stamps), AT_ONCE))
-    return all((np.diff(part) > 0).all() for part in parts)
+    if all((np.diff(part) > 0).all() for part in parts):
+        return stream
+    seconds, what = stamps.astype(float) * NANOSECONDS, f"'{bag.path}', topic '{topic}'"
+    order = in_order(seconds, list(columns.values()), what)
+    return replace(stream.rows(order.rows), defects=order.defects)
 
 
 def _positions(bag: RawBag, found: Mapping[str, str | None], joints: Sequence[str]) -> _Stream:

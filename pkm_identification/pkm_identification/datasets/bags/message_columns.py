@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ class Messages:
         """A field, (N,) or of a sequence (N, n), which must not change its length."""
         if self.is_uniform:
             return self._columns[name]
-        rows = [_attribute(message, name) for message in self._decoded]
+        rows = [attrgetter(name)(message) for message in self._decoded]
         if len({np.shape(row) for row in rows}) > 1:
             raise DatasetError(f"topic '{self.topic}': '{name}' changes its length")
         return np.array(rows)
@@ -159,12 +160,6 @@ class Messages:
                 index = [[order.index(joint) for joint in names] for order in orders]
                 columns[name] = np.take_along_axis(values, np.array(index), axis=1)
         return names, columns
-
-
-def _attribute(message: Any, path: str) -> Any:
-    for part in path.split('.'):
-        message = getattr(message, part)
-    return message
 
 
 @dataclass

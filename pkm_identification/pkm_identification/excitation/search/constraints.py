@@ -62,16 +62,9 @@ class DesignLimits:
         """Return the options of a feasibility check, given the condition number at home."""
         if self.condition_factor != np.inf:
             finite_number('condition_factor', self.condition_factor, positive=True)
-        return LimitOptions(
-            self.force_margin,
-            self.velocity_margin,
-            self.stroke_margin,
-            self.condition_factor * home_condition,
-            self.acceleration,
-            self.aperture,
-            self.clearance,
-            self.force_uncertainty,
-        )
+        same = dict(vars(self))
+        del same['frequency']
+        return LimitOptions(condition_limit=same.pop('condition_factor') * home_condition, **same)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as written into files."""

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -97,11 +98,14 @@ class DesignProblem(FourierUnknowns):
 
     def refined(self, factor: int) -> DesignProblem:
         """Return the problem of the robot as described on a finer grid, not tightened."""
-        fine = copy.copy(self)
-        fine._evaluator, fine._last = self._evaluator_of(self.model), None
+        fine = self._with(_evaluator=self._evaluator_of(self.model), _last=None)
         fine._set_grid(self.samples * factor)
-        fine.tightening = np.zeros(self._table.count)
-        return fine
+        return fine._with(tightening=np.zeros(self._table.count))
+
+    def _with(self, **changes: Any) -> DesignProblem:
+        other = copy.copy(self)
+        vars(other).update(changes)
+        return other
 
     @property
     def powers(self) -> tuple[float, ...]:
@@ -111,15 +115,11 @@ class DesignProblem(FourierUnknowns):
 
     def with_power(self, power: float) -> DesignProblem:
         """Return the problem with a criterion smoothed less by a larger power."""
-        sharp = copy.copy(self)
-        sharp.power = power
-        return sharp
+        return self._with(power=power)
 
     def tightened(self, by: Array) -> DesignProblem:
         """Return the problem with the limits at each sample (M, C) moved inwards."""
-        tight = copy.copy(self)
-        tight.tightening = by
-        return tight
+        return self._with(tightening=by)
 
     def followed(self, z: Array, fine: DesignProblem, margin: float = 0.0) -> DesignProblem:
         """Return the problem with limits tightened by what is seen between the samples at z.
@@ -146,9 +146,7 @@ class DesignProblem(FourierUnknowns):
         rows = self._rows(self.evaluate(reference))
         lengths = np.linalg.norm(rows, axis=0)
         typical = np.median(lengths[lengths > 0.0]) if np.any(lengths > 0.0) else 1.0
-        regular = copy.copy(self)
-        regular.ridge = np.sqrt(RIDGE) * np.maximum(lengths, 1e-3 * typical)
-        return regular
+        return self._with(ridge=np.sqrt(RIDGE) * np.maximum(lengths, 1e-3 * typical))
 
     def states(self, z: Array) -> Array:
         """Return (M, 3, n_c) states along one period."""

@@ -9,18 +9,13 @@ import numpy as np
 
 from pkm_description.errors import FeasibilityError, KinematicsError
 from pkm_identification.arrays import Array
+from pkm_identification.excitation.search import starts
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.sequential_convex import (
     STALLED,
     merit,
     minimise,
     restored,
-)
-from pkm_identification.excitation.search.starts import (
-    fast_unknowns,
-    perturbed_unknowns,
-    repair,
-    repair_dense,
 )
 
 Watch = Callable[[float, float], bool]  # fraction and criterion; true: stop
@@ -77,7 +72,7 @@ def improve(
     if start.z is None:
         z, random = _screened(problem, candidates, rng)
     elif start.perturbation > 0.0:
-        z = perturbed_unknowns(problem, start.z, start.perturbation, rng)
+        z = starts.perturbed_unknowns(problem, start.z, start.perturbation, rng)
     else:
         z = start.z
     begin, total = z, len(random) * SCREENING
@@ -114,7 +109,7 @@ def _screened(
     """Return the best of some random motions after their first steps, and the value of each."""
     ends = []
     for _ in range(candidates):
-        z, _ = minimise(problem, fast_unknowns(problem, rng), SCREENING)
+        z, _ = minimise(problem, starts.fast_unknowns(problem, rng), SCREENING)
         ends.append((merit(*problem.value(z)), z))
     return min(ends, key=lambda end: end[0])[1], [value for value, _ in ends]
 
@@ -145,4 +140,4 @@ def _made_feasible(problem: DesignProblem, fine: DesignProblem, z: Array) -> Arr
         if problem.check(problem.trajectory(near)).feasible:
             return near
         near = restored(problem.followed(near, fine, margin), near, RESTORING)
-    return repair_dense(problem, repair(fine, z))
+    return starts.repair_dense(problem, starts.repair(fine, z))
