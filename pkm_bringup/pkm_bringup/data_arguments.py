@@ -7,12 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from pkm_bringup.argument_types import not_negative
-from pkm_bringup.inputs import load_payload
 from pkm_description.errors import DatasetError, EstimationError
-from pkm_identification.force_constants.drive_gains import DriveGains
 from pkm_identification.option import Option
 from pkm_identification.options import LOADING, SIGNALS, written_options
-from pkm_identification.requests.identify_request import RECORDED
 
 DATA = 'rosbag2 folder, .mcap, .db3, .csv or .npz file; positions [m, rad], efforts [N, N m], '
 DATA += 'currents [A]'
@@ -142,7 +139,10 @@ def given_force_constants(arguments: Any) -> dict[str, Any]:
     EstimationError
         The numbers of payloads and data differ, or deviations come without gains.
     """
+    from pkm_bringup.inputs import load_payload
     from pkm_identification import load_result
+    from pkm_identification.force_constants.drive_gains import DriveGains
+    from pkm_identification.requests.identify_request import RECORDED
 
     found: dict[str, Any] = {}
     payloads, count = arguments.payload, len(arguments.data)

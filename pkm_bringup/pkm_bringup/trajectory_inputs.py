@@ -9,7 +9,7 @@ from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.presets import preset, preset_names
-from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_dynamics.trajectories import load_trajectory as load_file
 from pkm_identification.excitation import ExcitationDesign, excitation_path, load_excitation
 from pkm_identification.excitation.excitation_design import is_design
@@ -71,6 +71,18 @@ def read_trajectory(text: str) -> Trajectory:
             'the name of a preset'
         )
     return ExcitationDesign.load(path).trajectory if is_design(path) else load_file(path)
+
+
+def load_fourier(text: str | None, model: ClosedChainModel) -> FourierTrajectory | None:
+    """Return the Fourier trajectory of a file, or the shipped one; None where none is named."""
+    if text is None:
+        return None
+    trajectory = load_trajectory(text, model)
+    if not isinstance(trajectory, FourierTrajectory):
+        raise TrajectoryError(
+            f"'{text}' is a {trajectory.kind} trajectory; a search starts from a Fourier one"
+        )
+    return trajectory
 
 
 def design_of(text: str, model: ClosedChainModel) -> ExcitationDesign | None:

@@ -7,14 +7,15 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
-from pkm_description import checks, gepetto, sidecar
+from pkm_description import checks, sidecar
 from pkm_description.description import Description
 from pkm_description.description_files import read_text, read_urdf, split_arguments
 from pkm_description.errors import DescriptionError
 from pkm_description.friction import check_constraint_friction, check_friction_names, with_friction
 from pkm_description.home import close_at_home
+from pkm_description.readers import gepetto
+from pkm_description.readers.urdf_reader import parse_urdf
 from pkm_description.sidecar_sections import check_sections
-from pkm_description.urdf_reader import parse_urdf
 from pkm_description.xml_elements import suggestion
 
 _SUFFIXES = ('.urdf', '.xacro')

@@ -8,7 +8,6 @@ from typing import Any
 
 from pkm_bringup.argument_types import count, positive
 from pkm_bringup.arguments import add_json, add_robot
-from pkm_bringup.inputs import load_model
 from pkm_bringup.views.console import print_json, progress
 
 # Module and function of each part: loaded when it is measured.
@@ -76,6 +75,7 @@ def add_parser(subparsers: _SubParsersAction[Any]) -> None:
 def run(arguments: Namespace) -> int:
     """Measure and print."""
     from pkm_bringup.bench.frame import Bench, load_average, machine_facts, slow_motion
+    from pkm_bringup.inputs import load_model
     from pkm_bringup.views.bench_view import print_benchmark
 
     parts = arguments.only or [part for part in PARTS if part not in ON_REQUEST]

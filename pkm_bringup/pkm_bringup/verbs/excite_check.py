@@ -6,12 +6,8 @@ import sys
 from typing import Any
 
 from pkm_bringup.arguments import TRAJECTORY, add_json, add_ramp_time, add_robot
-from pkm_bringup.inputs import load_model
-from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
 from pkm_bringup.views.console import print_json, print_note, progress
-from pkm_bringup.views.margin_view import broken_rows, margin_rows, print_broken, print_margins
 from pkm_description.errors import FeasibilityError
-from pkm_identification.requests.check_request import check_motion
 
 
 def add_parser(subparsers: Any) -> None:
@@ -32,6 +28,11 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print the margins and the broken limits; raise FeasibilityError where there are any."""
+    from pkm_bringup.inputs import load_model
+    from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
+    from pkm_bringup.views.margin_view import broken_rows, margin_rows, print_broken, print_margins
+    from pkm_identification.requests.check_request import check_motion
+
     with progress('checking') as update:
         update('reading the robot; the first run compiles')
         model = load_model(arguments.robot)

@@ -8,8 +8,6 @@ from typing import Any
 
 from pkm_bringup.argument_types import positive
 from pkm_bringup.arguments import TRAJECTORY, add_json, add_periods, add_ramp_time, add_robot
-from pkm_bringup.inputs import load_model
-from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 
@@ -47,7 +45,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Send the goal, show its feedback, print what was checked in the recording."""
+    from pkm_bringup.inputs import load_model
     from pkm_bringup.outputs import OutputError
+    from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
 
     bag = Path(arguments.bag).absolute()
     if bag.exists():

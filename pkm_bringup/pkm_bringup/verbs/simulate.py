@@ -7,8 +7,6 @@ from typing import Any
 
 from pkm_bringup.argument_types import fraction, whole
 from pkm_bringup.arguments import ROBOT, TRAJECTORY, add_json, add_periods, add_ramp_time
-from pkm_bringup.inputs import load_model, load_payload
-from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 EFFECTS = ('all', 'modelled', 'none')
@@ -79,8 +77,10 @@ def run(arguments: Any) -> int:
     """Simulate, write the data, print the tracking errors."""
     import numpy as np
 
+    from pkm_bringup.inputs import load_model, load_payload
     from pkm_bringup.offline import effects_of, feedforward_of, measured_arrays, plant_of, simulate
     from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
 
     output = check_output(arguments.output, ('.npz',))
     with progress('simulating') as update:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import log_ndtr
 
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
@@ -75,5 +75,5 @@ def inward_variance(outside: float) -> float:
     """E[s^2] of s >= 0 with density ~ exp(-(s + outside)^2 / 2): 1 at 0, falling to 0."""
     if outside > FAR:
         return 2 / outside**2
-    hazard = float(np.exp(norm.logpdf(outside) - norm.logsf(outside)))
+    hazard = float(np.exp(-(outside**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(-outside)))
     return 1 - outside * (hazard - outside)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import fdtrc
 
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_analysis import (
@@ -161,7 +161,7 @@ def _periodic(
                 residuals[:, axis],
                 left[:, axis],
                 chi[axis] / freedom[axis],
-                float(stats.f.sf(chi[axis] / freedom[axis], freedom[axis], noise_freedom))
+                float(fdtrc(freedom[axis], noise_freedom, chi[axis] / freedom[axis]))
                 if noise_freedom
                 else float('nan'),
                 ordinates,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import fdtrc
 
 from pkm_description.errors import EstimationError
 from pkm_identification.model_selection.held_out import HeldOut, mean_errors
@@ -230,4 +230,4 @@ def _p_value(start: tuple[float, int], now: tuple[float, int]) -> float:
     if not more:
         return 1.0
     ratio = (now[0] - start[0]) / more / max(start[0] / start[1], 1e-300)
-    return float(stats.f.sf(max(ratio, 0.0), more, start[1]))
+    return float(fdtrc(more, start[1], max(ratio, 0.0)))

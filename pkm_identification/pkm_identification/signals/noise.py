@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from pkm_identification.arrays import Array, Mask
 
@@ -114,7 +114,7 @@ def _power_ratio(mean: AnyArray, expected: AnyArray) -> Array:
 def _drifting(mean: AnyArray, expected: AnyArray, periods: int) -> Mask:
     """Which means (n,) of the periods differ more than noise of the expected size makes them."""
     freedom = max(1, periods - 1)
-    return _power_ratio(mean, expected) > chi2.isf(DRIFT / len(mean), freedom) / freedom
+    return _power_ratio(mean, expected) > chdtri(freedom, DRIFT / len(mean)) / freedom
 
 
 def _smooth(outer: AnyArray, reach: int) -> AnyArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.quality.prediction import MAD_TO_SIGMA
@@ -160,4 +160,4 @@ def _drift(shifts: Array) -> tuple[float, float]:
     drift = float(centred @ shifts[settled] / (centred @ centred))
     rest = shifts[settled] - drift * number[settled]
     deviation = float(np.std(rest, ddof=2) / np.sqrt(centred @ centred))
-    return drift, deviation * float(student.isf(CHANCE / 2, len(rest) - 2))
+    return drift, deviation * -float(stdtrit(len(rest) - 2, CHANCE / 2))

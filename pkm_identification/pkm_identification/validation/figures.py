@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import chdtrc, fdtrc
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Mask
@@ -135,7 +135,7 @@ def noise_test(mean_square: Array, count: int, averaged: Array, noise: Noise) ->
     flatness = np.mean(power, axis=0) ** 2 / np.maximum(np.mean(power**2, axis=0), 1e-300)
     freedom = np.maximum(count * np.where(flatness > 0, flatness, 1.0), 1.0)
     of_noise = freedom * max(noise.periods - 1, 1)
-    p_value = stats.f.sf(ratio, freedom, of_noise)
+    p_value = fdtrc(freedom, of_noise, ratio)
     return NoiseTest(ratio, p_value, ratio <= 1 + SPREAD * np.sqrt(2 / freedom + 2 / of_noise))
 
 
@@ -193,4 +193,4 @@ def _distance_p_value(error: Array, covariance: Array) -> float:
     spread, axes = np.linalg.eigh(covariance / np.outer(deviation, deviation))
     kept = spread > SINGULAR * spread[-1]
     whitened = (axes[:, kept].T @ (error / deviation)) / np.sqrt(spread[kept])
-    return float(stats.chi2.sf(whitened @ whitened, int(kept.sum())))
+    return float(chdtrc(int(kept.sum()), whitened @ whitened))

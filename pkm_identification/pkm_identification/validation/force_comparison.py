@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri
 
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
@@ -145,7 +145,7 @@ class _Coverage:
         level: float,
     ) -> None:
         self._result, self._model, self._level = result, model, level
-        self._reach = float(stats.norm.ppf(0.5 + 0.5 * level))
+        self._reach = float(ndtri(0.5 + 0.5 * level))
         self._noise, self._noise_from = reference.own_noise(signals), 'spread over periods'
         if self._noise is None:
             self._noise = reference.noise_of_identification(data, signals, result)

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 from scipy.linalg import null_space
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
@@ -129,7 +129,7 @@ def figures(
     problem: Problem, active: Sequence[str], distance: float, margin: float
 ) -> ConsistencyDiagnostics:
     """Return what the limits changed, with the probability of that distance."""
-    p_value = float(chi2.sf(distance**2, problem.size))
+    p_value = float(chdtrc(problem.size, distance**2))
     return ConsistencyDiagnostics(tuple(active), distance, p_value, margin)
 
 
