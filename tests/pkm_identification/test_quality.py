@@ -14,8 +14,8 @@ from pkm_identification.datasets import Recording, tidied
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.quality import KINDS
 from pkm_identification.quality.examine import examined
+from pkm_identification.quality.frozen import resolution
 from pkm_identification.quality.report import located
-from pkm_identification.quality.resolution import resolution
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.validation.validate import validate
 

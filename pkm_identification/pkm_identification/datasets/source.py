@@ -219,7 +219,8 @@ def scanned(source: Source) -> Scan:
         longest = max(longest, float(steps.max(initial=0.0)))
         finite &= all(part is None or bool(np.isfinite(part).all()) for part in block[:4])
         all_valid &= all(part is None or bool(part.all()) for part in block[4:])
-        extremes = _extremes(block, extremes)
+        own = _extremes(block)
+        extremes = own if extremes is None else _extremes(joined([extremes, own]))
         last = float(block.time[-1])
     assert extremes is not None
     is_tidy = bool(finite and shortest > 0)
@@ -237,18 +238,10 @@ def scanned(source: Source) -> Scan:
     )
 
 
-def _extremes(block: Block, before: Block | None) -> Block:
-    found: list[Array | None] = []
-    for k, part in enumerate(block[:4]):
-        known = None if before is None else before[k]
-        if part is None:
-            found.append(None)
-            continue
-        ends = np.stack([part.min(axis=0), part.max(axis=0)])
-        if known is not None:
-            ends = np.stack([np.minimum(ends, known)[0], np.maximum(ends, known)[1]])
-        found.append(ends)
-    return Block(*found)  # type: ignore[arg-type]
+def _extremes(block: Block) -> Block:
+    """Smallest and largest values: a block of two rows."""
+    parts = block[:4]
+    return Block(*(None if p is None else np.stack([p.min(axis=0), p.max(axis=0)]) for p in parts))  # type: ignore[arg-type]
 
 
 def collected(blocks: Iterator[Block]) -> Source:

@@ -127,11 +127,11 @@ class ExcitationDesign:
 
     def save(self, path: str | Path) -> None:
         """Write the design as YAML to a new file, or raise `TrajectoryError`."""
-        several = not isinstance(self.criterion, str)
+        criterion = self.criterion
         content = {
             'format': FORMAT,
             'version': VERSION,
-            'criterion': dict(self.criterion) if several else self.criterion,  # type: ignore[arg-type]
+            'criterion': criterion if isinstance(criterion, str) else dict(criterion),
             'ramp_time': float(self.ramp_time),
             'trajectory': self.trajectory.to_dict(),
             'figures': dict(self.figures),
@@ -139,8 +139,7 @@ class ExcitationDesign:
             'origin': dict(self.origin),
         }
         for name in ('period_information', 'prior'):
-            matrix = getattr(self, name)
-            if matrix is not None:
+            if (matrix := getattr(self, name)) is not None:
                 content[name] = matrix.tolist()
         text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
         write_text_atomically(path, text, TrajectoryError)

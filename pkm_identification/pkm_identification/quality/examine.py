@@ -13,10 +13,9 @@ from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.source import Block
 from pkm_identification.datasets.stored_array import StoredArray
-from pkm_identification.quality.frozen import MOVING, find_saturated, find_stuck
+from pkm_identification.quality.frozen import MOVING, find_saturated, find_stuck, resolution
 from pkm_identification.quality.prediction import Extrapolation
 from pkm_identification.quality.report import LEFT_OUT, Defect, Quality, located, merged
-from pkm_identification.quality.resolution import resolution
 from pkm_identification.quality.spikes import (
     NOISY,
     SMOOTH,
@@ -66,12 +65,8 @@ def examined(recording: Recording) -> Recording:
     its signals are predicted is decided by its first samples. The stamps of a short one are
     replaced by even ones where the motion shows that only the stamps are late; a long one keeps its
     stamps, as the even clock of drifting ones is known only after all of them. A recording that was
-    examined is returned as it is.
-
-    Raises
-    ------
-    DatasetError
-        Of a joint, more than half of the samples are bad.
+    examined is returned as it is. A `DatasetError` where more than half of the samples of a joint
+    are bad.
     """
     if recording.quality is not None or len(recording) < LEAST:
         return recording

@@ -1,4 +1,4 @@
-"""Sensors that stand still while the robot moves, and signals cut off at a level."""
+"""Sensors that stand still while the robot moves, signals cut off at a level, quantised numbers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ FLAT = 3  # samples in a row at the limit
 AT_LIMIT = 1e-3  # of the limit
 BEYOND = 0.1  # of the samples at a limit may be beyond it
 PILE = 5.0  # samples at the cut over those one step below
+MOST = 20_000  # samples whose steps are looked at
+SMALLEST = 1e-10  # of the range: finer steps are those of floating-point numbers
+EXACT = 0.05  # of a step
+SHARE = 0.99  # of the values that must lie on multiples of it
+LEAST = 3  # different values
+LEAST_STEPS = 8  # between them, that show whether they are multiples of one
+MOST_STEPS = 1e7
 ENTRY = 0.25  # of the last changes before a flat top
 
 
@@ -150,3 +157,26 @@ def _flat_top(x: Array, level: float, step: float, motion: Array, moving: Array)
         if len(changes) and changes[-1] > max(2.5 * step, ENTRY * float(np.median(changes))):
             abrupt += 1
     return at if 2 * abrupt > len(long) else None
+
+
+def resolution(values: Array) -> Array:
+    """Return the step (c,) between the values (N, c) of each column; 0 where there is none."""
+    return np.array([_step(values[:MOST, k]) for k in range(values.shape[1])])
+
+
+def _step(values: Array) -> float:
+    levels = np.unique(values)
+    if len(levels) < LEAST:
+        return 0.0
+    size = float(levels[-1] - levels[0])
+    apart = np.diff(levels)
+    apart = apart[apart > SMALLEST * max(size, float(np.abs(levels).max()))]
+    if not len(apart):
+        return 0.0
+    guess = float(apart.min())
+    if size > MOST_STEPS * guess or len(apart) < LEAST_STEPS:
+        return 0.0
+    refined = float(np.median(apart[apart < 1.5 * guess]))  # one difference is rounded
+    counts = apart / refined
+    near = np.abs(counts - np.round(counts)) <= EXACT
+    return refined if near.mean() >= SHARE else 0.0

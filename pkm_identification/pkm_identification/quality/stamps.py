@@ -33,12 +33,8 @@ def in_order(time: Array, values: list[Array], source: str) -> Order:
     """Sort samples by their stamps (N,) [s] and merge those that share one.
 
     Samples of one stamp are merged where all their values, arrays (N, n), are equal. Where they are
-    not, one stamp is wrong and nobody knows which: all of them are left out.
-
-    Raises
-    ------
-    DatasetError
-        More than a fifth of the stamps are out of order or double.
+    not, one stamp is wrong and nobody knows which: all of them are left out. A `DatasetError` where
+    more than a fifth of the stamps are out of order or double.
     """
     steps = np.diff(time)
     back = np.flatnonzero(steps < 0) + 1

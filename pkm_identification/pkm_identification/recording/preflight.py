@@ -119,7 +119,7 @@ def run_preflight(
     except (TrajectoryError, KinematicsError) as error:
         add('trajectory', str(error), Code.BAD_TRAJECTORY)
     duration = execution.duration if execution else 0.0
-    size = estimated_bytes(duration, facts.rate)
+    size = int(SIZE_FACTOR * BYTES_PER_SAMPLE * duration * facts.rate)
     problem, code = bag_problem(Path(bag))
     if add('bag', problem, code):
         add('disk', _disk_problem(Path(bag), size), Code.DISK_FULL)
@@ -131,11 +131,6 @@ def run_preflight(
         except PkmError as error:
             add('limits', str(error), Code.INFEASIBLE)
     return PreflightReport(checks, duration, size, report)
-
-
-def estimated_bytes(duration: float, rate: float) -> int:
-    """Return the size of a recording of `duration` [s], with a reserve."""
-    return int(SIZE_FACTOR * BYTES_PER_SAMPLE * duration * rate)
 
 
 def bag_problem(bag: Path) -> tuple[str, Code]:

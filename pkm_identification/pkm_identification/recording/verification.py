@@ -68,7 +68,8 @@ def _judged(
 ) -> RecordingQuality:
     warnings, bad = [], []
     interval = dataset.interval
-    gaps = _gaps(dataset.time, interval)
+    steps = np.diff(dataset.time)
+    gaps = steps[steps > GAP_FACTOR * interval]
     recorded, remark = _periods(dataset)
     if remark:
         warnings.append(remark)
@@ -104,11 +105,6 @@ def _judged(
         warnings=bad + warnings,
         usable=not bad,
     )
-
-
-def _gaps(time: Array, interval: float) -> Array:
-    steps = np.diff(time)
-    return np.asarray(steps[steps > GAP_FACTOR * interval])
 
 
 def _periods(dataset: Any) -> tuple[int, str]:

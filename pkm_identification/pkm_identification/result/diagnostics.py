@@ -159,20 +159,14 @@ class Diagnostics(PlainMapping):
         content: dict[str, Any] = {}
         if self.fit is not None:
             content |= self.fit.to_mapping()
-        if self.condition is not None:
-            content |= _entries(self.condition)
-        content |= _entries(self.parameters)
+        content |= _entries(self.condition or {}) | _entries(self.parameters)
         if not self.parameters.dropped:
             del content['dropped']
         for each in fields(DataDiagnostics):
             values = [getattr(entry, each.name) for entry in self.data]
             if each.name != 'delay' or any(value is not None for value in values):
                 content[each.name] = values[0] if len(values) == 1 else values
-        content |= {
-            'is_physical': self.is_physical,
-            'violations': self.violations,
-            'warnings': self.warnings,
-        }
+        content |= {name: getattr(self, name) for name in ('is_physical', 'violations', 'warnings')}
         found: dict[str, Any] = plain(content | _entries(self.own))
         return found
 

@@ -342,14 +342,6 @@ class IdentificationResult:
             np.block([[self.covariance, cross], [cross.T, friction.covariance]]),
         )
 
-    @overload
-    def predict_currents(self, motion: pkm_dynamics.PlatformMotion) -> Array: ...
-
-    @overload
-    def predict_currents(
-        self, motion: pkm_dynamics.PlatformMotion, standard_deviation: bool
-    ) -> Any: ...
-
     def predict_currents(
         self, motion: pkm_dynamics.PlatformMotion, standard_deviation: bool = False
     ) -> Any:

@@ -18,14 +18,9 @@ LEAST = 16  # samples: fewer show neither a motion nor its noise
 def process(recording: Recording, options: SignalOptions | None = None) -> Signals:
     """Find motion and forces in a recording that has efforts, as `Recording.for_model` returns it.
 
-    One that is too long for memory is read in blocks. Choices are by default made from the data.
-
-    Raises
-    ------
-    DatasetError
-        Stamps do not increase or numbers are not finite.
-    EstimationError
-        Too few samples, nothing moves, or the options do not fit the data.
+    One that is too long for memory is read in blocks. Choices are by default made from the data. An
+    `EstimationError` where there are too few samples, nothing moves, or options do not fit the
+    data; a `DatasetError` where stamps do not increase or numbers are not finite.
     """
     options = options or SignalOptions()
     if options.delay == ESTIMATE:

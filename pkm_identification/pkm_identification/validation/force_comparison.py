@@ -117,20 +117,15 @@ class _Parts:
 
     def means(self) -> tuple[list[Array | None], int]:
         """Means (n_a,) of the references, and the number of usable samples."""
-        totals: list[Array | None] = [None, None, None]
+        totals: list[Array | float] = [0.0, 0.0, 0.0]
         counts = [0, 0, 0]
         for *_, references in self:
             for k, forces in enumerate(references):
                 if forces is not None:
-                    total = totals[k]
-                    own = forces.sum(axis=0)
-                    totals[k] = own if total is None else total + own
+                    totals[k] = totals[k] + forces.sum(axis=0)
                     counts[k] += len(forces)
-        means = [
-            None if total is None else total / count
-            for total, count in zip(totals, counts, strict=True)
-        ]
-        return means, counts[0]
+        pairs = zip(totals, counts, strict=True)
+        return [np.asarray(total / count) if count else None for total, count in pairs], counts[0]
 
 
 class _Coverage:

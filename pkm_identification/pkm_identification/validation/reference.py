@@ -44,11 +44,6 @@ def predicted_forces(
     return forces, deviation
 
 
-def interpolated(time: Array, known: Array, values: Array) -> Array:
-    """Values (n, n_a) at some times, linearly between samples."""
-    return np.column_stack([np.interp(time, known, column) for column in values.T])
-
-
 def own_noise(signals: Signals) -> Array | None:
     """Noise covariance (n_a, n_a) of the averaged forces, from their spread over periods."""
     if signals.force_noise is None:

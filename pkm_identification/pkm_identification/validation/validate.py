@@ -23,8 +23,13 @@ from pkm_identification.validation.figures import (
     relative_absolute_error,
 )
 from pkm_identification.validation.force_comparison import compare_forces
-from pkm_identification.validation.recorded_motion import recorded_motion
-from pkm_identification.validation.rollout import HORIZONS, Rollout, check_horizons, roll_out
+from pkm_identification.validation.rollout import (
+    HORIZONS,
+    Rollout,
+    check_horizons,
+    recorded_motion,
+    roll_out,
+)
 from pkm_identification.validation.validation import Validation
 
 __all__ = ['Comparison', 'Validation', 'compare', 'relative_absolute_error', 'validate']

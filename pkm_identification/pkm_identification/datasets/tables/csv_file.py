@@ -44,11 +44,7 @@ def load_csv(path: Path) -> Recording:
             f"'{path}': needs exactly one column 'time', separated by commas; expected "
             f'{CSV_FORM}, the header is {",".join(header)[:80]}'
         )
-    driven = [
-        joint
-        for joint in columns['position']
-        if joint in columns['effort'] or joint in columns['current']
-    ]
+    driven = [j for j in columns['position'] if j in columns['effort'] or j in columns['current']]
     for kind in ('effort', 'current'):
         for joint in columns[kind]:
             if joint not in columns['position']:
@@ -64,11 +60,8 @@ def load_csv(path: Path) -> Recording:
             raise DatasetError(
                 f"'{path}': column '{lacking[0]}.{kind}' is missing, other joints have one"
             )
-    provenance = {
-        'source': str(path),
-        'format': 'csv',
-        'left_out': [joint for joint in columns['position'] if joint not in driven],
-    }
+    left_out = [joint for joint in columns['position'] if joint not in driven]
+    provenance = {'source': str(path), 'format': 'csv', 'left_out': left_out}
     table = stored(_table_blocks(path, len(header)))
 
     def read(rows: slice) -> Block:
