@@ -135,11 +135,6 @@ class Recording:
             Which samples (N, n) may be used; None: all.
         **metadata
             The other attributes.
-
-        Raises
-        ------
-        DatasetError
-            Shapes do not fit, or something is not a number.
         """
         name = str(metadata.get('provenance', {}).get('source', 'dataset'))
         stamps = _frozen(time, 'time', name)

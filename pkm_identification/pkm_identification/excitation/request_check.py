@@ -175,7 +175,7 @@ def most_informative_motion(problem: DesignProblem) -> tuple[int, list[str], Arr
 
     The parameters that hide by name; of the motion its unknowns (n_z,).
     """
-    problem = problem.unsmoothed()
+    problem = problem.refined(1)
     names = problem.base.names
     best: tuple[int, list[str], Array] = -1, list(names), np.zeros(problem.size)
     for seed in range(DRAWS):

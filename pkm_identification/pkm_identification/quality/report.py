@@ -80,10 +80,6 @@ class Quality:
         """Return the defects of one kind."""
         return tuple(defect for defect in self.defects if defect.kind == kind)
 
-    def lines(self) -> list[str]:
-        """Return one sentence a defect."""
-        return [defect.line() for defect in self.defects]
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, texts and lists."""
         defects = [

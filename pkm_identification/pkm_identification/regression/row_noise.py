@@ -23,12 +23,12 @@ def row_covariance(signals: Signals, inertia: Array | None) -> Array | None:
     band = signals.band
     if signals.force_noise is None or not isinstance(band, HarmonicBand):
         return None
-    noise = signals.force_noise.by_harmonic(band.harmonics).copy()
+    noise = signals.force_noise.spectrum[: band.harmonics + 1].copy()
     floor = (LEAST_NOISE * np.maximum(signals.forces.std(axis=0), 1e-12)) ** 2
     noise += np.diag(np.maximum(floor, 1e-300))
     measured = signals.measured_harmonics
     if signals.position_noise is not None and measured is not None and inertia is not None:
-        position = signals.position_noise.by_harmonic(band.harmonics)
+        position = signals.position_noise.spectrum[: band.harmonics + 1]
         through = inertia @ position @ inertia.T
         frequency = 2 * np.pi / band.period * np.arange(band.harmonics + 1)
         weight = np.where(measured, frequency**4, 0.0)

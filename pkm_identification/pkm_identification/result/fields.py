@@ -155,7 +155,7 @@ class Fields:
             return self._read(key, some[0]) if len(some) == 1 else self.get(key)
         if origin is tuple and inner[0] is float:
             return tuple(self.numbers(key, (-1,)).tolist())
-        if origin is tuple and _is_dataclass(inner[0]):
+        if origin is tuple and isinstance(inner[0], type) and dataclasses.is_dataclass(inner[0]):
             return tuple(each.read(inner[0]) for each in self.mappings(key))
         if origin is tuple and get_origin(inner[0]) is not None:
             return tuple(each.content for each in self.mappings(key))
@@ -165,7 +165,7 @@ class Fields:
             return tuple(self.texts(key))
         if origin is np.ndarray:
             return self.numbers(key, None)
-        if _is_dataclass(kind):
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
             return self.mapping(key).read(kind)
         if isinstance(kind, type) and issubclass(kind, Enum):
             return self._member(key, kind, self.get(key))
@@ -187,10 +187,6 @@ class Fields:
 
     def _wrong(self, key: str, what: str, value: Any) -> ValueError:
         return ValueError(f"'{self.path(key)}' must be {what}, not {_shown(value)}")
-
-
-def _is_dataclass(kind: Any) -> bool:
-    return dataclasses.is_dataclass(kind)
 
 
 def different(names: list[str], where: str) -> list[str]:

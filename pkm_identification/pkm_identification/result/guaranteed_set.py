@@ -67,10 +67,6 @@ class GuaranteedSet:
         _, singular, right = np.linalg.svd(self.root * units)
         return 1 / singular[::-1], right[::-1]
 
-    def contains(self, values: ArrayLike, tolerance: float = 0.0) -> bool:
-        """Whether parameters (r,) lie in the set; fixed ones are not looked at."""
-        return self.distance(values) <= 1 + tolerance
-
     def distance(self, values: ArrayLike) -> float:
         """Return sqrt((p - c)^T M (p - c)): 1 on the surface of the set."""
         off = (np.asarray(values, dtype=float) - self.centre)[self.free]

@@ -33,10 +33,6 @@ class Noise:
     is_white: bool  # whether the power in no frequency band stands out and no mean drifts
     periods: int  # number of periods that it was estimated from
 
-    def by_harmonic(self, harmonics: int) -> Array:
-        """Return the covariance for harmonics 0 ... `harmonics` (harmonics + 1, n_a, n_a)."""
-        return self.spectrum[: harmonics + 1]
-
     @property
     def correlation(self) -> Array:
         """Correlation matrix (n_a, n_a)."""

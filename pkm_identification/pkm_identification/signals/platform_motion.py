@@ -51,7 +51,7 @@ def _of_harmonics(signals: Signals, band: HarmonicBand) -> Array:
     count = len(signals)
     harmonics = np.arange(band.harmonics + 1)
     if signals.position_noise is not None:
-        noise = signals.position_noise.by_harmonic(band.harmonics) / signals.averaged
+        noise = signals.position_noise.spectrum[: band.harmonics + 1] / signals.averaged
     else:
         noise = np.broadcast_to(
             _above_all_motion(signals), (len(harmonics), *2 * (signals.positions.shape[1],))

@@ -191,7 +191,7 @@ class TopicColumns:
     fields: Sequence[str]  # numeric fields that are wanted
     by_name: bool  # whether some are sequences by joint, under the message's field `name`
     _groups: dict[frozenset[str], _Group] = field(default_factory=dict)
-    _left_out: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)  # what was left out, by `of_joints`
 
     def add(self, messages: Sequence[bytes], written: Sequence[int]) -> None:
         """Take the numbers out of the next serialised messages, `written` at these times [ns]."""
@@ -227,11 +227,6 @@ class TopicColumns:
         """Return the number of messages."""
         return sum(len(group) for group in self._groups.values())
 
-    @property
-    def notes(self) -> dict[str, Any]:
-        """What was left out, where the messages of this topic name different joints."""
-        return dict(self._left_out)
-
     def of_joints(self, wanted: Sequence[str]) -> TopicColumns:
         """Return the messages that name all the wanted joints (none wanted: that all name).
 
@@ -257,7 +252,7 @@ class TopicColumns:
         return replace(
             self,
             _groups={fitting[0]: self._groups[fitting[0]]},
-            _left_out={'left_out_messages': others},
+            notes={'left_out_messages': others},
         )
 
     def stamps(self) -> Stamps:

@@ -57,9 +57,10 @@ class DesignProblem(FourierUnknowns):
         self.options = task.limits.options(_home_condition(model))
         self._distances = BodyDistances(model)
         self._table = ConstraintTable(model, self.options, self._distances)
-        self.tightening: Array = np.zeros(self._table.count)  # or by sample (M, C)
+        # by how much limits are moved inwards, of all samples or by sample (M, C)
+        self.tightening: Array = np.zeros(self._table.count)
         self.ridge = np.zeros(base.rank)
-        self.power = POWERS[0]
+        self.power = POWERS[0]  # the larger, the less smoothed the criterion
         self.prior_rows = None if task.prior is None else information_factor(task.prior)
         self._last: tuple[bytes, Samples] | None = None
         self._set_grid(max(SAMPLES_PER_HARMONIC * task.harmonics, FEWEST_SAMPLES))
@@ -67,11 +68,6 @@ class DesignProblem(FourierUnknowns):
     @cached_property
     def _evaluator(self) -> Evaluator:
         return self._evaluator_of(self._smoothed())
-
-    @property
-    def constraint_count(self) -> int:
-        """Number of limits, each of which holds at all samples."""
-        return self._table.count + 2 * self.free
 
     def _set_grid(self, samples: int) -> None:
         """Value and two derivatives of offset, sines and cosines by phase: (M, 3, 1 + 2h)."""
@@ -92,17 +88,14 @@ class DesignProblem(FourierUnknowns):
             model, self.base, self.coordinates, self.options, self._distances, self._table.fields
         )
 
-    def unsmoothed(self) -> DesignProblem:
-        """Return the problem of the robot as described, on the same grid."""
-        return self.refined(1)
-
     def refined(self, factor: int) -> DesignProblem:
         """Return the problem of the robot as described on a finer grid, not tightened."""
-        fine = self._with(_evaluator=self._evaluator_of(self.model), _last=None)
+        fine = self.changed(_evaluator=self._evaluator_of(self.model), _last=None)
         fine._set_grid(self.samples * factor)
-        return fine._with(tightening=np.zeros(self._table.count))
+        return fine.changed(tightening=np.zeros(self._table.count))
 
-    def _with(self, **changes: Any) -> DesignProblem:
+    def changed(self, **changes: Any) -> DesignProblem:
+        """Return the problem with other attributes, as `tightening` or `power`."""
         other = copy.copy(self)
         vars(other).update(changes)
         return other
@@ -112,14 +105,6 @@ class DesignProblem(FourierUnknowns):
         """Of the smoothing of the criterion, for one search after the other."""
         smoothed = any(name in SMOOTHED for name in self.task.weights)
         return POWERS if smoothed else POWERS[:1]
-
-    def with_power(self, power: float) -> DesignProblem:
-        """Return the problem with a criterion smoothed less by a larger power."""
-        return self._with(power=power)
-
-    def tightened(self, by: Array) -> DesignProblem:
-        """Return the problem with the limits at each sample (M, C) moved inwards."""
-        return self._with(tightening=by)
 
     def followed(self, z: Array, fine: DesignProblem, margin: float = 0.0) -> DesignProblem:
         """Return the problem with limits tightened by what is seen between the samples at z.
@@ -131,7 +116,7 @@ class DesignProblem(FourierUnknowns):
         around = np.roll(fine.peaks(z), factor // 2, axis=0)
         windows = around.reshape(self.samples, factor, -1)
         highest = np.maximum(windows.max(axis=1), np.roll(windows[:, 0], -1, axis=0))
-        return self.tightened(highest - self._table.values(self.evaluate(z)) + margin)
+        return self.changed(tightening=highest - self._table.values(self.evaluate(z)) + margin)
 
     def peaks(self, z: Array) -> Array:
         """Return the sampled constraints (M, C), maxima raised to what lies between samples."""
@@ -146,7 +131,7 @@ class DesignProblem(FourierUnknowns):
         rows = self._rows(self.evaluate(reference))
         lengths = np.linalg.norm(rows, axis=0)
         typical = np.median(lengths[lengths > 0.0]) if np.any(lengths > 0.0) else 1.0
-        return self._with(ridge=np.sqrt(RIDGE) * np.maximum(lengths, 1e-3 * typical))
+        return self.changed(ridge=np.sqrt(RIDGE) * np.maximum(lengths, 1e-3 * typical))
 
     def states(self, z: Array) -> Array:
         """Return (M, 3, n_c) states along one period."""
@@ -183,7 +168,7 @@ class DesignProblem(FourierUnknowns):
         try:
             return self._worst(self.evaluate(z), z)
         except KinematicsError:
-            return np.full(self.constraint_count, np.inf)
+            return np.full(self._table.count + 2 * self.free, np.inf)
 
     def geometric_excess(self, z: Array) -> float:
         """Return the worst value of the limits that no longer period can help."""

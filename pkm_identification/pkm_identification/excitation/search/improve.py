@@ -68,7 +68,7 @@ def improve(
     rng = np.random.default_rng([seed, start.index])
     random: list[float] = []
     if start.tightening is not None:
-        problem = problem.tightened(start.tightening)
+        problem = problem.changed(tightening=start.tightening)
     if start.z is None:
         z, random = _screened(problem, candidates, rng)
     elif start.perturbation > 0.0:
@@ -77,13 +77,13 @@ def improve(
         z = start.z
     begin, total = z, len(random) * SCREENING
     if not np.isfinite(problem.value(z)[0]):  # so slow that Coulomb friction looks viscous
-        problem = problem.unsmoothed()
+        problem = problem.refined(1)
     budgets = [iterations, *[max(iterations // 4, 2)] * (ROUNDS - 1)]
     longest = sum(budgets) * len(problem.powers)
     stopped, done = False, 0
     fine = problem.refined(REFINEMENT)
     for power in problem.powers:
-        problem, fine = problem.with_power(power), fine.with_power(power)
+        problem, fine = problem.changed(power=power), fine.changed(power=power)
         sharper = power / problem.powers[0]
         for budget in budgets:
 
