@@ -319,16 +319,12 @@ class Recording:
     ) -> Recording:
         """Return the recording in the joint order of `model`, with efforts in force units.
 
-        Joints are matched by name. Currents become efforts with the force constants of
-        the recording or of the description; with `force_constants` [N/A, N m/A] by joint,
-        as an identification found them, those count alone, and currents before efforts.
-        Efforts and currents are compared in the probes of a long recording.
-
-        Raises
-        ------
-        DatasetError
-            A joint is missing or unknown, a force constant is missing, or the constants
-            (or the efforts and currents) contradict each other.
+        Joints are matched by name. Currents become efforts with the force constants of the
+        recording or of the description; with `force_constants` [N/A, N m/A] by joint, as an
+        identification found them, those count alone, and currents before efforts. Efforts and
+        currents are compared in the probes of a long recording. A `DatasetError` where a joint is
+        missing or unknown, a force constant is missing, or the constants (or the efforts and
+        currents) contradict each other.
         """
         expected = list(model.actuated_joints)
         self._check_joints(model, expected)

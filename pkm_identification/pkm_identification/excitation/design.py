@@ -62,49 +62,44 @@ def design_excitation(
 
     Parameters
     ----------
-    model : ClosedChainModel
-    criterion : str or {str: weight}
+    criterion
         `d_optimal`, `a_optimal`, `e_optimal`, `condition_number` (of parameters in SI
         units, all three), `condition_number_scaled` (columns of unit length), or a weighted
-        sum of their logarithms. Only `d_optimal` and `condition_number_scaled` do not
-        depend on the units. The search sees smallest and largest singular values
+        sum of their logarithms, {name: weight}. Only `d_optimal` and `condition_number_scaled`
+        do not depend on the units. The search sees smallest and largest singular values
         smoothed; the figures are exact.
-    harmonics : int
+    harmonics
         Of each coordinate. Platform coordinates where the platform has six degrees of
         freedom, actuator coordinates elsewhere.
-    period : float, optional
+    period
         [s]; one more unknown by default, a whole number of samples in the end. The
         criterion is then that of a fixed `measuring_time`, so that a longer period is no
         gain in itself. The figures are those of one period: between periods compare
         `d_optimal_per_second`.
-    sampling_rate : float
+    sampling_rate
         Of the figures [Hz].
-    noise_covariance : (n_a, n_a), optional
-        Covariance of the force noise of one sample [N^2]; unit variance by default.
-    limits : DesignLimits, optional
+    noise_covariance
+        Of the force noise of one sample (n_a, n_a) [N^2]; unit variance by default.
+    limits
         Margins to the robot's limits, and further limits.
-    shared, reduced : bool, bool or str
+    shared, reduced
         Which base parameters; see `ClosedChainModel.base_parameters`.
-    prior : (n, n), ExcitationDesign or IdentificationResult, optional
-        Information of earlier runs, to which this design adds (sequential design).
-    measuring_time : float, optional
+    prior
+        Information (n, n) of earlier runs, to which this design adds (sequential design).
+    measuring_time
         Planned length of the record [s], which weighs the motion against the prior; one
         period by default (the suggested one where it is free).
-    initial : FourierTrajectory or ExcitationDesign, optional
+    initial
         A further start, also with fewer harmonics; with `starts` 0 the only one.
-    starts, iterations, candidates : int
+    starts, iterations, candidates
         Optimised starts, steps of each, random motions that a random start is the best of,
         after a few steps.
-    seed : int
-        Of everything random; the result depends on nothing else, in particular not on
-        `workers`.
-    workers : int, optional
-        Parallel processes; one a core by default, none with a single start.
-    progress : callable, optional
-        Gets (what, fraction, seconds left).
-    cancel : callable or threading.Event, optional
-        When it is set (or returns true), the search ends; the best so far is returned and
-        `origin['cancelled']` is true.
+    seed, workers
+        Of everything random; the result depends on nothing else, in particular not on the number of
+        parallel processes (one a core by default, none with a single start).
+    progress, cancel
+        Gets (what, fraction, seconds left). When `cancel` is set (or returns true), the search
+        ends; the best so far is returned and `origin['cancelled']` is true.
 
     Raises
     ------

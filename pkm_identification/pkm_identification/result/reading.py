@@ -31,19 +31,11 @@ ROUNDED = 1e-5  # of the terms of a base parameter
 
 
 def load_result(path: Path | str, model: ClosedChainModel | None = None) -> IdentificationResult:
-    """Read a result.
+    """Read a result that `IdentificationResult.save` wrote.
 
-    Parameters
-    ----------
-    path
-        File that `IdentificationResult.save` wrote.
-    model
-        Mechanism to predict with; without it the result loads its description itself.
-
-    Raises
-    ------
-    ModelFileError
-        The file is missing or malformed, or belongs to another robot than `model`.
+    Without a `model`, the mechanism to predict with, the result loads its description itself. A
+    `ModelFileError` where the file is missing or malformed, or belongs to another robot than
+    `model`.
     """
     path = Path(path)
     content = read_model_file(path)

@@ -145,15 +145,10 @@ class IdentificationResult:
     def confidence_interval(self, level: float = 0.95) -> Array:
         """Return lower and upper ends (r, 2) that hold the true value with this probability.
 
-        Normal quantiles where the noise is known from the spread over periods; Student's t
-        with the degrees of freedom of the residuals where it was taken from these. Infinite
-        for what the data do not determine. Of a guaranteed set its own intervals, whatever
-        the level: nothing is known of probabilities there.
-
-        Raises
-        ------
-        EstimationError
-            The level is not between 0 and 1.
+        Normal quantiles where the noise is known from the spread over periods; Student's t with the
+        degrees of freedom of the residuals where it was taken from these. Infinite for what the
+        data do not determine. Of a guaranteed set its own intervals, whatever the level: nothing is
+        known of probabilities there.
         """
         reach = self.coverage_factor(level) * self.standard_deviation
         if self.guaranteed is not None:
@@ -210,10 +205,7 @@ class IdentificationResult:
     def model(self) -> pkm_dynamics.ClosedChainModel:
         """The mechanism, built from the description that the result names.
 
-        Raises
-        ------
-        ModelFileError
-            The description is not there or has changed since.
+        A `ModelFileError` where that is not there or has changed since.
         """
         if self.mechanism is not None:
             return self.mechanism
@@ -285,29 +277,13 @@ class IdentificationResult:
         standard_deviation: bool = False,
         bounds: bool = False,
     ) -> Any:
-        """Predict the actuator forces (N, n_a) [N, N m] of a motion.
+        """Predict the actuator forces (N, n_a) [N, N m] of a motion of N samples.
 
-        Parameters
-        ----------
-        motion
-            `PlatformMotion` of N samples.
-        standard_deviation
-            Also return the standard deviations (N, n_a) that follow from the
-            parameters' covariance: infinite where the motion shows what the data left open.
-        bounds
-            Also return half the range (N, n_a) of the forces that the guaranteed set makes:
-            the forces of the robot, without noise, are those of the centre of the set plus
-            or minus that [P eq. 37].
-
-        Returns
-        -------
-        forces, (forces, standard_deviation), (forces, half_ranges) or all three
-            With bounds the forces are those of the centre of the set.
-
-        Raises
-        ------
-        EstimationError
-            Bounds are asked for and the result has no guaranteed set.
+        With `standard_deviation` also the standard deviations (N, n_a) that follow from the
+        parameters' covariance: infinite where the motion shows what the data left open. With
+        `bounds` also half the range (N, n_a) of the forces that the guaranteed set makes: the
+        forces of the robot, without noise, are those of the centre of the set, which are returned
+        then, plus or minus that [P eq. 37]; an `EstimationError` where the result has no such set.
         """
         if bounds and self.guaranteed is None:
             raise EstimationError(

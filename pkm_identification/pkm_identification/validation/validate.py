@@ -50,11 +50,7 @@ def validate(
     Parameters
     ----------
     dataset
-        Another recording than the one that was identified from.
-    result
-        Identified model.
-    model
-        Mechanism of the same robot.
+        Another recording, of the same robot, than the one that was identified from.
     level
         Nominal share of the forces within the predicted bounds.
     true_parameters
