@@ -22,6 +22,9 @@ _SUFFIXES = ('.urdf', '.xacro')
 _YAML = ('.yaml', '.yml')
 
 
+_library_digests: dict[str, str] = {}  # of the robots that this process loaded by their names
+
+
 def library() -> list[str]:
     """Names of the robots that come with the package."""
     root = Path(str(files('pkm_description'))) / 'robots'
@@ -56,7 +59,18 @@ def load(name_or_path: str | Path, arguments: Mapping[str, str] | None = None) -
     content = sidecar.read_mapping(yaml_text, str(beside))
     if gepetto.is_gepetto(content):
         urdf, yaml_text = gepetto.converted(urdf, content, str(beside))
-    return _build(urdf, yaml_text, str(path), str(beside), path)
+    description = _build(urdf, yaml_text, str(path), str(beside), path)
+    if text == stem and not given:
+        _library_digests[text] = description.digest
+    return description
+
+
+def is_of_library(description: Description) -> bool:
+    """Whether a description is that of the library robot of its name, to the last sign."""
+    name = description.name
+    if name not in _library_digests and name in library():
+        load(name)
+    return _library_digests.get(name) == description.digest
 
 
 def _path_of(text: str) -> Path:

@@ -6,11 +6,11 @@ import numpy as np
 
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
+from pkm_identification.regression.numerics import rounding_variance
 from pkm_identification.regression.run import RowRegressor
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 
-LEAST_NOISE = 1e-9  # of the forces: less, of exact simulated data, is rounding
 POSES = 12  # along a run, over which the inertia is averaged: it changes little within them
 
 
@@ -24,8 +24,7 @@ def row_covariance(signals: Signals, inertia: Array | None) -> Array | None:
     if signals.force_noise is None or not isinstance(band, HarmonicBand):
         return None
     noise = signals.force_noise.spectrum[: band.harmonics + 1].copy()
-    floor = (LEAST_NOISE * np.maximum(signals.forces.std(axis=0), 1e-12)) ** 2
-    noise += np.diag(np.maximum(floor, 1e-300))
+    noise += np.diag(rounding_variance(signals.forces.std(axis=0)))
     measured = signals.measured_harmonics
     if signals.position_noise is not None and measured is not None and inertia is not None:
         position = signals.position_noise.spectrum[: band.harmonics + 1]

@@ -5,19 +5,19 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import pkm_description
 from pkm_description import Description
 from pkm_description.description import digest_of
+from pkm_description.loader import is_of_library
 from pkm_identification.datasets import Recording
 from pkm_identification.result.diagnostics import RecordedDescription
 from pkm_identification.result.plain import PlainMapping, plain
 
-PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'cvxpy')
+PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'clarabel')
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +73,9 @@ def recorded_description(dataset: Recording, digest: str) -> RecordedDescription
 
 def description_path(description: Description) -> str:
     """Where a description lies that is not in the library."""
-    if description.path is None:
+    if description.path is None or is_of_library(description):
         return ''
-    if description.name in pkm_description.library():
-        if _library_digest(description.name) == description.digest:
-            return ''
     return str(Path(description.path).absolute())
-
-
-@cache
-def _library_digest(name: str) -> str:
-    return pkm_description.load(name).digest
 
 
 def versions() -> dict[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 from pkm_description.errors import ModelFileError, PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.residual_analysis import AxisResiduals
+from pkm_identification.covariance.axis_residuals import AxisResiduals
 from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate

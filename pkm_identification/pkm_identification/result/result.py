@@ -15,7 +15,7 @@ import pkm_description
 import pkm_dynamics
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_identification.arrays import Array, freeze
-from pkm_identification.covariance.residual_analysis import AxisResiduals
+from pkm_identification.covariance.axis_residuals import AxisResiduals
 from pkm_identification.covariance.unidentifiable_directions import (
     UnidentifiableDirections,
     linear_deviation,
