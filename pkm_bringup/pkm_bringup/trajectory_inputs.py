@@ -17,22 +17,7 @@ from pkm_identification.requests.check_request import CheckRequest
 
 
 def load_trajectory(text: str, model: ClosedChainModel, any_robot: bool = False) -> Trajectory:
-    """Return a named trajectory, or that of a file.
-
-    Parameters
-    ----------
-    any_robot : bool
-        Whether a file that was made for another robot may be taken.
-
-    Raises
-    ------
-    TrajectoryError
-        The file is no trajectory, or belongs to another robot; or the name is unknown.
-    FeasibilityError
-        The preset of this name does not fit the robot.
-    UnderactuatedError
-        An excitation is asked for and a degree of freedom of the robot has no drive.
-    """
+    """Return a named trajectory, or that of a file, which `any_robot` may be made for."""
     robot = model.description.name
     if text == SHIPPED:
         require_drives(model, 'an excitation')

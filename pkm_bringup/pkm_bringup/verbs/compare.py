@@ -62,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Identify, validate, print the table, draw the picture."""
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.views.comparison_view import print_rows
+    from pkm_bringup.views.comparison_view import plot_comparison, print_rows
     from pkm_identification.requests.compare_request import CompareRequest, compare_on_recordings
 
     names = _chosen(arguments)
@@ -77,14 +77,11 @@ def run(arguments: Any) -> int:
         arguments.threshold,
     )
     with progress('comparing') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         found = compare_on_recordings(request, model, update)
         rows = [candidate.row() for candidate in found]
         if plot is not None:
             update('drawing')
-            from pkm_bringup.views.comparison_figure import plot_comparison  # loads matplotlib
-
             write_output(plot, lambda path: plot_comparison(found, model, path))
     if arguments.json:
         print_json(

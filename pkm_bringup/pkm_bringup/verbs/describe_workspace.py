@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pkm_dynamics
-from pkm_bringup.argument_types import count
+from pkm_bringup.arguments import count
 from pkm_bringup.views.console import print_table
 
 SAMPLES = 2000

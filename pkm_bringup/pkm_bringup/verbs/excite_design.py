@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.argument_types import positive
-from pkm_bringup.arguments import PICTURES, add_json, add_plot, add_robot
+from pkm_bringup.arguments import PICTURES, PLOT, add_json, add_robot, positive
 from pkm_bringup.outputs import check_output, write_output
 from pkm_bringup.views.console import print_json, print_note
 from pkm_bringup.views.design_view import design_view, stop_on_interrupt
@@ -52,7 +51,7 @@ def add_parser(subparsers: Any) -> None:
         metavar='FILE',
         help='Fourier trajectory or design (.yaml) that is a further start, or shipped',
     )
-    add_plot(parser)
+    PLOT.add_to(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -77,8 +77,7 @@ def run(arguments: Any) -> int:
         str(output),
     )
     with progress('identifying') as update:
-        update('reading the robot; the first run compiles')
-        found = identify_recordings(request, load_model(arguments.robot), update)
+        found = identify_recordings(request, load_model(arguments.robot, update), update)
     if arguments.json:
         print_json(summary(found, str(output), arguments.level))
     else:

@@ -50,8 +50,7 @@ def run(arguments: Any) -> int:
         given_loading(arguments),
     )
     with progress('validating') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         summary = validate_on_recording(request, model, update).summary()
     if arguments.json:
         name = model.description.name

@@ -36,9 +36,8 @@ from pkm_identification.regression.prior import Prior
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.selection import matching_names
 from pkm_identification.result.plain import plain
-from pkm_identification.result.result import IdentificationResult
+from pkm_identification.result.result import IdentificationResult, check_level
 from pkm_identification.signals import process
-from pkm_identification.validation.figures import check_level
 
 HELD_AT = ('zero', 'nominal')
 APART = ('payloads', 'drive_gains', 'force_constants', 'left_out')  # of `identify`, not of this

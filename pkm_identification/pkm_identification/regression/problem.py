@@ -191,11 +191,11 @@ def row_covariance(signals: Signals, inertia: Array | None) -> Array | None:
     band = signals.band
     if signals.force_noise is None or not isinstance(band, HarmonicBand):
         return None
-    noise = signals.force_noise.by_harmonic(band.harmonics).copy()
+    noise = signals.force_noise.spectrum[: band.harmonics + 1].copy()
     noise += np.diag(rounding_variance(signals.forces.std(axis=0)))
     measured = signals.measured_harmonics
     if signals.position_noise is not None and measured is not None and inertia is not None:
-        position = signals.position_noise.by_harmonic(band.harmonics)
+        position = signals.position_noise.spectrum[: band.harmonics + 1]
         through = inertia @ position @ inertia.T
         frequency = 2 * np.pi / band.period * np.arange(band.harmonics + 1)
         weight = np.where(measured, frequency**4, 0.0)
