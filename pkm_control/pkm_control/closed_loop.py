@@ -39,38 +39,25 @@ class ClosedLoopRecording:
 
     Currents and truth, where the plant has them, belong to the interval that follows,
     at `current_time`.
-
-    Attributes
-    ----------
-    time, trajectory_time, compute_time : (N,) [s]
-    phase : (N,) numbers of `Phase`
-    positions, desired_positions, desired_velocities : (N, n_a)
-    commands, feedforward, feedback : (N, n_a) [N, N m]
-    saturated : (N, n_a) bool
-    current_time : (N,) [s]
-    currents : (N, n_a) [A]
-    truth_positions, truth_velocities, truth_forces : (N, n_a)
-    outcome : Outcome or None
-        Of the motion; None when the loop ended before it.
     """
 
-    time: Array
-    trajectory_time: Array
-    compute_time: Array
-    phase: NDArray[np.int64]
-    positions: Array
-    desired_positions: Array
-    desired_velocities: Array
-    commands: Array
-    feedforward: Array
-    feedback: Array
-    saturated: NDArray[np.bool_]
-    current_time: Array
-    currents: Array
-    truth_positions: Array
-    truth_velocities: Array
-    truth_forces: Array
-    outcome: Outcome | None
+    time: Array  # (N,) [s]
+    trajectory_time: Array  # (N,) [s]
+    compute_time: Array  # (N,) [s]
+    phase: NDArray[np.int64]  # (N,) numbers of `Phase`
+    positions: Array  # (N, n_a)
+    desired_positions: Array  # (N, n_a)
+    desired_velocities: Array  # (N, n_a)
+    commands: Array  # (N, n_a) [N, N m]
+    feedforward: Array  # (N, n_a) [N, N m]
+    feedback: Array  # (N, n_a) [N, N m]
+    saturated: NDArray[np.bool_]  # (N, n_a)
+    current_time: Array  # (N,) [s]
+    currents: Array  # (N, n_a) [A]
+    truth_positions: Array  # (N, n_a)
+    truth_velocities: Array  # (N, n_a)
+    truth_forces: Array  # (N, n_a)
+    outcome: Outcome | None  # of the motion; None when the loop ended before it
 
     @property
     def errors(self) -> Array:

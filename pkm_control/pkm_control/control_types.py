@@ -37,30 +37,18 @@ class OptionsError(PkmError):
 
 @dataclass(frozen=True)
 class ControllerOptions:
-    """Bounds and times of the controller.
+    """Bounds and times of the controller."""
 
-    Attributes
-    ----------
-    velocity_cutoff : float [Hz]
-        Low pass of the derivative part.
-    max_position_error : float [m, rad]
-        A larger error of any actuator ends the motion by a smooth stop.
-    fault_position_error : float [m, rad]
-        A larger error of any actuator stops commanding at once.
-    stroke_tolerance : float [m, rad]
-        A measured position this far beyond the stroke ends the motion by a smooth stop.
-    stop_time : float [s]
-        From full speed to rest; shortened to one period of the trajectory.
-    max_interval : float [s]
-        A longer time between the stamps of two cycles stops commanding at once: the
-        desired motion would jump.
-    """
-
-    velocity_cutoff: float = VELOCITY_CUTOFF
+    velocity_cutoff: float = VELOCITY_CUTOFF  # [Hz] low pass of the derivative part
+    # [m, rad] a larger error of any actuator ends the motion by a smooth stop
     max_position_error: float = 0.05
+    # [m, rad] a larger error of any actuator stops commanding at once
     fault_position_error: float = 0.1
+    # [m, rad] a measured position this far beyond the stroke ends the motion by a smooth stop
     stroke_tolerance: float = 1e-3
-    stop_time: float = 0.5
+    stop_time: float = 0.5  # [s] from full speed to rest; shortened to one period of the trajectory
+    # [s] a longer time between the stamps of two cycles stops commanding at once: the desired
+    # motion would jump
     max_interval: float = 0.1
 
     def __post_init__(self) -> None:
@@ -76,32 +64,20 @@ class ControllerOptions:
 
 @dataclass(frozen=True)
 class StepResult:
-    """One cycle: arrays (n_a,) in the order of the actuated joints.
-
-    Attributes
-    ----------
-    command, feedforward, feedback : [N, N m]
-        The command is clamped to the force limits.
-    saturated : (n_a,) bool
-    desired_position, desired_velocity, position : [m, rad], [m/s, rad/s]
-    trajectory_time : float [s]
-        Path parameter, 0 where the first recorded period begins.
-    outcome : Outcome or None
-        Set in the cycle in which a motion ends.
-    """
+    """One cycle: arrays (n_a,) in the order of the actuated joints."""
 
     time: float
     phase: Phase
-    trajectory_time: float
+    trajectory_time: float  # [s] path parameter, 0 where the first recorded period begins
     period_index: int
     fraction: float
     time_left: float
-    desired_position: Array
-    desired_velocity: Array
-    position: Array
-    feedforward: Array
-    feedback: Array
-    command: Array
+    desired_position: Array  # [m, rad]
+    desired_velocity: Array  # [m/s, rad/s]
+    position: Array  # [m, rad]
+    feedforward: Array  # [N, N m]
+    feedback: Array  # [N, N m]
+    command: Array  # [N, N m] clamped to the force limits
     saturated: NDArray[np.bool_]
     model: str
-    outcome: Outcome | None = None
+    outcome: Outcome | None = None  # set in the cycle in which a motion ends

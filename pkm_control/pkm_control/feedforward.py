@@ -37,22 +37,12 @@ class NotPhysicalError(ModelFileError):
 
 @dataclass(frozen=True)
 class Feedforward:
-    """Actuator forces of a motion, or none.
+    """Actuator forces of a motion, or none."""
 
-    Attributes
-    ----------
-    name : str
-        What is reported as the model in use.
-    parameters : (n_p,) or None
-        Standard parameters, those of excluded contributions set to zero; None for no
-        feedforward at all.
-    friction : DriveFriction or None
-        Friction of the drives beyond those parameters.
-    """
-
-    name: str
+    name: str  # what is reported as the model in use
+    # (n_p,) standard, those of excluded contributions zero; None for no feedforward at all
     parameters: Array | None
-    friction: DriveFriction | None = None
+    friction: DriveFriction | None = None  # friction of the drives beyond those parameters
 
     def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Array:
         """Forces (N, n_a) [N, N m]; zeros without a model."""

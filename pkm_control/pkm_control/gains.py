@@ -23,28 +23,14 @@ class GainError(PkmError):
 
 @dataclass(frozen=True)
 class ServoGains:
-    """Diagonal gains of a joint PD.
+    """Diagonal gains of a joint PD."""
 
-    Attributes
-    ----------
-    proportional : (n_a,) [N/m, N m/rad]
-    derivative : (n_a,) [N s/m, N m s/rad]
-    inertia : (n_a,) [kg, kg m^2]
-        That one actuator moves at home while the others are free.
-    bandwidth : float [Hz]
-        Natural frequency of each axis with that inertia at scale 1.
-    damping : float
-        Damping ratio at scale 1.
-    scale : float
-        Factor on both gains.
-    """
-
-    proportional: Array
-    derivative: Array
-    inertia: Array
-    bandwidth: float
-    damping: float
-    scale: float = 1.0
+    proportional: Array  # (n_a,) [N/m, N m/rad]
+    derivative: Array  # (n_a,) [N s/m, N m s/rad]
+    inertia: Array  # (n_a,) [kg, kg m^2] that one actuator moves at home while the others are free
+    bandwidth: float  # [Hz] natural frequency of each axis with that inertia at scale 1
+    damping: float  # damping ratio at scale 1
+    scale: float = 1.0  # factor on both gains
 
 
 def servo_gains(

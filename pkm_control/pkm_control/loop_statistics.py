@@ -10,26 +10,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class LoopSummary:
-    """Figures over the latest cycles, times in s.
-
-    Attributes
-    ----------
-    rate : float [Hz]
-    compute_p50, compute_p99, compute_max : float [s]
-        Of one feedforward and feedback step.
-    late_p50, late_p99 : float [s]
-        How long after its deadline a cycle began.
-    """
+    """Figures over the latest cycles, times in s."""
 
     cycles: int
     missed: int
     repeated: int
-    rate: float
-    compute_p50: float
-    compute_p99: float
-    compute_max: float
-    late_p50: float
-    late_p99: float
+    rate: float  # [Hz]
+    compute_p50: float  # [s] of one feedforward and feedback step
+    compute_p99: float  # [s]
+    compute_max: float  # [s]
+    late_p50: float  # [s] how long after its deadline a cycle began
+    late_p99: float  # [s]
 
 
 class LoopStatistics:

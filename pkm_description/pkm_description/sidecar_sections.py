@@ -92,28 +92,15 @@ def _check_circle(value: Any) -> None:
 
 @dataclass(frozen=True)
 class SimulationSection:
-    """Arrays over the actuated joints (n_a,); free joints have no cogging.
+    """Arrays over the actuated joints (n_a,); free joints have no cogging."""
 
-    Attributes
-    ----------
-    force_covariance : numpy.ndarray
-        (n_a, n_a) of the measured forces of one sample [N^2].
-    position_covariance : numpy.ndarray
-        (n_a, n_a) of the measured positions of one sample [m^2, rad^2].
-    position_resolution : float
-        Step of the position sensors [m, rad].
-    cogging_amplitude, cogging_period, cogging_phase : numpy.ndarray
-        (n_a,) [N, N m], [m, rad], [rad].
-    stribeck : mapping
-        By joint: `static` [N, N m], `velocity` [m/s, rad/s], perhaps `exponent`.
-    """
-
-    force_covariance: Array
-    position_covariance: Array
-    position_resolution: float
-    cogging_amplitude: Array
-    cogging_period: Array
-    cogging_phase: Array
+    force_covariance: Array  # (n_a, n_a) of the measured forces of one sample [N^2]
+    position_covariance: Array  # (n_a, n_a) of the measured positions of one sample [m^2, rad^2]
+    position_resolution: float  # step of the position sensors [m, rad]
+    cogging_amplitude: Array  # [N, N m]
+    cogging_period: Array  # [m, rad]
+    cogging_phase: Array  # [rad]
+    # by joint: `static` [N, N m], `velocity` [m/s, rad/s], perhaps `exponent`
     stribeck: Mapping[str, Mapping[str, float]]
 
 

@@ -36,29 +36,15 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """Index arrays of a tree that do not depend on the configuration.
-
-    Attributes
-    ----------
-    tree : KinematicTree
-    levels : tuple of (k,) arrays
-        Bodies by their depth in the tree.
-    moved : (n_b, n_v)
-        1 where a coordinate moves a body.
-    row_sign : (n_r, n_v)
-        1 where a coordinate moves only the child of a closing row, -1 only the parent.
-    body : (n_v,)
-        Body whose joint a coordinate belongs to.
-    scalar : (n_j,)
-        Coordinate of each scalar joint.
-    """
+    """Index arrays of a tree that do not depend on the configuration."""
 
     tree: KinematicTree
-    levels: tuple[Integers, ...]
-    moved: Floats
+    levels: tuple[Integers, ...]  # (k,) each: bodies by their depth in the tree
+    moved: Floats  # (n_b, n_v) 1 where a coordinate moves a body
+    # (n_r, n_v) 1 where a coordinate moves only the child of a closing row, -1 only the parent
     row_sign: Floats
-    body: Integers
-    scalar: Integers
+    body: Integers  # (n_v,) body whose joint a coordinate belongs to
+    scalar: Integers  # (n_j,) coordinate of each scalar joint
 
     @classmethod
     def build(cls, tree: KinematicTree) -> TreeLayout:
@@ -90,30 +76,17 @@ class TreeLayout:
 
 @dataclass(frozen=True)
 class TreeGeometry:
-    """A batch of configurations.
-
-    Attributes
-    ----------
-    layout : TreeLayout
-    position : (N, n_b, 3) [m]
-    rotation : (N, n_b, 3, 3)
-    screws : (N, n_v, 6)
-        Twist of a unit rate of each coordinate.
-    row_wrench : (N, n_r, 6)
-        Wrench on the child of a unit multiplier of each closing row.
-    row_direction, row_arm : (N, n_r, 3)
-        Direction that the parent holds; point or direction that the child holds.
-    row_jacobian : (N, n_r, n_v)
-    """
+    """A batch of configurations."""
 
     layout: TreeLayout
-    position: Floats
-    rotation: Floats
-    screws: Floats
-    row_wrench: Floats
+    position: Floats  # (N, n_b, 3) [m]
+    rotation: Floats  # (N, n_b, 3, 3)
+    screws: Floats  # (N, n_v, 6) twist of a unit rate of each coordinate
+    row_wrench: Floats  # (N, n_r, 6) wrench on the child of a unit multiplier of each closing row
+    # (N, n_r, 3) direction that the parent holds; point or direction that the child holds
     row_direction: Floats
-    row_arm: Floats
-    row_jacobian: Floats
+    row_arm: Floats  # (N, n_r, 3)
+    row_jacobian: Floats  # (N, n_r, n_v)
 
     @classmethod
     def build(

@@ -32,20 +32,12 @@ LINEAR = 'coulomb_viscous'
 
 
 class FrictionLaw(NamedTuple):
-    """One law f(v).
+    """One law f(v)."""
 
-    Attributes
-    ----------
-    fields : tuple of str
-        Its parameters, the amplitude D first: f is linear in it and in nothing else.
-    units : tuple of str
-        With {force} and {velocity} for those of the joint.
-    shape : function
-        f / D and its derivatives by the other parameters, from v, s(v) and those parameters.
-    """
-
+    # its parameters, the amplitude D first: f is linear in it and in nothing else
     fields: tuple[str, ...]
-    units: tuple[str, ...]
+    units: tuple[str, ...]  # with {force} and {velocity} for those of the joint
+    # f / D and its derivatives by the other parameters, from v, s(v) and those parameters
     shape: Callable[[Floats, Floats, Sequence[Floats]], Evaluation]
 
 
@@ -91,24 +83,12 @@ def parameter_units(law: str, force_unit: str) -> list[str]:
 
 @dataclass(frozen=True)
 class DriveFriction:
-    """Friction of the drives beyond their Coulomb and viscous parameters.
+    """Friction of the drives beyond their Coulomb and viscous parameters."""
 
-    Attributes
-    ----------
-    joint_names : tuple of str
-        Actuated joints (n_a,), the order of velocities and forces.
-    laws : tuple of str
-        Law of each, a key of `LAWS`; `coulomb_viscous` adds nothing.
-    values : (k,)
-        Parameters of all laws, joint by joint, in the order of `names`.
-    transition_velocity : float
-        Half width of the smoothing around standstill [m/s, rad/s].
-    """
-
-    joint_names: tuple[str, ...]
-    laws: tuple[str, ...]
-    values: Floats
-    transition_velocity: float
+    joint_names: tuple[str, ...]  # actuated joints (n_a,), the order of velocities and forces
+    laws: tuple[str, ...]  # law of each, a key of `LAWS`; `coulomb_viscous` adds nothing
+    values: Floats  # (k,) parameters of all laws, joint by joint, in the order of `names`
+    transition_velocity: float  # half width of the smoothing around standstill [m/s, rad/s]
 
     def __post_init__(self) -> None:
         """Copy, freeze and check."""

@@ -16,22 +16,13 @@ from pkm_description.errors import ExportError
 
 @dataclass(frozen=True)
 class Exported:
-    """One exported description.
+    """One exported description."""
 
-    Attributes
-    ----------
-    text : str
-        The file.
-    losses : tuple of str
-        What the file does not say, or says only roughly, one sentence each: everything
-        that makes another tool's forces differ from those of the description.
-    sidecar : str
-        The YAML that belongs beside the file; empty where none does.
-    """
-
-    text: str
+    text: str  # the file
+    # what the file does not say, or says only roughly, one sentence each: everything that makes
+    # another tool's forces differ from those of the description
     losses: tuple[str, ...] = ()
-    sidecar: str = ''
+    sidecar: str = ''  # the YAML that belongs beside the file; empty where none does
 
 
 def refuse_losses(robot: str, form: str, losses: Iterable[str]) -> None:

@@ -45,16 +45,9 @@ GROUPS = (
 
 @dataclass(frozen=True)
 class Contributions:
-    """Actuator forces by dynamic group along a motion.
+    """Actuator forces by dynamic group along a motion."""
 
-    Attributes
-    ----------
-    forces : dict
-        Forces (N, n_a) [N, N m] of each of `GROUPS`.
-    actuated_joints : list of str
-    """
-
-    forces: dict[str, Floats]
+    forces: dict[str, Floats]  # forces (N, n_a) [N, N m] of each of `GROUPS`
     actuated_joints: list[str]
 
     @property

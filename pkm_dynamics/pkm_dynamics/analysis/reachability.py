@@ -21,36 +21,23 @@ _TOLERANCE = 1e-9  # [m, rad]: a pose at a limit is within it, whatever rounding
 
 @dataclass(frozen=True)
 class Reachability:
-    """Verdict on N poses or actuator positions.
+    """Verdict on N poses or actuator positions."""
 
-    Attributes
-    ----------
-    reachable : (N,)
-        Whether all criteria hold.
-    failed : dict of (N,)
-        By criterion, where it does not hold. `assembly`: the loops do not close on the
-        assembly of home, or the platform has not the freedom; `stroke`: an actuator
-        beyond its limits; `joint`: a passive joint beyond them; `aperture`: a spherical or
-        universal joint bends too far; `singularity`: a measure of `singularities` below
-        the limit; `workspace`: outside the box or tilt that the YAML declares. Where the
-        loops do not close, nothing else is judged.
-    margins : dict of (N,)
-        By criterion: smallest distance to its limits, negative beyond them, nan where
-        not judged [m or rad, of the joint that is closest in relation to its range;
-        singularity: measure less limit].
-    joints : (N, n_j) [m, rad]
-        nan where the loops do not close.
-    position, rotation : (N, 3) [m], (N, 3, 3)
-        Of the platform; nan where the loops do not close.
-    """
-
-    reachable: Booleans
+    reachable: Booleans  # (N,) whether all criteria hold
+    # (N,) by criterion, where it does not hold. `assembly`: the loops do not close on the
+    # assembly of home, or the platform has not the freedom; `stroke`: an actuator beyond its
+    # limits; `joint`: a passive joint beyond them; `aperture`: a spherical or universal joint bends
+    # too far; `singularity`: a measure of `singularities` below the limit; `workspace`: outside the
+    # box or tilt that the YAML declares. Where the loops do not close, nothing else is judged
     failed: dict[str, Booleans]
+    # (N,) by criterion: smallest distance to its limits, negative beyond them, nan where not
+    # judged [m or rad, of the joint that is closest in relation to its range; singularity: measure
+    # less limit]
     margins: dict[str, Floats]
     offenders: dict[str, NDArray[np.str_]]
-    joints: Floats
-    position: Floats
-    rotation: Floats
+    joints: Floats  # (N, n_j) [m, rad] nan where the loops do not close
+    position: Floats  # (N, 3) [m] of the platform; nan where the loops do not close
+    rotation: Floats  # (N, 3, 3)
 
     def __len__(self) -> int:
         """Return the number of samples."""

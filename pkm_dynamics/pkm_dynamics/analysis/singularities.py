@@ -41,21 +41,14 @@ MEASURES = ('parallel', 'serial', 'constraint', 'passive')
 
 @dataclass(frozen=True)
 class Singularities:
-    """Measures of N configurations; 0 at the singularity, dimensionless.
+    """Measures of N configurations; 0 at the singularity, dimensionless."""
 
-    Attributes
-    ----------
-    parallel, serial, constraint, passive : (N,)
-        See the module. Where `constraint` or `passive` vanishes, the others mean nothing.
-    length : float
-        L [m], by which lengths were divided.
-    """
-
+    # (N,) see the module. Where `constraint` or `passive` vanishes, the others mean nothing
     parallel: Floats
-    serial: Floats
-    constraint: Floats
-    passive: Floats
-    length: float
+    serial: Floats  # (N,)
+    constraint: Floats  # (N,)
+    passive: Floats  # (N,)
+    length: float  # L [m], by which lengths were divided
 
     @property
     def smallest(self) -> Floats:

@@ -26,63 +26,36 @@ _REACH = 0.6  # of the mechanism's size: half the side of a region that nobody d
 
 @dataclass(frozen=True)
 class Workspace:
-    """Random samples of a region and which of them the robot can reach.
+    """Random samples of a region and which of them the robot can reach."""
 
-    Attributes
-    ----------
-    coordinates : str
-        `platform`: positions in a box with rotations about home; `actuators`: positions
-        within the strokes, where the platform has fewer than six degrees of freedom.
-    lower, upper : (k,)
-        The region that was sampled: x, y, z [m] or the actuators [m, rad].
-    tilt : float
-        Largest angle [rad] between sampled rotations and home's.
-    share, share_deviation : float
-        Reachable samples among all, and its standard deviation.
-    volume, volume_deviation : float
-        `platform`: of the reachable positions [m^3], counted with the sampled rotations;
-        nan in actuator coordinates.
-    reached_lower, reached_upper : (3,) [m]
-        Box around the platform positions of the reachable samples.
-    samples : Reachability
-        Verdicts; `samples.counts` tells how many fail by which criterion.
-    seed : int
-    """
-
+    # `platform`: positions in a box with rotations about home; `actuators`: positions within the
+    # strokes, where the platform has fewer than six degrees of freedom
     coordinates: str
-    lower: Floats
-    upper: Floats
-    tilt: float
-    share: float
+    lower: Floats  # (k,) the region that was sampled: x, y, z [m] or the actuators [m, rad]
+    upper: Floats  # (k,)
+    tilt: float  # largest angle [rad] between sampled rotations and home's
+    share: float  # reachable samples among all, and its standard deviation
     share_deviation: float
+    # `platform`: of the reachable positions [m^3], counted with the sampled rotations; nan in
+    # actuator coordinates
     volume: float
     volume_deviation: float
-    reached_lower: Floats
-    reached_upper: Floats
-    samples: Reachability
+    reached_lower: Floats  # (3,) [m] box around the platform positions of the reachable samples
+    reached_upper: Floats  # (3,) [m]
+    samples: Reachability  # verdicts; `samples.counts` tells how many fail by which criterion
     seed: int
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Verdicts on a grid of positions in a plane, all with one rotation.
+    """Verdicts on a grid of positions in a plane, all with one rotation."""
 
-    Attributes
-    ----------
-    axes : tuple of str
-        Axes that span the plane: columns and rows of `verdict`.
-    fixed, height : str, float
-        Axis across the plane and where it is cut [m].
-    columns, rows : (n,), (m,) [m]
-    verdict : (m, n)
-        0 where reachable, else 1 + the index in `CRITERIA` of what fails first.
-    """
-
-    axes: tuple[str, str]
-    fixed: str
-    height: float
-    columns: Floats
-    rows: Floats
+    axes: tuple[str, str]  # axes that span the plane: columns and rows of `verdict`
+    fixed: str  # axis across the plane and where it is cut [m]
+    height: float  # [m]
+    columns: Floats  # (n,) [m]
+    rows: Floats  # (m,) [m]
+    # (m, n) 0 where reachable, else 1 + the index in `CRITERIA` of what fails first
     verdict: Integers
 
 

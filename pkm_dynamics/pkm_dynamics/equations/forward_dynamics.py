@@ -28,19 +28,11 @@ from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 @dataclass(frozen=True)
 class Accelerations:
-    """What a state and its forces lead to.
+    """What a state and its forces lead to."""
 
-    Attributes
-    ----------
-    actuators : (N, n_a) [m/s^2, rad/s^2]
-    platform : (N, 6) [dv; domega] [m/s^2, rad/s^2]
-    motion : PlatformMotion
-        The state with its accelerations, of all joints too.
-    """
-
-    actuators: Floats
-    platform: Floats
-    motion: PlatformMotion
+    actuators: Floats  # (N, n_a) [m/s^2, rad/s^2]
+    platform: Floats  # (N, 6) [dv; domega] [m/s^2, rad/s^2]
+    motion: PlatformMotion  # the state with its accelerations, of all joints too
 
 
 def forward_dynamics(

@@ -35,47 +35,24 @@ CLOSURE_TOLERANCE = 1e-9  # [m, 1] of a loop before a projection; each one start
 
 @dataclass(frozen=True)
 class IntegratedMotion:
-    """A motion in time and how true it is.
+    """A motion in time and how true it is."""
 
-    Attributes
-    ----------
-    time : (N,) [s]
-        The instants that were asked for, up to where the integration came.
-    motion : PlatformMotion
-        With the states of all joints.
-    forces : (N, n_a) [N, N m]
-        Of the actuators.
-    kinetic, potential : (N,) [J]
-        Energies of bodies and rotors.
-    work : (N,) [J]
-        Of actuators and wrench since the start.
-    heat : (N,) [J]
-        Of friction since the start.
-    closure_gap : float [m, 1; m/s, 1/s]
-        Largest gap of any loop, in position or velocity, at the end of any step before it
-        was projected.
-    projections : int
-        How often the state was projected onto the loops.
-    status : str
-        complete, singular (the loops have more freedom there than drives), no_step (the
-        step got too small), too_many (evaluations).
-    message : str
-    evaluations : int
-        Of the equations of motion.
-    """
-
-    time: Floats
-    motion: PlatformMotion
-    forces: Floats
-    kinetic: Floats
-    potential: Floats
-    work: Floats
-    heat: Floats
+    time: Floats  # (N,) [s] the instants that were asked for, up to where the integration came
+    motion: PlatformMotion  # with the states of all joints
+    forces: Floats  # (N, n_a) [N, N m] of the actuators
+    kinetic: Floats  # (N,) [J] energies of bodies and rotors
+    potential: Floats  # (N,) [J]
+    work: Floats  # (N,) [J] of actuators and wrench since the start
+    heat: Floats  # (N,) [J] of friction since the start
+    # [m, 1; m/s, 1/s] largest gap of any loop, in position or velocity, at the end of any step
+    # before it was projected
     closure_gap: float
-    projections: int
+    projections: int  # how often the state was projected onto the loops
+    # complete, singular (the loops have more freedom there than drives), no_step (the step got too
+    # small), too_many (evaluations)
     status: str
     message: str
-    evaluations: int
+    evaluations: int  # of the equations of motion
 
     @property
     def success(self) -> bool:

@@ -21,26 +21,17 @@ AXES = ('base', 'platform')
 class PlatformWrench:
     """A force and a moment that the surroundings exert ON the platform.
 
-    Parameters
-    ----------
-    force : (3,) or (N, 3) [N]
-        Acts at `point`.
-    moment : (3,) or (N, 3) [N m]
-    point : (3,) or (N, 3) [m]
-        In the platform's frame; its origin by default.
-    axes : str
-        Axes in which force and moment are given: 'base' or 'platform'.
-
     Raises
     ------
     TrajectoryError
         A shape is wrong, a number is not finite, or the axes are unknown.
     """
 
-    force: ArrayLike = (0.0, 0.0, 0.0)
-    moment: ArrayLike = (0.0, 0.0, 0.0)
+    force: ArrayLike = (0.0, 0.0, 0.0)  # (3,) or (N, 3) [N] acts at `point`
+    moment: ArrayLike = (0.0, 0.0, 0.0)  # (3,) or (N, 3) [N m]
+    # (3,) or (N, 3) [m] in the platform's frame; its origin by default
     point: ArrayLike = (0.0, 0.0, 0.0)
-    axes: str = 'base'
+    axes: str = 'base'  # axes in which force and moment are given: 'base' or 'platform'
 
     def __post_init__(self) -> None:
         if self.axes not in AXES:

@@ -17,54 +17,26 @@ from pkm_dynamics.motion import JointStates, PlatformMotion
 
 @dataclass(frozen=True)
 class BodyMotion:
-    """Motion of the n_b bodies other than the base, in base axes.
+    """Motion of the n_b bodies other than the base, in base axes."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Links, in the order of the axis n_b.
-    position : (N, n_b, 3) [m]
-        Origins of the link frames.
-    rotation : (N, n_b, 3, 3)
-    twist : (N, n_b, 6) [v; omega] [m/s, rad/s]
-        v of the link frame's origin.
-    acceleration : (N, n_b, 6) [dv; domega] [m/s^2, rad/s^2]
-        dv is the classical acceleration of the origin, without gravity.
-    jacobian : (N, n_b, 6, n_a)
-        Twists from the actuators' rates.
-    joint_jacobian : (N, n_j, n_a)
-        Rates of all scalar joints from those of the actuators.
-    joints : (N, n_j) [m, rad]
-        Positions of all scalar joints.
-    geometry : TreeGeometry
-        Screws and closing rows, about the base's origin.
-    actuated : (n_a,)
-        Velocity coordinates of the actuators.
-    rates, rates_dot : (N, n_v)
-        Of all velocity coordinates: scalar joints and a floating platform's [v; omega].
-    transfer : (N, n_v, n_a)
-        Rates of all velocity coordinates from those of the actuators.
-    spatial_twist : (N, n_b, 6)
-        Twists about the base's origin.
-    screw_rates : (N, n_v, 6)
-        Time derivatives of the screws.
-    """
-
-    names: tuple[str, ...]
-    position: Floats
-    rotation: Floats
-    twist: Floats
+    names: tuple[str, ...]  # links, in the order of the axis n_b
+    position: Floats  # (N, n_b, 3) [m] origins of the link frames
+    rotation: Floats  # (N, n_b, 3, 3)
+    twist: Floats  # (N, n_b, 6) [v; omega] [m/s, rad/s] v of the link frame's origin
+    # (N, n_b, 6) [dv; domega] [m/s^2, rad/s^2] dv is the classical acceleration of the origin,
+    # without gravity
     acceleration: Floats
-    jacobian: Floats
-    joint_jacobian: Floats
-    joints: Floats
-    geometry: TreeGeometry
-    actuated: Integers
+    jacobian: Floats  # (N, n_b, 6, n_a) twists from the actuators' rates
+    joint_jacobian: Floats  # (N, n_j, n_a) rates of all scalar joints from those of the actuators
+    joints: Floats  # (N, n_j) [m, rad] positions of all scalar joints
+    geometry: TreeGeometry  # screws and closing rows, about the base's origin
+    actuated: Integers  # (n_a,) velocity coordinates of the actuators
+    # (N, n_v) of all velocity coordinates: scalar joints and a floating platform's [v; omega]
     rates: Floats
-    rates_dot: Floats
-    transfer: Floats
-    spatial_twist: Floats
-    screw_rates: Floats
+    rates_dot: Floats  # (N, n_v)
+    transfer: Floats  # (N, n_v, n_a) rates of all velocity coordinates from those of the actuators
+    spatial_twist: Floats  # (N, n_b, 6) twists about the base's origin
+    screw_rates: Floats  # (N, n_v, 6) time derivatives of the screws
 
     def __len__(self) -> int:
         """Return the number of samples."""

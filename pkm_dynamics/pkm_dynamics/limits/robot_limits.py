@@ -26,36 +26,24 @@ DEVIATIONS = 3.0  # standard deviations of the forces that an uncertain model le
 
 @dataclass(frozen=True)
 class LimitOptions:
-    """How much of each limit stays free, and limits that no description holds.
+    """How much of each limit stays free, and limits that no description holds."""
 
-    Attributes
-    ----------
-    force_margin, velocity_margin : float
-        Fractions of the force and velocity limits that stay free.
-    stroke_margin : float
-        Fraction of each range that stays free at either end (strokes, passive joints,
-        workspace), of the largest tilt and of the largest aperture.
-    condition_limit : float, optional
-        Largest condition number of the scaled actuator Jacobian; None: unchecked.
-    acceleration : float or (n_a,), optional
-        Largest accelerations of the actuators [m/s^2, rad/s^2].
-    aperture : float, optional
-        Largest aperture of spherical and universal closures [rad], beside
-        `workspace.aperture` of the description with its margin.
-    clearance : float, optional
-        Least distance between the bodies' collision shapes [m]; None: unchecked.
-    force_uncertainty : float or (n_p, n_p)
-        Relative error of the model's forces, or covariance of its standard parameters,
-        of which three standard deviations count.
-    """
-
-    force_margin: float = 0.0
+    force_margin: float = 0.0  # fractions of the force and velocity limits that stay free
     velocity_margin: float = 0.0
+    # fraction of each range that stays free at either end (strokes, passive joints, workspace), of
+    # the largest tilt and of the largest aperture
     stroke_margin: float = 0.0
+    # largest condition number of the scaled actuator Jacobian; None: unchecked
     condition_limit: float | None = 1e3
+    # one or (n_a,): largest accelerations of the actuators [m/s^2, rad/s^2]
     acceleration: ArrayLike | None = None
+    # largest aperture of spherical and universal closures [rad], beside `workspace.aperture` of the
+    # description with its margin
     aperture: float | None = None
+    # least distance between the bodies' collision shapes [m]; None: unchecked
     clearance: float | None = 0.0
+    # relative error of the model's forces, or covariance (n_p, n_p) of its standard parameters, of
+    # which three standard deviations count
     force_uncertainty: ArrayLike = 0.0
 
     def __post_init__(self) -> None:

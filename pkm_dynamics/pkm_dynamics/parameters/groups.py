@@ -20,24 +20,14 @@ _TERM = re.compile(r'^\s*(?:([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*\*\s*)?(-?)\s*(
 
 @dataclass(frozen=True)
 class ParameterSpace:
-    """Free parameters g that stand for the standard parameters p = expand @ g.
+    """Free parameters g that stand for the standard parameters p = expand @ g."""
 
-    Attributes
-    ----------
-    labels : list of str
-        Names of the free parameters: that of the standard parameter, or of the design.
-    expand : (n_p, n_g)
-    average : (n_g, n_p)
-        Left inverse: g from the standard parameters, means over what is shared.
-    members : list of tuple of str
-        Standard parameters that each free one stands for.
-    units, kinds : list of str
-    """
-
+    # names of the free parameters: that of the standard parameter, or of the design
     labels: list[str]
-    expand: Floats
+    expand: Floats  # (n_p, n_g)
+    # (n_g, n_p) left inverse: g from the standard parameters, means over what is shared
     average: Floats
-    members: list[tuple[str, ...]]
+    members: list[tuple[str, ...]]  # standard parameters that each free one stands for
     units: list[str]
     kinds: list[str]
 

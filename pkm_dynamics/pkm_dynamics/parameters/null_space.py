@@ -38,16 +38,10 @@ _SMALLEST_SHARE = 1e-2
 
 @dataclass(frozen=True)
 class Rank:
-    """Rank of a regressor from its singular values.
-
-    Attributes
-    ----------
-    value : int
-    singular_values : (n,)
-        Of the regressor with columns of unit length, relative to the largest.
-    """
+    """Rank of a regressor from its singular values."""
 
     value: int
+    # (n,) of the regressor with columns of unit length, relative to the largest
     singular_values: Floats
 
     @property
@@ -69,23 +63,14 @@ class Rank:
 
 @dataclass(frozen=True)
 class NullSpace:
-    """Directions of the standard parameters without influence on any force.
+    """Directions of the standard parameters without influence on any force."""
 
-    Attributes
-    ----------
-    directions : (k, n_p)
-        Orthonormal in parameters that are divided by `sizes`.
-    sizes : (n_p,)
-        1, a length or its square: what makes masses, moments and inertias comparable.
-    factor : (n_p, n_p)
-        Triangular factor of the stacked regressor: the same singular values.
-    places : mapping
-        Order of the links in which others are folded into them, least first.
-    """
-
-    directions: Floats
+    directions: Floats  # (k, n_p) orthonormal in parameters that are divided by `sizes`
+    # (n_p,) 1, a length or its square: what makes masses, moments and inertias comparable
     sizes: Floats
+    # (n_p, n_p) triangular factor of the stacked regressor: the same singular values
     factor: Floats
+    # order of the links in which others are folded into them, least first
     places: Mapping[str, int]
 
     def within(self, expand: Floats, sizes: Floats) -> Floats:

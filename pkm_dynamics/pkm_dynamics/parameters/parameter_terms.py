@@ -40,23 +40,13 @@ class FrictionTerm(NamedTuple):
 
 @dataclass(frozen=True)
 class ParameterTerms:
-    """Columns of the regressors and what they belong to.
+    """Columns of the regressors and what they belong to."""
 
-    Attributes
-    ----------
-    bodies : (k,)
-        Bodies with inertial parameters.
-    columns : (k, 10)
-        Their parameters m, mx, ..., Izz.
-    friction : tuple of FrictionTerm
-    rotor_coordinates, rotor_columns : (n_rotors,)
-    """
-
-    bodies: Integers
-    columns: Integers
+    bodies: Integers  # (k,) bodies with inertial parameters
+    columns: Integers  # (k, 10) their parameters m, mx, ..., Izz
     friction: tuple[FrictionTerm, ...]
-    rotor_coordinates: Integers
-    rotor_columns: Integers
+    rotor_coordinates: Integers  # (n_rotors,)
+    rotor_columns: Integers  # (n_rotors,)
     transition_velocity: float
 
     @classmethod

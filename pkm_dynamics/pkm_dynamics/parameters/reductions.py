@@ -13,25 +13,14 @@ _KEYS = ('geometry', 'shared', 'zero_parameters', 'equal_parameters', 'keep')
 
 @dataclass(frozen=True)
 class Reduction:
-    """A level of simplification, as the description declares it.
-
-    Attributes
-    ----------
-    name : str
-    zero : tuple of str
-        Names or patterns of parameters that are zero.
-    equal : tuple of tuple of str
-        Terms `<parameter>` or `<number>*<parameter>` that are equal to each other.
-    shared : bool
-        Links and joints of one design share their parameters at this level.
-    keep : tuple of str
-        Patterns of the rigid-body base parameters that stay; all where empty.
-    """
+    """A level of simplification, as the description declares it."""
 
     name: str
-    zero: tuple[str, ...] = ()
+    zero: tuple[str, ...] = ()  # names or patterns of parameters that are zero
+    # terms `<parameter>` or `<number>*<parameter>` that are equal to each other
     equal: tuple[tuple[str, ...], ...] = ()
-    shared: bool = False
+    shared: bool = False  # links and joints of one design share their parameters at this level
+    # patterns of the rigid-body base parameters that stay; all where empty
     keep: tuple[str, ...] = ()
 
 

@@ -13,25 +13,14 @@ from pkm_dynamics.array_types import Complex, Floats
 
 @dataclass(frozen=True)
 class ServoLoop:
-    """PD on the position error of each actuator, sampled, with a low-passed derivative.
+    """PD on the position error of each actuator, sampled, with a low-passed derivative."""
 
-    Attributes
-    ----------
-    proportional : (n_a,) [N/m, N m/rad]
-    derivative : (n_a,) [N s/m, N m s/rad]
-    velocity_cutoff : float [Hz]
-        Of the second-order Butterworth low pass on the derivative.
-    interval : float [s]
-        Between two samples; the filter is discretised by the trapezoidal rule.
-    delay : float [s]
-        From a measured position to the centre of the force that answers to it; half an
-        interval where the command is held for one.
-    """
-
-    proportional: Floats
-    derivative: Floats
-    velocity_cutoff: float
-    interval: float
+    proportional: Floats  # (n_a,) [N/m, N m/rad]
+    derivative: Floats  # (n_a,) [N s/m, N m s/rad]
+    velocity_cutoff: float  # [Hz] of the second-order Butterworth low pass on the derivative
+    interval: float  # [s] between two samples; the filter is discretised by the trapezoidal rule
+    # [s] from a measured position to the centre of the force that answers to it; half an interval
+    # where the command is held for one
     delay: float
 
     def __post_init__(self) -> None:

@@ -35,24 +35,14 @@ NUDGE = 1e-6  # of the largest velocity, for the damping
 
 @dataclass(frozen=True)
 class Loop:
-    """The linearised loop along a motion; answers to forces that act on the robot.
+    """The linearised loop along a motion; answers to forces that act on the robot."""
 
-    Attributes
-    ----------
-    inertia, damping : (N, n_a, n_a)
-        Of the robot along the motion.
-    transfer : (n_f, n_a)
-        Of the servo at the harmonics of the grid, zero above those solved for.
-    period : float [s]
-    factor
-        Of the same equations in finite differences.
-    """
-
-    inertia: Floats
-    damping: Floats
+    inertia: Floats  # (N, n_a, n_a) of the robot along the motion
+    damping: Floats  # (N, n_a, n_a)
+    # (n_f, n_a) of the servo at the harmonics of the grid, zero above those solved for
     transfer: Complex
-    period: float
-    factor: SuperLU
+    period: float  # [s]
+    factor: SuperLU  # of the same equations in finite differences
 
     def answer(self, force: Floats) -> Floats:
         """Change (N, n_a) of the positions with forces (N, n_a) against the robot's own."""
@@ -85,29 +75,16 @@ class Loop:
 
 @dataclass(frozen=True)
 class SteadyState:
-    """One period of the robot under its servo.
+    """One period of the robot under its servo."""
 
-    Attributes
-    ----------
-    positions, velocities, accelerations : (N, n_a)
-    motion : PlatformMotion
-    forces : (N, n_a) [N, N m]
-        Of the actuators, at the same instants.
-    loop : Loop
-        Linearised along the motion.
-    iterations : int
-    residual : float
-        Of the equations of motion, over the root mean square force.
-    """
-
-    positions: Floats
-    velocities: Floats
-    accelerations: Floats
+    positions: Floats  # (N, n_a)
+    velocities: Floats  # (N, n_a)
+    accelerations: Floats  # (N, n_a)
     motion: PlatformMotion
-    forces: Floats
-    loop: Loop
+    forces: Floats  # (N, n_a) [N, N m] of the actuators, at the same instants
+    loop: Loop  # linearised along the motion
     iterations: int
-    residual: float
+    residual: float  # of the equations of motion, over the root mean square force
 
     def force_change(self, force: Floats) -> Floats:
         """Change (N, n_a, k) of the actuator forces with loads (N, n_a, k) of the robot.

@@ -22,28 +22,16 @@ from pkm_dynamics.simulation.sensors import Sensors
 
 @dataclass(frozen=True)
 class PlantSample:
-    """What the plant shows after one control interval.
+    """What the plant shows after one control interval."""
 
-    Attributes
-    ----------
-    time : float
-        End of the interval [s]; the instant of `positions`.
-    positions : numpy.ndarray
-        (n_a,) measured positions [m, rad].
-    currents : numpy.ndarray
-        (n_a,) measured currents [A], averaged over the interval. For a joint without
-        a force constant the force [N, N m], as if the constant were one.
-    current_time : float
-        Centre of the instants at which the forces acted [s].
-    truth_positions, truth_velocities, truth_forces : numpy.ndarray
-        (n_a,) noise-free positions [m, rad], velocities [m/s, rad/s] and actuator
-        forces [N, N m], averaged over those instants.
-    """
-
-    time: float
-    positions: Floats
+    time: float  # end of the interval [s]; the instant of `positions`
+    positions: Floats  # (n_a,) measured positions [m, rad]
+    # (n_a,) measured currents [A], averaged over the interval. For a joint without a force constant
+    # the force [N, N m], as if the constant were one
     currents: Floats
-    current_time: float
+    current_time: float  # centre of the instants at which the forces acted [s]
+    # (n_a,) noise-free positions [m, rad], velocities [m/s, rad/s] and actuator forces [N, N m],
+    # averaged over those instants
     truth_positions: Floats
     truth_velocities: Floats
     truth_forces: Floats

@@ -51,25 +51,13 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True)
 class ExecutionState:
-    """Where an execution is.
-
-    Attributes
-    ----------
-    phase : Phase
-    s : float
-        Path parameter [s], 0 where the first recorded period begins.
-    period_index : int
-        Periods completed at full speed.
-    fraction : float
-        0..1 of the whole motion, 1 when at rest at its end.
-    time_left : float [s]
-    """
+    """Where an execution is."""
 
     phase: Phase
-    s: float
-    period_index: int
-    fraction: float
-    time_left: float
+    s: float  # path parameter [s], 0 where the first recorded period begins
+    period_index: int  # periods completed at full speed
+    fraction: float  # 0..1 of the whole motion, 1 when at rest at its end
+    time_left: float  # [s]
 
 
 class Execution:
