@@ -48,10 +48,7 @@ class Feedforward:
         """Forces (N, n_a) [N, N m]; zeros without a model."""
         if self.parameters is None:
             return np.zeros((len(motion), model.n_a))
-        forces = model.inverse_dynamics(motion, self.parameters)
-        if self.friction is not None:
-            forces = forces + self._beyond(model, model.joint_states(motion))
-        return forces
+        return self.along(model, motion)[1]
 
     def along(self, model: ClosedChainModel, motion: PlatformMotion) -> tuple[JointStates, Array]:
         """Joint states and forces (N, n_a) [N, N m] of a motion in one pass."""
@@ -59,13 +56,9 @@ class Feedforward:
             return model.joint_states(motion), np.zeros((len(motion), model.n_a))
         joints, forces = model.states_and_forces(motion, self.parameters)
         if self.friction is not None:
-            forces = forces + self._beyond(model, joints)
+            rates = joints.velocities[:, model.mechanism.actuated_scalar]
+            forces = forces + self.friction.forces(rates)
         return joints, forces
-
-    def _beyond(self, model: ClosedChainModel, joints: JointStates) -> Array:
-        assert self.friction is not None
-        actuated = [model.joint_names.index(name) for name in model.actuated_joints]
-        return self.friction.forces(joints.velocities[:, actuated])
 
 
 def no_feedforward() -> Feedforward:
@@ -92,15 +85,10 @@ def identified_feedforward(
     """Feedforward with given standard parameters, matched by name.
 
     Parameters of friction laws of the drives (`pkm_dynamics.friction_laws`) may stand among
-    them; their forces are added.
-
-    Raises
-    ------
-    ModelFileError
-        When a parameter is missing, unknown, given twice or not finite.
-    NotPhysicalError
-        When a mass, a friction coefficient or a rotor inertia is negative, a body's inertia
-        is none of any distribution of mass, or a drive's friction would drive it.
+    them; their forces are added. Raises ModelFileError when a parameter is missing, unknown,
+    given twice or not finite; NotPhysicalError when a mass, a friction coefficient or a rotor
+    inertia is negative, a body's inertia is none of any distribution of mass, or a drive's
+    friction would drive it.
     """
     numbers = np.asarray(values, dtype=float)
     names = list(parameter_names)

@@ -17,7 +17,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 import pkm_description
-from pkm_control.control_types import ControlFault
+from pkm_control.control_types import ControlFault, ErrorCode, Outcome
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
@@ -34,7 +34,6 @@ from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.nodes.joint_state_reader import JointStateReader
 from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
 from pkm_control.nodes.polled_subscription import PolledSubscription
-from pkm_control.outcome import ErrorCode, Outcome
 from pkm_description.errors import DescriptionError, PkmError
 from pkm_description.nodes.node_parameters import declare_parameters
 from pkm_description.nodes.running import FatalError, run_node
