@@ -6,9 +6,9 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
+from pkm_control.control_types import ErrorCode
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_description.nodes.running import publish_status
-from pkm_control.control_types import ErrorCode
 
 
 class ControllerDiagnostics:
