@@ -15,13 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.description import Description, Pose
 from pkm_description.errors import ConvergenceError, DescriptionError
-from pkm_description.kinematic_tree import (
-    DIRECTION_ROW,
-    FLOATING,
-    POINT_ROW,
-    PRISMATIC,
-    KinematicTree,
-)
+from pkm_description.kinematic_tree import DIRECTION_ROW, FLOATING, POINT_ROW, KinematicTree
 from pkm_description.rotation_formats import rotation_from_vector, rotation_vector
 from pkm_description.tree_geometry import TreeGeometry, TreeLayout
 
@@ -222,19 +216,8 @@ class Assembly:
         """`closure` with lengths in units of the mechanism's size, for ranks."""
         residual, jacobian = self.closure(configuration)
         rows = np.where(self.tree.row_kind == POINT_ROW, 1.0 / self.size, 1.0)
-        columns = np.where(self.lengths, self.size, 1.0)
+        columns = np.where(self.tree.lengths, self.size, 1.0)
         return rows * residual, rows[:, None] * jacobian * columns
-
-    @cached_property
-    def lengths(self) -> NDArray[np.bool_]:
-        """Which velocity coordinates (n_v,) are lengths."""
-        tree = self.tree
-        lengths = np.zeros(tree.n_v, dtype=bool)
-        lengths[tree.coordinate[tree.joint_kind == PRISMATIC]] = True
-        if tree.floating_body >= 0:
-            first = int(tree.coordinate[tree.floating_body])
-            lengths[first : first + 3] = True
-        return lengths
 
     @cached_property
     def size(self) -> float:

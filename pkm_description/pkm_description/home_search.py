@@ -47,8 +47,7 @@ class HomeSearch:
         self._coordinates = np.array([tree.coordinate_of(n) for n in tree.joint_names], dtype=int)
         self._free = np.ones(tree.n_v, dtype=bool)
         if home_given and tree.floating_body >= 0:
-            first = int(tree.coordinate[tree.floating_body])
-            self._free[first : first + 6] = False
+            self._free[tree.floating] = False
         elif not home_given:
             actuated = set(assembly.description.actuated_joints)
             held = [name in requirements.guess and name in actuated for name in tree.joint_names]
@@ -132,7 +131,7 @@ class HomeSearch:
 
     def _ranges(self) -> tuple[Floats, Floats]:
         """Finite ranges (n_j,) to draw joints from: the limits, half a turn or 1 m where open."""
-        lengths = self.assembly.lengths[self._coordinates]
+        lengths = self.assembly.tree.lengths[self._coordinates]
         reach = np.where(lengths, max(1.0, self.assembly.size), np.pi)
         below = np.where(np.isfinite(self._upper), self._upper - 2 * reach, -reach)
         lower = np.where(np.isfinite(self._lower), self._lower, below)

@@ -92,10 +92,8 @@ def moving_joints(assembly: Assembly, configuration: Configuration) -> list[str]
     moves = np.max(np.abs(free), axis=0, initial=0.0) > 1e-6
     tree = assembly.tree
     names = [name for name in tree.joint_names if moves[tree.coordinate_of(name)]]
-    if tree.floating_body >= 0:
-        first = int(tree.coordinate[tree.floating_body])
-        if np.any(moves[first : first + 6]):
-            names.append(tree.body_names[tree.floating_body])
+    if np.any(moves[tree.floating]):
+        names.append(tree.body_names[tree.floating_body])
     return names
 
 
@@ -140,7 +138,7 @@ def find_inconsistency(assembly: Assembly, home: Configuration) -> Inconsistency
     for name, coordinate in zip(
         assembly.description.actuated_joints, assembly.actuated_coordinates, strict=True
     ):
-        scale = assembly.size if assembly.lengths[coordinate] else 1.0
+        scale = assembly.size if assembly.tree.lengths[coordinate] else 1.0
         result = None
         # Near the end of its reach a mechanism opens in one direction; that is no fault.
         for step in (_STEPS[0], -_STEPS[0], _STEPS[1], -_STEPS[1]):

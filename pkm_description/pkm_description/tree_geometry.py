@@ -139,11 +139,10 @@ class TreeGeometry:
         )
         if tree.floating_body >= 0:
             # Its angular rates turn about axes that move with its origin but do not turn.
-            first = int(tree.coordinate[tree.floating_body])
             body = twists[:, tree.floating_body]
             speed = body[:, :3] + cross(body[:, 3:], self.position[:, tree.floating_body])
-            rates[:, first : first + 6] = 0.0
-            rates[:, first + 3 : first + 6, :3] = cross(speed[:, None], np.eye(3))
+            rates[:, tree.floating] = 0.0
+            rates[:, tree.floating][:, 3:, :3] = cross(speed[:, None], np.eye(3))
         return rates
 
     def row_jacobian_rate(self, twists: Floats, screw_rates: Floats) -> Floats:
@@ -252,9 +251,9 @@ def _screws(layout: TreeLayout, places: Floats, turns: Floats) -> Floats:
     screws[:, turning, :3] = cross(places[:, layout.body[turning]], axis[:, turning])
     screws[:, sliding, :3] = axis[:, sliding]
     if tree.floating_body >= 0:
-        first = int(tree.coordinate[tree.floating_body])
-        screws[:, first : first + 6] = np.eye(6)
-        screws[:, first + 3 : first + 6, :3] = cross(places[:, tree.floating_body, None], np.eye(3))
+        screws[:, tree.floating] = np.eye(6)
+        arm = places[:, tree.floating_body, None]
+        screws[:, tree.floating][:, 3:, :3] = cross(arm, np.eye(3))
     return screws
 
 

@@ -121,8 +121,7 @@ def _independent_coordinates(assembly: Assembly, jacobian: Floats) -> Integers:
     """Coordinates of the platform where it floats with six degrees of freedom, else actuators."""
     tree = assembly.tree
     if tree.floating_body >= 0 and len(assembly.actuated_coordinates) == 6:
-        first = int(tree.coordinate[tree.floating_body])
-        platform = np.arange(first, first + 6)
+        platform = np.arange(tree.n_v)[tree.floating]
         rest = np.delete(jacobian, platform, axis=1)
         singular = np.linalg.svd(rest, compute_uv=False)
         if rest.shape[1] and singular[rest.shape[1] - 1] > 1e-7 * singular[0]:

@@ -114,9 +114,8 @@ def build_body_motion(
     rates, rates_dot = np.zeros((len(motion), tree.n_v)), np.zeros((len(motion), tree.n_v))
     rates[:, layout.scalar], rates_dot[:, layout.scalar] = states.velocities, states.accelerations
     if tree.floating_body >= 0:
-        first = int(tree.coordinate[tree.floating_body])
-        rates[:, first : first + 6] = motion.twist
-        rates_dot[:, first : first + 6] = motion.acceleration
+        rates[:, tree.floating] = motion.twist
+        rates_dot[:, tree.floating] = motion.acceleration
     if transfer is None:
         transfer = actuator_transfer(geometry, actuated)
     spatial = geometry.twists(rates)

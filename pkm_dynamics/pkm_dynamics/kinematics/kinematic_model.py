@@ -63,6 +63,11 @@ class KinematicModel:
         return len(self.actuated_joints)
 
     @property
+    def home_configuration(self) -> Configurations:
+        """The one configuration at home."""
+        return self._positions.home_starts
+
+    @property
     def free_joints(self) -> list[str]:
         """Actuated joints without a drive, at the end of `actuated_joints`: force zero."""
         return self.description.free_joints
@@ -154,7 +159,7 @@ class KinematicModel:
     def configurations_of_actuators(self, q: ArrayLike) -> tuple[Configurations, Booleans]:
         """Configurations at actuator positions (N, n_a), each from home, and which close."""
         q = self._check_actuators(q, 'q')
-        starts = (np.repeat(array, len(q), axis=0) for array in self._positions.home_starts)
+        starts = (np.repeat(array, len(q), axis=0) for array in self.home_configuration)
         return self._positions.follow(Configurations(*starts), q)
 
     def joint_states(self, motion: PlatformMotion) -> JointStates:

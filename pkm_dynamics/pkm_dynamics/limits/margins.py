@@ -60,14 +60,8 @@ class Margin:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as written into files and reports."""
-        return {
-            'margin': float(self.margin),
-            'value': float(self.value),
-            'limit': float(self.limit),
-            'name': self.name,
-            'time': float(self.time),
-            'unit': self.unit,
-        }
+        keys = ('margin', 'value', 'limit', 'name', 'time', 'unit')
+        return {key: getattr(self, key) for key in keys}
 
 
 @dataclass(frozen=True)

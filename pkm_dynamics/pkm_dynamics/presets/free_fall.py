@@ -32,12 +32,8 @@ def free_fall(model: ClosedChainModel) -> SampledTrajectory:
     caught by the time scaling of a ramp, which keeps it on the path; between, the
     actuator forces are zero. Where friction would hold the robot at home, the path is
     that of the robot without friction, whose forces are then those of friction alone.
-    The longest fall that keeps every limit is taken.
-
-    Raises
-    ------
-    FeasibilityError
-        The robot does not fall, or cannot be caught within its limits.
+    The longest fall that keeps every limit is taken. Raises FeasibilityError where the robot
+    does not fall, or cannot be caught within its limits.
     """
     robot = model.description.name
     path = _path(model, None)
@@ -47,8 +43,7 @@ def free_fall(model: ClosedChainModel) -> SampledTrajectory:
         path = _path(model, parameters)
     if path is None:
         raise FeasibilityError(f"robot '{robot}' does not fall: its weight is in balance at home")
-    best: SampledTrajectory | None = None
-    longest = 0.0
+    best, longest = None, 0.0
     for catch in CATCH_SHARES:
 
         def build(size: float, catch: float = catch) -> SampledTrajectory:

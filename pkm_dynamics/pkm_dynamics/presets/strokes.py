@@ -41,14 +41,9 @@ def point_to_point(
 ) -> PointToPoint:
     """Return quintic steps of one coordinate after the other, with rest between them.
 
-    Home, one end, the other end, home; for each coordinate in turn.
-
-    Parameters
-    ----------
-    reach : float
-        How much of what the limits allow of each coordinate is used [1].
-    move_time, dwell : float [s]
-        Of each step from home, and of each rest. A step from end to end takes twice as long.
+    Home, one end, the other end, home; for each coordinate in turn. `reach` is how much of
+    what the limits allow of each coordinate is used [1]; `move_time` and `dwell` [s] are those
+    of each step from home and each rest. A step from end to end takes twice as long.
     """
     coordinates, names = coordinates_of(model)
     home = home_coordinates(model, coordinates)
@@ -63,13 +58,7 @@ def point_to_point(
                 there[index] += share * width
                 time += [time[-1] + duration * move_time, time[-1] + duration * move_time + dwell]
                 points += [there, there]
-        return PointToPoint(
-            time,
-            points,
-            coordinates,
-            None if coordinates == 'platform' else list(names),
-            model.description.name,
-        )
+        return PointToPoint(time, points, coordinates, list(names), model.description.name)
 
     widths = np.zeros(len(names))
     for index, name in enumerate(names):
@@ -92,16 +81,9 @@ def friction_sweep(
     """Return slow strokes at constant velocity, both ways, of one actuator after the other.
 
     While one actuator moves from home to one end, to the other and back, the others rest
-    at home.
-
-    Parameters
-    ----------
-    speeds : sequence of float, optional
-        [m/s, rad/s]; 2, 5 and 10 % of each actuator's velocity limit, all slower in the
-        same proportion where the stroke is too short for that. Given speeds are taken as
-        they are.
-    reach : float
-        How much of what the limits allow of each actuator is used [1].
+    at home. The speeds [m/s, rad/s] are taken as they are given; by default they are 2, 5 and
+    10 % of each actuator's velocity limit, all slower in the same proportion where the stroke
+    is too short for that. `reach` is how much of what the limits allow is used [1].
     """
     names, home = list(model.actuated_joints), home_coordinates(model, 'actuators')
     limits = np.asarray(model.velocity_limit, dtype=float)
@@ -115,9 +97,8 @@ def friction_sweep(
         points = np.tile(home, (4, 1))
         points[1, index] += width
         points[2, index] -= width
-        return PointToPoint(
-            np.arange(4.0) * 4.0, points, 'actuators', names, model.description.name
-        )
+        times = np.arange(4.0) * 4.0
+        return PointToPoint(times, points, 'actuators', names, model.description.name)
 
     widths = np.zeros(len(names))
     for index, name in enumerate(names):

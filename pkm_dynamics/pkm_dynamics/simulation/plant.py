@@ -103,14 +103,9 @@ class SimulatedPlant:
         self._sensors.set_effects(effects)
 
     def reset(self, seed: int | None = None, time: float = 0.0) -> PlantSample:
-        """Return to the home configuration at rest.
+        """Return to the home configuration at rest, with a new seed of the noise or as before.
 
-        Parameters
-        ----------
-        seed : int, optional
-            New seed of the noise; without it the noise starts again as before.
-        time : float
-            Time from which the plant goes on [s], rounded to whole intervals.
+        The plant goes on at `time` [s], rounded to whole intervals.
         """
         if seed is not None:
             self._seed = seed
@@ -135,11 +130,8 @@ class SimulatedPlant:
     def step(self, command: ArrayLike) -> PlantSample:
         """Apply actuator forces (n_a,) [N, N m] for one control interval.
 
-        Raises
-        ------
-        SimulationError
-            If the command has the wrong size or is not finite (the robot does not
-            move then), or if the simulation has diverged.
+        Raises SimulationError if the command has the wrong size or is not finite (the robot
+        does not move then), or if the simulation has diverged.
         """
         forces = np.clip(self.check_command(command), -self._limits, self._limits)
         model, data = self.mujoco_model, self.mujoco_data
@@ -246,18 +238,9 @@ class SimulatedPlant:
             )
 
     def _apply(self, forces: Floats) -> None:
-        apply_forces(
-            self._positions,
-            self._velocities,
-            self._applied,
-            self._actuated,
-            forces,
-            self._cogging,
-            self._rubbing,
-            self._friction.table,
-            self._friction.transition_velocity,
-            self._sums,
-        )
+        state, friction = (self._positions, self._velocities, self._applied), self._friction
+        rubbing = (self._rubbing, friction.table, friction.transition_velocity)
+        apply_forces(*state, self._actuated, forces, self._cogging, *rubbing, self._sums)
 
     def _actuated_positions(self) -> Floats:
         return np.array(self._positions[self._actuated[0]])
