@@ -71,7 +71,7 @@ class TrajectoryController:
         self._servo = JointServo(gains, self.options.velocity_cutoff)
         self._lower = np.asarray(model.lower) - self.options.stroke_tolerance
         self._upper = np.asarray(model.upper) + self.options.stroke_tolerance
-        self._actuated = model.mechanism.actuated_scalar
+        self._actuated = [model.joint_names.index(name) for name in model.actuated_joints]
         self._force_limit = np.asarray(model.force_limit, dtype=float)
         self._rest: _Desired | None = None
         self._execution: Execution | StoppedExecution | None = None

@@ -56,8 +56,8 @@ class Feedforward:
             return model.joint_states(motion), np.zeros((len(motion), model.n_a))
         joints, forces = model.states_and_forces(motion, self.parameters)
         if self.friction is not None:
-            rates = joints.velocities[:, model.mechanism.actuated_scalar]
-            forces = forces + self.friction.forces(rates)
+            drives = [model.joint_names.index(name) for name in model.actuated_joints]
+            forces = forces + self.friction.forces(joints.velocities[:, drives])
         return joints, forces
 
 

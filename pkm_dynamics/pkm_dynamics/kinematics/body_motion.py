@@ -67,16 +67,10 @@ class BodyMotion:
     def platform_motion(self) -> PlatformMotion:
         """Return the motion of the platform, with all joint states."""
         layout = self.geometry.layout
-        platform = layout.tree.platform_body
-        return PlatformMotion(
-            self.position[:, platform],
-            self.rotation[:, platform],
-            self.twist[:, platform],
-            self.acceleration[:, platform],
-            self.joints,
-            self.rates[:, layout.scalar],
-            self.rates_dot[:, layout.scalar],
-        )
+        moving = (self.position, self.rotation, self.twist, self.acceleration)
+        rates, rates_dot = self.rates[:, layout.scalar], self.rates_dot[:, layout.scalar]
+        of_platform = (array[:, layout.tree.platform_body] for array in moving)
+        return PlatformMotion(*of_platform, self.joints, rates, rates_dot)
 
 
 def build_body_motion(
@@ -87,26 +81,12 @@ def build_body_motion(
     transfer: Floats | None = None,
     geometry: TreeGeometry | None = None,
 ) -> BodyMotion:
-    """Motion of the bodies from the platform's and all joints' motion.
+    """Motion of the bodies from the platform's and all joints' motion; the loops are closed.
 
-    Parameters
-    ----------
-    layout : TreeLayout
-        Of the mechanism's spanning tree.
-    actuated : (n_a,)
-        Velocity coordinates of the actuators.
-    motion : PlatformMotion
-    states : JointStates
-        Of all scalar joints (N, n_j); the loops are closed.
-    transfer : (N, n_v, k), optional
-        Other independent rates than the actuators'; all Jacobians are then from those.
-    geometry : TreeGeometry, optional
-        Of these positions, where it is at hand.
-
-    Raises
-    ------
-    KinematicsError
-        The actuators do not determine the mechanism at one of the samples.
+    `actuated` (n_a,) are the velocity coordinates of the actuators; with `transfer` (N, n_v, k)
+    all Jacobians are from other independent rates. The `geometry` of these positions saves
+    time, where it is at hand. Raises KinematicsError where the actuators do not determine the
+    mechanism at one of the samples.
     """
     tree = layout.tree
     if geometry is None:

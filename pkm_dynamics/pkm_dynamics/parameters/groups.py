@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,13 +42,8 @@ def build_parameter_space(
 ) -> ParameterSpace:
     """Free parameters of a model with shared designs and a reduction.
 
-    A group is left out where all of its members are declared zero.
-
-    Raises
-    ------
-    DescriptionError
-        A declared relation names no parameter, contradicts another one or the nominal
-        values.
+    A group is left out where all of its members are declared zero. Raises DescriptionError
+    where a declared relation names no parameter, contradicts another one or the nominal values.
     """
     labels, groups = parameter_groups(model, shared)
     expand = groups.copy()
@@ -141,13 +137,10 @@ def relations(
 
 
 def _parse(text: str) -> tuple[float, str]:
-    match = _TERM.match(text)
-    factor = 0.0
+    match, factor = _TERM.match(text), 0.0
     if match is not None:
-        try:
+        with contextlib.suppress(ValueError):
             factor = float(match[1] or 1.0) * (-1.0 if match[2] else 1.0)
-        except ValueError:
-            factor = 0.0
     if match is None or factor == 0.0 or not np.isfinite(factor):
         raise DescriptionError(
             f"equal_parameters: '{text}' is not <parameter> or <number>*<parameter>"
@@ -184,14 +177,10 @@ def _join(
 
     A mass or moment stands for an inertia that is a multiple of it, else the first term.
     """
-    order = ('kg', 'kg m')
-    ranked = sorted(
-        relation,
-        key=lambda term: (
-            order.index(unit) if (unit := model.parameter_units[term[1]]) in order else len(order)
-        ),
+    order = {'kg': 0, 'kg m': 1}
+    first, *others = sorted(
+        relation, key=lambda term: order.get(model.parameter_units[term[1]], len(order))
     )
-    first, *others = ranked
     for factor, i in others:
         a, b = (np.flatnonzero(keep & (expand[k] != 0)) for k in (first[1], i))
         if len(a) == 0 or len(b) == 0:

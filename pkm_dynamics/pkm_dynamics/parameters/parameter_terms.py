@@ -54,13 +54,8 @@ class ParameterTerms:
         """Terms of a model: those that its compiled code has."""
         m = model.mechanism
         friction = []
-        for target, where, kind, column in zip(
-            m.friction_target.tolist(),
-            m.friction_where.tolist(),
-            m.friction_kind.tolist(),
-            m.friction_parameter.tolist(),
-            strict=True,
-        ):
+        columns = (m.friction_target, m.friction_where, m.friction_kind, m.friction_parameter)
+        for target, where, kind, column in np.transpose(columns).tolist():
             on_row = where != ON_COORDINATE
             axis = np.zeros(3)
             if where in (ON_AXIS_ROTATION, ON_AXIS_SLIDE):
