@@ -53,5 +53,6 @@ def servo_gains(
             raise GainError(f'{name}: a positive number is needed, got {value}')
     inertia = effective_inertia(model)
     w = 2.0 * np.pi * bandwidth
-    arrays = (scale * inertia * w**2, scale * 2.0 * damping * inertia * w, inertia)
-    return ServoGains(*map(frozen, arrays), float(bandwidth), float(damping), float(scale))
+    stiffness, damper = scale * inertia * w**2, scale * 2.0 * damping * inertia * w
+    arrays = frozen(stiffness), frozen(damper), frozen(inertia)
+    return ServoGains(*arrays, float(bandwidth), float(damping), float(scale))

@@ -78,7 +78,8 @@ def _apertures(value: Any, description: Description) -> dict[str, float]:
                 f'workspace.aperture of {name} must be an angle between 0 and pi [rad], '
                 f'not {angle:g}'
             )
-    return {name: float(angles.get(name, angles.get('all joints', np.inf))) for name in joints}
+    everywhere: Any = angles.get('all joints', np.inf)
+    return {name: float(angles.get(name, everywhere)) for name in joints}
 
 
 def _bounds(table: Mapping[str, Any], key: str, default: float) -> np.ndarray:

@@ -179,8 +179,8 @@ def _components(
         starts.append(len(coordinates))
         determinants.append(float(np.linalg.det(jacobian[np.ix_(chosen, columns)])))
         remaining -= members
-    places = (np.array(found, dtype=np.int64) for found in (starts, coordinates, rows))
-    return (*places, np.array(determinants))
+    found = [np.array(indices, dtype=np.int64) for indices in (starts, coordinates, rows)]
+    return found[0], found[1], found[2], np.array(determinants)
 
 
 def _independent_rows(matrix: Floats) -> tuple[list[int], list[float]]:

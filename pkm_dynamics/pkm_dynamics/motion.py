@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -90,7 +90,8 @@ class PlatformMotion:
         if isinstance(index, int | np.integer):
             index = slice(index, index + 1) if index != -1 else slice(-1, None)
         arrays = (getattr(self, name) for name in self.FIELDS)
-        return PlatformMotion(*(None if array is None else array[index] for array in arrays))
+        chosen: list[Any] = [None if array is None else array[index] for array in arrays]
+        return PlatformMotion(*chosen)
 
     def __repr__(self) -> str:
         return f'PlatformMotion({len(self)} samples)'

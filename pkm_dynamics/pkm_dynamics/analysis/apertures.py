@@ -65,8 +65,8 @@ def _pins(model: ClosedChainModel) -> tuple[list[str], Integers, Integers, Float
         parents.append(parent)
         children.append(child)
         pins.append(pin)
-    bodies = (np.array(ends, dtype=np.int64) for ends in (parents, children))
-    return (names, *bodies, np.array(pins, dtype=float).reshape(-1, 3))
+    first, second = (np.array(ends, dtype=np.int64) for ends in (parents, children))
+    return names, first, second, np.array(pins, dtype=float).reshape(-1, 3)
 
 
 def _rotations(

@@ -77,8 +77,7 @@ class _Emitter:
         for index in reachable(graph, outputs):
             self.values[index] = self._emit(graph.nodes[index])
         for k, value in enumerate(outputs):
-            known = isinstance(value, Expression)
-            vector = self.values[value.index] if known else _splat(float(value))
+            vector = self.values[value.index] if isinstance(value, Expression) else _splat(value)
             self.builder.store(vector, self._address(self.outputs, LANES * k), align=8)
         self.builder.ret_void()
 
@@ -212,7 +211,7 @@ class MachineCode:
 
 
 def _splat(value: float) -> ir.Constant:
-    return ir.Constant(_VECTOR, [value] * LANES)
+    return ir.Constant(_VECTOR, [float(value)] * LANES)
 
 
 def _integers(value: int) -> ir.Constant:

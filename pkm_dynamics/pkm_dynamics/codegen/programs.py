@@ -229,9 +229,9 @@ def platform(m: Mechanism) -> tuple[Graph, list[Number]]:
 def forces(m: Mechanism) -> tuple[Graph, list[Number]]:
     """Platform motion and generalised forces of the spanning tree."""
     s = _Symbols(m)
-    chain, rates, *moving = s.moving()
-    force = equations.tree_forces(chain, rates, *moving, s.parameters())
-    return s.graph, _platform(chain, *moving) + _flat(force)
+    chain, rates, velocities, accelerations = s.moving()
+    force = equations.tree_forces(chain, rates, velocities, accelerations, s.parameters())
+    return s.graph, _platform(chain, velocities, accelerations) + _flat(force)
 
 
 def columns(m: Mechanism) -> tuple[Graph, list[Number]]:

@@ -69,8 +69,8 @@ class BodyMotion:
         layout = self.geometry.layout
         moving = (self.position, self.rotation, self.twist, self.acceleration)
         rates, rates_dot = self.rates[:, layout.scalar], self.rates_dot[:, layout.scalar]
-        of_platform = (array[:, layout.tree.platform_body] for array in moving)
-        return PlatformMotion(*of_platform, self.joints, rates, rates_dot)
+        p, r, v, a = (array[:, layout.tree.platform_body] for array in moving)
+        return PlatformMotion(p, r, v, a, self.joints, rates, rates_dot)
 
 
 def build_body_motion(

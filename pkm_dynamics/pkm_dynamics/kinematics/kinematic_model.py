@@ -277,8 +277,8 @@ class KinematicModel:
         p, r = motion.position.copy(), motion.rotation.copy()
         if self.platform_determines_joints:
             joints = self._positions.joints_of_poses(p, r, motion.joint_positions)
-            rates = motion.twist.copy(), motion.acceleration.copy()
-            return closure.BY_PLATFORM, joints, p, r, *rates
+            given = motion.twist.copy(), motion.acceleration.copy()
+            return closure.BY_PLATFORM, joints, p, r, *given
         if motion.joint_velocities is not None and motion.joint_accelerations is not None:
             assert motion.joint_positions is not None
             joints = self._positions.check_guess(motion.joint_positions).copy()

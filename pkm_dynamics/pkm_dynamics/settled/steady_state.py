@@ -221,7 +221,11 @@ def filtered(values: Floats, transfer: Complex) -> Floats:
 def derivatives(positions: Floats, period: float) -> tuple[Floats, Floats, Floats]:
     """Return periodic positions (N, n_a) with their velocities and accelerations."""
     order = 2j * np.pi / period * np.arange(len(positions) // 2 + 1)[:, None]
-    return positions, filtered(positions, order), filtered(positions, order**2)
+    return (
+        positions,
+        filtered(positions, order),
+        filtered(positions, np.asarray(order**2, dtype=complex)),
+    )
 
 
 def limited(values: Floats, harmonics: int) -> Floats:
