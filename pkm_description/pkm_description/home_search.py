@@ -185,17 +185,10 @@ class HomeSearch:
 
     def flipped_constraint(self, configuration: Configuration) -> str | None:
         """Name a constraint whose rows hold with its frames turned against each other."""
-        tree, description = self.assembly.tree, self.assembly.description
-        if not np.any(tree.row_kind == DIRECTION_ROW):
+        if not np.any(self.assembly.tree.row_kind == DIRECTION_ROW):
             return None
         _, rotation = self.assembly.body_poses(configuration)
-        turn = np.concatenate([rotation, np.eye(3)[None]])
-        for index, constraint in enumerate(description.constraints):
-            if constraint.type in ('spherical', 'universal'):
-                continue
-            row = int(np.flatnonzero(tree.row_constraint == index)[0])
-            r_p = turn[tree.row_parent[row]] @ constraint.parent_origin.rotation
-            r_c = turn[tree.row_child[row]] @ constraint.child_origin.rotation
+        for constraint, _, r_p, r_c in self.assembly.aligned_frames(rotation):
             if constraint.type == 'revolute':
                 flipped = (r_p @ constraint.parent_axis) @ (r_c @ constraint.child_axis) < 0
             else:

@@ -92,14 +92,9 @@ class TreeGeometry:
     def build(
         cls, layout: TreeLayout, joints: Floats, position: Floats, rotation: Floats
     ) -> TreeGeometry:
-        """Place all bodies.
+        """Place all bodies at joints (N, n_j) [m, rad].
 
-        Parameters
-        ----------
-        layout : TreeLayout
-        joints : (N, n_j) [m, rad]
-        position : (N, 3) [m], rotation : (N, 3, 3)
-            Of the platform; used where it floats.
+        The poses (N, 3) [m], (N, 3, 3) of the platform are used where it floats.
         """
         places, turns = body_poses(layout, joints, position, rotation)
         screws = _screws(layout, places, turns)
@@ -120,9 +115,8 @@ class TreeGeometry:
 
     def residual(self) -> Floats:
         """How far the closing rows are open (N, n_r) [m, 1]."""
-        tree, n = self.layout.tree, len(self.position)
-        places = np.concatenate([self.position, np.zeros((n, 1, 3))], axis=1)
-        turns = np.concatenate([self.rotation, np.broadcast_to(np.eye(3), (n, 1, 3, 3))], axis=1)
+        tree = self.layout.tree
+        places, turns = with_base(self.position, self.rotation)
         held = np.einsum('nrij,rj->nri', turns[:, tree.row_parent], tree.row_parent_point)
         point = (tree.row_kind == POINT_ROW)[:, None]
         gap = self.row_arm - np.where(point, held + places[:, tree.row_parent], 0.0)
@@ -234,6 +228,13 @@ def body_poses(
     return places, turns
 
 
+def with_base(places: Floats, turns: Floats) -> tuple[Floats, Floats]:
+    """Poses of the bodies and, last, of the base, where its index -1 finds it."""
+    n = len(places)
+    places = np.concatenate([places, np.zeros((n, 1, 3))], axis=1)
+    return places, np.concatenate([turns, np.broadcast_to(np.eye(3), (n, 1, 3, 3))], axis=1)
+
+
 def _axis_rotations(axis: Floats, angle: Floats) -> Floats:
     """Rotations (N, k, 3, 3) about unit axes (k, 3) by angles (N, k)."""
     skew = cross(axis[:, None, :], np.eye(3)).transpose(0, 2, 1)
@@ -259,10 +260,7 @@ def _screws(layout: TreeLayout, places: Floats, turns: Floats) -> Floats:
 
 def _rows(tree: KinematicTree, places: Floats, turns: Floats) -> tuple[Floats, Floats, Floats]:
     """Directions (N, n_r, 3), arms (N, n_r, 3) and wrenches (N, n_r, 6) of the closing rows."""
-    n = len(places)
-    # The base comes last, where its index -1 finds it.
-    places = np.concatenate([places, np.zeros((n, 1, 3))], axis=1)
-    turns = np.concatenate([turns, np.broadcast_to(np.eye(3), (n, 1, 3, 3))], axis=1)
+    places, turns = with_base(places, turns)
     point = (tree.row_kind == POINT_ROW)[:, None]
     direction = np.einsum('nrij,rj->nri', turns[:, tree.row_parent], tree.row_parent_direction)
     held = np.where(point, tree.row_child_point, tree.row_child_direction)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pkm_description.sidecar_sections import read_workspace
-from pkm_description.tree_geometry import body_poses
+from pkm_description.tree_geometry import body_poses, with_base
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.model import ClosedChainModel
 
@@ -73,6 +73,4 @@ def _rotations(
     model: ClosedChainModel, joints: Floats, position: Floats, rotation: Floats
 ) -> Floats:
     """Rotations (N, n_b + 1, 3, 3) of all bodies, the base last."""
-    _, turns = body_poses(model.tree_layout, joints, position, rotation)
-    base = np.broadcast_to(np.eye(3), (len(joints), 1, 3, 3))
-    return np.concatenate([turns, base], axis=1)
+    return with_base(*body_poses(model.tree_layout, joints, position, rotation))[1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_description.description import frozen
 from pkm_description.errors import TrajectoryError
 from pkm_description.tree_geometry import cross
 from pkm_dynamics.array_types import Floats
@@ -21,10 +22,7 @@ AXES = ('base', 'platform')
 class PlatformWrench:
     """A force and a moment that the surroundings exert ON the platform.
 
-    Raises
-    ------
-    TrajectoryError
-        A shape is wrong, a number is not finite, or the axes are unknown.
+    Raises TrajectoryError where a shape, a number or the axes cannot be used.
     """
 
     force: ArrayLike = (0.0, 0.0, 0.0)  # (3,) or (N, 3) [N] acts at `point`
@@ -43,8 +41,7 @@ class PlatformWrench:
                     f'{name} of a wrench must be finite numbers of the shape (3,) or (N, 3), got '
                     f'the shape {array.shape}'
                 )
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, frozen(array))
 
     def at_origin(self, rotation: Floats) -> Floats:
         """Force and moment (N, 6) in base axes about the platform's origin.

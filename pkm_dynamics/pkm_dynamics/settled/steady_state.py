@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import SuperLU, splu
 
@@ -213,7 +213,7 @@ def _differences(
     return sparse.csc_matrix((np.concatenate(entries), positions), shape=(place.size, place.size))
 
 
-def filtered(values: Floats, transfer: Complex) -> Floats:
+def filtered(values: Floats, transfer: NDArray) -> Floats:
     """Return periodic values (N, ...) behind a transfer function (n_f, ...) of their harmonics."""
     return np.fft.irfft(np.fft.rfft(values, axis=0) * transfer, len(values), axis=0)
 
@@ -221,11 +221,7 @@ def filtered(values: Floats, transfer: Complex) -> Floats:
 def derivatives(positions: Floats, period: float) -> tuple[Floats, Floats, Floats]:
     """Return periodic positions (N, n_a) with their velocities and accelerations."""
     order = 2j * np.pi / period * np.arange(len(positions) // 2 + 1)[:, None]
-    return (
-        positions,
-        filtered(positions, order),
-        filtered(positions, np.asarray(order**2, dtype=complex)),
-    )
+    return (positions, filtered(positions, order), filtered(positions, order**2))
 
 
 def limited(values: Floats, harmonics: int) -> Floats:

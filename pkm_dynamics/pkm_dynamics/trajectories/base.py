@@ -116,8 +116,8 @@ class Trajectory(ABC):
             field: getattr(self, field) if axis is None else getattr(self, field).take(order, axis)
             for field, axis in self.fields.items()
         }
-        common = {'coordinates': self.coordinates, 'coordinate_names': names, 'robot': self.robot}
-        return type(self)(**arguments, **common)
+        arguments |= {'coordinates': self.coordinates, 'coordinate_names': names}
+        return type(self)(**arguments, robot=self.robot)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary, which `trajectory_from_dict` reads back."""

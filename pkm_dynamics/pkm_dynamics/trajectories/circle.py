@@ -22,20 +22,6 @@ class CircleTrajectory(Trajectory):
     """The platform's origin on a circle, at constant speed, with constant orientation.
 
     Position = centre + R(plane) [r cos(phi), r sin(phi), 0], phi = start_angle + speed / r * t.
-
-    Parameters
-    ----------
-    centre : (6,)
-        x, y, z [m], roll, pitch, yaw [rad] of the platform at the centre.
-    plane : (3,)
-        Roll, pitch, yaw [rad] of the circle's plane against the x-y plane of the base.
-    radius : float [m]
-    speed : float [m/s]
-        Negative turns the other way.
-    start_angle : float [rad]
-    mirrored : bool
-        The whole motion, orientation included, as seen in the mirror of the
-        base's x-z plane.
     """
 
     kind: ClassVar[str] = 'circle'
@@ -45,12 +31,12 @@ class CircleTrajectory(Trajectory):
 
     def __init__(
         self,
-        centre: ArrayLike,
-        plane: ArrayLike,
-        radius: float,
-        speed: float,
-        start_angle: float = 0.0,
-        mirrored: bool = False,
+        centre: ArrayLike,  # x, y, z [m], roll, pitch, yaw [rad] of the platform at the centre
+        plane: ArrayLike,  # roll, pitch, yaw [rad] against the x-y plane of the base
+        radius: float,  # [m]
+        speed: float,  # [m/s]; negative turns the other way
+        start_angle: float = 0.0,  # [rad]
+        mirrored: bool = False,  # the whole motion as seen in the mirror of the base's x-z plane
         coordinates: str = 'platform',
         coordinate_names: Sequence[str] | None = None,
         robot: str = '',
