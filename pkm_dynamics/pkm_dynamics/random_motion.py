@@ -54,12 +54,9 @@ def _random_poses(
     turn = rotations_from_vectors(scale * _POSE_ANGLE * rng.uniform(-1, 1, (count, 3)))
     rotation = turn @ model.home_rotation
     rates = np.array([4.0 * reach] * 3 + [4.0 * scale * _POSE_ANGLE] * 3)
-    motion = PlatformMotion(
-        position,
-        rotation,
-        rates * rng.uniform(-1, 1, (count, 6)),
-        4.0 * rates * rng.uniform(-1, 1, (count, 6)),
-    )
+    twist = rates * rng.uniform(-1, 1, (count, 6))
+    acceleration = 4.0 * rates * rng.uniform(-1, 1, (count, 6))
+    motion = PlatformMotion(position, rotation, twist, acceleration)
     try:
         q = model.inverse_kinematics(position, rotation)
     except ConvergenceError as error:

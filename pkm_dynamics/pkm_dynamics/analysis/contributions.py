@@ -33,14 +33,8 @@ from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 GROUPS = (
-    'platform_inertia',
-    'strut_inertia',
-    'coriolis',
-    'centripetal',
-    'platform_gravity',
-    'strut_gravity',
-    'friction',
-    'rotor',
+    *('platform_inertia', 'strut_inertia', 'coriolis', 'centripetal'),
+    *('platform_gravity', 'strut_gravity', 'friction', 'rotor'),
 )
 
 

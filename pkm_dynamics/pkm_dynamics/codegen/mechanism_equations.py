@@ -7,6 +7,7 @@ rates d, B (n, n_i) the independent ones i.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -344,12 +345,10 @@ def inertial_columns(a: Objects, w: Objects, dw: Objects, jacobian: Objects) -> 
         first = v @ turn + cross(a, o)  # force of the first moments, and their moment h x a
         out[j, 1:4] = first
         s = cross(o, w)
-        out[j, 4] = o[0] * dw[0] + s[0] * w[0]
-        out[j, 5] = o[0] * dw[1] + o[1] * dw[0] + s[0] * w[1] + s[1] * w[0]
-        out[j, 6] = o[0] * dw[2] + o[2] * dw[0] + s[0] * w[2] + s[2] * w[0]
-        out[j, 7] = o[1] * dw[1] + s[1] * w[1]
-        out[j, 8] = o[1] * dw[2] + o[2] * dw[1] + s[1] * w[2] + s[2] * w[1]
-        out[j, 9] = o[2] * dw[2] + s[2] * w[2]
+        for k, (x, y) in enumerate(combinations_with_replacement(range(3), 2), start=4):
+            out[j, k] = o[x] * dw[y] + s[x] * w[y]
+            if x != y:
+                out[j, k] = o[x] * dw[y] + o[y] * dw[x] + s[x] * w[y] + s[y] * w[x]
     return out
 
 

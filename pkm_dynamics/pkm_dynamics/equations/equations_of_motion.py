@@ -95,22 +95,14 @@ class EquationsOfMotion:
         if tree.floating_body >= 0:
             rates[tree.floating] = motion.twist[0]
         quaternion = Rotation.from_matrix(motion.rotation[0]).as_quat()
-        vector = self.packed(
-            Coordinates(states.positions[0], motion.position[0], quaternion, rates, 0.0, 0.0)
-        )
-        return self.projected(vector)
+        state = Coordinates(states.positions[0], motion.position[0], quaternion, rates, 0.0, 0.0)
+        return self.projected(self.packed(state))
 
     def unpacked(self, vector: Floats) -> Coordinates:
         """Parts of a state vector."""
-        n_j = len(self._layout.scalar)
-        return Coordinates(
-            vector[:n_j],
-            vector[n_j : n_j + 3],
-            vector[n_j + 3 : n_j + 7],
-            vector[n_j + 7 : -2],
-            float(vector[-2]),
-            float(vector[-1]),
-        )
+        ends = len(self._layout.scalar) + np.array([0, 3, 7])
+        joints, position, quaternion, rates, rest = np.split(vector, [*ends, len(vector) - 2])
+        return Coordinates(joints, position, quaternion, rates, float(rest[0]), float(rest[1]))
 
     def packed(self, state: Coordinates) -> Floats:
         """State vector of its parts."""
@@ -214,12 +206,8 @@ class EquationsOfMotion:
         rates, twist = state.rates[None], np.zeros((1, 6))
         if self._layout.tree.floating_body >= 0:
             twist = rates[:, self._layout.tree.floating]
-        floating = PlatformMotion(
-            state.position[None],
-            Rotation.from_quat(state.quaternion).as_matrix()[None],
-            twist,
-            np.zeros((1, 6)),
-        )
+        turn = Rotation.from_quat(state.quaternion).as_matrix()[None]
+        floating = PlatformMotion(state.position[None], turn, twist, np.zeros((1, 6)))
         velocities = rates[:, self._layout.scalar]
         states = JointStates(state.joints[None], velocities, np.zeros_like(velocities))
         return build_body_motion(

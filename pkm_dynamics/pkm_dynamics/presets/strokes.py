@@ -18,6 +18,7 @@ from pkm_dynamics.presets.fitting import (
 )
 from pkm_dynamics.presets.sines import coordinates_of, is_angle
 from pkm_dynamics.trajectories import PointToPoint, SampledTrajectory
+from pkm_dynamics.trajectories.point_to_point import quintic_area
 
 REACH = 0.8  # of what the limits allow of each coordinate
 MOVE_TIME, DWELL = 1.0, 0.5  # [s]
@@ -150,14 +151,7 @@ def _stroke(speed: float, duration: float) -> tuple[Floats, Floats]:
     between are at constant velocity.
     """
     blend = max(BLEND * duration, min(PEAK * speed / BLEND_ACCELERATION, 0.9 * duration))
-    knots = np.array(
-        [
-            0.5 * blend,
-            0.5 * blend + duration,
-            0.5 * blend + 3 * duration,
-            0.5 * blend + 4 * duration,
-        ]
-    )
+    knots = 0.5 * blend + duration * np.array([0, 1, 3, 4])
     steps = speed * np.array([1.0, -2.0, 2.0, -1.0])
     offsets = blend * np.concatenate(
         [np.linspace(-1.0, 1.0, 41), 1.0 + 0.05 * 1.4 ** np.arange(1, 14)]
@@ -173,7 +167,5 @@ def _stroke(speed: float, duration: float) -> tuple[Floats, Floats]:
     place = np.zeros_like(time)
     for knot, step in zip(knots, steps, strict=True):
         u = (time - knot) / blend + 0.5
-        inside = np.clip(u, 0.0, 1.0)
-        area = inside**4 * (2.5 - 3.0 * inside + inside**2)
-        place += step * blend * (area + np.maximum(u - 1.0, 0.0))
+        place += step * blend * (quintic_area(np.clip(u, 0.0, 1.0)) + np.maximum(u - 1.0, 0.0))
     return time, place

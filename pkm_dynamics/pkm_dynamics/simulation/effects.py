@@ -14,13 +14,8 @@ from pkm_description.sidecar_sections import read_simulation
 from pkm_dynamics.array_types import Floats
 
 SWITCHES = (
-    'friction',
-    'stribeck',
-    'cogging',
-    'saturation',
-    'force_noise',
-    'position_noise',
-    'quantisation',
+    *('friction', 'stribeck', 'cogging', 'saturation'),
+    *('force_noise', 'position_noise', 'quantisation'),
 )
 
 

@@ -27,21 +27,20 @@ class FrictionTable:
     def build(cls, description: Description, effects: PlantEffects) -> FrictionTable:
         """Collect the friction of a description and the Stribeck extras of its effects."""
         stribeck = {entry.joint: entry for entry in effects.stribeck}
-        names, rows = [], []
-        for joint in description.joints:
-            if not (effects.friction and joint.is_scalar):
-                continue
-            row = friction_row(joint.friction or Friction(model='none'), stribeck.get(joint.name))
-            if any(row[:4]):
-                names.append(joint.name)
-                rows.append(row)
+        rows = {
+            joint.name: friction_row(
+                joint.friction or Friction(model='none'), stribeck.get(joint.name)
+            )
+            for joint in description.joints
+            if joint.is_scalar and effects.friction
+        }
+        rows = {name: row for name, row in rows.items() if any(row[:4])}
         for constraint in description.constraints:
             # The exported model has a joint for a prismatic closure.
             if constraint.type == 'prismatic' and constraint.friction and effects.friction:
-                names.append(f'{constraint.name}_auxiliary')
-                rows.append(friction_row(constraint.friction))
-        table = np.array(rows, dtype=float).reshape(-1, 6)
-        return cls(tuple(names), table, float(description.transition_velocity))
+                rows[f'{constraint.name}_auxiliary'] = friction_row(constraint.friction)
+        table = np.array(list(rows.values()), dtype=float).reshape(-1, 6)
+        return cls(tuple(rows), table, float(description.transition_velocity))
 
     @property
     def steepest(self) -> Floats:
