@@ -203,9 +203,10 @@ install_packages() {
       ln -sfn "$VENV/bin/$script" "$VENV/lib/$package/$script"
     done
   done
-  # Byte code of what is imported is kept: pip was told not to compile all of it.
-  quietly env -u PYTHONDONTWRITEBYTECODE AMENT_PREFIX_PATH="$VENV" "$VENV/bin/python" -c \
-    'import pkm_bringup.cli, pkm_control, pkm_identification'
+  # pip was told not to compile: byte code of what these packages import is made by importing it.
+  # Without it, where PYTHONDONTWRITEBYTECODE is set, every command compiles SciPy anew.
+  quietly env -u PYTHONDONTWRITEBYTECODE AMENT_PREFIX_PATH="$VENV" MPLBACKEND=Agg \
+    "$VENV/bin/python" scripts/import_all.py "${PACKAGES[@]}"
   stamp packages "$key"
 }
 

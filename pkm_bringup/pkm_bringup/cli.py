@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pkm_bringup.views.console import print_error
+from pkm_dynamics.single_thread import SINGLE_THREAD
 
 VERBS = (
     'robots',
@@ -87,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         Exit status.
     """
+    for name, value in SINGLE_THREAD.items():
+        os.environ.setdefault(name, value)
     try:
         words = sys.argv[1:] if argv is None else argv
         verb = next((word for word in words if not word.startswith('-')), '')

@@ -6,13 +6,10 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from pkm_bringup.argument_types import not_negative
-from pkm_bringup.inputs import load_payload
+from pkm_bringup.arguments import not_negative
 from pkm_description.errors import DatasetError, EstimationError
-from pkm_identification.force_constants.drive_gains import DriveGains
 from pkm_identification.option import Option
 from pkm_identification.options import LOADING, SIGNALS, written_options
-from pkm_identification.requests.identify_request import RECORDED
 
 DATA = 'rosbag2 folder, .mcap, .db3, .csv or .npz file; positions [m, rad], efforts [N, N m], '
 DATA += 'currents [A]'
@@ -21,10 +18,7 @@ DATA += 'currents [A]'
 def add_options(parser: argparse.ArgumentParser, also: str = '', *more: Iterable[Option]) -> None:
     """Add --option, for the signals and `more`, and the options of loading.
 
-    Parameters
-    ----------
-    also
-        Said at the end of the help of --option.
+    `also` is said at the end of the help of --option.
     """
     shown = '; '.join(_form(option) for options in (SIGNALS, *more) for option in options)
     parser.add_argument(
@@ -45,14 +39,9 @@ def _form(option: Option) -> str:
 
 
 def given_options(arguments: Any) -> dict[str, Any]:
-    """Return what --option gives: NAME=VALUE, the values being YAML.
+    """Return what --option gives: NAME=VALUE, each name once, the values being YAML.
 
     Patterns such as `*.viscous` need no quotes, although `*` begins an alias in YAML.
-
-    Raises
-    ------
-    EstimationError
-        Something else was given, or a name twice.
     """
     pairs = []
     for text in arguments.option:
@@ -64,13 +53,7 @@ def given_options(arguments: Any) -> dict[str, Any]:
 
 
 def given_loading(arguments: Any) -> dict[str, Any]:
-    """Return the options of `load` that are given.
-
-    Raises
-    ------
-    DatasetError
-        One of them has not its form.
-    """
+    """Return the options of `load` that are given."""
     joints = dict(_pair(text, '--joint', 'NAME=NAME') for text in arguments.joint)
     if len(joints) < len(arguments.joint):
         raise DatasetError('--joint names a joint of the data twice')
@@ -135,14 +118,11 @@ def add_force_constants(parser: argparse.ArgumentParser) -> None:
 
 
 def given_force_constants(arguments: Any) -> dict[str, Any]:
-    """Return the options of `identify` about payloads and force constants that are given.
-
-    Raises
-    ------
-    EstimationError
-        The numbers of payloads and data differ, or deviations come without gains.
-    """
+    """Return the options of `identify` about payloads and force constants that are given."""
+    from pkm_bringup.inputs import load_payload
     from pkm_identification import load_result
+    from pkm_identification.force_constants.drive_gains import DriveGains
+    from pkm_identification.requests.identify_request import RECORDED
 
     found: dict[str, Any] = {}
     payloads, count = arguments.payload, len(arguments.data)

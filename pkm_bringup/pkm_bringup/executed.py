@@ -20,23 +20,8 @@ def executed_margins(
 ) -> FeasibilityReport:
     """Return the worst margins of what the robot really did, approach and ramps included.
 
-    Parameters
-    ----------
-    recording : ClosedLoopRecording
-        Of the simulated robot, with its noise-free positions, velocities and forces.
-    model : ClosedChainModel
-    **options
-        Of `check_feasibility`; by default the limits of the description alone.
-
-    Returns
-    -------
-    FeasibilityReport
-        As of `check_feasibility`, with the forces that acted in place of the model's.
-
-    Raises
-    ------
-    KinematicsError
-        The recorded positions belong to no closed configuration.
+    As `check_feasibility`, whose options these are, with the forces that acted in place of the
+    model's.
     """
     time, velocities = recording.current_time, recording.truth_velocities
     # forward differences would show the steps of a 1 kHz command, not the motion

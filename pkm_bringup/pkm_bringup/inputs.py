@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from pkm_description import DescriptionError, Payload, load, payload_of
 from pkm_dynamics import ClosedChainModel
 
 
-def load_model(robot: str) -> ClosedChainModel:
-    """Return the model of a library robot or of a description file."""
+def load_model(
+    robot: str, update: Callable[[str], object] = lambda phase: None
+) -> ClosedChainModel:
+    """Return the model of a library robot or of a description file; `update` gets what is done."""
+    update('reading the robot; the first run compiles')
     return ClosedChainModel(load(robot))
 
 
 def load_payload(text: str) -> Payload | None:
-    """Return a payload from `none`, `unknown`, YAML text or a YAML file.
-
-    Raises
-    ------
-    DescriptionError
-        It is none of these; the message names what is wrong.
-    """
+    """Return a payload from `none`, `unknown`, YAML text or a YAML file."""
     path = Path(text)
     if path.suffix not in ('.yaml', '.yml'):
         return payload_of(text)

@@ -66,26 +66,10 @@ def simulate(
 ) -> ClosedLoopRecording:
     """Check a motion, then run it on the simulated robot.
 
-    Parameters
-    ----------
-    periods : int
-        Whole periods at full speed; 1 for a motion that starts and ends at rest.
-    ramp_time : float
-        From rest to full speed and back [s].
-    plant : Description, optional
-        What is simulated where it is not what the controller knows: with a payload, with
-        other force constants (`with_payload`, `with_force_constants`).
-    progress : callable
-        Gets what is being done and the fraction done.
-
-    Raises
-    ------
-    TrajectoryError
-        The motion ends at rest and should run more than once.
-    FeasibilityError
-        The motion leaves a limit; the message names joint, time and value.
-    SimulationError
-        The motion did not run to its end.
+    `ramp_time` [s] is from rest to full speed and back. `plant` is what is simulated where it is
+    not what the controller knows: with a payload, with other force constants. Raises
+    FeasibilityError where the motion leaves a limit, SimulationError where it did not run to its
+    end.
     """
     progress('checking the motion', None)
     start = model.home_actuators
@@ -100,15 +84,10 @@ def simulate(
     def report(elapsed: float, _: Any) -> None:
         progress('simulating', min(elapsed / duration, 1.0))
 
+    given = (simulated, controller, trajectory, periods, ramp_time)
+    limit = 2.0 * duration + 10.0
     recording = run_closed_loop(
-        simulated,
-        controller,
-        trajectory,
-        periods,
-        ramp_time,
-        settle_time=SETTLE_TIME,
-        before_step=report,
-        time_limit=2.0 * duration + 10.0,
+        *given, settle_time=SETTLE_TIME, before_step=report, time_limit=limit
     )
     outcome = recording.outcome
     if outcome is None or not outcome.succeeded:
@@ -156,22 +135,17 @@ def measured_arrays(
         'positions': recording.positions[run],
         'effort_delay': float(np.median(recording.current_time[run] - time)),
         'truth_time': recording.current_time[run],
-        'truth_positions': recording.truth_positions[run],
-        'truth_velocities': recording.truth_velocities[run],
-        'truth_forces': recording.truth_forces[run],
     }
+    for truth in ('truth_positions', 'truth_velocities', 'truth_forces'):
+        arrays[truth] = getattr(recording, truth)[run]
     if payload is not None:
         arrays['payload'] = payload.to_text()
     if period is not None:
         arrays['period'] = period
-    if np.isfinite(constants).all():
-        arrays['currents'] = recording.currents[run]
-        arrays['force_constants'] = constants
-    else:
-        arrays['efforts'] = recording.currents[run] * np.where(
-            np.isfinite(constants), constants, 1.0
-        )
-    return arrays
+    currents, known = recording.currents[run], np.isfinite(constants)
+    if known.all():
+        return arrays | {'currents': currents, 'force_constants': constants}
+    return arrays | {'efforts': currents * np.where(known, constants, 1.0)}
 
 
 def dataset_of(arrays: dict[str, Any]) -> Recording:

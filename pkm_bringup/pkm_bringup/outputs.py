@@ -18,11 +18,8 @@ class OutputError(PkmError):
 def check_output(path: str | Path, suffixes: tuple[str, ...] = ()) -> Path:
     """Return the path of a result, before time is spent on making it.
 
-    Raises
-    ------
-    OutputError
-        The file exists, no file can be made in its folder, or its name does not end as its
-        content needs.
+    Raises OutputError where the file exists, no file can be made in its folder, or its name does
+    not end as its content needs.
     """
     path = Path(path)
     if suffixes and path.suffix not in suffixes:
@@ -43,24 +40,12 @@ def check_output(path: str | Path, suffixes: tuple[str, ...] = ()) -> Path:
 
 
 def write_output(path: Path, write: Callable[[Path], object]) -> Path:
-    """Let `write` fill a temporary file of the same suffix, then put it in place.
-
-    Raises
-    ------
-    OutputError
-        The file has appeared meanwhile or cannot be written.
-    """
+    """Let `write` fill a temporary file of the same suffix, then put it in place."""
     return write_atomically(path, write, OutputError)
 
 
 def write_output_folder(folder: Path, write: Callable[[Path], object]) -> Path:
-    """Let `write` fill a temporary folder, then put it in place.
-
-    Raises
-    ------
-    OutputError
-        The folder has appeared meanwhile or cannot be written.
-    """
+    """Let `write` fill a temporary folder, then put it in place."""
     temporary: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

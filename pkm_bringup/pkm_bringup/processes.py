@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from pkm_description import PkmError
@@ -32,18 +31,10 @@ class _Running:
 
 @dataclass
 class NodeProcesses:
-    """Child processes, one a node, that end with this context.
+    """Child processes, one a node, that end with this context."""
 
-    Parameters
-    ----------
-    log_folder : Path
-        Each node's output goes to `<node>.log` in it.
-    environment : mapping, optional
-        Variables added to those of this process.
-    """
-
-    log_folder: Path
-    environment: Mapping[str, str] = field(default_factory=dict)
+    log_folder: Path  # where each node's output goes to `<node>.log`
+    environment: Mapping[str, str] = field(default_factory=dict)  # added to that of this process
     _running: dict[str, _Running] = field(default_factory=dict, init=False)
 
     def start(self, node: str, module: str, parameters: Mapping[str, Any] | None = None) -> None:
@@ -105,12 +96,7 @@ class NodeProcesses:
     def __enter__(self) -> NodeProcesses:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

@@ -9,7 +9,7 @@ from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.presets import preset, preset_names
-from pkm_dynamics.trajectories import Trajectory
+from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_dynamics.trajectories import load_trajectory as load_file
 from pkm_identification.excitation import ExcitationDesign, excitation_path, load_excitation
 from pkm_identification.excitation.excitation_design import is_design
@@ -17,22 +17,7 @@ from pkm_identification.requests.check_request import CheckRequest
 
 
 def load_trajectory(text: str, model: ClosedChainModel, any_robot: bool = False) -> Trajectory:
-    """Return a named trajectory, or that of a file.
-
-    Parameters
-    ----------
-    any_robot : bool
-        Whether a file that was made for another robot may be taken.
-
-    Raises
-    ------
-    TrajectoryError
-        The file is no trajectory, or belongs to another robot; or the name is unknown.
-    FeasibilityError
-        The preset of this name does not fit the robot.
-    UnderactuatedError
-        An excitation is asked for and a degree of freedom of the robot has no drive.
-    """
+    """Return a named trajectory, or that of a file, which `any_robot` may be made for."""
     robot = model.description.name
     if text == SHIPPED:
         require_drives(model, 'an excitation')
@@ -71,6 +56,18 @@ def read_trajectory(text: str) -> Trajectory:
             'the name of a preset'
         )
     return ExcitationDesign.load(path).trajectory if is_design(path) else load_file(path)
+
+
+def load_fourier(text: str | None, model: ClosedChainModel) -> FourierTrajectory | None:
+    """Return the Fourier trajectory of a file, or the shipped one; None where none is named."""
+    if text is None:
+        return None
+    trajectory = load_trajectory(text, model)
+    if not isinstance(trajectory, FourierTrajectory):
+        raise TrajectoryError(
+            f"'{text}' is a {trajectory.kind} trajectory; a search starts from a Fourier one"
+        )
+    return trajectory
 
 
 def design_of(text: str, model: ClosedChainModel) -> ExcitationDesign | None:

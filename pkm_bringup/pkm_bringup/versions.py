@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-LIBRARIES = ('numpy', 'scipy', 'numba', 'mujoco', 'cvxpy', 'clarabel')
+LIBRARIES = ('numpy', 'scipy', 'numba', 'mujoco', 'clarabel')
 
 
 def software() -> dict[str, Any]:

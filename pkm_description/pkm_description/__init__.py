@@ -1,63 +1,45 @@
-"""Closed-chain robot descriptions: URDF with loops, checked."""
+"""Closed-chain robot descriptions: URDF with loops, checked.
 
-from pkm_description.description import (
-    Actuator,
-    Constraint,
-    Description,
-    Friction,
-    Inertial,
-    Joint,
-    Limit,
-    Link,
-    Pose,
-)
-from pkm_description.errors import (
-    ConvergenceError,
-    DatasetError,
-    DescriptionError,
-    EstimationError,
-    ExportError,
-    FeasibilityError,
-    KinematicsError,
-    ModelFileError,
-    PkmError,
-    SimulationError,
-    TrajectoryError,
-    UnderactuatedError,
-)
-from pkm_description.exporters import build_export, export
-from pkm_description.loader import library, load, loads
-from pkm_description.payload import Payload, payload_of, with_force_constants, with_payload
+A name is imported when it is asked for: who asks for an error type does not wait for a parser;
+`__init__.pyi` has the types.
+"""
 
-__all__ = [
-    'Actuator',
-    'Constraint',
-    'ConvergenceError',
-    'DatasetError',
-    'Description',
-    'DescriptionError',
-    'EstimationError',
-    'ExportError',
-    'FeasibilityError',
-    'Friction',
-    'Inertial',
-    'Joint',
-    'KinematicsError',
-    'Limit',
-    'Link',
-    'ModelFileError',
-    'Payload',
-    'PkmError',
-    'Pose',
-    'SimulationError',
-    'TrajectoryError',
-    'UnderactuatedError',
-    'build_export',
-    'export',
-    'library',
-    'load',
-    'loads',
-    'payload_of',
-    'with_force_constants',
-    'with_payload',
-]
+from __future__ import annotations
+
+from pkm_description.lazy_names import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        'Actuator': 'description',
+        'Constraint': 'description',
+        'ConvergenceError': 'errors',
+        'DatasetError': 'errors',
+        'Description': 'description',
+        'DescriptionError': 'errors',
+        'EstimationError': 'errors',
+        'ExportError': 'errors',
+        'FeasibilityError': 'errors',
+        'Friction': 'description',
+        'Inertial': 'description',
+        'Joint': 'description',
+        'KinematicsError': 'errors',
+        'Limit': 'description',
+        'Link': 'description',
+        'ModelFileError': 'errors',
+        'Payload': 'payload',
+        'PkmError': 'errors',
+        'Pose': 'description',
+        'SimulationError': 'errors',
+        'TrajectoryError': 'errors',
+        'UnderactuatedError': 'errors',
+        'build_export': 'exporters',
+        'export': 'exporters',
+        'library': 'loader',
+        'load': 'loader',
+        'loads': 'loader',
+        'payload_of': 'payload',
+        'with_force_constants': 'payload',
+        'with_payload': 'payload',
+    },
+)

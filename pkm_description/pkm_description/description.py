@@ -1,6 +1,6 @@
 """The closed-chain description: links, joints, constraints, actuators.
 
-Plain frozen data. Reading is in `urdf_reader`, checks in `checks`.
+Plain frozen data. Reading is in `readers`, checks in `checks`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 NAMES_SHOWN = 8  # in a message: those of a hexapod's legs and two more
 
 
@@ -50,6 +48,8 @@ class ConvergenceError(KinematicsError):
     """
 
     def __init__(self, message: str, samples: Iterable[int] = ()) -> None:
+        import numpy as np  # takes a tenth of a second, which `pkm --help` does not wait for
+
         super().__init__(message)
         self.samples = np.asarray(list(samples), dtype=int)
 

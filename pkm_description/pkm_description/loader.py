@@ -7,18 +7,22 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
-from pkm_description import checks, gepetto, sidecar
+from pkm_description import checks, sidecar
 from pkm_description.description import Description
 from pkm_description.description_files import read_text, read_urdf, split_arguments
 from pkm_description.errors import DescriptionError
 from pkm_description.friction import check_constraint_friction, check_friction_names, with_friction
 from pkm_description.home import close_at_home
+from pkm_description.readers import gepetto
+from pkm_description.readers.urdf_reader import parse_urdf
 from pkm_description.sidecar_sections import check_sections
-from pkm_description.urdf_reader import parse_urdf
 from pkm_description.xml_elements import suggestion
 
 _SUFFIXES = ('.urdf', '.xacro')
 _YAML = ('.yaml', '.yml')
+
+
+_library_digests: dict[str, str] = {}  # of the robots that this process loaded by their names
 
 
 def library() -> list[str]:
@@ -55,7 +59,18 @@ def load(name_or_path: str | Path, arguments: Mapping[str, str] | None = None) -
     content = sidecar.read_mapping(yaml_text, str(beside))
     if gepetto.is_gepetto(content):
         urdf, yaml_text = gepetto.converted(urdf, content, str(beside))
-    return _build(urdf, yaml_text, str(path), str(beside), path)
+    description = _build(urdf, yaml_text, str(path), str(beside), path)
+    if text == stem and not given:
+        _library_digests[text] = description.digest
+    return description
+
+
+def is_of_library(description: Description) -> bool:
+    """Whether a description is that of the library robot of its name, to the last sign."""
+    name = description.name
+    if name not in _library_digests and name in library():
+        load(name)
+    return _library_digests.get(name) == description.digest
 
 
 def _path_of(text: str) -> Path:

@@ -16,45 +16,35 @@ A name is imported when it is asked for: who reads a model file does not wait fo
 
 from __future__ import annotations
 
-from importlib import import_module
-
+from pkm_description.lazy_names import lazy_names
 from pkm_identification.estimators.estimator_options import (
     estimators as estimators,  # at once: the folder `estimators` would take the name
 )
 
-_MODULES = {
-    'Delay': 'result.diagnostics',
-    'DriveGains': 'force_constants.drive_gains',
-    'ExcitationDesign': 'excitation',
-    'ForceConstants': 'force_constants.force_constants',
-    'Identifiability': 'model_selection.identifiability',
-    'IdentificationResult': 'result.result',
-    'PayloadEstimate': 'force_constants.payload_estimate',
-    'Recording': 'datasets',
-    'RecursiveEstimator': 'estimators.filters.recursive_estimator',
-    'Reduction': 'model_selection.reduction',
-    'Validation': 'validation.validate',
-    'design_excitation': 'excitation',
-    'estimate_delay': 'estimators.delay',
-    'identifiability': 'model_selection.identifiability',
-    'identify': 'identification',
-    'load': 'datasets',
-    'load_excitation': 'excitation',
-    'load_result': 'result.reading',
-    'reduce_model': 'model_selection.reduction',
-    'shipped_excitations': 'excitation',
-    'validate': 'validation.validate',
-}
-__all__ = ['estimators', *_MODULES]  # noqa: PLE0605
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name when it is asked for first."""
-    if name not in _MODULES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f'{__name__}.{_MODULES[name]}'), name)
-
-
-def __dir__() -> list[str]:
-    """Return all names, those that are not imported yet too."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        'Delay': 'result.diagnostics',
+        'DriveGains': 'force_constants.drive_gains',
+        'ExcitationDesign': 'excitation',
+        'ForceConstants': 'force_constants.force_constants',
+        'Identifiability': 'model_selection.identifiability',
+        'IdentificationResult': 'result.result',
+        'PayloadEstimate': 'force_constants.payload_estimate',
+        'Recording': 'datasets',
+        'RecursiveEstimator': 'estimators.filters.recursive_estimator',
+        'Reduction': 'model_selection.reduction',
+        'Validation': 'validation.validate',
+        'design_excitation': 'excitation',
+        'estimate_delay': 'estimators.delay',
+        'identifiability': 'model_selection.identifiability',
+        'identify': 'identification',
+        'load': 'datasets',
+        'load_excitation': 'excitation',
+        'load_result': 'result.reading',
+        'reduce_model': 'model_selection.reduction',
+        'shipped_excitations': 'excitation',
+        'validate': 'validation.validate',
+    },
+    'estimators',
+)

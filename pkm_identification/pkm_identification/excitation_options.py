@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import nextafter
 
 from pkm_description.errors import TrajectoryError
-from pkm_identification.option import Option, Values, choice, number, whole
+from pkm_identification.option import POSITIVE, Option, Values, choice, number, whole
 
-POSITIVE = number(0.0, ends=False)
 FRACTION = Values('a fraction, at least 0 and below 1', (float,), low=0.0, high=nextafter(1.0, 0.0))
 CRITERIA = ('d_optimal', 'a_optimal', 'e_optimal', 'condition_number', 'condition_number_scaled')
 NOISE = Option(

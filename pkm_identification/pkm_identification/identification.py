@@ -9,8 +9,7 @@ from pkm_description import Payload
 from pkm_description.errors import DatasetError, KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.covariance.judgement import judge
-from pkm_identification.datasets import Recording
-from pkm_identification.estimators.registry import find_estimator, split_options
+from pkm_identification.estimators.registry import WITH_FRICTION_LAWS, find_estimator, split_options
 from pkm_identification.force_constants.drive_gains import DriveGains
 from pkm_identification.force_constants.force_constant_estimation import solve_with_force_constants
 from pkm_identification.force_constants.force_constant_request import build_request
@@ -20,9 +19,11 @@ from pkm_identification.regression.preparation import (
     Phase,
     Prepared,
     Progress,
+    Recordings,
     prepare,
+    several,
 )
-from pkm_identification.regression.prior import require_linear_friction
+from pkm_identification.regression.prior import Prior, require_linear_friction
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.selection import matching_names
 from pkm_identification.regression.solution import Solution, solve_problem
@@ -31,7 +32,7 @@ from pkm_identification.result.result_assembly import assemble, given_options
 
 
 def identify(
-    dataset: Recording | Sequence[Recording],
+    dataset: Recordings,
     model: ClosedChainModel,
     estimator: str = 'wls',
     *,
@@ -39,7 +40,7 @@ def identify(
     reduced: bool | str = True,
     estimate: Sequence[str] | str | None = None,
     fixed: Mapping[str, Any] | None = None,
-    prior: IdentificationResult | Mapping[str, Any] | None = None,
+    prior: Prior = None,
     payloads: Sequence[Payload | Mapping[str, Any] | str | None] | None = None,
     drive_gains: DriveGains | bool | str = False,
     force_constants: IdentificationResult | ForceConstants | Mapping[str, float] | None = None,
@@ -109,11 +110,11 @@ def identify(
     """
     report = progress or (lambda phase, fraction: None)
     find_estimator(estimator)
-    if estimator != 'nonlinear_friction':
+    if estimator not in WITH_FRICTION_LAWS:
         require_linear_friction(prior, estimator)
     signal_options, own = split_options(estimator, options)
     report(Phase.READING, 0.0)
-    recordings = [dataset] if isinstance(dataset, Recording) else list(dataset)
+    recordings = several(dataset)
     request = build_request(recordings, payloads, drive_gains, force_constants)
     without = [left_out] if isinstance(left_out, str) else list(left_out)
     held = {**(fixed or {}), **dict.fromkeys(without, 0.0)}

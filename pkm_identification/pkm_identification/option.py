@@ -16,31 +16,18 @@ from pkm_description.errors import EstimationError, PkmError
 class Values:
     """Which values an option takes.
 
-    Attributes
-    ----------
-    what
-        In words, as an error says it: "must be ...".
-    kinds
-        Plain types, as YAML has them: bool, int, float, str, list, dict. An int is a float,
-        a bool is no number. Other objects of Python are taken where a bool, list or dict is;
-        who uses them checks them.
-    words
-        The texts that are taken; None: any text.
-    low, high
-        Of numbers, which must be finite.
-    ends
-        Whether `low` and `high` are values themselves.
-    items
-        Type of what a list holds; None: anything.
+    `kinds` are plain types, as YAML has them: bool, int, float, str, list, dict. An int is a
+    float, a bool is no number. Other objects of Python are taken where a bool, list or dict is;
+    who uses them checks them.
     """
 
-    what: str
+    what: str  # in words, as an error says it: "must be ..."
     kinds: tuple[type, ...]
-    words: tuple[str, ...] | None = None
-    low: float = -math.inf
+    words: tuple[str, ...] | None = None  # the texts that are taken; None: any text
+    low: float = -math.inf  # of numbers, which must be finite
     high: float = math.inf
-    ends: bool = True
-    items: type | None = None
+    ends: bool = True  # whether `low` and `high` are values themselves
+    items: type | None = None  # what a list holds; None: anything
 
     def takes(self, value: Any) -> bool:
         """Whether an option may have this value."""
@@ -59,9 +46,7 @@ class Values:
         return value is not None and not {bool, list, dict}.isdisjoint(self.kinds)
 
     def _is_inside(self, value: float) -> bool:
-        if not math.isfinite(value):
-            return False
-        inside = self.low <= value <= self.high
+        inside = math.isfinite(value) and self.low <= value <= self.high
         return inside and (self.ends or value not in (self.low, self.high))
 
     def read(self, text: str) -> Any:
@@ -104,43 +89,23 @@ def choice(*words: str) -> Values:
 
 FLAG = Values('true or false', (bool,))
 TEXT = Values('a text', (str,))
+POSITIVE = number(0.0, ends=False)
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """One option."""
 
-    Attributes
-    ----------
-    name
-        In Python, in a service and in `--option NAME=VALUE`.
-    values
-    help
-        What it means.
-    default
-        None: what `otherwise` says.
-    unit
-        SI, percent or 1; empty where it has none.
-    otherwise
-        What holds where there is no default.
-    flag, metavar
-        Of an argument of the command line; by default the name with hyphens.
-    many
-        The argument is repeatable, its texts come as a list.
-    has_argument
-        Whether a verb of `pkm` has an argument for it, besides --option.
-    """
-
-    name: str
+    name: str  # in Python, in a service and in `--option NAME=VALUE`
     values: Values
     help: str
-    default: Any = None
-    unit: str = ''
-    otherwise: str = 'none'
-    flag: str = ''
+    default: Any = None  # None: what `otherwise` says
+    unit: str = ''  # SI, percent or 1; empty where it has none
+    otherwise: str = 'none'  # what holds where there is no default
+    flag: str = ''  # of the command line; by default the name with hyphens
     metavar: str | None = None
-    many: bool = False
-    has_argument: bool = True
+    many: bool = False  # the argument is repeatable, its texts come as a list
+    has_argument: bool = True  # whether a verb of `pkm` has one for it, besides --option
     error: type[PkmError] = field(default=EstimationError, repr=False)
 
     def check(self, value: Any) -> None:

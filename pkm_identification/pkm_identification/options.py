@@ -20,23 +20,36 @@ import yaml
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.estimators.estimator_options import ESTIMATORS
 from pkm_identification.excitation_options import LIMITS, SEARCH
-from pkm_identification.option import FLAG, TEXT, Option, Values, choice, number, table, whole
+from pkm_identification.option import (
+    FLAG,
+    POSITIVE,
+    TEXT,
+    Option,
+    Values,
+    choice,
+    number,
+    table,
+    whole,
+)
 
-POSITIVE = number(0.0, ends=False)
 SHARE = number(0.0, 1.0, ends=False)
 NAMES = Values('a name or pattern of a base parameter, or a list of such', (str, list), items=str)
 PATHS = Values('the path of a recording, or a list of paths', (str, list), items=str)
 FROM_NOISE = 'by the noise'
 
+
+def _of_loading(name: str, values: Values, text: str, default: Any = None, **more: Any) -> Option:
+    return Option(name, values, text, default, error=DatasetError, **more)
+
+
 LOADING = (
-    Option(
+    _of_loading(
         'topic',
         TEXT,
         'of the sensor_msgs/JointState messages in a bag of any robot',
         otherwise='joint_states in any namespace',
-        error=DatasetError,
     ),
-    Option(
+    _of_loading(
         'joints',
         Values('a mapping {theirs: ours}', (dict,)),
         "name in the data and name of the robot's joint; joints that are not named are left out",
@@ -44,16 +57,14 @@ LOADING = (
         flag='--joint',
         metavar='NAME=NAME',
         many=True,
-        error=DatasetError,
     ),
-    Option(
+    _of_loading(
         'effort_unit',
         choice('N', 'A'),
         'of the efforts in the data: N (also N m), or A where they are motor currents',
         'N',
-        error=DatasetError,
     ),
-    Option(
+    _of_loading(
         'force_constants',
         Values('a mapping {joint: constant or [constant, standard deviation]}', (dict,)),
         'force or torque of a current, and its standard deviation',
@@ -62,29 +73,18 @@ LOADING = (
         flag='--force-constant',
         metavar='JOINT=VALUE[,DEVIATION]',
         many=True,
-        error=DatasetError,
     ),
-    Option(
-        'allow_incomplete',
-        FLAG,
-        'read a bag that was cut off up to its last whole chunk',
-        False,
-        error=DatasetError,
+    _of_loading(
+        'allow_incomplete', FLAG, 'read a bag that was cut off up to its last whole chunk', False
     ),
-    Option(
-        'only_run',
-        FLAG,
-        'of a bag: the samples at full speed alone',
-        True,
-        error=DatasetError,
-        has_argument=False,
+    _of_loading(
+        'only_run', FLAG, 'of a bag: the samples at full speed alone', True, has_argument=False
     ),
-    Option(
+    _of_loading(
         'topics',
         Values('a mapping {role: topic}', (dict,)),
         'of a bag, where they have other names than the standard ones',
         otherwise='the standard names',
-        error=DatasetError,
         has_argument=False,
     ),
 )
@@ -248,17 +248,7 @@ def check_options(
 ) -> None:
     """Check names and values of options of `identify`.
 
-    Parameters
-    ----------
-    estimators
-        That are meant; an option must belong to one of them, or to all.
-    further
-        Options that are valid besides.
-
-    Raises
-    ------
-    EstimationError
-        An option is unknown or has a value that it cannot have; with the valid ones.
+    An option must belong to one of the `estimators`, to all, or to `further` ones.
     """
     valid = options_of(estimators) | {option.name: option for option in further}
     of = f"of estimator '{estimators[0]}'" if len(estimators) == 1 else 'of any compared estimator'
@@ -268,10 +258,7 @@ def check_options(
 def require_known(of: str, given: Mapping[str, Any], valid: Mapping[str, Option]) -> None:
     """Raise `EstimationError` where an option is unknown or has a value that it cannot have.
 
-    Parameters
-    ----------
-    of
-        Whose options they are, in words.
+    `of` says in words whose options they are.
     """
     for name, value in given.items():
         if name not in valid:
@@ -280,24 +267,12 @@ def require_known(of: str, given: Mapping[str, Any], valid: Mapping[str, Option]
 
 
 def option_value(text: str) -> Any:
-    """Return a YAML value; names may begin with `*`, which YAML takes for an alias.
-
-    Raises
-    ------
-    yaml.YAMLError
-        It is none.
-    """
+    """Return a YAML value; names may begin with `*`, which YAML takes for an alias."""
     return yaml.safe_load(UNQUOTED_PATTERN.sub(r"\1'\2'", text))
 
 
 def written_options(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return options from their names and YAML texts.
-
-    Raises
-    ------
-    EstimationError
-        A name is empty or given twice, or a text is no YAML.
-    """
+    """Return options from their names, each given once, and YAML texts."""
     found: dict[str, Any] = {}
     for name, text in pairs:
         if name in found:

@@ -32,7 +32,7 @@ from pkm_bringup.studies.design_runs import (
 from pkm_bringup.studies.excitation_study import run_designs, summary
 from pkm_bringup.studies.runner import Runner
 from pkm_bringup.studies.spread_statistics import agreement, independence
-from pkm_bringup.views.excitation_study_table import findings
+from pkm_bringup.views.excitation_study_view import findings
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory

@@ -144,6 +144,7 @@ SIDECAR_MISTAKES = {
         'title: !!python/object/apply:os.getcwd []\nnotes: PaLiDA',
         'cannot be read',
     ),
+    'nesting': ('gravity: [0.0, 0.0, -9.81]', f'gravity: {"[" * 99}{"]" * 99}', '50 levels'),
     'alias': ('gravity: [0.0, 0.0, -9.81]', 'gravity: &g [0.0, 0.0, -9.81]\nnotes: *g', 'aliases'),
     'home_off': ('position: [0.0, 0.0, -0.755]', 'position: [0.0, 0.0, 2.755]', 'leg'),
 }

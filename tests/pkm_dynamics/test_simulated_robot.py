@@ -128,6 +128,8 @@ def test_without_commands_the_brakes_hold():
         robot.until(falling)
         assert np.all(np.array(robot.heard['joint_states'][-1].position) > 0.8087)
         robot.until(lambda: not np.any(robot.heard['ground_truth'][-1].velocity))
+        at_rest = seconds(robot.heard['ground_truth'][-1])  # the other topic may be behind
+        robot.until(lambda: seconds(robot.heard['joint_states'][-1]) >= at_rest)
         held = np.array(robot.heard['joint_states'][-1].position)
         later = robot.time() + 0.05
         robot.until(lambda: robot.time() > later)

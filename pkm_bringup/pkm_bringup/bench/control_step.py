@@ -22,13 +22,8 @@ def measure(bench: Bench) -> dict[str, Any]:
     """Measure the controller alone, along a trajectory with the nominal feedforward.
 
     The measured positions are the desired ones of the cycle before, as with a robot
-    that follows well. Wall and CPU time of the same steps; the garbage collector is
+    that follows well. Wall and CPU time [us] of the same steps; the garbage collector is
     frozen as in the node.
-
-    Returns
-    -------
-    dict
-        `steps`, `wall` and `cpu` (p50, p99, max) [us].
     """
     bench.update('controller steps', None)
     model, trajectory, steps = bench.model, bench.trajectory, bench.steps

@@ -6,11 +6,11 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from pkm_bringup.bench.frame import Bench
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.excitation.design import build_design_problem
 from pkm_identification.excitation.search.constraints import DesignLimits
 from pkm_identification.excitation.search.design_problem import DesignProblem
@@ -23,8 +23,6 @@ from pkm_identification.excitation.search.starts import (
     repair,
     repair_dense,
 )
-
-Array = NDArray[np.float64]
 
 HARMONICS = 5
 STARTS = 100_000  # more than fit into the time
@@ -52,7 +50,7 @@ class Traced:
         """First-order model."""
         return self.problem.linearise(z)
 
-    def constraints_of(self, z: Array, labels: NDArray[np.intp]) -> Array:
+    def constraints_of(self, z: Array, labels: Indices) -> Array:
         """Values of some constraints."""
         return self.problem.constraints_of(z, labels)
 
@@ -69,15 +67,11 @@ class Traced:
 def measure(bench: Bench) -> dict[str, Any]:
     """Measure d-optimal designs of `HARMONICS` harmonics with a free period.
 
-    Returns
-    -------
-    dict
-        `unknowns`, `parameters`; `search` and, where it was asked for, `reference`: time [s],
-        criterion -ln det F, starts, period [s]; `above_reference`: by how much the search's
-        criterion is larger, as a fraction of the reference's magnitude; `random`: best and
-        median of feasible random motions; `same_start`: criterion and CPU time [s] of ours
-        and SLSQP from one start, `slsqp_reaches_ours`: whether it finds as good a motion at
-        all, `ratio` of the times until then or until it was given up.
+    `search` and, where it was asked for, `reference`: time [s], criterion -ln det F, starts,
+    period [s]; `above_reference`: by how much the search's criterion is larger, as a fraction of
+    the reference's magnitude; `random`: best and median of feasible random motions; `same_start`:
+    criterion and CPU time [s] of ours and SLSQP from one start, `slsqp_reaches_ours`: whether it
+    finds as good a motion at all, `ratio` of the times until then or until it was given up.
     """
     model = bench.model
     base = model.base_parameters(shared=True, reduced=True)

@@ -7,20 +7,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_bringup.bench import textbook
 from pkm_bringup.bench.frame import Bench, cpu_time, spread
 from pkm_dynamics import PlatformMotion
 from pkm_dynamics.random_motion import random_motion
 from pkm_identification import RecursiveEstimator
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.nonlinear_filters import (
     FilterOptions,
     extended_filter,
     unscented_filter,
 )
-
-Array = NDArray[np.float64]
 
 SAMPLES = 1000
 WARM_UP = 50  # updates that fill caches and do not count
@@ -36,14 +34,11 @@ RECURSIONS: dict[str, dict[str, Any]] = {
 def measure(bench: Bench) -> dict[str, Any]:
     """Time the updates on random motions with noisy forces.
 
-    Returns
-    -------
-    dict
-        `parameters`; `updates_per_second` by filter and walk (CPU time, regressor known);
-        `recursive`: p50, p99 and max [us] of the CPU time of `RecursiveEstimator.update`,
-        regressor included, by its options; both also of a textbook's covariance form
-        (`textbook`), with the `ratios` of its times to ours; `agreement`: largest difference
-        of the two unscented filters' estimates [standard deviations].
+    `updates_per_second` by filter and walk (CPU time, regressor known); `recursive`: p50, p99 and
+    max [us] of the CPU time of `RecursiveEstimator.update`, regressor included, by its options;
+    both also of a textbook's covariance form (`textbook`), with the `ratios` of its times to
+    ours; `agreement`: largest difference of the two unscented filters' estimates [standard
+    deviations].
     """
     bench.update('filters', None)
     model = bench.model

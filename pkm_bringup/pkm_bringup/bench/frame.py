@@ -23,34 +23,16 @@ SPEED = 0.3  # [m/s] of the circle: times do not depend on it, lost cycles hurt 
 
 @dataclass(frozen=True)
 class Bench:
-    """What is measured, and for how long.
+    """What is measured, and for how long; `update` gets what is done and the fraction done."""
 
-    Attributes
-    ----------
-    robot, model
-        Name or path, which other processes load it from; its mechanism.
-    trajectory
-        That it follows.
-    duration
-        Of the 1 kHz loop, half of it for lockstep [s].
-    steps
-        Of the controller alone.
-    search_time, reference_time
-        Of the search of an excitation, and of a longer one to compare it with, if any [s].
-    recording
-        Length of the shorter recordings to identify from [s].
-    update
-        Gets what is being done and the fraction done.
-    """
-
-    robot: str
+    robot: str  # name or path, which other processes load it from
     model: ClosedChainModel
     trajectory: Trajectory
-    duration: float
-    steps: int
-    search_time: float
-    reference_time: float | None
-    recording: float
+    duration: float  # [s] of the 1 kHz loop, half of it for lockstep
+    steps: int  # of the controller alone
+    search_time: float  # [s] of the search of an excitation
+    reference_time: float | None  # [s] of a longer one to compare it with, if any
+    recording: float  # [s], the shorter recordings to identify from
     update: Callable[[str, float | None], None]
 
 
@@ -72,21 +54,15 @@ def spread(seconds: ArrayLike) -> dict[str, float]:
 
 
 def cpu_time(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the CPU time of a call in this thread [s], and what it returns.
-
-    What else the machine does counts little.
-    """
+    """Return the CPU time of a call in this thread [s], and what it returns."""
     begin = time.thread_time()
     result = call()
     return time.thread_time() - begin, result
 
 
 def cost(call: Callable[[], Any], repeats: int, amount: int = 1) -> float:
-    """Return the CPU time of one of `amount` things that a call does [us].
-
-    The median over `repeats` calls, after one to warm up.
-    """
-    call()
+    """Return the median CPU time of one of `amount` things that a call does [us]."""
+    call()  # warms up
     times = [cpu_time(call)[0] for _ in range(repeats)]
     return float(np.median(times)) * MICRO / amount
 
@@ -101,13 +77,8 @@ def machine_facts() -> dict[str, Any]:
     return {
         'processor': names[0] if names else platform.machine(),
         'cores': len(os.sched_getaffinity(0)),
-        'load': load_average(),
+        'load': os.getloadavg()[0],  # processes that ran or waited in the last minute, mean
         'kernel': platform.release(),
         'python': platform.python_version(),
         'versions': installed(PACKAGES),
     }
-
-
-def load_average() -> float:
-    """Processes that ran or waited for a core, mean of the last minute."""
-    return os.getloadavg()[0]

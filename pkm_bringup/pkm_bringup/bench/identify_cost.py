@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_bringup.bench.frame import Bench
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array
 
 RATE = 1000.0  # [Hz]
 BLOCK = 20_000  # samples
@@ -34,21 +32,12 @@ PEER = 'numpy'  # of `identify_process`
 def measure(bench: Bench) -> dict[str, Any]:
     """Measure `identify` from files: `wls` on two lengths, and `maximum_likelihood`.
 
-    Returns
-    -------
-    dict
-        By kind of motion (`filter`: it does not repeat, `fourier`: it does): `short` and
-        `long`, each with `duration`, `wall` and `cpu` [s], `memory` (peak resident, of the
-        whole process [bytes]), `parameters`; `time_ratio` (CPU time) and `memory_ratio` of
-        the two. `filter` also has the `peer`: the same in memory with NumPy and SciPy, from
-        the short recording. `maximum_likelihood`: the same figures of ten periods of 5 s, and
-        of the `derivative` with the motion (`unknowns`, CPU time `ours` and by
-        `differences` [s]).
-
-    Raises
-    ------
-    EstimationError
-        The identification failed in its process.
+    By kind of motion (`filter`: it does not repeat, `fourier`: it does): `short` and `long`, each
+    with `duration`, `wall` and `cpu` [s], `memory` (peak resident, of the whole process [bytes]),
+    `parameters`; `time_ratio` (CPU time) and `memory_ratio` of the two. `filter` also has the
+    `peer`: the same in memory with NumPy and SciPy, from the short recording.
+    `maximum_likelihood`: the same figures of ten periods of 5 s, and of the `derivative` with the
+    motion (`unknowns`, CPU time `ours` and by `differences` [s]).
     """
     result: dict[str, Any] = {}
     model, robot, duration = bench.model, bench.robot, bench.recording
@@ -82,12 +71,8 @@ def measure(bench: Bench) -> dict[str, Any]:
                 'memory_ratio': long['memory'] / short['memory'],
                 **({'peer': peer[0]} if peer else {}),
             }
-        (result['maximum_likelihood'],) = measured(
-            'fourier',
-            LIKELIHOOD_PERIODS * LIKELIHOOD_PERIOD,
-            LIKELIHOOD_PERIOD,
-            'maximum_likelihood',
-        )
+        name, period = 'maximum_likelihood', LIKELIHOOD_PERIOD
+        (result[name],) = measured('fourier', LIKELIHOOD_PERIODS * period, period, name)
     return result
 
 
@@ -102,20 +87,7 @@ def write_recording(
 ) -> Path:
     """Write an NPZ file of a smooth motion about home with noise, in little memory.
 
-    Parameters
-    ----------
-    path
-        File to write.
-    model
-        Mechanism.
-    duration
-        [s].
-    period
-        After which the motion (not the noise) begins anew [s].
-    named
-        Whether the file tells the period.
-    seed
-        Of motion and noise.
+    After `period` the motion (not the noise) begins anew; the file tells it where it is `named`.
     """
     count = round(duration * RATE)
     once = list(_motion(model, min(period, duration), seed))
@@ -163,18 +135,13 @@ def _motion(model: ClosedChainModel, period: float, seed: int) -> Iterator[tuple
 
 
 def _header(stream: Any, shape: tuple[int, ...]) -> None:
-    np.lib.format.write_array_header_2_0(
-        stream, {'descr': '<f8', 'fortran_order': False, 'shape': shape}
-    )
+    header = {'descr': '<f8', 'fortran_order': False, 'shape': shape}
+    np.lib.format.write_array_header_2_0(stream, header)
 
 
 def _in_own_process(path: Path, robot: str, estimator: str, method: str) -> dict[str, Any]:
-    module = 'pkm_bringup.bench.identify_process'
-    done = subprocess.run(
-        [sys.executable, '-m', module, str(path), robot, estimator, method],
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, '-m', 'pkm_bringup.bench.identify_process', str(path)]
+    done = subprocess.run([*command, robot, estimator, method], capture_output=True, text=True)
     if done.returncode:
         raise EstimationError(f'the identification failed: {done.stderr.strip()[-500:]}')
     figures: dict[str, Any] = json.loads(done.stdout)

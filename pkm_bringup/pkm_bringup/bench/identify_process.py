@@ -13,19 +13,17 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import butter, sosfiltfilt
 
 import pkm_description
 from pkm_bringup.bench.frame import MICRO, cost
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify, load
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
-
-Array = NDArray[np.float64]
 
 PEER = 'numpy'
 AT_ONCE = 4096  # samples of a regressor
@@ -76,14 +74,8 @@ def in_memory(data: Recording, model: ClosedChainModel) -> Array:
     base = model.base_parameters(shared=True, reduced=True)
     rows = range(EDGE, len(time) - EDGE, AT_ONCE)
     blocks = [slice(k, min(k + AT_ONCE, len(time) - EDGE)) for k in rows]
-    regressor = np.concatenate(
-        [
-            base.regressor(
-                model.motion_from_actuators(positions[k], velocities[k], accelerations[k])
-            )
-            for k in blocks
-        ]
-    )
+    states = ((positions[k], velocities[k], accelerations[k]) for k in blocks)
+    regressor = np.concatenate([base.regressor(model.motion_from_actuators(*s)) for s in states])
     forces = forces[EDGE : len(time) - EDGE]
     size, deviation = regressor.shape[-1], np.ones(forces.shape[1])
     for _ in range(2):

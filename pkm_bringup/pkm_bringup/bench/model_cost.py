@@ -25,15 +25,11 @@ LIBRARY_SAMPLES = 2000  # fewer, for all robots
 
 
 def measure(bench: Bench) -> dict[str, Any]:
-    """Measure inverse dynamics and regressor of a motion (N samples) in one thread.
+    """Measure inverse dynamics and regressor of a motion in one thread.
 
-    Returns
-    -------
-    dict
-        `samples`; `inverse_dynamics` and `regressor` [us], see `measure_functions`;
-        `peers`: [us a sample] by name; `agreement`: largest difference of their forces over
-        the largest force, where they compute the same; `ratios`: ours over theirs; `import`: of
-        pkm_dynamics in a fresh process [s].
+    [us], see `measure_functions`; `peers`: [us a sample] by name; `agreement`: largest difference
+    of their forces over the largest force, where they compute the same; `ratios`: ours over
+    theirs; `import`: of pkm_dynamics in a fresh process [s].
     """
     bench.update('inverse dynamics and regressor', None)
     model, trajectory = bench.model, bench.trajectory
@@ -53,8 +49,7 @@ def measure(bench: Bench) -> dict[str, Any]:
         peers[name] = _cost(peer, few, PEER_REPEATS, len(few))
         agreement[name] = float(np.max(np.abs(peer(few) - forces)) / np.max(np.abs(forces)))
     peers['MuJoCo step of the closed chain'] = _mujoco_step(model)
-    rnea = _pinocchio_rnea(model)
-    if rnea is not None:
+    if (rnea := _pinocchio_rnea(model)) is not None:
         peers['Pinocchio RNEA of the open tree alone'] = rnea
     figures = ours['inverse_dynamics']
     ratios = {
@@ -80,21 +75,14 @@ def measure_functions(
     Each with `batch` [us a sample], `batch_with_joint_states` (positions of all joints
     known), `single` and `single_with_joint_states` [us a call].
     """
-    known = model.with_joint_states(motion)
-    count = len(motion)
-    functions: dict[str, Callable[[Any], Any]] = {
-        'inverse_dynamics': model.inverse_dynamics,
-        'regressor': model.regressor,
-    }
-    return {
-        name: {
-            'batch': _cost(function, motion, REPEATS, count),
-            'batch_with_joint_states': _cost(function, known, REPEATS, count),
-            'single': _cost(function, motion[:1], SINGLE, 1),
-            'single_with_joint_states': _cost(function, known[:1], SINGLE, 1),
-        }
-        for name, function in functions.items()
-    }
+    known, found = model.with_joint_states(motion), {}
+    for name in ('inverse_dynamics', 'regressor'):
+        function, times = getattr(model, name), {}
+        for what, moving in (('', motion), ('_with_joint_states', known)):
+            times[f'batch{what}'] = _cost(function, moving, REPEATS, len(motion))
+            times[f'single{what}'] = _cost(function, moving[:1], SINGLE, 1)
+        found[name] = times
+    return found
 
 
 def measure_library(bench: Bench) -> dict[str, dict[str, Any]]:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from pkm_description import export
 from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_identification.arrays import Array
 
-Floats = NDArray[np.float64]
-Peer = Callable[[PlatformMotion], Floats]
+Peer = Callable[[PlatformMotion], Array]
 
 
 def pinocchio_peer(model: ClosedChainModel) -> Peer | None:
@@ -42,7 +41,7 @@ def pinocchio_peer(model: ClosedChainModel) -> Peer | None:
     pose, twist = platform.idx_q, slice(platform.idx_v, platform.idx_v + 6)
     actuated = [model.joint_names.index(name) for name in model.actuated_joints]
 
-    def forces(motion: PlatformMotion) -> Floats:
+    def forces(motion: PlatformMotion) -> Array:
         n = len(motion)
         states = model.joint_states(motion)
         units = _unit_rates(model, motion)
@@ -78,7 +77,7 @@ def mujoco_peer(model: ClosedChainModel) -> Peer:
     passive = [v for v in range(engine.nv) if v not in actuated]
     tau = np.zeros(engine.nv)
 
-    def forces(motion: PlatformMotion) -> Floats:
+    def forces(motion: PlatformMotion) -> Array:
         states = model.joint_states(motion)
         out = np.empty((len(motion), len(actuated)))
         quaternions = _quaternions(motion.rotation)[:, [3, 0, 1, 2]]
@@ -86,14 +85,10 @@ def mujoco_peer(model: ClosedChainModel) -> Peer:
             data.qpos[index_q], data.qvel[index_v], data.qacc[index_v] = (s[k] for s in states)
             if len(free):
                 q, v = int(engine.jnt_qposadr[free[0]]), int(engine.jnt_dofadr[free[0]])
-                r = motion.rotation[k]
                 data.qpos[q : q + 3], data.qpos[q + 3 : q + 7] = motion.position[k], quaternions[k]
-                data.qvel[v : v + 3], data.qacc[v : v + 3] = (
-                    motion.twist[k, :3],
-                    motion.acceleration[k, :3],
-                )
-                data.qvel[v + 3 : v + 6] = r.T @ motion.twist[k, 3:]
-                data.qacc[v + 3 : v + 6] = r.T @ motion.acceleration[k, 3:]
+                for target, six in ((data.qvel, motion.twist), (data.qacc, motion.acceleration)):
+                    target[v : v + 3] = six[k, :3]
+                    target[v + 3 : v + 6] = motion.rotation[k].T @ six[k, 3:]
             mujoco.mj_fwdPosition(engine, data)
             mujoco.mj_fwdVelocity(engine, data)
             mujoco.mj_rne(engine, data, 1, tau)
@@ -106,14 +101,11 @@ def mujoco_peer(model: ClosedChainModel) -> Peer:
     return forces
 
 
-def _unit_rates(model: ClosedChainModel, motion: PlatformMotion) -> Floats:
+def _unit_rates(model: ClosedChainModel, motion: PlatformMotion) -> Array:
     """Rates of all joints per unit twist of the platform (N, n_j, 6)."""
-    n = len(motion)
-    zero = np.zeros((n, 6))
-    columns = []
-    for k in range(6):
-        unit = zero.copy()
-        unit[:, k] = 1.0
+    zero, columns = np.zeros((len(motion), 6)), []
+    for direction in np.eye(6):
+        unit = zero + direction
         moving = PlatformMotion(
             motion.position, motion.rotation, unit, zero, motion.joint_positions
         )
@@ -121,19 +113,19 @@ def _unit_rates(model: ClosedChainModel, motion: PlatformMotion) -> Floats:
     return np.stack(columns, axis=2)
 
 
-def _projected(platform: Floats, tau: Floats, units: Floats, actuated: list[int]) -> Floats:
+def _projected(platform: Array, tau: Array, units: Array, actuated: list[int]) -> Array:
     """Actuator forces (N, n_a) from forces on the platform (N, 6) and the joints (N, n_j)."""
     wrench = platform + np.einsum('njk,nj->nk', units, tau)
     jacobian = units[:, actuated, :]
     return np.asarray(np.linalg.solve(jacobian.transpose(0, 2, 1), wrench[:, :, None])[:, :, 0])
 
 
-def _rotated(rotation: Floats, vectors: Floats) -> Floats:
+def _rotated(rotation: Array, vectors: Array) -> Array:
     """Rotate both halves of vectors (N, 6)."""
     halves = vectors.reshape(-1, 2, 3)
     return np.asarray(np.einsum('nij,nkj->nki', rotation, halves).reshape(-1, 6))
 
 
-def _quaternions(rotation: Floats) -> Floats:
+def _quaternions(rotation: Array) -> Array:
     """Quaternions (N, 4) x, y, z, w."""
     return np.asarray(Rotation.from_matrix(rotation).as_quat())

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pkm_identification.arrays import Array
+
 ALPHA, BETA = 0.5, 2.0
 
 
 def unscented(
-    function: Callable[[Floats, int], Floats],
-    measured: Floats,
-    values: Floats,
-    deviation: Floats,
-    noise: Floats,
-) -> Floats:
+    function: Callable[[Array, int], Array],
+    measured: Array,
+    values: Array,
+    deviation: Array,
+    noise: Array,
+) -> Array:
     """Parameters (n,) by an unscented filter with sigma points from a Cholesky factor.
 
     Arguments as in `pkm_identification.estimators.filters.nonlinear_filters.unscented_filter`;
@@ -46,20 +46,12 @@ def unscented(
 
 
 class RecursiveLeastSquares:
-    """Recursive least squares that updates the covariance.
+    """Recursive least squares that updates the covariance (n, n); `noise` (m, m) of a sample."""
 
-    Parameters
-    ----------
-    values, covariance
-        Start (n,), (n, n).
-    noise
-        (m, m) of a sample.
-    """
-
-    def __init__(self, values: Floats, covariance: Floats, noise: Floats) -> None:
+    def __init__(self, values: Array, covariance: Array, noise: Array) -> None:
         self.values, self.covariance, self.noise = values, covariance, noise
 
-    def update(self, regressor: Floats, forces: Floats) -> None:
+    def update(self, regressor: Array, forces: Array) -> None:
         """Take in the rows of one sample: regressor (m, n), forces (m,)."""
         cross = regressor @ self.covariance
         gain = np.linalg.solve(cross @ regressor.T + self.noise, cross).T

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_identification import Validation
+from pkm_identification.arrays import Array
 from pkm_identification.datasets.bags.bag_reader import matching, read_bag
 from pkm_identification.datasets.bags.bag_recording import RUN, STATE
-
-Floats = NDArray[np.float64]
 
 MEASURED_COLOUR = '0.65'
 SHOWN_TIME = 3.0  # [s]
@@ -31,22 +29,10 @@ def draw_forces(validation: Validation, path: Path, title: str) -> Path:
     time = validation.time - validation.time[0]
     for k, axis in enumerate(axes):
         predicted, spread = validation.predicted[:, k], 3 * validation.standard_deviation[:, k]
-        axis.plot(
-            time,
-            validation.measured[:, k],
-            color=MEASURED_COLOUR,
-            lw=0.6,
-            label='measured, averaged over the periods',
-        )
-        axis.fill_between(
-            time,
-            predicted - spread,
-            predicted + spread,
-            color=COLOURS[2],
-            alpha=0.3,
-            lw=0,
-            label='3 standard deviations of the model',
-        )
+        told = 'measured, averaged over the periods'
+        axis.plot(time, validation.measured[:, k], color=MEASURED_COLOUR, lw=0.6, label=told)
+        look = {'alpha': 0.3, 'lw': 0, 'label': '3 standard deviations of the model'}
+        axis.fill_between(time, predicted - spread, predicted + spread, color=COLOURS[2], **look)
         axis.plot(time, predicted, color=COLOURS[2], lw=1.4, label='predicted')
     return _save(figure, axes, path, title)
 
@@ -66,18 +52,11 @@ def draw_tracking(bags: dict[str, Path], joint_names: list[str], path: Path, tit
 
 def _grid(titles: list[str], ylabel: str, xlabel: str, same_scale: bool) -> tuple[Any, list[Any]]:
     """Return a figure and one labelled pair of axes for each title, in two columns."""
-    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
 
     rows = (len(titles) + 1) // 2
-    figure, grid = plt.subplots(
-        rows,
-        2,
-        figsize=(11, 2.2 * rows + 1),
-        sharex=True,
-        sharey=same_scale,
-        squeeze=False,
-        layout='constrained',
-    )
+    figure = Figure(figsize=(11, 2.2 * rows + 1), layout='constrained')
+    grid = figure.subplots(rows, 2, sharex=True, sharey=same_scale, squeeze=False)
     axes = list(grid.ravel()[: len(titles)])
     for axis, title in zip(axes, titles, strict=True):
         axis.set_title(title, fontsize=9)
@@ -93,17 +72,14 @@ def _grid(titles: list[str], ylabel: str, xlabel: str, same_scale: bool) -> tupl
 
 def _save(figure: Any, axes: list[Any], path: Path, title: str) -> Path:
     """Write the figure with one legend below it."""
-    import matplotlib.pyplot as plt
-
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc='outside lower center', ncol=3, fontsize=9, frameon=False)
     figure.suptitle(title)
     figure.savefig(path, dpi=120)
-    plt.close(figure)
     return path
 
 
-def tracking_errors(bag: Path, joint_names: list[str]) -> tuple[Floats, Floats]:
+def tracking_errors(bag: Path, joint_names: list[str]) -> tuple[Array, Array]:
     """Times (N,) [s] at full speed and desired minus measured positions (N, n_a) [m, rad]."""
     wanted = ('phase', 'trajectory_time', 'desired_position', 'position')
     recording = read_bag(bag, [STATE], numbers={STATE: wanted})

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import time
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -49,7 +50,7 @@ def run_demo(options: DemoOptions, as_json: bool = False) -> DemoResult:
     begun = time.monotonic()
     with NodeProcesses(output / 'log') as processes, _StepProgress(console) as progress:
         result = _play(options, model, processes, progress, console)
-    files = _files(options, output, result, model)
+    files = _files(output, result, model)
     report = summary.as_dict(result, model, files)
     files['summary'] = output / 'summary.json'
     files['summary'].write_text(json.dumps(report, indent=2) + '\n', encoding='utf-8')
@@ -79,30 +80,17 @@ def _play(
         start(node)
     start_controller(1.0)
     with RobotClient(processes.check) as client:
-        return Scenario(
-            client,
-            model,
-            options,
-            start_controller,
-            progress.show,
-            lambda found: summary.print_parameters(console, found),
-        ).run()
+        told = partial(summary.print_parameters, console)
+        return Scenario(client, model, options, start_controller, progress.show, told).run()
 
 
-def _files(
-    options: DemoOptions, output: Path, result: DemoResult, model: ClosedChainModel
-) -> dict[str, Path]:
+def _files(output: Path, result: DemoResult, model: ClosedChainModel) -> dict[str, Path]:
     identification = result.modelled.identification
-    forces = pictures.draw_forces(
-        result.modelled.circle,
-        output / 'forces.png',
-        'Circle: measured forces against those of the identified model',
-    )
+    title = 'Circle: measured forces against those of the identified model'
+    forces = pictures.draw_forces(result.modelled.circle, output / 'forces.png', title)
+    title = 'Circle at 1 m/s: tracking error with and without the identified model'
     tracking = pictures.draw_tracking(
-        result.bags,
-        model.actuated_joints,
-        output / 'tracking.png',
-        'Circle at 1 m/s: tracking error with and without the identified model',
+        result.bags, model.actuated_joints, output / 'tracking.png', title
     )
     return {
         'bag of the excitation': identification.bag,

@@ -8,15 +8,13 @@ from enum import Enum
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_bringup.nodes.robot_client import RobotClient
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import Trajectory, benchmark_circle
 from pkm_identification import IdentificationResult, Validation, load, load_result, validate
+from pkm_identification.arrays import Array
 from pkm_identification.excitation.shipped import load_excitation
-
-Floats = NDArray[np.float64]
 
 HIGH_GAINS = 2.0
 
@@ -33,30 +31,18 @@ class Knowledge(Enum):
 class DemoOptions:
     """Choices of a demo run.
 
-    Attributes
-    ----------
-    output : Path
-        Folder for bags, models, pictures and logs; must not hold files yet.
-    robot : str
-    excitation : str
-        File of the excitation; the one shipped for the robot where empty.
-    estimator : str
-    periods, circle_periods, validation_periods : int
-        Recorded whole periods of the excitation, of each circle, and of those circles
-        whose forces are predicted: the servo turns the position sensors' noise into real
-        forces, which only averaging removes.
-    seed : int
-        Of the simulated robot's noise.
+    The servo turns the position sensors' noise into real forces, which only averaging over many
+    periods removes.
     """
 
-    output: Path
+    output: Path  # folder for bags, models, pictures and logs; must not hold files yet
     robot: str = 'palida'
-    excitation: str = ''
+    excitation: str = ''  # file; the one shipped for the robot where empty
     estimator: str = 'gauss_markov'
-    periods: int = 30
+    periods: int = 30  # of the excitation, recorded
     circle_periods: int = 3
-    validation_periods: int = 15
-    seed: int = 0
+    validation_periods: int = 15  # of the circles whose forces are predicted
+    seed: int = 0  # of the simulated robot's noise
 
 
 @dataclass(frozen=True)
@@ -66,7 +52,7 @@ class Identification:
     bag: Path
     model_file: Path
     result: IdentificationResult
-    truth: Floats
+    truth: Array
     """Base parameters (r,) of the simulated robot."""
 
     @property
@@ -80,7 +66,7 @@ class Identification:
 class Tracking:
     """Root mean square position errors (n_a,) [m, rad] of the circle, by run."""
 
-    errors: dict[str, Floats]
+    errors: dict[str, Array]
 
     @property
     def overall(self) -> dict[str, float]:
@@ -105,39 +91,20 @@ class Plant:
 
 @dataclass(frozen=True)
 class DemoResult:
-    """Everything the demo measured.
+    """Everything the demo measured."""
 
-    Attributes
-    ----------
-    modelled, unmodelled : Plant
-        Without and with the plant's effects that the model does not contain.
-    tracking, high_gain_tracking : Tracking
-        With the controller's gains, and with gains twice as high.
-    bags : dict
-        Run name to recording of the circle.
-    """
-
-    modelled: Plant
-    unmodelled: Plant
+    modelled: Plant  # without the plant's effects that the model does not contain
+    unmodelled: Plant  # with them
     tracking: Tracking
-    high_gain_tracking: Tracking
-    bags: dict[str, Path]
+    high_gain_tracking: Tracking  # with gains twice as high
+    bags: dict[str, Path]  # recordings of the circle by run
 
 
 class Scenario:
     """The demo's steps in order.
 
-    Parameters
-    ----------
-    client : RobotClient
-    model : ClosedChainModel
-    options : DemoOptions
-    restart_controller : callable
-        Restarts the controller with a factor on its gains.
-    progress : callable
-        Called with the step's name, its phase and its fraction.
-    identified : callable
-        Called with the first identification as soon as it is there.
+    `restart_controller` takes a factor on the gains, `progress` a step's name, its phase and its
+    fraction; `identified` is called with the first identification as soon as it is there.
     """
 
     def __init__(
@@ -208,7 +175,7 @@ class Scenario:
         identification: Identification,
         trajectory: Trajectory,
         periods: int = 0,
-    ) -> Floats:
+    ) -> Array:
         """Drive a trajectory with what is known of the robot; return RMS errors (n_a,)."""
         if knowledge is Knowledge.NOTHING:
             self._client.remove_model()
@@ -227,7 +194,7 @@ class Scenario:
         )
         return Plant(identification, *validations)
 
-    def _record(self, step: str, trajectory: Trajectory, periods: int) -> Floats:
+    def _record(self, step: str, trajectory: Trajectory, periods: int) -> Array:
         words = ''.join(c if c.isalnum() else ' ' for c in step).split()
         bag = self._options.output / 'bags' / '_'.join(words)
         bag.parent.mkdir(parents=True, exist_ok=True)

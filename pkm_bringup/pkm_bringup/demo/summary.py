@@ -32,14 +32,9 @@ def _table(
 def parameters(identification: Identification) -> list[dict[str, Any]]:
     """Return name, estimate, standard deviation, truth, unit and meaning of each parameter."""
     found = identification.result
-    columns = (
-        found.names,
-        found.values.tolist(),
-        found.standard_deviation.tolist(),
-        identification.truth.tolist(),
-        found.units,
-        found.expressions,
-    )
+    arrays = (found.values, found.standard_deviation, identification.truth)
+    numbers = (array.tolist() for array in arrays)
+    columns = (found.names, *numbers, found.units, found.expressions)
     return [dict(zip(PARAMETER, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-import rclpy
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
-from rclpy.action import ActionClient
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import SetBool
 
-from pkm_bringup.processes import ProcessError
+from pkm_bringup.nodes.excite_client import run_excitation
+from pkm_bringup.nodes.graph_client import GraphClient, GraphError
 from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import Trajectory
 from pkm_msgs.action import Excite
@@ -26,58 +23,26 @@ Progress = Callable[[str, float], None]
 
 START_TIMEOUT = 90.0  # [s] for nodes to come up on a loaded machine
 ANSWER_TIMEOUT = 120.0
-SPIN = 0.05
 
 
-class GraphError(ProcessError):
-    """A server refused, failed or did not answer; the message is the server's own."""
-
-
-class RobotClient:
-    """Calls the nodes of a running robot, blocking.
-
-    Parameters
-    ----------
-    check : callable
-        Called while waiting; raises when waiting has become pointless (a node has ended).
-    """
+class RobotClient(GraphClient):
+    """Calls the nodes of a running robot, blocking."""
 
     def __init__(self, check: Callable[[], None] = lambda: None) -> None:
-        self._check = check
-        rclpy.init(args=[])
-        self._node = rclpy.create_node('pkm_client')
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self._node)
-        self._excite = ActionClient(self._node, Excite, 'excitation_server/excite')
+        super().__init__('pkm_client', check, SignalHandlerOptions.ALL)
         self._clients: dict[str, Any] = {}
-
-    def close(self) -> None:
-        """Leave the graph."""
-        self._executor.shutdown(timeout_sec=1.0)
-        self._node.destroy_node()
-        rclpy.try_shutdown()
-
-    def __enter__(self) -> RobotClient:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def wait_until_ready(self) -> None:
         """Wait for all servers, and for the controller to be active."""
-        self._until(self._excite.server_is_ready, 'excitation_server/excite')
+        name = 'excitation_server/excite'
+        self._require(self.action(Excite, name).server_is_ready, name)
         self._service(Identify, 'estimation_server/identify')
         deadline = time.monotonic() + START_TIMEOUT
         while time.monotonic() < deadline:
             answer = self._call(GetState, 'trajectory_controller/get_state', GetState.Request())
             if answer.current_state.id == State.PRIMARY_STATE_ACTIVE:
                 return
-            self._spin(0.2)
+            self.spin(0.2)
         raise GraphError(
             f"'trajectory_controller' is {answer.current_state.label}, not active, after "
             f'{START_TIMEOUT:g} s'
@@ -88,24 +53,13 @@ class RobotClient:
     ) -> Excite.Result:
         """Run and record a trajectory; raises GraphError unless the recording is usable."""
         goal = Excite.Goal(trajectory=to_message(trajectory), periods=periods, bag=str(bag))
-
-        def on_feedback(message: Any) -> None:
-            progress(message.feedback.phase, float(message.feedback.fraction))
-
-        handle = self._wait(
-            self._excite.send_goal_async(goal, feedback_callback=on_feedback),
-            'excitation_server/excite',
+        result = run_excitation(
+            self,
+            goal,
+            'excitation_server',
+            ANSWER_TIMEOUT,
+            lambda feedback: progress(feedback.phase, float(feedback.fraction)),
         )
-        if not handle.accepted:
-            raise GraphError(f"the excitation server rejected the goal for '{bag}'")
-        try:
-            answer = self._wait(handle.get_result_async(), 'excitation_server/excite', math.inf)
-        except KeyboardInterrupt:
-            self._wait(handle.cancel_goal_async(), 'excitation_server/excite')
-            raise
-        result = answer.result
-        if result.error_code:
-            raise GraphError(f'excite (error {result.error_code}): {result.error_msg}')
         if not result.quality.usable:
             raise GraphError(f"the recording '{bag}' is not usable: {result.quality.warnings}")
         return result
@@ -141,30 +95,17 @@ class RobotClient:
         return answer
 
     def _call(self, kind: Any, name: str, request: Any) -> Any:
-        return self._wait(self._service(kind, name).call_async(request), name)
+        answer = self._service(kind, name).call_async(request)
+        if not self.wait(answer.done, ANSWER_TIMEOUT):
+            raise GraphError(f"'{name}' did not answer within {ANSWER_TIMEOUT:g} s")
+        return answer.result()
 
     def _service(self, kind: Any, name: str) -> Any:
         if name not in self._clients:
-            self._clients[name] = self._node.create_client(kind, name)
-        client = self._clients[name]
-        self._until(client.service_is_ready, name)
-        return client
+            self._clients[name] = self.node.create_client(kind, name)
+        self._require(self._clients[name].service_is_ready, name)
+        return self._clients[name]
 
-    def _until(self, condition: Callable[[], bool], name: str) -> None:
-        deadline = time.monotonic() + START_TIMEOUT
-        while not condition():
-            if time.monotonic() > deadline:
-                raise GraphError(f"nobody serves '{name}' after {START_TIMEOUT:g} s")
-            self._spin(SPIN)
-
-    def _wait(self, future: Any, name: str, timeout: float = ANSWER_TIMEOUT) -> Any:
-        deadline = time.monotonic() + timeout
-        while not future.done():
-            if time.monotonic() > deadline:
-                raise GraphError(f"'{name}' did not answer within {timeout:g} s")
-            self._spin(SPIN)
-        return future.result()
-
-    def _spin(self, seconds: float) -> None:
-        self._check()
-        self._executor.spin_once(timeout_sec=seconds)
+    def _require(self, is_ready: Callable[[], bool], name: str) -> None:
+        if not self.wait(is_ready, START_TIMEOUT):
+            raise GraphError(f"nobody serves '{name}' after {START_TIMEOUT:g} s")

@@ -13,7 +13,7 @@ from argparse import Namespace
 from collections.abc import Collection
 from typing import Any
 
-from pkm_bringup.argument_types import count
+from pkm_bringup.arguments import count
 from pkm_bringup.inputs import load_model
 from pkm_bringup.studies.declaration import Option, Output, Study, robot, seed
 from pkm_bringup.studies.runner import Runner
@@ -32,12 +32,8 @@ CRITERION = 'condition_number'
 def joint_limits_only(description: Description, friction: str) -> Description:
     """Return a description without box and tilt, with the friction that is asked for.
 
-    Parameters
-    ----------
-    description : Description
-    friction : str
-        `symmetric`: one Coulomb coefficient for both directions in the actuated joints that
-        have friction; `described`: as the description says.
+    `symmetric`: one Coulomb coefficient for both directions in the actuated joints that have
+    friction; `described`: as the description says.
     """
     workspace = description.sidecar.get('workspace') or {}
     kept = {name: workspace[name] for name in ('aperture',) if name in workspace}
@@ -58,30 +54,24 @@ def _symmetric(joint: Joint, actuated: Collection[str]) -> Joint:
 
 def summary(found: ExcitationDesign) -> dict[str, Any]:
     """Return the figures, and the directions of the parameters that bound them, as plain data."""
-    directions = found.directions()
+    directions, figures = found.directions(), found.figures
+    places = {'least visible': 0, 'second': 1, 'third': 2, 'most visible': -1}
     return {
-        'condition_number': found.figures['condition_number'],
-        'condition_number_scaled': found.figures['condition_number_scaled'],
+        **{key: figures[key] for key in (CRITERION, f'{CRITERION}_scaled', 'samples')},
         'parameters': len(found.names),
         'names': found.names,
         'harmonics': found.trajectory.harmonics,
         'period': found.period,
-        'samples': found.figures['samples'],
         'margins': found.margins,
         'starts': found.origin['starts'],
         'cancelled': found.origin['cancelled'],
         'directions': [
             {
                 'which': which,
-                'singular_value': direction.information**0.5,
-                'components': dict(list(direction.components.items())[:FEW]),
+                'singular_value': directions[place].information ** 0.5,
+                'components': dict(list(directions[place].components.items())[:FEW]),
             }
-            for which, direction in (
-                ('least visible', directions[0]),
-                ('second', directions[1]),
-                ('third', directions[2]),
-                ('most visible', directions[-1]),
-            )
+            for which, place in places.items()
         ],
     }
 
@@ -89,17 +79,13 @@ def summary(found: ExcitationDesign) -> dict[str, Any]:
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     """Search the motions within the joints' limits; return the best design."""
     description = load_model(options.robot).description
+    no_margins = dict.fromkeys(('force_margin', 'velocity_margin', 'stroke_margin'), 0.0)
     found = design_excitation(
         ClosedChainModel(joint_limits_only(description, options.friction)),
         CRITERION,
         options.harmonics,
         sampling_rate=SAMPLING_RATE,
-        limits=DesignLimits(
-            force_margin=0.0,
-            velocity_margin=0.0,
-            stroke_margin=0.0,
-            condition_factor=CONDITION_FACTOR,
-        ),
+        limits=DesignLimits(condition_factor=CONDITION_FACTOR, **no_margins),
         shared=False,
         reduced=_reduced(options.reduced, description),
         starts=options.starts,

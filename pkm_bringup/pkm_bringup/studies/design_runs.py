@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_bringup.studies.plants import (
     SAMPLING_RATE,
     dataset,
     exact_forces,
+    noisy_effects,
     noisy_periods,
+    sampled_period,
     simulated,
 )
 from pkm_control.closed_loop import ClosedLoopRecording
-from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import gauss_markov, ls
 from pkm_identification.excitation.search.criteria import figures
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, Signals, process
-
-Array = NDArray[np.float64]
 
 ESTIMATORS = {'gauss_markov': gauss_markov, 'ls': ls}
 
@@ -34,23 +34,15 @@ ESTIMATORS = {'gauss_markov': gauss_markov, 'ls': ls}
 class Record:
     """Whole settled periods of one motion, with noise.
 
-    Attributes
-    ----------
-    positions, forces : (N, n_a) [m, rad], [N, N m]
-    delay : float
-        Time from a position to the force of the same sample [s].
-    limits_left : {limit: fraction}
-        Least distance to each limit that the plant kept, of the limit, over approach,
-        ramps and all runs; empty where no plant moved.
-    saturated : float
-        Fraction of the samples with a force at its limit.
+    `limits_left` is the least distance to each limit that the plant kept, as a fraction of it,
+    over approach, ramps and all runs; empty where no plant moved.
     """
 
-    positions: Array
-    forces: Array
-    delay: float
+    positions: Array  # (N, n_a) [m, rad]
+    forces: Array  # (N, n_a) [N, N m]
+    delay: float  # [s] from a position to the force of the same sample
     limits_left: Mapping[str, float]
-    saturated: float
+    saturated: float  # fraction of the samples with a force at its limit
 
 
 def record(
@@ -68,13 +60,8 @@ def record(
         motion, forces = exact_forces(model, trajectory)
         positions = model.actuator_states(motion).positions
         return Record(*noisy_periods(positions, forces, runs, effects, random), 0.0, {}, 0.0)
-    arrays, recording = simulated(
-        model,
-        trajectory,
-        runs,
-        int(np.random.default_rng(seed).integers(2**31)),
-        ramp_time=ramp_time,
-    )
+    drawn = int(np.random.default_rng(seed).integers(2**31))
+    arrays, recording = simulated(model, trajectory, runs, drawn, ramp_time=ramp_time)
     measured = arrays.get('efforts')
     if measured is None:
         measured = arrays['currents'] * arrays['force_constants']
@@ -88,7 +75,6 @@ def record(
 
 
 def _limits_left(model: ClosedChainModel, recording: ClosedLoopRecording) -> dict[str, float]:
-    """Return the least distance to each limit of the plant, as a fraction of it."""
     positions = recording.truth_positions
     inside = np.minimum(positions - model.lower, model.upper - positions)
     return {
@@ -96,6 +82,12 @@ def _limits_left(model: ClosedChainModel, recording: ClosedLoopRecording) -> dic
         'velocity': float((1.0 - np.abs(recording.truth_velocities) / model.velocity_limit).min()),
         'force': float((1.0 - np.abs(recording.truth_forces) / model.force_limit).min()),
     }
+
+
+def record_of(content: Mapping[str, Any]) -> Record:
+    """Return a record from its plain values."""
+    arrays = {name: np.array(content[name]) for name in ('positions', 'forces')}
+    return Record(**{**content, **arrays})
 
 
 def joined(records: Sequence[Record]) -> Record:
@@ -115,14 +107,8 @@ def joined(records: Sequence[Record]) -> Record:
 def signals_of(model: ClosedChainModel, measured: Record, period: float) -> Signals:
     """Return all periods, folded, with the noise from their spread [A]."""
     time = np.arange(len(measured.positions)) / SAMPLING_RATE
-    data = dataset(
-        model,
-        time,
-        measured.positions,
-        period,
-        efforts=measured.forces,
-        effort_delay=measured.delay,
-    )
+    forces = {'efforts': measured.forces, 'effort_delay': measured.delay}
+    data = dataset(model, time, measured.positions, period, **forces)
     found = process(data.for_model(model), SignalOptions(method='fourier', skip_periods=0))
     assert isinstance(found, Signals)  # filtered ones alone may be too long for memory
     return found
@@ -162,14 +148,10 @@ def executed_deviations(model: ClosedChainModel, signals: Signals) -> dict[str, 
 class Information:
     """What one period of the exact motion tells, all samples used, with force noise alone.
 
-    Attributes
-    ----------
-    deviations : {estimator: (n,)}
-        Gauss-Markov: roots of the diagonal of F^-1, F = sum Psi^T S^-1 Psi with S the
-        covariance of the noise. Least squares: of H (sum Psi^T S Psi) H, with
-        H = (sum Psi^T Psi)^-1.
-    figures : {criterion: value}
-        See `criteria.figures`: of F; the condition numbers are those of Psi itself.
+    `deviations` (n,) by estimator. Gauss-Markov: roots of the diagonal of F^-1,
+    F = sum Psi^T S^-1 Psi with S the covariance of the noise. Least squares: of
+    H (sum Psi^T S Psi) H, with H = (sum Psi^T Psi)^-1. `figures`: see `criteria.figures`, of F;
+    the condition numbers are those of Psi itself.
     """
 
     deviations: dict[str, Array]
@@ -177,29 +159,14 @@ class Information:
 
 
 def force_noise(model: ClosedChainModel) -> Array:
-    """Return the covariance (n_a, n_a) [N^2] of the simulated robot's force noise.
-
-    Raises
-    ------
-    EstimationError
-        A drive has none.
-    """
-    covariance = PlantEffects.from_description(model.description).force_covariance
-    if np.linalg.eigvalsh(covariance)[0] <= 0.0:
-        raise EstimationError(
-            f"robot '{model.description.name}' declares no force noise (simulation.force_noise) "
-            'for each of its drives: there is nothing to compare'
-        )
-    return covariance
+    """Return the covariance (n_a, n_a) [N^2] of the simulated robot's force noise."""
+    return noisy_effects(model.description, needed=('force',)).force_covariance
 
 
 def predict(model: ClosedChainModel, trajectory: Trajectory) -> Information:
     """Return what one period of a motion tells about the base parameters."""
     base = model.base_parameters(shared=True, reduced=True)
-    assert trajectory.period is not None
-    samples = round(trajectory.period * SAMPLING_RATE)
-    motion = trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
-    psi = base.regressor(motion)
+    psi = base.regressor(sampled_period(model, trajectory)[1])
     noise = force_noise(model)
     whitening = np.linalg.inv(np.linalg.cholesky(noise))
     plain = psi.reshape(-1, psi.shape[-1])

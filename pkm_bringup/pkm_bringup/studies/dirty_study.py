@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_bringup.argument_types import count, fraction, not_negative, positive
-from pkm_bringup.arguments import ROBOT
+from pkm_bringup.arguments import ROBOT, count, fraction, not_negative, positive
 from pkm_bringup.studies.declaration import Option, Study, runs
 from pkm_bringup.studies.plants import (
     SAMPLING_RATE,
@@ -25,10 +23,12 @@ from pkm_bringup.studies.plants import (
     model_of,
     noisy_effects,
     noisy_periods,
+    true_base_parameters,
 )
 from pkm_bringup.studies.runner import Runner
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.quality import Quality
@@ -36,8 +36,7 @@ from pkm_identification.quality.examine import examined
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+# positions and efforts (N, n_a) without noise at any instants (N,) [s]
 Sampler = Callable[[Array], tuple[Array, Array]]
 
 ESTIMATORS = ('ls', 'wls', 'gauss_markov', 'irls')
@@ -50,27 +49,13 @@ MOST_BAD = 0.3  # [1] share of samples beyond which nothing is left to examine
 
 @dataclass(frozen=True)
 class Dirt:
-    """What is wrong with a recording, and how much.
+    """What is wrong with a recording, and how much."""
 
-    Attributes
-    ----------
-    jitter
-        Standard deviation of the sampling instants, in intervals; stamps tell them.
-    lost
-        Share of the samples that are missing.
-    outliers
-        Share of the positions and of the efforts, of each joint, that are wrong.
-    size
-        Least and most of an outlier, in standard deviations of the noise.
-    stuck
-        For how long one position sensor stands still [s].
-    """
-
-    jitter: float
-    lost: float
-    outliers: float
-    size: tuple[float, float]
-    stuck: float
+    jitter: float  # standard deviation of the sampling instants, in intervals; stamps tell them
+    lost: float  # share of the samples that are missing
+    outliers: float  # share of the positions and of the efforts, of each joint, that are wrong
+    size: Sequence[float]  # least and most of an outlier, in standard deviations of the noise
+    stuck: float  # for how long one position sensor stands still [s]
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -79,8 +64,8 @@ class Dirt:
                 f'jitter of {self.jitter:g} intervals would exchange samples; valid are 0 to '
                 f'{MOST_JITTER:g}'
             )
-        for name, share in (('lost', self.lost), ('outliers', self.outliers)):
-            if not 0 <= share <= MOST_BAD:
+        for name in ('lost', 'outliers'):
+            if not 0 <= (share := getattr(self, name)) <= MOST_BAD:
                 raise EstimationError(
                     f'a share of {share:g} {name} leaves no recording to examine; valid are 0 to '
                     f'{MOST_BAD:g}'
@@ -93,22 +78,12 @@ class Dirt:
 
 @dataclass(frozen=True)
 class Corrupt:
-    """A corrupt recording and what was done to it.
-
-    Attributes
-    ----------
-    dataset
-        The recording.
-    position_outliers, effort_outliers, stuck
-        Bad samples (N, n_a).
-    lost
-        Number of lost samples.
-    """
+    """A corrupt recording and what was done to it: bad samples (N, n_a), number of lost ones."""
 
     dataset: Recording
-    position_outliers: Flags = field(repr=False)
-    effort_outliers: Flags = field(repr=False)
-    stuck: Flags = field(repr=False)
+    position_outliers: Mask
+    effort_outliers: Mask
+    stuck: Mask
     lost: int
 
 
@@ -122,16 +97,8 @@ def corrupt(
 ) -> Corrupt:
     """Record the same motion as a clean dataset, with its noise, through bad equipment.
 
-    Parameters
-    ----------
-    sample
-        Positions and efforts (N, n_a) without noise at any instants (N,) [s].
-    clean
-        Evenly sampled, with noise, from 0 s on.
-    noise
-        Standard deviations (n_a,) of positions and of efforts.
-    seed
-        Of what is hit.
+    `clean` is evenly sampled from 0 s on; `noise` are the standard deviations (n_a,) of positions
+    and of efforts.
     """
     assert clean.efforts is not None
     random = np.random.default_rng(seed)
@@ -147,7 +114,9 @@ def corrupt(
     hit = []
     for values, deviation in ((positions, noise[0]), (efforts, noise[1])):
         wrong = random.random((samples, axes)) < dirt.outliers
-        size = random.uniform(*dirt.size, (samples, axes)) * random.choice([-1, 1], (samples, axes))
+        size = random.uniform(dirt.size[0], dirt.size[1], (samples, axes)) * random.choice(
+            [-1, 1], (samples, axes)
+        )
         values += wrong * size * deviation
         hit.append(wrong)
     stuck = np.zeros((samples, axes), dtype=bool)
@@ -182,9 +151,8 @@ def record(
 
     positions, efforts = noisy_periods(*sample(time), 1, effects, random)
     data = dataset(model, time, positions, trajectory.period, efforts=efforts)
-    covariances = (effects.position_covariance, effects.force_covariance)
-    deviations = [np.sqrt(np.diag(each)) for each in covariances]
-    return data, sample, (deviations[0], deviations[1])
+    position_noise = np.sqrt(np.diag(effects.position_covariance))
+    return data, sample, (position_noise, np.sqrt(np.diag(effects.force_covariance)))
 
 
 def one_run(dirt: Dirt, periods: int, robot: str, seed: int) -> dict[str, Any]:
@@ -236,7 +204,7 @@ def figures(bad: Corrupt, data: Recording) -> dict[str, float]:
     }
 
 
-def _share(found: Flags, wanted: Flags) -> float:
+def _share(found: Mask, wanted: Mask) -> float:
     return float(np.count_nonzero(found & wanted)) / max(int(np.count_nonzero(wanted)), 1)
 
 
@@ -261,9 +229,7 @@ def summary(robot: str, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     The error of a run is the root mean square over the parameters, in standard deviations
     that `UNIT` reports for the clean recordings (their median).
     """
-    model = model_of(robot)
-    base = model.base_parameters(shared=True, reduced=True)
-    truth = np.asarray(base.matrix @ model.nominal_parameters)
+    truth = true_base_parameters(model_of(robot))
     unit = np.median([run['deviations'] for run in found], axis=0)
 
     def errors(kind: str, name: str) -> Array:
@@ -272,21 +238,16 @@ def summary(robot: str, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     table = {}
     for name in (*ESTIMATORS, UNTREATED):
-        clean = errors('clean', 'ls' if name == UNTREATED else name)
-        dirty = errors('dirty', name)
-        table[name] = {
-            'clean': float(np.median(clean)),
-            'dirty': float(np.median(dirty)),
-            'ratio': float(np.median(dirty) / np.median(clean)),
-            'worst_ratio': float(np.max(dirty / clean)),
-        }
+        clean, dirty = errors('clean', 'ls' if name == UNTREATED else name), errors('dirty', name)
+        medians = {'clean': np.median(clean), 'dirty': np.median(dirty)}
+        ratio = medians['dirty'] / medians['clean']
+        table[name] = {**medians, 'ratio': ratio, 'worst_ratio': np.max(dirty / clean)}
 
-    def mean(kind: str) -> dict[str, float]:
-        return {key: float(np.mean([run[kind][key] for run in found])) for key in found[0][kind]}
+    def mean(kind: str) -> dict[str, Any]:
+        return {key: np.mean([run[kind][key] for run in found]) for key in found[0][kind]}
 
-    name = model.description.name
     return {
-        'robot': name,
+        'robot': model_of(robot).description.name,
         'runs': len(found),
         'errors': table,
         'found': mean('found'),
@@ -296,16 +257,13 @@ def summary(robot: str, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     """Corrupt, examine, identify, compare."""
-    size = (options.size[0], options.size[1])
-    dirt = Dirt(options.jitter, options.lost, options.outliers, size, options.stuck)
+    dirt = Dirt(**{each.name: getattr(options, each.name) for each in fields(Dirt)})
     one = partial(one_run, dirt, options.periods)
-    robots: list[dict[str, Any]] = []
-    for robot in options.robot:
-        seeds = range(options.seed, options.seed + options.runs)
-        cases = [{'robot': robot, 'seed': seed} for seed in seeds]
-        name = f'robot_{len(robots)}'
-        robots.append(summary(robot, runner.map(one, cases, f'{robot}: run', name)))
-    return {'robots': robots}
+    found = [
+        runner.map_seeds(one, options, f'{robot}: run', f'robot_{number}', robot=robot)
+        for number, robot in enumerate(options.robot)
+    ]
+    return {'robots': [summary(*each) for each in zip(options.robot, found, strict=True)]}
 
 
 STUDY = Study(

@@ -14,17 +14,17 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_bringup.argument_types import count, positive
+from pkm_bringup.arguments import count, positive
 from pkm_bringup.offline import dataset_of, effects_of
 from pkm_bringup.studies.declaration import Option, Study, robot, runs
-from pkm_bringup.studies.plants import SAMPLING_RATE, dataset, excitation_of, model_of, simulated
+from pkm_bringup.studies.plants import dataset, excitation_of, model_of, sampled_period, simulated
 from pkm_bringup.studies.runner import Runner
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import Estimate
@@ -32,14 +32,13 @@ from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.bands import FilterBand
 
-Array = NDArray[np.float64]
-
 ERRORS = ('uniform', 'two values', 'drift')
 USES = ('mean', 'each')  # bounds of the mean period, or of each sample
 PERIODS = 4  # of a run with bounded errors
 HELD_OUT = ('circle', 'point_to_point', 'sine_all')  # presets; the first that the robot has
 HELD_OUT_SAMPLES = 500
 ON_SURFACE = 1e-9  # relative rounding of a truth that lies on the surface of its set
+TOLD = ('strips', 'outliers', 'outlier_share', 'passes')  # of the estimator's diagnostics
 SMALLEST = 1e-12  # [SI units] of a parameter's magnitude, so that zeros have a relative width
 
 
@@ -54,31 +53,25 @@ def held_out(model: ClosedChainModel) -> Trajectory:
 
 
 class Motion(NamedTuple):
-    """One period of the exact motion, and another motion to predict.
+    """One period of the exact motion, and another motion to predict."""
 
-    `interval` [s]; `positions`, `forces` (n, n_a) of the period; `regressor` (k, n_a, r) and
-    `held_out` forces (k, n_a) of the other motion.
-    """
-
-    interval: float
-    positions: Array
-    forces: Array
-    regressor: Array
-    held_out: Array
+    interval: float  # [s]
+    positions: Array  # (n, n_a)
+    forces: Array  # (n, n_a)
+    regressor: Array  # (k, n_a, r) of the other motion
+    held_out: Array  # (k, n_a) its forces
 
 
 @lru_cache(maxsize=1)
 def exact_motion(robot: str) -> Motion:
     """Return the shipped excitation on whole samples, and the motion that is predicted."""
     model = model_of(robot)
-    trajectory, other = excitation_of(model), held_out(model)
-    samples = round(trajectory.period * SAMPLING_RATE)
-    interval = trajectory.period / samples
-    motion = trajectory.motion(interval * np.arange(samples), model)
+    time, motion = sampled_period(model, excitation_of(model))
+    other = held_out(model)
     end = other.duration if other.period is None else other.period
     test = other.motion(np.linspace(0.0, end, HELD_OUT_SAMPLES), model)
     return Motion(
-        interval,
+        float(time[1]),
         model.actuator_states(motion).positions,
         model.inverse_dynamics(motion),
         model.base_parameters(shared=True, reduced=True).regressor(test),
@@ -140,26 +133,21 @@ def _set_of(problem: Problem, solution: Estimate) -> GuaranteedSet:
     return GuaranteedSet(problem.expand(solution.values), solution.guaranteed_root, problem.free)
 
 
-def summary(found: Sequence[Mapping[str, Any]], use: str) -> dict[str, float]:
+def summary(found: Sequence[Mapping[str, Any]], use: str) -> dict[str, Any]:
     """Return the figures of all runs with one use of the periods.
 
     In how many runs the truth was inside, the share of the noise-free forces of another
     motion inside their bounds, the largest distance of the truth from the centre (1 on the
     surface), the median half-width of the set over the parameters' magnitudes, and outliers.
     """
-
-    def of(name: str) -> Array:
-        return np.array([each[use][name] for each in found])
-
-    distance = of('distance')
+    of = {name: np.array([each[use][name] for each in found]) for name in found[0][use]}
+    medians = ('relative_half_width', 'force_half_range', 'passes')
     return {
-        'inside': int(np.sum(distance <= 1 + ON_SURFACE)),
-        'largest_distance': float(distance.max()),
-        'forces_inside': float(of('forces_inside').mean()),
-        'relative_half_width': float(np.median(of('relative_half_width'))),
-        'force_half_range': float(np.median(of('force_half_range'))),
-        'outliers': int(of('outliers').sum()),
-        'passes': float(np.median(of('passes'))),
+        'inside': int(np.sum(of['distance'] <= 1 + ON_SURFACE)),
+        'largest_distance': of['distance'].max(),
+        'forces_inside': of['forces_inside'].mean(),
+        'outliers': int(of['outliers'].sum()),
+        **{name: np.median(of[name]) for name in medians},
     }
 
 
@@ -167,14 +155,9 @@ def controlled_run(bounds: Sequence[float], periods: int, robot: str, seed: int)
     """Identify the robot under control with bounds in per cent of its largest forces [P IV].
 
     Velocities and accelerations by the zero-phase filter, forces filtered alike and bounded
-    after it, as there; no average over periods.
-
-    Returns
-    -------
-    dict
-        One case a bound: outliers, det M^-1, centre and intervals of the set, and what
-        of another run lies in the predicted bounds: noise-free forces in those of the set,
-        filtered measured forces in those and the bound of the errors.
+    after it, as there; no average over periods. One case a bound: outliers, det M^-1, centre and
+    intervals of the set, and what of another run lies in the predicted bounds: noise-free forces
+    in those of the set, filtered measured forces in those and the bound of the errors.
     """
     model = model_of(robot)
     problem, _ = _rows_under_control(model, excitation_of(model), periods, seed)
@@ -192,10 +175,7 @@ def controlled_run(bounds: Sequence[float], periods: int, robot: str, seed: int)
         cases.append(
             {
                 'bound': bound,
-                'strips': figures.strips,
-                'outliers': figures.outliers,
-                'outlier_share': figures.outlier_share,
-                'passes': figures.passes,
+                **{name: getattr(figures, name) for name in TOLD},
                 'determinant': float(np.exp(found.log_determinant)),
                 'centre': found.centre,
                 'half_widths': found.half_widths,
@@ -236,15 +216,10 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     """Run both parts."""
     held_out(model_of(options.robot))
     bound = options.bounds[0]
-    seeds = range(options.seed, options.seed + options.runs)
-    cases = [{'robot': options.robot, 'seed': seed} for seed in seeds]
-    found = runner.map(partial(one_run, bound), cases, 'bounded errors: run', 'bounded')
-    (controlled,) = runner.map(
-        partial(controlled_run, options.bounds, options.periods),
-        [{'robot': options.robot, 'seed': options.seed}],
-        'under control: run',
-        'controlled',
-    )
+    told, case = 'bounded errors: run', {'robot': options.robot, 'seed': options.seed}
+    found = runner.map_seeds(partial(one_run, bound), options, told, 'bounded', robot=options.robot)
+    one = partial(controlled_run, options.bounds, options.periods)
+    (controlled,) = runner.map(one, [case], 'under control: run', 'controlled')
     bounded = {'runs': options.runs, 'bound': bound, 'periods': PERIODS, 'errors': list(ERRORS)}
     bounded |= {use: summary(found, use) for use in USES}
     return {'bounded_errors': bounded, 'controlled_robot': controlled}

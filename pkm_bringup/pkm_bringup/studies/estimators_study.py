@@ -13,24 +13,27 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from pkm_bringup.argument_types import count, positive
-from pkm_bringup.studies.declaration import Option, Study, robot, runs
-from pkm_bringup.studies.plants import excitation_of, model_of, noisy_effects, recorded
+from pkm_bringup.arguments import count, positive
+from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
+from pkm_bringup.studies.plants import (
+    excitation_of,
+    model_of,
+    noisy_effects,
+    recorded,
+    true_base_parameters,
+)
 from pkm_bringup.studies.runner import Runner
 from pkm_dynamics import BaseParameters, ClosedChainModel
 from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.trajectories import benchmark_circle
+from pkm_identification.arrays import Array
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.solution import solve_problem
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.signals import PeriodicDiagnostics
 
-Array = NDArray[np.float64]
-
-PLANTS = ('robot', 'servo', 'noise')
 ESTIMATORS = ('ls', 'gauss_markov', 'tls', 'maximum_likelihood')
 BEST = 'maximum_likelihood'  # or the last of the estimators
 OPTIONS = {'output_error': {'feedforward': 'nominal'}}  # what the servo adds here
@@ -70,10 +73,8 @@ def one_run(
     for name in estimators:
         # as `identify`, with its covariance
         solution = solve_problem(problem, name, OPTIONS.get(name, {}))
-        found[name] = {
-            'values': solution.values,
-            'deviations': np.sqrt(np.diag(solution.covariance)),
-        }
+        deviations = np.sqrt(np.diag(solution.covariance))
+        found[name] = {'values': solution.values, 'deviations': deviations}
     return found
 
 
@@ -104,8 +105,8 @@ def summary(
     errors: dict[str, dict[str, Array]] = {}
     content: dict[str, Any] = {
         'parameters': list(names),
-        'truth': truth.tolist(),
-        'harmonics': float(np.median([run['harmonics'] for run in found])),
+        'truth': truth,
+        'harmonics': np.median([run['harmonics'] for run in found]),
         'well_determined': [name for name, good in zip(names, well, strict=True) if good],
         'runs': len(found),
     }
@@ -119,9 +120,9 @@ def summary(
         }
         reported = np.sqrt(np.mean(deviations**2, axis=0))
         content[name] = {
-            **{key: float(np.mean(values)) for key, values in errors[name].items()},
+            **{key: np.mean(values) for key, values in errors[name].items()},
             **_bias(off, unit),
-            'reported_to_observed': float(np.median(reported / values.std(axis=0, ddof=1))),
+            'reported_to_observed': np.median(reported / values.std(axis=0, ddof=1)),
         }
     content['paired'] = {
         f'{better} below {worse}': {
@@ -139,20 +140,20 @@ def _bias(off: Array, unit: Array) -> dict[str, Any]:
     student = np.abs(mean) / spread
     p_values = 2 * stats.t.sf(student, runs - 1)
     return {
-        'bias': (mean / unit).tolist(),
-        'bias_t': (mean / spread).tolist(),
-        'largest_bias_t': float(student.max()),
-        'bias_p': float(min(1.0, size * p_values.min())),
+        'bias': mean / unit,
+        'bias_t': mean / spread,
+        'largest_bias_t': student.max(),
+        'bias_p': min(1.0, size * p_values.min()),
         'biased_parameters': int(np.sum(p_values < SIGNIFICANCE)),
     }
 
 
-def _paired(worse: Array, better: Array) -> dict[str, float | int]:
+def _paired(worse: Array, better: Array) -> dict[str, Any]:
     """Mean decrease of an error, run by run, its one-sided p-value, runs with a decrease."""
     decrease = worse - better
     return {
-        'decrease': float(np.mean(decrease)),
-        'share': float(np.mean(decrease) / np.mean(worse)),
+        'decrease': np.mean(decrease),
+        'share': np.mean(decrease) / np.mean(worse),
         'p': float(stats.ttest_rel(worse, better, alternative='greater').pvalue),
         'runs': int(np.sum(decrease > 0)),
     }
@@ -161,27 +162,16 @@ def _paired(worse: Array, better: Array) -> dict[str, float | int]:
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     """Identify many runs of the shipped excitation at each level of noise."""
     model = model_of(options.robot)
-    base = model.base_parameters(shared=True, reduced=True)
-    truth = np.asarray(base.matrix @ model.nominal_parameters)
+    base, truth = model.base_parameters(shared=True, reduced=True), true_base_parameters(model)
     root, estimators = force_root(model, base), options.estimators
-    levels = []
+    one, levels = partial(one_run, options.plant, options.periods, tuple(estimators)), []
     for number, scale in enumerate(options.scale):
         noise = noisy_effects(model.description, scale).position_covariance
-        seeds = range(options.seed, options.seed + options.runs)
-        found = runner.map(
-            partial(one_run, options.plant, options.periods, tuple(estimators)),
-            [{'robot': options.robot, 'scale': scale, 'seed': seed} for seed in seeds],
-            f'position noise x {scale:g}: run',
-            f'level_{number}',
-        )
-        levels.append(
-            {
-                'position_noise': float(np.sqrt(np.mean(np.diag(noise)))),
-                **summary(found, estimators, truth, root, base.names),
-                'plant': options.plant,
-                'scale': scale,
-            }
-        )
+        told, name = f'position noise x {scale:g}: run', f'level_{number}'
+        found = runner.map_seeds(one, options, told, name, robot=options.robot, scale=scale)
+        figures = summary(found, estimators, truth, root, base.names)
+        level = {'position_noise': np.sqrt(np.mean(np.diag(noise))), **figures}
+        levels.append(level | {'plant': options.plant, 'scale': scale})
     return {'robot': options.robot, 'levels': levels}
 
 
@@ -203,14 +193,7 @@ STUDY = Study(
             default_text='1 and 200, from where it does not matter to where it biases least '
             'squares',
         ),
-        Option(
-            'plant',
-            'noise: the exact motion and its forces with noise on both; servo: the same of the '
-            'motion that the robot settles to under its servo; robot: simulated under control, '
-            'where the servo feeds noise back',
-            'noise',
-            choices=PLANTS,
-        ),
+        plant('noise', 'servo', 'robot'),
         Option(
             'estimators',
             'with the one that the errors are counted in last, or maximum_likelihood; '

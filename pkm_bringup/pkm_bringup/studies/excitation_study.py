@@ -15,11 +15,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from pkm_bringup.argument_types import count, positive
-from pkm_bringup.studies.declaration import Option, Output, Study, robot, runs
+from pkm_bringup.arguments import count, positive
+from pkm_bringup.studies.declaration import Option, Output, Study, plant, robot, runs
 from pkm_bringup.studies.design_runs import (
     ESTIMATORS,
     Information,
@@ -30,23 +29,22 @@ from pkm_bringup.studies.design_runs import (
     joined,
     predict,
     record,
+    record_of,
     signals_of,
 )
-from pkm_bringup.studies.plants import SAMPLING_RATE, model_of
+from pkm_bringup.studies.plants import SAMPLING_RATE, model_of, true_base_parameters
 from pkm_bringup.studies.runner import Runner
 from pkm_bringup.studies.spread_statistics import agreement, bias, compare, independence
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.arrays import Array
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.design import build_design_problem, suggested_period
 from pkm_identification.excitation.search.starts import random_start
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 
-Array = NDArray[np.float64]
-
 DETERMINISTIC, STATISTICAL = 'T_d', 'T_s'
-PLANTS = ('robot', 'noise')
 CONDITIONS = ('condition_number', 'condition_number_scaled')
 MAIN = 'gauss_markov'  # what the information matrix of a design describes
 SOURCES = ('predicted', 'executed')  # standard deviations that the observed ones are held against
@@ -57,28 +55,17 @@ LEAST_RUNS = 3  # that have a spread, and a correlation of one with the next
 
 @dataclass(frozen=True)
 class Runs:
-    """What many runs of one design gave.
+    """What many runs of one design gave; estimates (runs, n) by estimator.
 
-    Attributes
-    ----------
-    design : ExcitationDesign
-    information : Information
-        What one period of the motion as designed tells, with the force noise alone.
-    estimates : {estimator: (runs, n)}
-        One row a run.
-    executed : {estimator: (n,)}
-        Standard deviations of one run that follow from the motion as it was run, the mean
-        of all runs, and the noise of forces and positions as it was found.
-    signals : Signals
-        The mean of all runs.
-    record : Record
+    `executed` are the standard deviations (n,) of one run that follow from the motion as it was
+    run, the mean of all runs, and the noise of forces and positions as it was found.
     """
 
     design: ExcitationDesign
-    information: Information
+    information: Information  # of one period of the motion as designed, with force noise alone
     estimates: dict[str, Array]
     executed: dict[str, Array]
-    signals: Signals
+    signals: Signals  # the mean of all runs
     record: Record
 
 
@@ -95,12 +82,7 @@ def design_pair(
 
     Both have the same period, a whole number of milliseconds, so that a run of either has
     as many samples. T_d is for noise of unit variance: the deterministic approach has no
-    statistics. T_s is for the force noise of the simulated robot.
-
-    Parameters
-    ----------
-    deterministic : str
-        Criterion of T_d: one of `CONDITIONS`.
+    statistics; its criterion is one of `CONDITIONS`. T_s is for the simulated robot's force noise.
     """
     noise = force_noise(model)
     base = model.base_parameters(shared=True, reduced=True)
@@ -143,13 +125,7 @@ def run_designs(
     plant: str,
     runner: Runner,
 ) -> dict[str, Runs]:
-    """Run all designs on a plant (see `plants`) and identify each run on its own.
-
-    Raises
-    ------
-    SimulationError, FeasibilityError
-        The plant does not follow a design.
-    """
+    """Run all designs on a plant (see `plants`) and identify each run on its own."""
     model, chosen = model_of(robot), list(designs.values())
     firsts = range(0, runs, BATCH)
     batches = [
@@ -161,14 +137,14 @@ def run_designs(
     found = runner.map(
         partial(record_batch, robot, motions, plant, seed), batches, 'recording', 'recording'
     )
-    records, signals = [], []
-    for index, design in enumerate(chosen):
-        parts = found[index * len(firsts) : (index + 1) * len(firsts)]
-        arrays = ('positions', 'forces')
-        records.append(
-            joined([Record(**{**part, **{k: np.array(part[k]) for k in arrays}}) for part in parts])
-        )
-        signals.append(signals_of(model, records[index], design.period))
+    records = [
+        joined([record_of(part) for part in found[first : first + len(firsts)]])
+        for first in range(0, len(found), len(firsts))
+    ]
+    signals = [
+        signals_of(model, measured, design.period)
+        for measured, design in zip(records, chosen, strict=True)
+    ]
     parts = runner.map(
         partial(estimate_batch, robot, signals), batches, 'identification of each run', 'estimates'
     )
@@ -210,34 +186,20 @@ def estimate_batch(
 def summary(model: ClosedChainModel, pair: Mapping[str, Runs]) -> dict[str, Any]:
     """Return everything the study found, as plain values; the deterministic design is first."""
     first, second = pair.values()
-    names = list(first.design.names)
-    base = model.base_parameters(shared=True, reduced=True)
-    truth = np.asarray(base.matrix @ model.nominal_parameters)
+    truth = true_base_parameters(model)
     volumes = [0.5 * runs.information.figures['d_optimal'] for runs in (first, second)]
     content: dict[str, Any] = {
         'robot': first.design.trajectory.robot,
         'runs': len(first.estimates[MAIN]),
         'period': first.design.period,
-        'parameters': names,
-        'truth': truth.tolist(),
+        'parameters': list(first.design.names),
+        'truth': truth,
         'designs': {name: _design_figures(runs) for name, runs in pair.items()},
         'log_volume_ratio_predicted': volumes[1] - volumes[0],
     }
     for estimator in ESTIMATORS:
-        found = compare(names, first.estimates[estimator], second.estimates[estimator])
-        known = bool(np.isfinite(found.log_volume_ratio))
         content[estimator] = {
-            'sigma_d': found.first.tolist(),
-            'sigma_d_interval': found.first_interval.tolist(),
-            'sigma_s': found.second.tolist(),
-            'sigma_s_interval': found.second_interval.tolist(),
-            'ratio': found.ratio.tolist(),
-            'ratio_interval': found.ratio_interval.tolist(),
-            'smaller': found.smaller,
-            'surely_smaller': found.surely_smaller,
-            'surely_larger': found.surely_larger,
-            'log_volume_ratio': found.log_volume_ratio if known else None,
-            'log_volume_interval': list(found.log_volume_interval) if known else None,
+            **compare(first.estimates[estimator], second.estimates[estimator]),
             'of': {name: _agreement(runs, estimator, truth) for name, runs in pair.items()},
         }
     return content
@@ -254,8 +216,8 @@ def _design_figures(runs: Runs) -> dict[str, Any]:
         **runs.information.figures,
         'harmonics_used': band.harmonics,
         'harmonics_measured': int(measured[1:].sum()),
-        'force_noise': np.sqrt(np.diag(signals.force_noise.covariance)).tolist(),
-        'position_noise': np.sqrt(np.diag(signals.position_noise.covariance)).tolist(),
+        'force_noise': np.sqrt(np.diag(signals.force_noise.covariance)),
+        'position_noise': np.sqrt(np.diag(signals.position_noise.covariance)),
         'limits_left': dict(runs.record.limits_left),
         'saturated': runs.record.saturated,
     }
@@ -270,8 +232,8 @@ def _agreement(runs: Runs, estimator: str, truth: Array) -> dict[str, Any]:
     error, uncertainty = bias(estimates, truth)
     limit = stats.t.ppf(0.975, len(estimates) - 1)
     return {
-        **{source: value.tolist() for source, value in sources.items()},
-        'mean_error': error.tolist(),
+        **sources,
+        'mean_error': error,
         'biased': int(np.sum(np.abs(error) > limit * uncertainty)),
         'agreement': {
             source: agreement(value, observed, len(estimates)) for source, value in sources.items()
@@ -321,13 +283,7 @@ STUDY = Study(
             CONDITIONS[0],
             choices=CONDITIONS,
         ),
-        Option(
-            'plant',
-            'robot: simulated under control with all its effects; noise: the exact motion and '
-            'nominal forces with the same noise, sooner done',
-            'robot',
-            choices=PLANTS,
-        ),
+        plant('robot', 'noise'),
     ),
     run,
     Output.FOLDER,

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.argument_types import count, positive
-from pkm_bringup.studies.declaration import Option, Study, robot, runs
+from pkm_bringup.arguments import count, positive
+from pkm_bringup.offline import effects_of
+from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
 from pkm_bringup.studies.plants import (
     exact_forces,
     excitation_of,
@@ -42,7 +43,6 @@ from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import process
 from pkm_identification.validation.validate import relative_absolute_error
 
-PLANTS = ('robot', 'noise')
 LAWS = ('stribeck', 'atan', 'power')
 UNLIMITED = 'gauss_markov'
 LIMITED = 'feasible'
@@ -52,19 +52,18 @@ ERRORS = ('error', 'error_measured')
 
 
 def stribeck_effects(model: ClosedChainModel) -> PlantEffects:
-    """Return the effects of a plant with Stribeck friction, without cogging.
-
-    Raises
-    ------
-    EstimationError
-        The description has no Stribeck friction.
-    """
+    """Return the effects of a plant with Stribeck friction, which must be declared; no cogging."""
     effects = PlantEffects.from_description(model.description).switched(cogging=False)
     if not effects.stribeck:
         raise EstimationError(
             f"robot '{model.description.name}' declares no simulation.stribeck friction"
         )
     return effects
+
+
+def linear_effects(model: ClosedChainModel, noise: float) -> PlantEffects:
+    """Return the effects of a plant with linear friction and its noise times a factor."""
+    return scaled_noise(effects_of(model.description, 'modelled'), noise, noise)
 
 
 def one_run(
@@ -77,22 +76,15 @@ def one_run(
     exact motion against noise-free ones and `error_measured` against measured ones.
     """
     model = model_of(robot)
-    if noise is None:
-        effects = stribeck_effects(model)
-    else:
-        effects = PlantEffects.from_description(model.description).without_unmodelled()
-        effects = scaled_noise(effects, noise, noise)
+    effects = stribeck_effects(model) if noise is None else linear_effects(model, noise)
     trajectory = held_out_motion(model)
     data = recorded(model, excitation_of(model), plant, effects, periods, 2 * seed, RAMP_TIME)
     other = recorded(model, trajectory, plant, effects, periods, 2 * seed + 1, RAMP_TIME)
     motion, forces = exact_forces(model, trajectory, effects)
-    choices: dict[str, tuple[str, dict[str, Any]]] = {
-        name: (name, {}) for name in (UNLIMITED, LIMITED)
-    }
-    choices |= {law: (NONLINEAR, {'law': law}) for law in laws}
+    results = {name: identify(data, model, name) for name in (UNLIMITED, LIMITED)}
+    results |= {law: identify(data, model, NONLINEAR, law=law) for law in laws}
     found = {}
-    for name, (estimator, options) in choices.items():
-        result = identify(data, model, estimator, **options)
+    for name, result in results.items():
         errors = validate(other, result, model)
         own = result.diagnostics.own
         limited = isinstance(own, ConsistencyDiagnostics)
@@ -125,8 +117,7 @@ def is_physical_when_read(result: IdentificationResult, model: ClosedChainModel)
 def cpu_time(plant: str, robot: str, noise: float, seed: int) -> dict[str, float]:
     """CPU time [s] of one estimate with limits, with designs shared and each body on its own."""
     model = model_of(robot)
-    effects = PlantEffects.from_description(model.description).without_unmodelled()
-    effects = scaled_noise(effects, noise, noise)
+    effects = linear_effects(model, noise)
     data = recorded(model, excitation_of(model), plant, effects, 2, seed, RAMP_TIME)
     signals, found = process(data.for_model(model)), {}
     for name, shared in (('shared', True), ('each', False)):
@@ -147,30 +138,30 @@ def summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     and `<error>_lower_least`: by how much lower than those of `feasible`, mean and least.
     """
     content: dict[str, Any] = {
-        name: {key: float(np.mean([run[name][key] for run in found])) for key in found[0][name]}
+        name: {key: np.mean([run[name][key] for run in found]) for key in found[0][name]}
         for name in found[0]
     }
     for key in ERRORS:
         for name in found[0]:
             lower = [1 - run[name][key] / run[LIMITED][key] for run in found]
-            content[name][f'{key}_lower'] = float(np.mean(lower))
-            content[name][f'{key}_lower_least'] = float(np.min(lower))
-        ratio = np.array([run[LIMITED][key] / run[UNLIMITED][key] for run in found])
-        content[f'{key}_ratio'] = {'median': float(np.median(ratio)), 'largest': float(ratio.max())}
+            content[name][f'{key}_lower'] = np.mean(lower)
+            content[name][f'{key}_lower_least'] = np.min(lower)
+        ratio = [run[LIMITED][key] / run[UNLIMITED][key] for run in found]
+        content[f'{key}_ratio'] = {'median': np.median(ratio), 'largest': max(ratio)}
     return content
 
 
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     """Compare at multiples of the robot's noise, then on a plant with Stribeck friction."""
-    plant, runs = options.plant, options.runs
+    plant = options.plant
     model_of(options.robot)
     stribeck_effects(model_of(options.friction_robot))  # no minutes before the second part fails
 
     def part(robot: str, noise: float | None, laws: Sequence[str], name: str) -> dict[str, Any]:
         one = partial(one_run, plant, options.periods, tuple(laws))
-        seeds = range(options.seed, options.seed + runs)
-        cases = [{'robot': robot, 'noise': noise, 'seed': seed} for seed in seeds]
-        return {'runs': runs, **summary(runner.map(one, cases, f'{robot}: run', name))}
+        told = f'{robot}: run'
+        found = runner.map_seeds(one, options, told, name, robot=robot, noise=noise)
+        return {'runs': options.runs, **summary(found)}
 
     levels = []
     for number, noise in enumerate(options.noise):
@@ -214,13 +205,7 @@ STUDY = Study(
         Option('laws', 'of friction', list(LAWS), choices=LAWS, nargs='+', default_text='all'),
         *runs(10, 'seeds of each part'),
         Option('periods', 'averaged in each run [1]', 5, count),
-        Option(
-            'plant',
-            'robot: simulated under control; noise: the exact motion and its forces with noise on '
-            'both, sooner done',
-            'robot',
-            choices=PLANTS,
-        ),
+        plant('robot', 'noise'),
     ),
     run,
 )

@@ -5,50 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_bringup.offline import effects_of
 from pkm_bringup.studies.plants import (
-    SAMPLING_RATE,
     dataset,
     excitation_of,
     noisy_effects,
+    sampled_period,
     simulated,
 )
 from pkm_description import Payload, with_force_constants, with_payload
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.simulation import correlated_noise
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.payload_columns import build_bodies
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is recorded.
+    """What is recorded."""
 
-    Attributes
-    ----------
-    plant
-        `noise`: the exact motion and its forces with the description's noise; `robot`:
-        simulated under control.
-    effects
-        Of the simulated robot, see `effects_of`.
-    periods
-        Of each recording, whose spread is the noise.
-    spread
-        Largest error of the described force constants, uniform and of each drive's own.
-    mass
-        Of the known payload and of the unknown one [kg].
-    """
-
-    plant: str = 'noise'
-    effects: str = 'modelled'
-    periods: int = 40
-    spread: float = 0.2
-    mass: float = 2.0
+    plant: str = 'noise'  # the exact motion with the description's noise; robot: under control
+    effects: str = 'modelled'  # of the simulated robot, see `effects_of`
+    periods: int = 40  # of each recording, whose spread is the noise
+    spread: float = 0.2  # largest error of the described constants, uniform, of each drive's own
+    mass: float = 2.0  # [kg] of the known payload and of the unknown one
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -66,12 +49,8 @@ def payloads_of(model: ClosedChainModel, mass: float) -> tuple[Payload, Payload]
 
     def cylinder(name: str, radius: float, height: float, x: float, y: float) -> Payload:
         across = mass * (3 * radius**2 + height**2) / 12
-        return Payload(
-            mass=mass,
-            centre=(x, y, height / 2),
-            inertia=(across, across, mass * radius**2 / 2),
-            name=name,
-        )
+        inertia = (across, across, mass * radius**2 / 2)
+        return Payload(mass=mass, centre=(x, y, height / 2), inertia=inertia, name=name)
 
     known = cylinder('known', 0.6 * size, 0.4 * size, 0.0, 0.0)
     return known, cylinder('unknown', 0.4 * size, 0.9 * size, 0.3 * size, -0.2 * size)
@@ -84,35 +63,28 @@ def record(
     trajectory = excitation_of(model)
     constants = factors * np.asarray(model.force_constants)
     if setting.plant == 'robot':
-        arrays, _ = simulated(
-            model,
-            trajectory,
-            setting.periods,
-            seed,
-            effects_of(model.description, setting.effects),
-            plant=with_force_constants(
-                with_payload(model.description, payload),
-                dict(zip(model.actuated_joints, constants.tolist(), strict=True)),
-            ),
-        )
+        by_joint = dict(zip(model.actuated_joints, constants.tolist(), strict=True))
+        plant = with_force_constants(with_payload(model.description, payload), by_joint)
+        effects = effects_of(model.description, setting.effects)
+        arrays, _ = simulated(model, trajectory, setting.periods, seed, effects, plant=plant)
         measured = {key: arrays[key] for key in ('currents', 'effort_delay')}
         return dataset(model, arrays['time'], arrays['positions'], trajectory.period, **measured)
-    noise = noisy_effects(model.description)
-    random = np.random.default_rng(seed)
-    samples = round(trajectory.period * SAMPLING_RATE)
-    interval = trajectory.period / samples
-    motion = trajectory.motion(np.arange(samples) * interval, model)
+    noise, random = noisy_effects(model.description), np.random.default_rng(seed)
+    period, motion = sampled_period(model, trajectory)
     bodies = build_bodies(model, [payload])
     forces = model.inverse_dynamics(motion)
     forces = forces + bodies.forces(model, motion, 0, bodies.start.ravel())
-    count = setting.periods * samples
-    measured_forces = np.tile(forces, (setting.periods, 1))
-    measured_forces = measured_forces + correlated_noise(random, noise.force_covariance, count)
-    positions = np.tile(model.actuator_states(motion).positions, (setting.periods, 1))
-    positions = positions + correlated_noise(random, noise.position_covariance, count)
-    time = np.arange(count) * interval
-    currents = measured_forces / constants
-    return dataset(model, time, positions, trajectory.period, currents=currents)
+    exact = (
+        (forces, noise.force_covariance),
+        (model.actuator_states(motion).positions, noise.position_covariance),
+    )
+    count = setting.periods * len(period)
+    forces, positions = (
+        np.tile(values, (setting.periods, 1)) + correlated_noise(random, covariance, count)
+        for values, covariance in exact
+    )
+    time = np.arange(count) * period[1]
+    return dataset(model, time, positions, trajectory.period, currents=forces / constants)
 
 
 def scaled(dataset: Recording, joint: str, factor: float) -> Recording:

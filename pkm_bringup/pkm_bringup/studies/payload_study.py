@@ -14,26 +14,23 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_bringup.argument_types import count, fraction, positive
-from pkm_bringup.studies.declaration import Option, Study, robot, runs
+from pkm_bringup.arguments import count, fraction, positive
+from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
 from pkm_bringup.studies.payload_recordings import Setting, payloads_of, record, scaled
-from pkm_bringup.studies.plants import excitation_of, model_of
+from pkm_bringup.studies.plants import excitation_of, model_of, rms
 from pkm_bringup.studies.runner import Runner
 from pkm_description import Payload
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, IdentificationResult, identify
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.bilinear_build import build_bilinear_problem
 from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.payload_columns import standard_parameters
 from pkm_identification.signals import SignalOptions, process
 
-Array = NDArray[np.float64]
-
-PLANTS = ('noise', 'robot')
 EFFECTS = ('all', 'modelled')
 ESTIMATOR = 'gauss_markov'
 KNOWN_CONSTANT = 0.01  # relative standard deviation, where one constant is known
@@ -69,16 +66,9 @@ def one_run(setting: Setting, robot: str, seed: int) -> dict[str, Any]:
         gains: DriveGains | None,
         prior: IdentificationResult | None = None,
     ) -> IdentificationResult:
-        return identify(
-            data,
-            model,
-            ESTIMATOR,
-            payloads=payloads,
-            drive_gains=gains or False,
-            prior=prior,
-            method='fourier',
-            skip_periods=0,
-        )
+        options: dict[str, Any] = {'method': 'fourier', 'skip_periods': 0}
+        options['drive_gains'] = gains or False
+        return identify(data, model, ESTIMATOR, payloads=payloads, prior=prior, **options)
 
     two, bodies = [empty, other], [None, blank]
     anchored = [scaled(each, drive, anchor) for each in two]
@@ -166,72 +156,53 @@ def classic(
 
 
 def case_figures(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Figures of one case over all runs.
+    """Figures of one case over all runs: errors over the true values, `centre_rms` in m.
 
-    `mass_rms`, `mass_largest`, `mass_bias`: error over the true mass; `mass_bias_deviation`:
-    standard deviation of the mean, None for one run; `mass_deviation`: what is reported in
-    the median; `within_limit`: share of runs with an error below 3 %;
-    `reported_to_observed`: reported deviations over the errors, each in the root mean square;
-    `constant_rms`, `constant_deviation` of the force constants, over their true values;
-    `centre_rms` [m].
+    `mass_bias_deviation`: standard deviation of the mean, None for one run; `mass_deviation`
+    and `constant_deviation`: what is reported in the median; `within_limit`: share of runs with
+    an error of the mass below `LIMIT`; `reported_to_observed`: reported deviations of the mass
+    over its errors, each in the root mean square.
     """
-    error = np.array([run['mass_error'] for run in runs])
+    all_runs = {key: np.array([run[key] for run in runs]) for key in runs[0]}
+    error = all_runs['mass_error']
     content: dict[str, Any] = {
-        'mass_rms': _rms(error),
-        'mass_largest': float(np.abs(error).max()),
-        'mass_bias': float(error.mean()),
-        'mass_bias_deviation': _deviation_of_mean(error),
-        'within_limit': float(np.mean(np.abs(error) < LIMIT)),
-        'centre_rms': _rms(np.array([run['centre_error'] for run in runs])),
+        'mass_rms': rms(error),
+        'mass_largest': np.abs(error).max(),
+        'mass_bias': error.mean(),
+        'mass_bias_deviation': error.std(ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else None,
+        'within_limit': np.mean(np.abs(error) < LIMIT),
+        'centre_rms': rms(all_runs['centre_error']),
     }
-    if 'mass_deviation' in runs[0]:
-        deviation = np.array([run['mass_deviation'] for run in runs])
-        content['mass_deviation'] = float(np.median(deviation))
-        content['reported_to_observed'] = _rms(deviation) / content['mass_rms']
-    if 'constant_errors' in runs[0]:
-        content['constant_rms'] = _rms(np.array([run['constant_errors'] for run in runs]))
-    if 'constant_deviations' in runs[0]:
-        deviations = np.array([run['constant_deviations'] for run in runs])
-        content['constant_deviation'] = float(np.median(deviations))
+    if 'mass_deviation' in all_runs:
+        deviation = all_runs['mass_deviation']
+        content['mass_deviation'] = np.median(deviation)
+        content['reported_to_observed'] = rms(deviation) / content['mass_rms']
+    if 'constant_errors' in all_runs:
+        content['constant_rms'] = rms(all_runs['constant_errors'])
+    if 'constant_deviations' in all_runs:
+        content['constant_deviation'] = np.median(all_runs['constant_deviations'])
     return content
 
 
 def ratio_figures(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Figures of the force constants from data without any payload."""
-    errors = np.array([run['ratio_errors'] for run in runs])
-    deviations = np.array([run['ratio_deviations'] for run in runs])
     return {
-        'ratio_rms': _rms(errors),
-        'ratio_deviation': float(np.median(deviations)),
-        'common_deviation': float(min(run['common_deviation'] for run in runs)),
+        'ratio_rms': rms([run['ratio_errors'] for run in runs]),
+        'ratio_deviation': np.median([run['ratio_deviations'] for run in runs]),
+        'common_deviation': min(run['common_deviation'] for run in runs),
     }
-
-
-def _deviation_of_mean(values: Array) -> float | None:
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(values**2)))
 
 
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     """Find the payload in many runs, with drives of their own in each."""
     if options.effects and options.plant != 'robot':
         raise EstimationError('--effects needs --plant robot')
-    setting = Setting(
-        options.plant,
-        options.effects or Setting.effects,
-        options.periods,
-        options.spread,
-        options.mass,
-    )
+    effects = options.effects or Setting.effects
+    setting = Setting(options.plant, effects, options.periods, options.spread, options.mass)
     model = model_of(options.robot)
     if not np.isfinite(model.force_constants).all():
         raise EstimationError(f"robot '{model.description.name}' declares no force constants")
-    seeds = range(options.seed, options.seed + options.runs)
-    cases = [{'robot': options.robot, 'seed': seed} for seed in seeds]
-    found = runner.map(partial(one_run, setting), cases)
+    found = runner.map_seeds(partial(one_run, setting), options, robot=options.robot)
     return {
         'robot': model.description.name,
         **asdict(setting),
@@ -264,13 +235,7 @@ STUDY = Study(
         Option(
             'spread', 'largest error of the described force constants [1]', Setting.spread, fraction
         ),
-        Option(
-            'plant',
-            'noise: the exact motion and its forces with noise on both; robot: simulated under '
-            'control',
-            'noise',
-            choices=PLANTS,
-        ),
+        plant('noise', 'robot'),
         Option(
             'effects',
             'with --plant robot: all that the description declares, or without Stribeck friction '

@@ -20,23 +20,21 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from pkm_bringup.argument_types import positive
+from pkm_bringup.arguments import positive
 from pkm_bringup.studies.declaration import Option, Study, runs
 from pkm_bringup.studies.plants import model_of
 from pkm_bringup.studies.runner import Runner
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.integration import integrate_motion
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.nonlinear_filters import (
     FilterOptions,
     FilterResult,
     extended_filter,
     unscented_filter,
 )
-
-Array = NDArray[np.float64]
 
 ROBOT = 'cart_pendulum'
 FILTERS: dict[str, Callable[..., FilterResult]] = {'ekf': extended_filter, 'ukf': unscented_filter}
@@ -68,20 +66,13 @@ def true_parameters(model: ClosedChainModel) -> Array:
 class Recording:
     """What all estimators are given.
 
-    Attributes
-    ----------
-    states
-        (N, 9) cart, lower and upper rod, each with its two derivatives; angles are
-        absolute, from the vertical [m, rad, s].
-    forces
-        (N, 3) on the cart and at both hinges [N, N m].
-    total
-        Mass [kg] of everything together, when that is given.
+    `states` (N, 9) are those of cart, lower and upper rod, each with its two derivatives; angles
+    are absolute, from the vertical [m, rad, s].
     """
 
     states: Array
-    forces: Array
-    total: float | None = None
+    forces: Array  # (N, 3) on the cart and at both hinges [N, N m]
+    total: float | None = None  # mass [kg] of everything together, when that is given
 
 
 @lru_cache(maxsize=None)
@@ -112,8 +103,10 @@ def with_noise(exact: Recording, noise: float, seed: int, number: int) -> Record
     stream = np.random.PCG64(seed)
     stream.advance(number * (exact.states.size + exact.forces.size))
     random = np.random.Generator(stream)
-    states = exact.states * (1 + noise * random.uniform(-1, 1, exact.states.shape))
-    forces = exact.forces * (1 + noise * random.uniform(-1, 1, exact.forces.shape))
+    states, forces = (
+        values * (1 + noise * random.uniform(-1, 1, values.shape))
+        for values in (exact.states, exact.forces)
+    )
     return Recording(states, forces, exact.total)
 
 
@@ -184,15 +177,8 @@ def run_filter(run: Callable[..., FilterResult], data: Recording, noise: float) 
     at = start
     for _ in range(ROUNDS if noise else 1):
         covariance[:, :3, :3] = _force_noise(data, noise, at)
-        result = run(
-            predicted,
-            measured,
-            start,
-            np.full(5, START_DEVIATION),
-            covariance,
-            options=FilterOptions(history=100),
-            **options,
-        )
+        given = (predicted, measured, start, np.full(5, START_DEVIATION), covariance)
+        result = run(*given, options=FilterOptions(history=100), **options)
         at = result.values
     return result
 
@@ -236,10 +222,10 @@ def summary(found: Sequence[Mapping[str, Any]], estimator: str, truth: Array) ->
     ratios = values[:, 2:4] / values[:, 4:] / (truth[2:4] / truth[4]) - 1
     return {
         'estimator': estimator,
-        'time': float(np.mean([run[estimator]['time'] for run in found])),
-        'errors': np.sqrt(np.mean(errors**2, axis=0)).tolist(),
-        'ratio_errors': np.sqrt(np.mean(ratios**2, axis=0)).tolist(),
-        'largest': np.abs(errors).max(axis=1).tolist(),
+        'time': np.mean([run[estimator]['time'] for run in found]),
+        'errors': np.sqrt(np.mean(errors**2, axis=0)),
+        'ratio_errors': np.sqrt(np.mean(ratios**2, axis=0)),
+        'largest': np.abs(errors).max(axis=1),
     }
 
 
@@ -250,10 +236,8 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     cases = []
     for noise, repeats in ((0.0, 1), (options.noise, options.runs)):
         for scale in SCALES:
-            motions = [
-                {'noise': noise, 'scale': scale, 'seed': options.seed, 'number': number}
-                for number in range(repeats)
-            ]
+            common = {'noise': noise, 'scale': scale, 'seed': options.seed}
+            motions = [{**common, 'number': number} for number in range(repeats)]
             text = f'noise {100 * noise:g} %, scale {scale}: motion'
             found = runner.map(one, motions, text, f'{scale}_{"noisy" if noise else "exact"}')
             cases += [
@@ -263,7 +247,7 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     return {
         'parameters': list(PARAMETERS),
         'units': list(UNITS),
-        'true': truth.tolist(),
+        'true': truth,
         'samples': len(record(options.duration, START_SCALE).states),
         'runs': options.runs,
         'cases': cases,

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_bringup.inputs import load_model
 from pkm_bringup.offline import dataset_of, measured_arrays, simulate
@@ -26,13 +26,12 @@ from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.friction_laws import LINEAR, DriveFriction
 from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.settled.servo_loop import ServoLoop
-from pkm_dynamics.settled.steady_state import steady_state
+from pkm_dynamics.settled.steady_state import SteadyState, steady_state
 from pkm_dynamics.simulation import PlantEffects, correlated_noise
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording, Truth
 from pkm_identification.excitation.shipped import load_excitation
-
-Array = NDArray[np.float64]
 
 SAMPLING_RATE = 1000.0  # [Hz], as the controller of the nodes
 SETTLING = 2  # periods of a simulated robot left out after the ramp: its servo's memory is shorter
@@ -47,21 +46,33 @@ def excitation_of(model: ClosedChainModel) -> FourierTrajectory:
     return load_excitation(model.description.name)
 
 
+def rms(values: ArrayLike) -> float:
+    """Return the root mean square of numbers."""
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def true_base_parameters(model: ClosedChainModel) -> Array:
+    """Nominal values (r,) of the base parameters that `identify` estimates by default."""
+    base = model.base_parameters(shared=True, reduced=True)
+    return np.asarray(base.matrix @ model.nominal_parameters)
+
+
+def sampled_period(model: ClosedChainModel, trajectory: Trajectory) -> tuple[Array, PlatformMotion]:
+    """Instants (n,) [s] of one period as it is recorded, in whole samples, and the motion there."""
+    assert trajectory.period is not None
+    samples = round(trajectory.period * SAMPLING_RATE)
+    time = np.asarray(trajectory.period / samples * np.arange(samples), dtype=float)
+    return time, trajectory.motion(time, model)
+
+
 def held_out_motion(model: ClosedChainModel) -> Trajectory:
     """Another motion than the excitation: the circle [A V], else the excitation, slower."""
     if 'circle' in preset_names(model):
         return preset(model, 'circle')
     fast = excitation_of(model)
     period = np.round(SLOWER * fast.period * SAMPLING_RATE) / SAMPLING_RATE
-    return FourierTrajectory(
-        period,
-        fast.offset,
-        fast.sine,
-        fast.cosine,
-        fast.coordinates,
-        fast.coordinate_names,
-        fast.robot,
-    )
+    series = (fast.offset, fast.sine, fast.cosine)
+    return FourierTrajectory(period, *series, fast.coordinates, fast.coordinate_names, fast.robot)
 
 
 def scaled_noise(effects: PlantEffects, forces: float, positions: float) -> PlantEffects:
@@ -73,23 +84,21 @@ def scaled_noise(effects: PlantEffects, forces: float, positions: float) -> Plan
     )
 
 
-def noisy_effects(description: Description, positions: float = 1.0) -> PlantEffects:
+def noisy_effects(
+    description: Description,
+    positions: float = 1.0,
+    needed: tuple[str, ...] = ('force', 'position'),
+) -> PlantEffects:
     """Return the noise of a plant without anything else that the model lacks.
 
-    Raises
-    ------
-    EstimationError
-        The robot declares no noise of both.
+    Raises EstimationError where a drive has none of the `needed` noises.
     """
     effects = PlantEffects.from_description(description).without_unmodelled()
-    for covariance, name in (
-        (effects.force_covariance, 'force_noise'),
-        (effects.position_covariance, 'position_noise'),
-    ):
-        if np.linalg.eigvalsh(covariance)[0] <= 0.0:
+    for kind in needed:
+        if np.linalg.eigvalsh(getattr(effects, f'{kind}_covariance'))[0] <= 0.0:
             raise EstimationError(
-                f"robot '{description.name}' declares no simulation.{name} for each of its "
-                'drives: there is nothing to compare'
+                f"robot '{description.name}' declares no {kind} noise (simulation.{kind}_noise) "
+                'for each of its drives: there is nothing to compare'
             )
     return scaled_noise(effects, 1.0, positions)
 
@@ -103,20 +112,17 @@ def noisy_periods(
 ) -> tuple[Array, Array]:
     """Return positions and forces of one period (n, n_a) again and again, with noise on both."""
     count = periods * len(positions)
-    return (
-        np.tile(positions, (periods, 1))
-        + correlated_noise(random, effects.position_covariance, count),
-        np.tile(forces, (periods, 1)) + correlated_noise(random, effects.force_covariance, count),
-    )
+    noise = correlated_noise(random, effects.position_covariance, count)
+    measured = np.tile(positions, (periods, 1)) + noise
+    noise = correlated_noise(random, effects.force_covariance, count)
+    return measured, np.tile(forces, (periods, 1)) + noise
 
 
 def exact_forces(
     model: ClosedChainModel, trajectory: Trajectory, effects: PlantEffects | None = None
 ) -> tuple[PlatformMotion, Array]:
     """One period of a motion as commanded, and its forces (n, n_a) with the plant's friction."""
-    assert trajectory.period is not None
-    samples = round(trajectory.period * SAMPLING_RATE)
-    motion = trajectory.motion(np.arange(samples) / SAMPLING_RATE, model)
+    _, motion = sampled_period(model, trajectory)
     forces = model.inverse_dynamics(motion)
     stribeck = None if effects is None else stribeck_friction(model, effects)
     if stribeck is not None:
@@ -157,22 +163,27 @@ def recorded(
 ) -> Recording:
     """Record whole settled periods of a motion on one of the plants, with its truth."""
     truth = None
+
+    def noisy(positions: Array, forces: Array) -> Recording:
+        random = np.random.default_rng(seed)
+        positions, efforts = noisy_periods(positions, forces, periods, effects, random)
+        time = np.arange(len(positions)) / SAMPLING_RATE
+        return dataset(model, time, positions, trajectory.period, efforts=efforts)
+
     if plant == 'robot':
         arrays, _ = simulated(model, trajectory, periods, seed, effects, ramp_time)
         data = dataset_of(arrays)
         kinds = ('time', 'positions', 'velocities', 'forces')
         truth = Truth(*(arrays[f'truth_{kind}'] for kind in kinds))
     elif plant == 'servo':
-        data = _servo(model, trajectory, periods, effects, seed)
+        state = _under_servo(model, trajectory)
+        data = noisy(state.positions, state.forces)
     else:
         motion, forces = exact_forces(model, trajectory, effects)
         states = model.actuator_states(motion)
-        random = np.random.default_rng(seed)
-        positions, efforts = noisy_periods(states.positions, forces, periods, effects, random)
-        time = np.arange(len(positions)) / SAMPLING_RATE
-        data = dataset(model, time, positions, trajectory.period, efforts=efforts)
+        data = noisy(states.positions, forces)
         exact = (states.positions, states.velocities, forces)
-        truth = Truth(time, *(np.tile(array, (periods, 1)) for array in exact))
+        truth = Truth(data.time, *(np.tile(array, (periods, 1)) for array in exact))
     return replace(data, truth=truth, provenance={'metadata': {'trajectory': trajectory.to_dict()}})
 
 
@@ -223,23 +234,19 @@ def simulated(
     return settled, recording
 
 
-def _servo(
-    model: ClosedChainModel, trajectory: Trajectory, periods: int, effects: PlantEffects, seed: int
-) -> Recording:
-    """Periods of a motion under the project's servo with nominal feedforward.
+def _under_servo(model: ClosedChainModel, trajectory: Trajectory) -> SteadyState:
+    """One period of a motion under the project's servo with nominal feedforward.
 
     Noise of positions and forces is added afterwards: the servo does not answer to it, so
     that what it does to an estimate is the noise of the regressor alone.
     """
-    assert trajectory.period is not None
-    samples = round(trajectory.period * SAMPLING_RATE)
-    interval = trajectory.period / samples
-    gains = servo_gains(model)
+    time, motion = sampled_period(model, trajectory.ordered(model.actuated_joints))
+    interval, gains = float(time[1]), servo_gains(model)
     servo = ServoLoop(
         gains.proportional, gains.derivative, VELOCITY_CUTOFF, interval, 0.5 * interval
     )
-    motion = trajectory.ordered(model.actuated_joints).motion(interval * np.arange(samples), model)
-    state = steady_state(
+    assert trajectory.period is not None
+    return steady_state(
         model,
         model.nominal_parameters,
         model.actuator_states(motion).positions,
@@ -247,7 +254,3 @@ def _servo(
         servo,
         trajectory.period,
     )
-    random = np.random.default_rng(seed)
-    positions, efforts = noisy_periods(state.positions, state.forces, periods, effects, random)
-    time = interval * np.arange(periods * samples)
-    return dataset(model, time, positions, trajectory.period, efforts=efforts)

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import time
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import as_completed
 from math import nan
@@ -20,14 +21,12 @@ from threadpoolctl import threadpool_limits
 from pkm_bringup.outputs import OutputError
 from pkm_description.errors import PkmError
 from pkm_dynamics.atomic_write import write_text_atomically
+from pkm_dynamics.single_thread import SINGLE_THREAD
 
 Case = Mapping[str, Any]
 Tell = Callable[[str, float | None, float], None]
 
 ORIGIN = 'origin.json'  # in the folder of the runs: options and versions
-SINGLE_THREAD = {
-    name: '1' for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
-}
 
 
 def _quiet(text: str, fraction: float | None, left: float) -> None:
@@ -37,23 +36,11 @@ def _quiet(text: str, fraction: float | None, left: float) -> None:
 class Runner:
     """Calls one function for many cases, as many processes share them.
 
-    Parameters
-    ----------
-    workers
-        Processes, one a core by default. No effect on the result: each computes with one
-        thread, and every result passes through its text, whether computed or read.
-    tell
-        Gets what is being done, the fraction done (None where unknown) and the time left [s]
-        (nan where unknown).
-    kept
-        Where each run is kept as soon as it is done; nowhere by default.
-    interrupted
-        Set by the first Ctrl-C where a study says that it then ends with what it has.
-
-    Attributes
-    ----------
-    files
-        What the study makes beside its result, by name: each writes a new file.
+    The number of `workers` (one a core by default) has no effect on the result: each computes
+    with one thread, and every result passes through its text, whether computed or read. `tell`
+    gets what is being done, the fraction done (None where unknown) and the time left [s] (nan
+    where unknown). The first Ctrl-C sets `interrupted` where a study ends with what it has.
+    `files` are what the study makes beside its result, by name: each writes a new file.
     """
 
     def __init__(
@@ -77,23 +64,11 @@ class Runner:
     ) -> list[Any]:
         """Return one(**case) of all cases as plain values, in their order.
 
-        Parameters
-        ----------
-        one
-            A function of a module or a `partial` of one; what it returns is numbers, texts,
-            arrays (lists in the result), lists and dictionaries with texts as keys.
-        cases
-            Keywords of each call, plain values; they name a run that fails.
-        text
-            What the progress begins with.
-        name
-            Of these runs among those of the study, where they are kept.
-
-        Raises
-        ------
-        PkmError
-            Of the first run that fails, in its own class; the message names the case. No
-            process is at work then, nor after Ctrl-C.
+        `one` is a function of a module or a `partial` of one; what it returns is numbers, texts,
+        arrays (lists in the result), lists and dictionaries with texts as keys. `text` begins
+        the progress, `name` is that of the runs where they are kept. The error of the first run
+        that fails is raised in its own class, with the case in its message. No process is at
+        work then, nor after Ctrl-C.
         """
         found = {} if self._kept is None else self._kept.read(name, len(cases))
         left = [index for index in range(len(cases)) if index not in found]
@@ -120,21 +95,23 @@ class Runner:
                     done(index, _call(one, cases[index]))
         return [found[index] for index in range(total)]
 
+    def map_seeds(
+        self,
+        one: Callable[..., Any],
+        options: Namespace,
+        text: str = 'run',
+        name: str = 'run',
+        **case: Any,
+    ) -> list[Any]:
+        """`map` over the seeds of --seed and --runs, with what else a case has."""
+        seeds = range(options.seed, options.seed + options.runs)
+        return self.map(one, [{**case, 'seed': seed} for seed in seeds], text, name)
+
 
 class KeptRuns:
     """The runs of a study in a folder beside its result, until that is written.
 
-    Parameters
-    ----------
-    output
-        Of the study.
-    origin
-        Options and versions: runs of others are not continued.
-
-    Raises
-    ------
-    OutputError
-        The folder holds runs of other options or versions.
+    Raises OutputError where the folder holds runs of another `origin` (options and versions).
     """
 
     def __init__(self, output: Path, origin: Mapping[str, Any]) -> None:
@@ -149,9 +126,11 @@ class KeptRuns:
 
     def read(self, name: str, count: int) -> dict[int, Any]:
         """Return what is there of `count` runs."""
-        files = {index: self._file(name, index) for index in range(count)}
-        there = {index: file for index, file in files.items() if file.is_file()}
-        return {i: json.loads(file.read_text(encoding='utf-8')) for i, file in there.items()}
+        return {
+            index: json.loads(file.read_text(encoding='utf-8'))
+            for index in range(count)
+            if (file := self._file(name, index)).is_file()
+        }
 
     def write(self, name: str, index: int, content: str) -> None:
         """Keep one run."""

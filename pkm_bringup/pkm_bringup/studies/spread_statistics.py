@@ -2,102 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import polygamma
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
 
-Array = NDArray[np.float64]
 CONFIDENCE = 0.95
+TAILS = 0.5 * (1.0 - CONFIDENCE), 0.5 * (1.0 + CONFIDENCE)
 TOLERANCE = 0.2
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The spread of two sets of estimates of the same parameters.
+def compare(first: Array, second: Array) -> dict[str, Any]:
+    """Compare the spread of estimates (runs, n) of two experiments; runs may differ in number.
 
-    Attributes
-    ----------
-    names : tuple of str
-    first, second : (n,)
-        Standard deviations of the estimates.
-    first_interval, second_interval : (n, 2)
-        Their confidence intervals, from the chi-squared distribution.
-    ratio, ratio_interval : (n,), (n, 2)
-        second / first, from the F-distribution.
-    smaller : int
-        Parameters whose standard deviation is smaller in the second set.
-    surely_smaller, surely_larger : int
-        Those whose interval of the ratio excludes 1.
-    log_volume_ratio, log_volume_interval : float, (2,)
-        ln of the volume of the confidence ellipsoid of the second set over that of the
-        first, with the bias of determinants of sample covariances taken off; nan where
-        the runs are no more than the parameters.
+    `sigma_d`, `sigma_s` (n,): standard deviations of both, with intervals (n, 2) from the
+    chi-squared distribution; `ratio` (n,): second over first, with intervals from the
+    F-distribution; `smaller`: parameters whose standard deviation is smaller in the second set;
+    `surely_smaller`, `surely_larger`: those whose interval of the ratio excludes 1;
+    `log_volume_ratio`: ln of the volume of the confidence ellipsoid of the second set over that
+    of the first, with the bias of determinants of sample covariances taken off, and its
+    interval; None where the runs are no more than the parameters.
 
     All intervals are for independent, normally distributed estimates; see `independence`.
+    Raises EstimationError for fewer than two runs, or other parameters.
     """
-
-    names: tuple[str, ...]
-    first: Array
-    second: Array
-    first_interval: Array
-    second_interval: Array
-    ratio: Array
-    ratio_interval: Array
-    smaller: int
-    surely_smaller: int
-    surely_larger: int
-    log_volume_ratio: float
-    log_volume_interval: tuple[float, float]
-
-
-def compare(names: list[str], first: Array, second: Array) -> Comparison:
-    """Compare estimates (runs, n) of two experiments; runs may differ in number.
-
-    Raises
-    ------
-    EstimationError
-        Fewer than two runs, or other parameters.
-    """
-    if first.shape[1:] != second.shape[1:] or first.shape[1:] != (len(names),):
+    if first.shape[1:] != second.shape[1:]:
         raise EstimationError(
-            f'estimates of {len(names)} parameters are needed, got {first.shape} and {second.shape}'
+            f'estimates of the same parameters are needed, got {first.shape} and {second.shape}'
         )
     if min(len(first), len(second)) < 2:
         raise EstimationError('one run has no spread: at least two are needed')
-    deviations = [values.std(axis=0, ddof=1) for values in (first, second)]
-    degrees = len(first) - 1, len(second) - 1
-    ratio = deviations[1] / deviations[0]
-    tails = 0.5 * (1.0 - CONFIDENCE), 0.5 * (1.0 + CONFIDENCE)
-    quantiles = np.sqrt(stats.f.ppf(tails, degrees[1], degrees[0]))
+    sigma_d, sigma_s = (values.std(axis=0, ddof=1) for values in (first, second))
+    ratio = sigma_s / sigma_d
+    quantiles = np.sqrt(stats.f.ppf(TAILS, len(second) - 1, len(first) - 1))
     interval = np.stack([ratio / quantiles[1], ratio / quantiles[0]], axis=1)
     volume, spread = _log_volume_ratio(first, second)
-    width = stats.norm.ppf(tails[1]) * spread
-    return Comparison(
-        tuple(names),
-        deviations[0],
-        deviations[1],
-        deviation_interval(deviations[0], len(first)),
-        deviation_interval(deviations[1], len(second)),
-        ratio,
-        interval,
-        int(np.sum(ratio < 1.0)),
-        int(np.sum(interval[:, 1] < 1.0)),
-        int(np.sum(interval[:, 0] > 1.0)),
-        volume,
-        (volume - width, volume + width),
-    )
+    width = stats.norm.ppf(TAILS[1]) * spread
+    known = bool(np.isfinite(volume))
+    return {
+        'sigma_d': sigma_d,
+        'sigma_d_interval': deviation_interval(sigma_d, len(first)),
+        'sigma_s': sigma_s,
+        'sigma_s_interval': deviation_interval(sigma_s, len(second)),
+        'ratio': ratio,
+        'ratio_interval': interval,
+        'smaller': int(np.sum(ratio < 1.0)),
+        'surely_smaller': int(np.sum(interval[:, 1] < 1.0)),
+        'surely_larger': int(np.sum(interval[:, 0] > 1.0)),
+        'log_volume_ratio': volume if known else None,
+        'log_volume_interval': [volume - width, volume + width] if known else None,
+    }
 
 
 def deviation_interval(deviation: Array, count: int) -> Array:
     """Return the confidence interval (n, 2) of standard deviations of `count` normal values."""
-    tails = 0.5 * (1.0 + CONFIDENCE), 0.5 * (1.0 - CONFIDENCE)
-    factors = np.sqrt((count - 1) / stats.chi2.ppf(tails, count - 1))
+    factors = np.sqrt((count - 1) / stats.chi2.ppf(TAILS[::-1], count - 1))
     return np.asarray(deviation)[:, None] * factors
 
 

@@ -10,17 +10,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_bringup.argument_types import positive
+from pkm_bringup.arguments import positive
 from pkm_bringup.studies.declaration import Option, Study, runs
-from pkm_bringup.studies.plants import model_of
+from pkm_bringup.studies.plants import model_of, rms
 from pkm_bringup.studies.runner import Runner
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.nonlinear_filters import FilterOptions, unscented_filter
-
-Array = NDArray[np.float64]
 
 ROBOT = 'uf_pkm'
 BODIES = {'me': 'leg*_slider', 'mb': 'leg*_stator', 'mp': 'platform'}
@@ -59,20 +57,8 @@ def mass_columns(model: ClosedChainModel) -> tuple[Array, Array]:
 def one_run(samples: int, noise: float, seed: int) -> dict[str, Any]:
     """Run the filter on sines of x and y together (case XY of [O Table 4.3]).
 
-    Parameters
-    ----------
-    samples
-        Number of samples.
-    noise
-        Largest error of forces, velocities and accelerations over their value, and of
-        positions over their way from home, uniform.
-    seed
-        Of the noise.
-
-    Returns
-    -------
-    dict
-        `values`, `true`, `errors`, `standard_deviation` by name, `time` [s of CPU time].
+    `noise` is the largest error of forces, velocities and accelerations over their value, and of
+    positions over their way from home, uniform. Returns figures by name and `time` [s of CPU].
     """
     model = model_of(ROBOT)
     trajectory = preset(model, 'sine_xy')
@@ -129,18 +115,18 @@ def summary(noise: float, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     CPU time [s].
     """
 
-    def over_runs(key: str, figure: Callable[[Array], Any]) -> dict[str, float]:
-        return {name: float(figure(np.array([run[key][name] for run in found]))) for name in BODIES}
+    def over_runs(key: str, figure: Callable[[list[float]], Any]) -> dict[str, Any]:
+        return {name: figure([run[key][name] for run in found]) for name in BODIES}
 
     return {
         'noise': noise,
         'runs': len(found),
         'true': found[0]['true'],
         'values': over_runs('values', np.mean),
-        'errors': over_runs('errors', lambda errors: np.sqrt(np.mean(errors**2))),
-        'worst': over_runs('errors', lambda errors: np.abs(errors).max()),
+        'errors': over_runs('errors', rms),
+        'worst': over_runs('errors', lambda errors: max(map(abs, errors))),
         'standard_deviation': over_runs('standard_deviation', np.mean),
-        'time': float(np.mean([run['time'] for run in found])),
+        'time': np.mean([run['time'] for run in found]),
     }
 
 

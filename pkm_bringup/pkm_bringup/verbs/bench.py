@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace, _SubParsersAction
 from importlib import import_module
 from typing import Any
 
-from pkm_bringup.argument_types import count, positive
-from pkm_bringup.arguments import add_json, add_robot
-from pkm_bringup.inputs import load_model
+from pkm_bringup.arguments import Option, add_arguments, add_json, add_robot, count, positive
 from pkm_bringup.views.console import print_json, progress
 
 # Module and function of each part: loaded when it is measured.
@@ -22,6 +21,21 @@ PARTS = {
     'filters': ('bench.filter_cost', 'measure'),
     'design': ('bench.design_search', 'measure'),
 }
+LONGER = 'a longer search from other starts that the first is compared with [s]'
+OPTIONS = (
+    Option(
+        'duration', 'measured time of the 1 kHz loop, half of it for lockstep [s]', 10.0, positive
+    ),
+    Option('steps', 'offline controller steps [1]', 5000, count),
+    Option('search_time', 'search of the excitation [s]', 60.0, positive),
+    Option('reference_time', LONGER, type=positive, default_text='none'),
+    Option(
+        'recording',
+        'length of the recordings to identify from; others are ten times as long [s]',
+        600.0,
+        positive,
+    ),
+)
 ON_REQUEST = ('design',)  # takes minutes
 
 
@@ -42,66 +56,31 @@ def add_parser(subparsers: _SubParsersAction[Any]) -> None:
         'filters: updates of the Kalman filters and of the recursive estimator; design: search of '
         'an excitation beside SLSQP (minutes); default: all but design',
     )
-    parser.add_argument(
-        '--duration',
-        type=positive,
-        default=10.0,
-        help='measured time of the 1 kHz loop, half of it for lockstep [s]; default: 10',
-    )
-    parser.add_argument(
-        '--steps', type=count, default=5000, help='offline controller steps [1]; default: 5000'
-    )
-    parser.add_argument(
-        '--search-time',
-        type=positive,
-        default=60.0,
-        help='search of the excitation [s]; default: 60',
-    )
-    parser.add_argument(
-        '--reference-time',
-        type=positive,
-        help='a longer search from other starts that the first is compared with [s]; default: none',
-    )
-    parser.add_argument(
-        '--recording',
-        type=positive,
-        default=600.0,
-        help='length of the recordings to identify from; others are ten times as long [s]; '
-        'default: 600',
-    )
+    add_arguments(parser, *OPTIONS)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: Namespace) -> int:
     """Measure and print."""
-    from pkm_bringup.bench.frame import Bench, load_average, machine_facts, slow_motion
+    from pkm_bringup.bench.frame import Bench, machine_facts, slow_motion
+    from pkm_bringup.inputs import load_model
     from pkm_bringup.views.bench_view import print_benchmark
 
     parts = arguments.only or [part for part in PARTS if part not in ON_REQUEST]
     result: dict[str, Any] = {'robot': arguments.robot, 'machine': machine_facts()}
     with progress('benchmark') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         for part in (part for part in PARTS if part in parts):
 
             def report(phase: str, fraction: float | None, part: str = part) -> None:
                 update(f'{part}: {phase}', fraction)
 
-            bench = Bench(
-                arguments.robot,
-                model,
-                slow_motion(model),
-                arguments.duration,
-                arguments.steps,
-                arguments.search_time,
-                arguments.reference_time,
-                arguments.recording,
-                report,
-            )
+            given = {option.name: getattr(arguments, option.name) for option in OPTIONS}
+            bench = Bench(arguments.robot, model, slow_motion(model), update=report, **given)
             module, function = PARTS[part]
             result[part] = getattr(import_module(f'pkm_bringup.{module}'), function)(bench)
-    result['machine']['load_after'] = load_average()
+    result['machine']['load_after'] = os.getloadavg()[0]
     if arguments.json:
         print_json(result)
     else:

@@ -6,13 +6,10 @@ from typing import Any
 
 from pkm_bringup.arguments import add_json, add_robot
 from pkm_bringup.data_arguments import DATA, add_options, given_loading, given_options
-from pkm_bringup.inputs import load_model
 from pkm_bringup.outputs import check_output, write_output
-from pkm_bringup.views.comparison_view import print_rows
 from pkm_bringup.views.console import print_json, print_note, progress
 from pkm_description.errors import EstimationError
 from pkm_identification.options import COMMON, THRESHOLD
-from pkm_identification.requests.compare_request import CompareRequest, compare_on_recordings
 
 DEFAULT = 'wls'
 PLOT_SUFFIXES = ('.png', '.svg', '.pdf')
@@ -64,6 +61,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Identify, validate, print the table, draw the picture."""
+    from pkm_bringup.inputs import load_model
+    from pkm_bringup.views.comparison_view import plot_comparison, print_rows
+    from pkm_identification.requests.compare_request import CompareRequest, compare_on_recordings
+
     names = _chosen(arguments)
     plot = check_output(arguments.plot, PLOT_SUFFIXES) if arguments.plot else None
     request = CompareRequest(
@@ -76,14 +77,11 @@ def run(arguments: Any) -> int:
         arguments.threshold,
     )
     with progress('comparing') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         found = compare_on_recordings(request, model, update)
         rows = [candidate.row() for candidate in found]
         if plot is not None:
             update('drawing')
-            from pkm_bringup.views.comparison_figure import plot_comparison  # loads matplotlib
-
             write_output(plot, lambda path: plot_comparison(found, model, path))
     if arguments.json:
         print_json(

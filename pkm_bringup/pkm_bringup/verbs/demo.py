@@ -7,7 +7,7 @@ import time
 from dataclasses import fields
 from pathlib import Path
 
-from pkm_bringup.argument_types import count, whole
+from pkm_bringup.arguments import Option, add_arguments, count, whole
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,42 +20,26 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
             'inclined circle without a model, with the rigid-body model and with the whole model.'
         ),
     )
-    parser.add_argument(
-        '--output',
-        type=Path,
-        default=None,
-        help='folder for bags, model, plots and logs; must be empty or not exist '
-        '(default: demo_output/<date and time>)',
-    )
-    parser.add_argument(
-        '--robot', default='palida', help='library robot with a shipped excitation (default palida)'
-    )
-    parser.add_argument(
-        '--excitation', default='', help='trajectory file (default: the one shipped for the robot)'
-    )
-    parser.add_argument(
-        '--estimator', default='gauss_markov', help='estimator (default gauss_markov)'
-    )
-    parser.add_argument(
-        '--periods',
-        type=count,
-        default=30,
-        help='recorded periods of the excitation [1]; default: 30',
-    )
-    parser.add_argument(
-        '--circle-periods',
-        type=count,
-        default=3,
-        help='recorded rounds of each circle [1]; default: 3',
-    )
-    parser.add_argument(
-        '--validation-periods',
-        type=count,
-        default=15,
-        help='recorded rounds of the circles whose forces are predicted [1]; default: 15',
-    )
-    parser.add_argument(
-        '--seed', type=whole, default=0, help="of the robot's noise, at least 0 [1]; default: 0"
+    add_arguments(
+        parser,
+        Option(
+            'output',
+            'folder for bags, model, plots and logs; must be empty or not exist',
+            type=Path,
+            default_text='demo_output/<date and time>',
+        ),
+        Option('robot', 'library robot with a shipped excitation', 'palida'),
+        Option('excitation', 'trajectory file', '', default_text='the one shipped for the robot'),
+        Option('estimator', 'estimator', 'gauss_markov'),
+        Option('periods', 'recorded periods of the excitation [1]', 30, count),
+        Option('circle_periods', 'recorded rounds of each circle [1]', 3, count),
+        Option(
+            'validation_periods',
+            'recorded rounds of the circles whose forces are predicted [1]',
+            15,
+            count,
+        ),
+        Option('seed', "of the robot's noise, at least 0 [1]", 0, whole),
     )
     parser.add_argument('--json', action='store_true', help='print the summary as JSON on stdout')
     parser.set_defaults(run=run)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pkm_bringup.arguments import ROBOT, add_json
-from pkm_bringup.inputs import load_model
 from pkm_bringup.verbs import describe_contributions, describe_workspace
 from pkm_bringup.views.console import print_json, progress
 
@@ -53,6 +52,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print tables, or everything as JSON."""
+    from pkm_bringup.inputs import load_model
     from pkm_bringup.views.overview import base_figures, overview, ranks
     from pkm_bringup.views.overview_text import print_overview
 

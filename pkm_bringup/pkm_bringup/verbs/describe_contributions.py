@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import pkm_dynamics
 from pkm_bringup.arguments import TRAJECTORY
 from pkm_bringup.views.console import print_table
-from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.trajectories import Trajectory
 
 SAMPLES = 1000
 SINES = 'sines'
@@ -31,7 +30,7 @@ def add_options(parser: Any) -> None:
     )
 
 
-def figures(model: ClosedChainModel, name: str | None) -> dict[str, Any]:
+def figures(model: pkm_dynamics.ClosedChainModel, name: str | None) -> dict[str, Any]:
     """Return groups, their forces' figures and sensitivities; SI units, shares in per cent.
 
     Raises
@@ -69,7 +68,7 @@ def figures(model: ClosedChainModel, name: str | None) -> dict[str, Any]:
     }
 
 
-def sines(model: ClosedChainModel) -> Trajectory:
+def sines(model: pkm_dynamics.ClosedChainModel) -> pkm_dynamics.Trajectory:
     """One sine of its own frequency on every actuator, about home: a tenth of the stroke."""
     import numpy as np
 

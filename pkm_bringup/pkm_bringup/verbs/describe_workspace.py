@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.argument_types import count
+import pkm_dynamics
+from pkm_bringup.arguments import count
 from pkm_bringup.views.console import print_table
-from pkm_dynamics import ClosedChainModel
 
 SAMPLES = 2000
 BOX_POINTS = 13
@@ -52,7 +52,7 @@ def check_options(arguments: Any) -> None:
         check_output(arguments.plot, ('.png', '.svg'))
 
 
-def figures(model: ClosedChainModel, samples: int) -> dict[str, Any]:
+def figures(model: pkm_dynamics.ClosedChainModel, samples: int) -> dict[str, Any]:
     """Return shares, boxes and measures; SI units.
 
     Raises
@@ -145,7 +145,7 @@ _MEANING = {
 }
 
 
-def write_plot(model: ClosedChainModel, samples: int, path: str) -> None:
+def write_plot(model: pkm_dynamics.ClosedChainModel, samples: int, path: str) -> None:
     """Write the picture: slices through home, or reached positions in actuator coordinates."""
     from pkm_bringup.outputs import write_output
     from pkm_bringup.views.workspace_figure import workspace_figure

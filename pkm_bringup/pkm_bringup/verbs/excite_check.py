@@ -5,13 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pkm_bringup.arguments import TRAJECTORY, add_json, add_ramp_time, add_robot
-from pkm_bringup.inputs import load_model
-from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
+from pkm_bringup.arguments import RAMP_TIME, TRAJECTORY, add_json, add_robot
 from pkm_bringup.views.console import print_json, print_note, progress
-from pkm_bringup.views.margin_view import broken_rows, margin_rows, print_broken, print_margins
 from pkm_description.errors import FeasibilityError
-from pkm_identification.requests.check_request import check_motion
 
 
 def add_parser(subparsers: Any) -> None:
@@ -25,16 +21,25 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
-    add_ramp_time(parser)
+    RAMP_TIME.add_to(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
     """Print the margins and the broken limits; raise FeasibilityError where there are any."""
+    from pkm_bringup.inputs import load_model
+    from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
+    from pkm_bringup.views.excitation_view import (
+        broken_rows,
+        margin_rows,
+        print_broken,
+        print_margins,
+    )
+    from pkm_identification.requests.check_request import check_motion
+
     with progress('checking') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         trajectory = load_trajectory(arguments.file, model, any_robot=True)
         update('the motion')
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)

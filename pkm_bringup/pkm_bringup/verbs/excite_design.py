@@ -6,21 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.argument_types import positive
-from pkm_bringup.arguments import PICTURES, add_json, add_plot, add_robot
-from pkm_bringup.inputs import load_model
+from pkm_bringup.arguments import PICTURES, PLOT, add_json, add_robot, positive
 from pkm_bringup.outputs import check_output, write_output
-from pkm_bringup.trajectory_inputs import load_trajectory, run_of
 from pkm_bringup.views.console import print_json, print_note
 from pkm_bringup.views.design_view import design_view, stop_on_interrupt
-from pkm_bringup.views.excitation_view import print_design
-from pkm_description.errors import TrajectoryError
-from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation_options import CRITERIA, LIMITS, NOISE, SEARCH
 from pkm_identification.option import Option
-from pkm_identification.requests.check_request import check_motion
-from pkm_identification.requests.design_request import DesignRequest, design_motion
 
 
 def add_parser(subparsers: Any) -> None:
@@ -60,13 +51,19 @@ def add_parser(subparsers: Any) -> None:
         metavar='FILE',
         help='Fourier trajectory or design (.yaml) that is a further start, or shipped',
     )
-    add_plot(parser)
+    PLOT.add_to(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
     """Design, save, print the figures."""
+    from pkm_bringup.inputs import load_model
+    from pkm_bringup.trajectory_inputs import load_fourier, run_of
+    from pkm_bringup.views.excitation_view import print_design
+    from pkm_identification.requests.check_request import check_motion
+    from pkm_identification.requests.design_request import DesignRequest, design_motion
+
     output = check_output(arguments.output, ('.yaml', '.yml'))
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
     with (
@@ -81,7 +78,7 @@ def run(arguments: Any) -> int:
             _given(LIMITS, arguments),
             arguments.noise,
             arguments.prior,
-            _initial(arguments.initial, model),
+            load_fourier(arguments.initial, model),
         )
         tell('base parameters', None, float('nan'))
         design = design_motion(request, model, tell, interrupted)
@@ -122,18 +119,6 @@ def run(arguments: Any) -> int:
 
 def _given(options: tuple[Option, ...], arguments: Any) -> dict[str, Any]:
     return {option.name: getattr(arguments, option.name) for option in options}
-
-
-def _initial(text: str | None, model: ClosedChainModel) -> FourierTrajectory | None:
-    """Return the Fourier trajectory of a file, or the shipped one."""
-    if text is None:
-        return None
-    trajectory = load_trajectory(text, model)
-    if not isinstance(trajectory, FourierTrajectory):
-        raise TrajectoryError(
-            f"'{text}' is a {trajectory.kind} trajectory; a search starts from a Fourier one"
-        )
-    return trajectory
 
 
 def _criterion(text: str) -> str | dict[str, float]:

@@ -6,9 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.argument_types import positive
-from pkm_bringup.arguments import add_json, add_robot
-from pkm_bringup.inputs import load_model
+from pkm_bringup.arguments import add_json, add_robot, positive
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 MARGINS = '25 % of forces, 5 % of velocities, 4 % of ranges'
@@ -55,14 +53,14 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Write the preset and print what it is, or list the robot's presets."""
+    from pkm_bringup.inputs import load_model
     from pkm_bringup.outputs import check_output
     from pkm_dynamics.presets import preset, preset_names
     from pkm_dynamics.presets.fitting import check_from_home
 
     output = arguments.output and check_output(Path(arguments.output), ('.yaml', '.yml'))
     with progress('preset') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         names = preset_names(model)
         if arguments.name is not None:
             update(f'fitting {arguments.name} into the limits')

@@ -6,10 +6,16 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.argument_types import positive
-from pkm_bringup.arguments import TRAJECTORY, add_json, add_periods, add_ramp_time, add_robot
-from pkm_bringup.inputs import load_model
-from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
+from pkm_bringup.arguments import (
+    PERIODS_OPTION,
+    RAMP_TIME,
+    TRAJECTORY,
+    Option,
+    add_arguments,
+    add_json,
+    add_robot,
+    positive,
+)
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 
@@ -24,22 +30,15 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
-    parser.add_argument(
-        '--bag', required=True, metavar='FOLDER', help='bag to write; must not exist'
-    )
-    add_periods(parser)
-    add_ramp_time(parser)
-    parser.add_argument(
-        '--server',
-        default='excitation_server',
-        metavar='NODE',
-        help='node that serves the action; default: excitation_server',
-    )
-    parser.add_argument(
-        '--timeout',
-        type=positive,
-        default=10.0,
-        help='longest wait for the server [s]; default: 10',
+    bag = Option('bag', 'bag to write; must not exist', metavar='FOLDER', required=True)
+    serves = 'node that serves the action'
+    add_arguments(
+        parser,
+        bag,
+        PERIODS_OPTION,
+        RAMP_TIME,
+        Option('server', serves, 'excitation_server', metavar='NODE'),
+        Option('timeout', 'longest wait for the server [s]', 10.0, positive),
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -47,14 +46,15 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Send the goal, show its feedback, print what was checked in the recording."""
+    from pkm_bringup.inputs import load_model
     from pkm_bringup.outputs import OutputError
+    from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
 
     bag = Path(arguments.bag).absolute()
     if bag.exists():
         raise OutputError(f"'{arguments.bag}' exists already and is not overwritten")
     with progress('exciting') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         trajectory = load_trajectory(arguments.file, model)
         periods = periods_of(arguments.periods, arguments.file, trajectory)
         from pkm_bringup.nodes.excite_client import excite

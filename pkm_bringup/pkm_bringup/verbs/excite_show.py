@@ -5,24 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.argument_types import count
-from pkm_bringup.arguments import PICTURES, TRAJECTORY, add_json, add_plot, add_ramp_time, add_robot
-from pkm_bringup.inputs import load_model
+import pkm_dynamics
+from pkm_bringup.arguments import PICTURES, PLOT, RAMP_TIME, TRAJECTORY, add_json, add_robot, count
 from pkm_bringup.outputs import check_output, write_output
-from pkm_bringup.trajectory_inputs import design_of, load_trajectory, ramp_time_of, run_of
 from pkm_bringup.views.console import print_json, print_note, progress
-from pkm_bringup.views.excitation_view import print_excitation, runs_text
-from pkm_bringup.views.margin_view import margin_rows
 from pkm_description.errors import EstimationError
-from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.trajectories import Trajectory
-from pkm_identification.excitation.motion_figures import (
-    design_figures,
-    excitation_figures,
-    noise_covariance,
-)
 from pkm_identification.excitation_options import NOISE
-from pkm_identification.requests.check_request import check_motion
 
 
 def add_parser(subparsers: Any) -> None:
@@ -31,7 +19,7 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser('show', help=text, description=text)
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
-    add_plot(parser)
+    PLOT.add_to(parser)
     parser.add_argument(
         '--periods', type=count, default=1, help='that are recorded [1]; default: 1'
     )
@@ -40,17 +28,21 @@ def add_parser(subparsers: Any) -> None:
         choices=NOISE.values.words,
         help=f'{NOISE.help}; default: that of the design, else unit',
     )
-    add_ramp_time(parser)
+    RAMP_TIME.add_to(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
+    from pkm_bringup.inputs import load_model
+    from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
+    from pkm_bringup.views.excitation_view import margin_rows, print_excitation, runs_text
+    from pkm_identification.requests.check_request import check_motion
+
     plot = arguments.plot and check_output(Path(arguments.plot), PICTURES)
     with progress('evaluating') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         trajectory = load_trajectory(arguments.file, model)
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
         update('figures')
@@ -87,8 +79,17 @@ def run(arguments: Any) -> int:
     return 0
 
 
-def _figures(arguments: Any, model: ClosedChainModel, trajectory: Trajectory) -> dict[str, Any]:
+def _figures(
+    arguments: Any, model: pkm_dynamics.ClosedChainModel, trajectory: pkm_dynamics.Trajectory
+) -> dict[str, Any]:
     """Return the figures, of which noise they are, and the reason where there are none."""
+    from pkm_bringup.trajectory_inputs import design_of
+    from pkm_identification.excitation.motion_figures import (
+        design_figures,
+        excitation_figures,
+        noise_covariance,
+    )
+
     noise = arguments.noise
     try:
         design = design_of(arguments.file, model)

@@ -13,17 +13,10 @@ from pkm_bringup.data_arguments import (
     given_loading,
     given_options,
 )
-from pkm_bringup.inputs import load_model
 from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note, progress
-from pkm_bringup.views.identification_view import print_identified, summary
 from pkm_description.errors import EstimationError
 from pkm_identification.options import COMMON, LEVEL, REDUCTION, THRESHOLD
-from pkm_identification.requests.identify_request import (
-    IdentifyRequest,
-    ReduceRequest,
-    identify_recordings,
-)
 
 VALIDATION, *BY_OPTION, SIGNIFICANCE = REDUCTION
 ALSO = '; and those of the estimator (doc/estimators.md of pkm_identification); with --reduce also '
@@ -65,11 +58,26 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Identify, write the model, print the parameters."""
+    from pkm_bringup.inputs import load_model
+    from pkm_bringup.views.identification_view import print_identified, summary
+    from pkm_identification.requests.identify_request import (
+        IdentifyRequest,
+        ReduceRequest,
+        identify_recordings,
+    )
+
     output = check_output(arguments.output, ('.yaml', '.yml'))
-    request = _request(arguments, str(output))
+    kind = ReduceRequest if arguments.reduce else IdentifyRequest
+    request = kind(
+        arguments.data,
+        arguments.estimator,
+        _options(arguments),
+        given_loading(arguments),
+        arguments.threshold,
+        str(output),
+    )
     with progress('identifying') as update:
-        update('reading the robot; the first run compiles')
-        found = identify_recordings(request, load_model(arguments.robot), update)
+        found = identify_recordings(request, load_model(arguments.robot, update), update)
     if arguments.json:
         print_json(summary(found, str(output), arguments.level))
     else:
@@ -78,21 +86,12 @@ def run(arguments: Any) -> int:
     return 0
 
 
-def _request(arguments: Any, output: str) -> IdentifyRequest:
-    options = given_options(arguments)
-    kind: type[IdentifyRequest] = ReduceRequest if arguments.reduce else IdentifyRequest
+def _options(arguments: Any) -> dict[str, Any]:
+    options = given_options(arguments) | given_force_constants(arguments)
     of_reduction = {'significance': arguments.significance, 'validation': arguments.validate}
+    given = {name: value for name, value in of_reduction.items() if value}
     unused = [f'--{name}' for name in ('significance', 'validate') if getattr(arguments, name)]
-    if arguments.reduce:
-        options |= {name: value for name, value in of_reduction.items() if value}
-    elif unused:
+    if unused and not arguments.reduce:
         need = 'needs' if len(unused) == 1 else 'need'
         raise EstimationError(f'{" and ".join(unused)} {need} --reduce')
-    return kind(
-        arguments.data,
-        arguments.estimator,
-        options | given_force_constants(arguments),
-        given_loading(arguments),
-        arguments.threshold,
-        output,
-    )
+    return options | given

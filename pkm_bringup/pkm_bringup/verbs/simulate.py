@@ -5,10 +5,17 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pkm_bringup.argument_types import fraction, whole
-from pkm_bringup.arguments import ROBOT, TRAJECTORY, add_json, add_periods, add_ramp_time
-from pkm_bringup.inputs import load_model, load_payload
-from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
+from pkm_bringup.arguments import (
+    PERIODS_OPTION,
+    RAMP_TIME,
+    ROBOT,
+    TRAJECTORY,
+    Option,
+    add_arguments,
+    add_json,
+    fraction,
+    whole,
+)
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
 
 EFFECTS = ('all', 'modelled', 'none')
@@ -31,45 +38,41 @@ def add_parser(subparsers: Any) -> None:
         metavar='DATA.npz',
         help='file to write: time [s], positions [m, rad], currents [A]; must not exist',
     )
-    add_periods(parser)
-    add_ramp_time(parser)
-    parser.add_argument(
-        '--seed', type=whole, default=0, help='of the noise, at least 0 [1]; default: 0'
-    )
-    parser.add_argument(
-        '--effects',
-        choices=EFFECTS,
-        default='all',
-        help='all that the description declares; modelled: without Stribeck friction and cogging; '
-        'none: rigid bodies without friction, noise and limits; default: all',
-    )
-    parser.add_argument(
-        '--feedforward',
-        default='none',
-        metavar='none|nominal|MODEL',
-        help='model of the controller: none, nominal or a model file, SI units; default: none',
-    )
-    parser.add_argument(
-        '--payload',
-        default='none',
-        metavar='PAYLOAD',
-        help='body fixed to the platform, which the controller does not know: YAML text or file '
-        'with mass [kg], centre [m, platform frame], inertia [kg m^2, about the centre: Ixx, Ixy, '
-        'Ixz, Iyy, Iyz, Izz]; default: none',
-    )
-    parser.add_argument(
-        '--constant-error',
-        type=fraction,
-        default=0.0,
-        metavar='FRACTION',
-        help='largest error of the force constants in the description [1]: those of the simulated '
-        'drives differ from them, at random by the seed --drive-seed; default: 0',
-    )
-    parser.add_argument(
-        '--drive-seed',
-        type=whole,
-        default=0,
-        help='of --constant-error, at least 0 [1]; default: 0',
+    add_arguments(
+        parser,
+        PERIODS_OPTION,
+        RAMP_TIME,
+        Option('seed', 'of the noise, at least 0 [1]', 0, whole),
+        Option(
+            'effects',
+            'all that the description declares; modelled: without Stribeck friction and cogging; '
+            'none: rigid bodies without friction, noise and limits',
+            'all',
+            choices=EFFECTS,
+        ),
+        Option(
+            'feedforward',
+            'model of the controller: none, nominal or a model file, SI units',
+            'none',
+            metavar='none|nominal|MODEL',
+        ),
+        Option(
+            'payload',
+            'body fixed to the platform, which the controller does not know: YAML text or file '
+            'with mass [kg], centre [m, platform frame], inertia [kg m^2, about the centre: Ixx, '
+            'Ixy, Ixz, Iyy, Iyz, Izz]',
+            'none',
+            metavar='PAYLOAD',
+        ),
+        Option(
+            'constant_error',
+            'largest error of the force constants in the description [1]: those of the simulated '
+            'drives differ from them, at random by the seed --drive-seed',
+            0.0,
+            fraction,
+            metavar='FRACTION',
+        ),
+        Option('drive_seed', 'of --constant-error, at least 0 [1]', 0, whole),
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -79,13 +82,14 @@ def run(arguments: Any) -> int:
     """Simulate, write the data, print the tracking errors."""
     import numpy as np
 
+    from pkm_bringup.inputs import load_model, load_payload
     from pkm_bringup.offline import effects_of, feedforward_of, measured_arrays, plant_of, simulate
     from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.trajectory_inputs import load_trajectory, periods_of, ramp_time_of
 
     output = check_output(arguments.output, ('.npz',))
     with progress('simulating') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         trajectory = load_trajectory(arguments.trajectory, model)
         payload = load_payload(arguments.payload)
         plant = plant_of(model.description, payload, arguments.constant_error, arguments.drive_seed)

@@ -94,7 +94,7 @@ def _write(study: Study, output: Path, content: Content, runner: Runner) -> None
 
 def _fill(content: Content, runner: Runner, folder: Path) -> None:
     """Write all files of a study into a new folder."""
-    from pkm_bringup.views.excitation_study_figure import plot_spreads  # matplotlib
+    from pkm_bringup.views.excitation_study_view import plot_spreads  # matplotlib
 
     for name, save in runner.files.items():
         save(folder / name)

@@ -6,12 +6,9 @@ from typing import Any
 
 from pkm_bringup.arguments import add_json, add_robot
 from pkm_bringup.data_arguments import DATA, add_options, given_loading, given_options
-from pkm_bringup.inputs import load_model
 from pkm_bringup.views.console import print_json, progress
-from pkm_bringup.views.validation_view import print_validation
 from pkm_description.errors import EstimationError
 from pkm_identification.options import VALIDATION
-from pkm_identification.requests.validate_request import ValidateRequest, validate_on_recording
 
 LEVEL, ROLLOUT = VALIDATION
 
@@ -41,6 +38,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print the relative absolute errors and the verdict on bias."""
+    from pkm_bringup.inputs import load_model
+    from pkm_bringup.views.validation_view import print_validation
+    from pkm_identification.requests.validate_request import ValidateRequest, validate_on_recording
+
     options = {'level': arguments.level, 'rollout': _horizons(arguments.rollout)}
     request = ValidateRequest(
         arguments.data,
@@ -49,8 +50,7 @@ def run(arguments: Any) -> int:
         given_loading(arguments),
     )
     with progress('validating') as update:
-        update('reading the robot; the first run compiles')
-        model = load_model(arguments.robot)
+        model = load_model(arguments.robot, update)
         summary = validate_on_recording(request, model, update).summary()
     if arguments.json:
         name = model.description.name

@@ -6,7 +6,30 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from pkm_bringup.views.console import print_records
+from pkm_bringup.views.console import Column, print_columns, print_table
+
+FUNCTIONS: dict[str, Column] = {
+    '': '',
+    'a sample': 'batch',
+    'a sample, joints known': 'batch_with_joint_states',
+    'single call': 'single',
+    'single, joints known': 'single_with_joint_states',
+}
+PEERS = (
+    'other engines',
+    'a sample [us]',
+    'ours a sample / it',
+    'ours single / it',
+    'difference of the forces',
+)
+LIBRARY: dict[str, Column] = {
+    'robot': 'robot',
+    'actuators': 'actuators',
+    'parameters': 'parameters',
+    'inverse dynamics': lambda robot: robot['inverse_dynamics']['batch'],
+    'regressor': lambda robot: robot['regressor']['batch'],
+    'single call': lambda robot: robot['inverse_dynamics']['single'],
+}
 
 
 def print_benchmark(result: dict[str, Any]) -> None:
@@ -38,51 +61,32 @@ def _print_lockstep(lockstep: dict[str, Any]) -> None:
 
 def _print_model(model: dict[str, Any]) -> None:
     sys.stdout.write(f'\nmodel, CPU time [us], batches of {model["samples"]} samples\n')
+    functions = ('inverse_dynamics', 'regressor')
+    print_columns([{'': name.replace('_', ' ')} | model[name] for name in functions], FUNCTIONS)
+    ratios, agreement = model['ratios'], model['agreement']
     rows = [
-        {
-            '': name.replace('_', ' '),
-            'a sample': model[name]['batch'],
-            'a sample, joints known': model[name]['batch_with_joint_states'],
-            'single call': model[name]['single'],
-            'single, joints known': model[name]['single_with_joint_states'],
-        }
-        for name in ('inverse_dynamics', 'regressor')
-    ]
-    print_records(rows)
-    rows = [
-        {
-            'other engines': name,
-            'a sample [us]': time,
-            'ours a sample / it': model['ratios'][f'batch / {name}'],
-            'ours single / it': model['ratios'][f'single / {name}'],
-            'difference of the forces': model['agreement'].get(name),
-        }
+        (name, time, ratios[f'batch / {name}'], ratios[f'single / {name}'], agreement.get(name))
         for name, time in model['peers'].items()
     ]
     sys.stdout.write('\n')
-    print_records(rows)
+    print_table(PEERS, rows)
     sys.stdout.write(f'\nimport of pkm_dynamics, fresh process: {model["import"]:.2f} s\n')
 
 
 def _print_identification(kinds: dict[str, Any]) -> None:
     parameters = kinds['filter']['short']['parameters']
     sys.stdout.write(f"\nidentify('wls'), {parameters} parameters, NPZ at 1 kHz\n")
-    rows = [
-        {
-            'motion': motion,
-            'data [s]': short['duration'],
-            'time [s]': short['wall'],
-            'peak [MB]': short['memory'] / 1e6,
-            'longer data [s]': long['duration'],
-            'longer time [s]': long['wall'],
-            'longer peak [MB]': long['memory'] / 1e6,
-            'CPU time ratio': kinds[kind]['time_ratio'],
-            'memory ratio': kinds[kind]['memory_ratio'],
-        }
-        for kind, motion in (('filter', 'not periodic'), ('fourier', 'periodic'))
-        for short, long in ((kinds[kind]['short'], kinds[kind]['long']),)
-    ]
-    print_records(rows)
+    sizes = ('data [s]', 'time [s]', 'peak [MB]')
+    header = ('motion', *sizes, *(f'longer {size}' for size in sizes))
+    rows = []
+    for kind, motion in (('filter', 'not periodic'), ('fourier', 'periodic')):
+        figures = [
+            value
+            for found in (kinds[kind]['short'], kinds[kind]['long'])
+            for value in (found['duration'], found['wall'], found['memory'] / 1e6)
+        ]
+        rows.append((motion, *figures, kinds[kind]['time_ratio'], kinds[kind]['memory_ratio']))
+    print_table((*header, 'CPU time ratio', 'memory ratio'), rows)
     ours, peer = kinds['filter']['short'], kinds['filter']['peer']
     sys.stdout.write(
         f'all in memory with NumPy and SciPy, {peer["duration"]:g} s not periodic: '
@@ -147,18 +151,7 @@ def _reference(design: dict[str, Any]) -> str:
 
 def _print_library(robots: dict[str, dict[str, Any]]) -> None:
     sys.stdout.write('\nlibrary robots, CPU time [us], random motions\n')
-    rows = [
-        {
-            'robot': name,
-            'actuators': robot['actuators'],
-            'parameters': robot['parameters'],
-            'inverse dynamics': robot['inverse_dynamics']['batch'],
-            'regressor': robot['regressor']['batch'],
-            'single call': robot['inverse_dynamics']['single'],
-        }
-        for name, robot in robots.items()
-    ]
-    print_records(rows)
+    print_columns([{'robot': name} | robot for name, robot in robots.items()], LIBRARY)
 
 
 def _print_loop(loop: dict[str, Any]) -> None:
@@ -181,7 +174,7 @@ def _print_loop(loop: dict[str, Any]) -> None:
 
 def _spreads(rows: dict[str, dict[str, float]]) -> None:
     keys = ('p50', 'p99', 'max')
-    print_records([{'': name} | {key: row.get(key) for key in keys} for name, row in rows.items()])
+    print_table(('', *keys), [(name, *map(row.get, keys)) for name, row in rows.items()])
 
 
 VIEWS: dict[str, Callable[[dict[str, Any]], None]] = {

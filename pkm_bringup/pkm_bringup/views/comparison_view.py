@@ -1,46 +1,143 @@
-"""What `pkm compare` prints."""
+"""What `pkm compare` prints and draws."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pkm_bringup.views.console import print_table
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.model_selection.model_comparison import Candidate
+
+LEAST, MOST = 1e-3, 1e3  # relative deviations that are drawn, the others at the edge
+COLUMNS = {
+    'parameters': 'parameters',
+    'rigid': 'rigid_body',
+    'proper': 'proper',
+    'eps_RA [%]': 'error',
+    'held out [%]': 'held_out',
+    'to truth [%]': 'held_out_truth',
+    'covered [%]': 'coverage',
+    'median error [%]': 'median_parameter_error',
+    'largest sd [%]': 'largest_relative_standard_deviation',
+    'physical': 'is_physical',
+    'condition': 'condition_number',
+    'time [s]': 'seconds',
+}
+SHARES = ('error', 'held_out', 'held_out_truth', 'coverage', 'median_parameter_error')
 
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print the table, and below it why something failed."""
-    columns = [
-        ('parameters', 'parameters', 1),
-        ('rigid_body', 'rigid', 1),
-        ('proper', 'proper', 1),
-        ('error', 'eps_RA [%]', 100),
-        ('held_out', 'held out [%]', 100),
-        ('held_out_truth', 'to truth [%]', 100),
-        ('coverage', 'covered [%]', 100),
-        ('median_parameter_error', 'median error [%]', 100),
-        ('largest_relative_standard_deviation', 'largest sd [%]', 1),
-        ('is_physical', 'physical', None),
-        ('condition_number', 'condition', 1),
-        ('seconds', 'time [s]', 1),
-    ]
-    shown = [column for column in columns if any(row.get(column[0]) is not None for row in rows)]
+    shown = {
+        title: key
+        for title, key in COLUMNS.items()
+        if any(row.get(key) is not None for row in rows)
+    }
     table = []
     for row in rows:
-        values = [row.get(key) for key, _, _ in shown]
-        factors = [factor for _, _, factor in shown]
         if row.get('parameters') is None:
             table.append([row['name'], *['failed'] * bool(shown), *[None] * (len(shown) - 1)])
             continue
+        values = ((row.get(key), 100 if key in SHARES else 1) for key in shown.values())
         table.append(
             [row['name']]
-            + [
-                float(f'{(factor or 1) * value:.3g}') if isinstance(value, float) else value
-                for value, factor in zip(values, factors, strict=True)
-            ]
+            + [float(f'{by * x:.3g}') if isinstance(x, float) else x for x, by in values]
         )
     if shown:
-        print_table(['', *[title for _, title, _ in shown]], table)
+        print_table(['', *shown], table)
     for row in rows:
         if row['failure']:
             sys.stdout.write(f'\n{row["name"]}: {row["failure"]}\n')
+
+
+def plot_comparison(candidates: Sequence[Candidate], model: ClosedChainModel, path: Path) -> None:
+    """Draw errors, and the estimates relative to the nominal values with their deviations."""
+    from matplotlib.figure import Figure
+
+    done = [candidate for candidate in candidates if candidate.result is not None]
+    count = max((len(each.result.names) for each in done if each.result), default=1)
+    height = max(5.0, 1.5 + 0.3 * count, 1.5 + 0.5 * len(candidates))
+    figure = Figure(figsize=(14, height), layout='constrained')
+    axes = figure.subplots(1, 2, width_ratios=(2, 3))
+    _draw_errors(axes[0], candidates)
+    _draw_parameters(axes[1], done, model)
+    figure.suptitle(f'{model.description.name}: {len(done)} of {len(candidates)} identified')
+    figure.savefig(path, dpi=110)
+
+
+def _draw_errors(axis: Any, candidates: Sequence[Candidate]) -> None:
+    kinds = (
+        ('error', 'data identified from', 'C0'),
+        ('held_out', 'held out', 'C1'),
+        ('held_out_truth', 'held out, to the truth', 'C2'),
+    )
+    rows = [candidate.row() for candidate in candidates]
+    shown = [kind for kind in kinds if any(row.get(kind[0]) is not None for row in rows)]
+    place = np.arange(len(rows))[::-1]
+    height = 0.8 / max(len(shown), 1)
+    for number, (key, label, colour) in enumerate(shown):
+        values = [100 * row[key] if row.get(key) is not None else np.nan for row in rows]
+        at = place + 0.4 - (number + 0.5) * height
+        axis.barh(at, values, 0.9 * height, color=colour, label=label)
+        for y, value in zip(at, values, strict=True):
+            if np.isfinite(value):
+                beside = {'textcoords': 'offset points', 'va': 'center', 'fontsize': 7}
+                axis.annotate(f'{value:.3g}', (value, y), (3, 0), **beside)
+    labels = []
+    for y, row in zip(place, rows, strict=True):
+        if row.get('parameters') is None:
+            labels.append(row['name'])
+            look = {'va': 'center', 'color': '0.4', 'style': 'italic'}
+            axis.text(0.02, y, 'failed', transform=axis.get_yaxis_transform(), **look)
+        else:
+            verdict = 'physical' if row['is_physical'] else 'not physical'
+            labels.append(f'{row["name"]}\n{row["proper"]} of {row["parameters"]}, {verdict}')
+    axis.set_yticks(place, labels, fontsize='small')
+    axis.set_ylim(-0.6, len(rows) - 0.4)
+    axis.margins(x=0.12)
+    axis.set_xlabel('relative absolute error [%]')
+    axis.set_title('errors; properly identified parameters')
+    axis.grid(axis='x', alpha=0.25)
+    if shown:
+        handles, texts = axis.get_legend_handles_labels()
+        axis.figure.legend(
+            handles, texts, fontsize='small', loc='outside lower left', ncols=len(shown)
+        )
+
+
+def _draw_parameters(axis: Any, done: Sequence[Candidate], model: ClosedChainModel) -> None:
+    """Relative standard deviation of each parameter, one mark a candidate."""
+    names = list(dict.fromkeys(name for each in done if each.result for name in each.result.names))
+    place = {name: len(names) - 1 - index for index, name in enumerate(names)}
+    for number, candidate in enumerate(done):
+        result, found = candidate.result, candidate.identifiability
+        assert result is not None and found is not None
+        shift = 0.6 * (0.5 - (number + 0.5) / len(done))
+        known = found.is_estimated
+        y = np.array([place[name] for name in result.names])[known] + shift
+        x = np.clip(np.nan_to_num(found.relative[known], nan=MOST, posinf=MOST), LEAST, MOST)
+        impossible = ~found.is_possible[known]
+        colour = f'C{number % 10}'
+        mark = 'osD^v<>p*h'[(number // 10 + number) % 10]
+        for chosen, look in (
+            (~impossible, {'markersize': 4, 'label': candidate.name}),
+            (impossible, {'markersize': 5, 'markerfacecolor': 'white'}),
+        ):
+            axis.plot(x[chosen], y[chosen], mark, color=colour, **look)
+    threshold = done[0].identifiability.threshold if done and done[0].identifiability else 15.0
+    axis.axvline(threshold, color='0.3', linestyle='--', linewidth=1)
+    axis.set_xscale('log')
+    axis.set_yticks(list(place.values()), list(place), fontsize='x-small')
+    axis.set_ylim(-0.6, len(names) - 0.4)
+    axis.set_xlabel('relative standard deviation [%]')
+    axis.set_title(
+        f'certainty; dashed: {threshold:g} %; hollow: impossible sign; at the right edge: more'
+    )
+    axis.grid(alpha=0.25)
+    if done:
+        axis.legend(fontsize='x-small', loc='center left', bbox_to_anchor=(1.0, 0.5))

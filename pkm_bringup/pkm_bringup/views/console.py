@@ -7,12 +7,14 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 QUIET_TIME = 2.0  # [s] without a word
 LONGEST_PAUSE = 16.0  # [s] between two lines about the same thing where there is no terminal
+
+Column = str | tuple[str, str] | Callable[[Mapping[str, Any]], Any]
 
 
 class Update(Protocol):
@@ -64,9 +66,28 @@ def print_table(
     sys.stdout.write('\n'.join(lines) + '\n')
 
 
-def print_records(rows: Sequence[Mapping[str, Any]], title: str = '') -> None:
-    """Print a table of rows that all have the same columns, by name; see `print_table`."""
-    print_table(tuple(rows[0]), [tuple(row.values()) for row in rows], title)
+def print_columns(
+    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Column], title: str = ''
+) -> None:
+    """Print a table of rows whose columns are declared by their headers; see `print_table`.
+
+    A column is a key of the rows, a key and a format (one that ends in % is of 100 times the
+    value), or a function of the row.
+    """
+    cells = [[_value(row, column) for column in columns.values()] for row in rows]
+    print_table(tuple(columns), cells, title)
+
+
+def _value(row: Mapping[str, Any], column: Column) -> Any:
+    if callable(column):
+        return column(row)
+    key, form = (column, '') if isinstance(column, str) else column
+    value = row.get(key)
+    if value is None:
+        return None
+    if form.endswith('%'):
+        value, form = 100 * value, form[:-1]
+    return f'{value:{form}}' if form else value
 
 
 @contextmanager

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.margins import FeasibilityReport
 from pkm_dynamics.trajectories import Trajectory
-
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array
 
 RATE, INSTANTS = 200.0, (1000, 20000)  # [Hz] of the curves, and how many instants they have
 LONGEST_NAME = 34
@@ -21,6 +19,7 @@ WELL_KNOWN = 0.15  # standard deviation over nominal value, up to which a parame
 NEAR = 3.0  # of the span of the curves: limits further away are left out
 WIDTH, HEIGHT = 15.0, 8.5  # [in]
 ROW = 0.19  # [in] of one parameter
+LIMIT: dict[str, Any] = {'color': '0.4', 'linestyle': ':', 'linewidth': 1.2}  # its lines
 COLOURS = {'good': 'tab:blue', 'poor': 'tab:orange', 'broken': 'tab:red'}
 
 
@@ -35,39 +34,25 @@ def plot_excitation(
     """Write a picture of one run.
 
     To the left positions, velocities and forces of the actuators with their limits; to the
-    right how much of each limit is left, and the expected standard deviations next to the
-    nominal values.
-
-    Parameters
-    ----------
-    report : FeasibilityReport
-        Whose margins are shown.
-    deviations : mapping, optional
-        {parameter: standard deviation}.
-    runs : str
-        What the deviations are for.
+    right how much of each limit is left, and the expected standard deviations of `runs` (in
+    words) next to the nominal values.
     """
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     rows = len(deviations or ())
     height = max(HEIGHT, 4.0 + ROW * rows)
-    figure = pyplot.figure(figsize=(WIDTH, height), layout='constrained', dpi=100)
-    try:
-        left, right = figure.subfigures(1, 2, width_ratios=(3, 2))
-        _plot_motion(left, model, trajectory)
-        if deviations:
-            shares = (max(len(report.margins), 6) * 0.3, max(ROW * rows, 2.0))
-            axes = right.subplots(2, 1, height_ratios=shares)
-            _plot_margins(axes[0], report, trajectory)
-            _plot_deviations(axes[1], model, deviations, runs)
-        else:
-            _plot_margins(right.subplots(1, 1), report, trajectory)
-        figure.savefig(path)
-    finally:
-        pyplot.close(figure)
+    figure = Figure(figsize=(WIDTH, height), layout='constrained', dpi=100)
+    halves: Any = figure.subfigures(1, 2, width_ratios=(3, 2))
+    left, right = halves
+    _plot_motion(left, model, trajectory)
+    if deviations:
+        shares = (max(len(report.margins), 6) * 0.3, max(ROW * rows, 2.0))
+        axes = right.subplots(2, 1, height_ratios=shares)
+        _plot_margins(axes[0], report, trajectory)
+        _plot_deviations(axes[1], model, deviations, runs)
+    else:
+        _plot_margins(right.subplots(1, 1), report, trajectory)
+    figure.savefig(path)
 
 
 def _plot_motion(part: Any, model: ClosedChainModel, trajectory: Trajectory) -> None:
@@ -79,44 +64,36 @@ def _plot_motion(part: Any, model: ClosedChainModel, trajectory: Trajectory) -> 
     forces = model.inverse_dynamics(motion)
     unit, effort = _units(model)
     names = list(model.actuated_joints)
-    for axis, values, limits, label in (
-        (axes[0], states.positions, (model.lower, model.upper), f'position [{unit}]'),
-        (
-            axes[1],
-            states.velocities,
-            (-model.velocity_limit, model.velocity_limit),
-            f'velocity [{"/s, ".join(unit.split(", "))}/s]',
-        ),
-        (axes[2], forces, (-model.force_limit, model.force_limit), f'force [{effort}]'),
-    ):
+    speed, most = f'{"/s, ".join(unit.split(", "))}/s', model.velocity_limit
+    rows = (
+        (states.positions, (model.lower, model.upper), f'position [{unit}]'),
+        (states.velocities, (-most, most), f'velocity [{speed}]'),
+        (forces, (-model.force_limit, model.force_limit), f'force [{effort}]'),
+    )
+    for axis, (values, limits, label) in zip(axes, rows, strict=True):
         lines = axis.plot(time, values, linewidth=1.2)
-        limit_line = _plot_limits(axis, values, np.concatenate(limits)) or None
+        _plot_limits(axis, values, np.concatenate(limits))
         axis.set_ylabel(label)
         axis.grid(alpha=0.25)
     axes[0].set_xlim(0.0, trajectory.duration)
     axes[2].set_xlabel('time [s]')
     what = 'one period' if trajectory.period is not None else 'one run, from rest to rest'
     part.suptitle(f'{model.description.name}: {trajectory.kind.replace("_", " ")}, {what}')
-    handles, labels = list(lines), list(names)
-    if limit_line is None:
-        from matplotlib.lines import Line2D
+    from matplotlib.lines import Line2D
 
-        limit_line = Line2D([], [], color='0.4', linestyle=':')
-    handles, labels = [*handles, limit_line], [*labels, 'limit, where near']
+    handles, labels = [*lines, Line2D([], [], **LIMIT)], [*names, 'limit, where near']
     longest = max(map(len, labels))
     columns = max(min(len(labels), 96 // (longest + 6)), 1)
     part.legend(handles, labels, ncols=columns, fontsize='small', loc='outside lower center')
 
 
-def _plot_limits(axis: Any, values: Array, limits: Array) -> Any:
-    """Draw those of the limits that are near the curves; return one of the lines."""
+def _plot_limits(axis: Any, values: Array, limits: Array) -> None:
+    """Draw those of the limits that are near the curves."""
     low, high = values.min(), values.max()
     reach = max(high - low, 1e-12)
-    line = None
     for limit in np.unique(limits[np.isfinite(limits)]):
         if low - NEAR * reach < limit < high + NEAR * reach:
-            line = axis.axhline(limit, color='0.4', linestyle=':', linewidth=1.2)
-    return line
+            axis.axhline(limit, **LIMIT)
 
 
 def _units(model: ClosedChainModel) -> tuple[str, str]:
@@ -144,16 +121,9 @@ def _plot_margins(axis: Any, report: FeasibilityReport, trajectory: Trajectory) 
         if margin.constraint == 'kinematics':
             text = f'does not assemble at {margin.time:.4g} s'
         inside = share > 55.0
-        axis.annotate(
-            text,
-            (max(share, 0.0), row),
-            (-4 if inside else 4, 0),
-            textcoords='offset points',
-            ha='right' if inside else 'left',
-            va='center',
-            fontsize='x-small',
-            color='white' if inside else 'black',
-        )
+        look = {'ha': 'right', 'color': 'white'} if inside else {'ha': 'left', 'color': 'black'}
+        look |= {'textcoords': 'offset points', 'va': 'center', 'fontsize': 'x-small'}
+        axis.annotate(text, (max(share, 0.0), row), (-4 if inside else 4, 0), **look)
     axis.axvline(0.0, color='k', linewidth=0.8)
     axis.set_xlabel('left of the range, else of the limit [%], where it is least')
     what = 'margins' if trajectory.period is None else 'margins, ramps included'

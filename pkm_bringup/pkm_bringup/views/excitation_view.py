@@ -1,12 +1,13 @@
-"""What `pkm excite show` and `pkm excite design` print."""
+"""What `pkm excite show`, `pkm excite design` and `pkm excite check` print."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
-from pkm_bringup.views.console import print_table
-from pkm_bringup.views.margin_view import print_margins
+from pkm_bringup.views.console import Column, print_columns, print_table
+from pkm_dynamics.limits.margins import FeasibilityReport, Margin
 from pkm_identification.excitation import ExcitationDesign
 
 NOISE_TEXTS = {
@@ -47,27 +48,23 @@ def print_excitation(content: dict[str, Any]) -> None:
                 f'the motion excites only {figures["rank"]:.0f} of {figures["parameters"]} '
                 'parameter directions\n\n'
             )
-        rows = [(label, figures[key]) for key, label in CRITERIA.items()]
+        rows: list[tuple[Any, ...]] = [(CRITERIA[key], figures[key]) for key in CRITERIA]
         known = ' and what was known before' if content['prior'] else ''
         header = f'{runs_text(content)}{known}, {figures["samples"]} samples'
         print_table((f'{figures["parameters"]} parameters, SI units', header), rows)
         out('\n')
-        deviations = figures['standard_deviation'].items()
-        print_table(
-            ('parameter', 'standard deviation', 'nominal', 'unit'),
-            [
-                (name, value, figures['nominal'][name], figures['units'][name])
-                for name, value in deviations
-            ],
-        )
+        rows = [
+            (name, value, figures['nominal'][name], figures['units'][name])
+            for name, value in figures['standard_deviation'].items()
+        ]
+        print_table(('parameter', 'standard deviation', 'nominal', 'unit'), rows)
         out('\n')
-        print_table(
-            ('combination of parameters, SI units', 'standard deviation', 'main components'),
-            [
-                (label, direction['standard_deviation'], _main(direction['components']))
-                for label, direction in zip(ENDS, figures['directions'], strict=True)
-            ],
-        )
+        rows = [
+            (label, direction['standard_deviation'], _main(direction['components']))
+            for label, direction in zip(ENDS, figures['directions'], strict=True)
+        ]
+        columns = ('combination of parameters, SI units', 'standard deviation', 'main components')
+        print_table(columns, rows)
         out(f'\nnoise of the forces: {NOISE_TEXTS[content["noise"]]}\n\n')
     print_margins(content['margins'])
 
@@ -90,3 +87,43 @@ def print_design(design: ExcitationDesign) -> None:
     ]
     print_table(('one period, SI units', 'value'), rows)
     sys.stdout.flush()
+
+
+def margin_rows(report: FeasibilityReport) -> list[dict[str, Any]]:
+    """Return the worst case of every constraint, the tightest first."""
+    return _rows(sorted(report.margins.values(), key=lambda margin: margin.relative))
+
+
+def broken_rows(report: FeasibilityReport) -> list[dict[str, Any]]:
+    """Return every limit that is exceeded, joint by joint, the worst first."""
+    return _rows(report.broken)
+
+
+def _rows(margins: Sequence[Margin]) -> list[dict[str, Any]]:
+    return [
+        {
+            'constraint': margin.constraint,
+            'where': margin.name,
+            'time': margin.time,
+            'value': margin.value,
+            'limit': margin.limit,
+            'margin': margin.margin,
+            'unit': margin.unit,
+        }
+        for margin in margins
+    ]
+
+
+def print_margins(rows: list[dict[str, Any]]) -> None:
+    """Print the worst case of each constraint."""
+    keys = ('value', 'limit', 'margin', 'unit')
+    columns: dict[str, Column] = {'constraint': 'constraint', 'where': 'where', 'at [s]': 'time'}
+    print_columns(rows, columns | {key: key for key in keys})
+
+
+def print_broken(rows: list[dict[str, Any]]) -> None:
+    """Print every limit that is exceeded."""
+    columns: dict[str, Column] = {'broken limit': 'constraint', 'where': 'where'}
+    columns |= {'worst at [s]': 'time', 'value': 'value', 'limit': 'limit'}
+    columns |= {'exceeded by': lambda row: -row['margin'], 'unit': 'unit'}
+    print_columns(rows, columns)

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pkm_bringup.views.calibration_view import calibration_summary, print_calibration
-from pkm_bringup.views.console import print_note, print_table
+from pkm_bringup.views.console import Column, print_columns, print_note, print_table
 from pkm_bringup.views.fit_view import (
     fit_verdict,
     interval_heading,
@@ -20,18 +19,33 @@ from pkm_identification.requests.identify_request import Identified
 from pkm_identification.result.diagnostics import RecordedDescription
 from pkm_identification.result.plain import plain
 
+INERTIAS = ('Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
+COMPONENTS = ('mass [kg]', *(f'centre {axis} [m]' for axis in 'xyz'))
+COMPONENTS += tuple(f'{name} [kg m^2]' for name in INERTIAS)
+PARAMETER = ('name', 'value', 'standard_deviation', 'relative', 'low', 'high', 'unit', 'expression')
+STEPS: dict[str, Column] = {
+    'parameters': 'parameters',
+    'proper': 'proper',
+    'eps_RA [%]': lambda step: 100 * step['error']['measured'],
+    'held out [%]': lambda step: 100 * step['held_out']['measured'],
+    'to truth [%]': lambda step: 100 * step['held_out']['truth'],
+    'variance': 'variance_ratio',
+    'p': 'p_value',
+    'dropped': lambda step: step['dropped'] or '-',
+    'why': lambda step: step['reason'] or '-',
+    'sd [%]': 'relative',
+}
+
 
 def print_identified(found: Identified, level: float) -> None:
     """Print tables and sentences on stdout, remarks on stderr."""
     result = found.result
     if found.reduction is not None:
         print_steps(found.reduction.rows())
-    keys = ('name', 'value', 'standard_deviation', 'relative', 'low', 'high', 'unit')
-    rows = [[row[key] for key in keys] for row in parameters(result, level)]
-    sure = interval_heading(result, level)
-    print_table(
-        ('parameter', 'estimate', 'standard deviation', '%', f'{sure} from', 'to', 'unit'), rows
-    )
+    columns: dict[str, Column] = {'parameter': 'name', 'estimate': 'value'}
+    columns |= {'standard deviation': 'standard_deviation', '%': 'relative'}
+    columns |= {f'{interval_heading(result, level)} from': 'low', 'to': 'high', 'unit': 'unit'}
+    print_columns(parameters(result, level), columns)
     print_calibration(result)
     print_residuals(result)
     sentences = (
@@ -61,71 +75,36 @@ def print_quality(several: Sequence[Mapping[str, Any] | None]) -> None:
 
 def print_steps(steps: list[dict[str, Any]]) -> None:
     """Print the way to the reduced model, one line an estimate."""
-    kinds = [kind for kind in ('measured', 'truth') if kind in steps[0]['held_out']]
-    rows = [
-        [
-            step['parameters'],
-            step['proper'],
-            100 * step['error']['measured'],
-            *[100 * step['held_out'][kind] for kind in kinds],
-            step['variance_ratio'],
-            step['p_value'],
-            step['dropped'] or '-',
-            step['reason'] or '-',
-            step['relative'],
-        ]
-        for step in steps
-    ]
-    names = {'measured': 'held out [%]', 'truth': 'to truth [%]'}
-    header = [
-        'parameters',
-        'proper',
-        'eps_RA [%]',
-        *[names[kind] for kind in kinds],
-        'variance',
-        'p',
-        'dropped',
-        'why',
-        'sd [%]',
-    ]
-    print_table(header, rows)
+    columns = dict(STEPS)
+    for kind, header in (('measured', 'held out [%]'), ('truth', 'to truth [%]')):
+        if kind not in steps[0]['held_out']:
+            del columns[header]
+    print_columns(steps, columns)
     sys.stdout.write('\n')
 
 
 def parameters(result: Any, level: float = 0.95) -> list[dict[str, Any]]:
     """Return one row a parameter; the relative standard deviation in %."""
     interval = result.confidence_interval(level)
-    rows = [
-        {
-            'name': result.names[i],
-            'value': float(result.values[i]),
-            'standard_deviation': float(result.standard_deviation[i]),
-            'relative': float(result.relative_standard_deviation[i]),
-            'low': float(interval[i, 0]),
-            'high': float(interval[i, 1]),
-            'unit': result.units[i],
-            'expression': result.expressions[i],
-        }
-        for i in range(len(result.names))
+    columns = [
+        result.names,
+        result.values.tolist(),
+        result.standard_deviation.tolist(),
+        result.relative_standard_deviation.tolist(),
+        *interval.T.tolist(),
+        result.units,
+        result.expressions,
     ]
+    rows = list(zip(*columns, strict=True))
     friction = result.drive_friction
     if friction is not None:
         factor = result.coverage_factor(level)
-        columns = (friction.names, friction.values, friction.standard_deviation, friction.units)
-        for name, value, deviation, unit in zip(*columns, strict=True):
-            rows.append(
-                {
-                    'name': name,
-                    'value': float(value),
-                    'standard_deviation': float(deviation),
-                    'relative': float(100 * deviation / abs(value)) if value else math.inf,
-                    'low': float(value - factor * deviation),
-                    'high': float(value + factor * deviation),
-                    'unit': unit,
-                    'expression': name,
-                }
-            )
-    return rows
+        columns = [friction.names, friction.values.tolist(), friction.standard_deviation.tolist()]
+        for name, value, sd, unit in zip(*columns, friction.units, strict=True):
+            relative = 100 * sd / abs(value) if value else math.inf
+            low, high = value - factor * sd, value + factor * sd
+            rows.append((name, value, sd, relative, low, high, unit, name))
+    return [dict(zip(PARAMETER, row, strict=True)) for row in rows]
 
 
 def print_residuals(result: Any) -> None:
@@ -143,17 +122,9 @@ def print_residuals(result: Any) -> None:
         ]
         for entry in result.residual_analysis
     ]
-    header = (
-        'residuals',
-        'RMS [N, N m]',
-        'noise RMS',
-        'p noise',
-        'p white',
-        'outliers [%]',
-        'worst at [s]',
-    )
+    header = ('residuals', 'RMS [N, N m]', 'noise RMS', 'p noise', 'p white')
     sys.stdout.write('\n')
-    print_table(header, rows)
+    print_table((*header, 'outliers [%]', 'worst at [s]'), rows)
 
 
 def correlations(result: Any) -> str:
@@ -217,3 +188,48 @@ def summary(found: Identified, output: str, level: float) -> dict[str, Any]:
     if reduction is not None:
         content |= {'steps': reduction.rows(), 'dropped': reduction.dropped}
     return content
+
+
+def print_calibration(result: Any) -> None:
+    """Print the force constants and payloads that were estimated."""
+    constants = result.force_constants
+    if constants is not None and constants.groups:
+        columns = (constants.nominal, constants.values, constants.standard_deviation)
+        rows = [
+            (joint, nominal, value, deviation, 100 * deviation / value)
+            for joint, nominal, value, deviation in zip(
+                constants.joint_names, *columns, strict=True
+            )
+            if joint in constants.by_joint
+        ]
+        header = ('force constant [N/A, N m/A]', 'given', 'estimate', 'standard deviation', '%')
+        sys.stdout.write('\n')
+        print_table(header, rows)
+        ratios = f'{100 * max(constants.ratio_deviation):.3g} % (standard deviations)\n'
+        if math.isfinite(constants.common_deviation):
+            sys.stdout.write(
+                f'common factor known to {100 * constants.common_deviation:.3g} %, each over the '
+                f'mean to {ratios}for the description, <ros2_control>:\n'
+            )
+            for joint, value in constants.by_joint.items():
+                sys.stdout.write(
+                    f'  <joint name="{joint}">: <param name="force_constant">{value:.6g}</param>\n'
+                )
+        else:
+            sys.stdout.write(f'common factor not determined, each over the mean to {ratios}')
+    for payload in result.payloads:
+        where = ', '.join(str(number + 1) for number in payload.datasets)
+        body = list(zip(COMPONENTS, payload.values, payload.standard_deviation, strict=True))
+        sys.stdout.write('\n')
+        title = f'{payload.name} in data {where}'
+        print_table((title, 'estimate', 'standard deviation'), body)
+
+
+def calibration_summary(result: Any) -> dict[str, Any]:
+    """Return the same for a machine; nothing where nothing of it was estimated."""
+    found: dict[str, Any] = {}
+    if result.force_constants is not None:
+        found['force_constants'] = result.force_constants.to_mapping()
+    if result.payloads:
+        found['payloads'] = [payload.to_mapping() for payload in result.payloads]
+    return found

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from pkm_description import Actuator, Constraint, Description, Joint, Link
+from pkm_description import Constraint, Description, Joint, Link
 from pkm_description.assembly import Assembly
 from pkm_description.mobility import actuation_margin, constraint_rows
 from pkm_description.remarks import physical_state, principal_moments, remarks
@@ -25,10 +27,7 @@ def overview(model: ClosedChainModel) -> dict[str, Any]:
         'name': description.name,
         'title': str(description.sidecar.get('title', '')),
         'path': str(description.path),
-        'digest': description.digest,
-        'gravity': description.gravity,
-        'base_link': description.base_link,
-        'platform': description.platform,
+        **_fields(description, 'digest', 'gravity', 'base_link', 'platform'),
         'mobility': assembly.mobility(assembly.home()),
         'drives': description.driven_joints,
         'free_joints': description.free_joints,
@@ -36,9 +35,7 @@ def overview(model: ClosedChainModel) -> dict[str, Any]:
         'closing_rows': sum(item.rows for item in rows.values()),
         'redundant_rows': sum(item.redundant for item in rows.values()),
         'total_mass': sum(inertial.mass for inertial in bodies),
-        'moving_mass': _mass(
-            description, [n for n, m in zip(assembly.tree.body_names, moving, strict=True) if m]
-        ),
+        'moving_mass': _mass(description, compress(assembly.tree.body_names, moving)),
         'links': [_link(link) for link in description.links],
         'joints': [_joint(joint, description) for joint in description.joints],
         'constraints': [
@@ -60,23 +57,19 @@ def overview(model: ClosedChainModel) -> dict[str, Any]:
 
 def base_figures(base: BaseParameters, with_expressions: bool) -> dict[str, Any]:
     """Return rank and, if wanted, the base parameters with their nominal values."""
-    figures: dict[str, Any] = {
-        'rank': base.rank,
-        'rigid_body': int(base.is_rigid_body.sum()),
-        'friction_and_rotor': int((~base.is_rigid_body).sum()),
+    rigid = int(base.is_rigid_body.sum())
+    figures = {'rank': base.rank, 'rigid_body': rigid, 'friction_and_rotor': base.rank - rigid}
+    if not with_expressions:
+        return figures
+    return figures | {
+        'level': base.level,
+        'parameters': base.rows(),
+        'notes': base.notes(),
+        'members': base.members,
+        'left_out': base.dropped,
+        'without_influence': base.without_influence,
+        'singular_values_at_gap': list(base.singular_values_at_gap),
     }
-    if with_expressions:
-        kept, dropped = base.singular_values_at_gap
-        figures |= {
-            'level': base.level,
-            'parameters': base.rows(),
-            'notes': base.notes(),
-            'members': base.members,
-            'left_out': base.dropped,
-            'without_influence': base.without_influence,
-            'singular_values_at_gap': [kept, dropped],
-        }
-    return figures
 
 
 def ranks(model: ClosedChainModel) -> list[dict[str, Any]]:
@@ -108,79 +101,62 @@ def _home(model: ClosedChainModel, assembly: Assembly) -> dict[str, Any]:
     }
 
 
-def _mass(description: Description, links: list[str]) -> float:
+def _mass(description: Description, links: Iterable[str]) -> float:
     inertials = [description.link(name).inertial for name in links]
     return float(sum(inertial.mass for inertial in inertials if inertial is not None))
 
 
+def _fields(item: Any, *names: str) -> dict[str, Any]:
+    """Fields of an item by name; None where there is no item."""
+    return {name: getattr(item, name, None) for name in names}
+
+
 def _link(link: Link) -> dict[str, Any]:
     inertial = link.inertial
-    figures: dict[str, Any] = {'name': link.name, 'physical': physical_state(link)}
-    if inertial is None:
-        return {**figures, 'mass': 0.0, 'com': None, 'inertia': None, 'principal_moments': None}
     return {
-        **figures,
-        'mass': inertial.mass,
-        'com': inertial.com,
-        'inertia': inertial.inertia,
-        'principal_moments': principal_moments(inertial),
+        'name': link.name,
+        'physical': physical_state(link),
+        'mass': 0.0 if inertial is None else inertial.mass,
+        **_fields(inertial, 'com', 'inertia'),
+        'principal_moments': None if inertial is None else principal_moments(inertial),
     }
 
 
 def _friction(item: Joint | Constraint) -> dict[str, Any]:
-    friction = item.friction
-    if friction is None:
-        return {'friction_model': None, 'coulomb': None, 'coulomb_negative': None, 'viscous': None}
+    model = _fields(item.friction, 'model')['model']
     return {
-        'friction_model': friction.model,
-        'coulomb': friction.coulomb,
-        'coulomb_negative': friction.coulomb_negative,
-        'viscous': friction.viscous,
+        'friction_model': model,
+        **_fields(item.friction, 'coulomb', 'coulomb_negative', 'viscous'),
     }
 
 
 def _joint(joint: Joint, description: Description) -> dict[str, Any]:
-    actuators = {actuator.joint: actuator for actuator in description.actuators}
-    actuator: Actuator | None = actuators.get(joint.name)
+    actuator = {each.joint: each for each in description.actuators}.get(joint.name)
     role = 'passive'
     if not joint.is_scalar:
         role = joint.type
     elif actuator is not None:
         role = 'free' if actuator.free else 'drive'
     return {
-        'name': joint.name,
-        'type': joint.type,
+        **_fields(joint, 'name', 'type', 'parent', 'child'),
         'role': role,
         'actuated': actuator is not None,
-        'parent': joint.parent,
-        'child': joint.child,
         'position': joint.origin.position,
         'rpy': rpy_from_rotation(joint.origin.rotation),
         'axis': joint.axis if joint.is_scalar else None,
         'home': description.home_joints.get(joint.name),
-        'lower': joint.limit.lower,
-        'upper': joint.limit.upper,
-        'velocity': joint.limit.velocity,
-        'effort': joint.limit.effort,
+        **_fields(joint.limit, 'lower', 'upper', 'velocity', 'effort'),
         **_friction(joint),
-        'force_constant': None if actuator is None else actuator.force_constant,
-        'rotor_inertia': None if actuator is None else actuator.rotor_inertia,
+        **_fields(actuator, 'force_constant', 'rotor_inertia'),
     }
 
 
 def _constraint(item: Constraint, rows: int, redundant: int) -> dict[str, Any]:
-    return {
-        'name': item.name,
-        'type': item.type,
-        'parent': item.parent,
-        'child': item.child,
-        'rows': rows,
-        'redundant': redundant,
-        'parent_position': item.parent_origin.position,
-        'parent_rpy': rpy_from_rotation(item.parent_origin.rotation),
-        'parent_axis': item.parent_axis,
-        'child_position': item.child_origin.position,
-        'child_rpy': rpy_from_rotation(item.child_origin.rotation),
-        'child_axis': item.child_axis,
-        **_friction(item),
-    }
+    content = {**_fields(item, 'name', 'type', 'parent', 'child'), 'rows': rows}
+    content |= {'redundant': redundant}
+    for side in ('parent', 'child'):
+        origin = getattr(item, f'{side}_origin')
+        content[f'{side}_position'] = origin.position
+        content[f'{side}_rpy'] = rpy_from_rotation(origin.rotation)
+        content[f'{side}_axis'] = getattr(item, f'{side}_axis')
+    return content | _friction(item)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import sys
 import textwrap
-from collections.abc import Callable
-from operator import itemgetter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from pkm_bringup.views.console import print_table
+from pkm_bringup.views.console import Column, print_columns, print_table
 
 WIDTH = 100
 
@@ -33,9 +32,8 @@ def _print_head(content: dict[str, Any]) -> None:
     passive = sum(joint['role'] == 'passive' for joint in scalar)
     free = f'{len(content["free_joints"])} free, ' if content['free_joints'] else ''
     loops, redundant = len(content['constraints']), content['redundant_rows']
-    closing = f'{loops} closing constraint{"s" if loops > 1 else ""}, '
-    closing += f'{content["closing_rows"]} rows'
-    closing += f', {redundant} of them redundant' if redundant else ', none redundant'
+    closing = f'{loops} closing constraint{"s" if loops > 1 else ""}, {content["closing_rows"]} '
+    closing += f'rows, {redundant} of them redundant' if redundant else 'rows, none redundant'
     all_moves = content['moving_mass'] >= content['total_mass'] * (1.0 - 1e-12)
     moving = 'all' if all_moves else f'{content["moving_mass"]:.5g} kg'
     gap = f', closure gap {home["closure_gap"]:.1e} m' if loops else ''
@@ -84,11 +82,8 @@ def _workspace_lines(workspace: dict[str, Any]) -> list[tuple[str, str]]:
 def _parameter_lines(content: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [('parameters', f'{content["standard_parameters"]} standard')]
     for rank in content.get('ranks', []):
-        what = [
-            'designs shared' if rank['shared'] else '',
-            'zero parameters left out' if rank['reduced'] else '',
-        ]
-        how = ' and '.join(part for part in what if part) or 'each body on its own'
+        what = (('shared', 'designs shared'), ('reduced', 'zero parameters left out'))
+        how = ' and '.join(text for key, text in what if rank[key]) or 'each body on its own'
         lines.append(
             (
                 '',
@@ -101,45 +96,38 @@ def _parameter_lines(content: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _print_links(content: dict[str, Any], every: bool) -> None:
     groups = [] if every else content['same_design']
-    first_of = {name: group[0] for group in groups for name in group}
+    others = {name for group in groups for name in group[1:]}
     size_of = {group[0]: len(group) for group in groups}
     rows = []
     for link in content['links']:
-        if first_of.get(link['name'], link['name']) != link['name']:
-            continue
-        count = size_of.get(link['name'], 1)
-        inertia = link['inertia']
-        rows.append(
-            (
-                link['name'] + (f' (1 of {count} equal)' if count > 1 else ''),
-                link['mass'],
-                '-' if link['com'] is None else _triple(link['com']),
-                '-' if inertia is None else _triple(np.diagonal(inertia)),
-                '-' if inertia is None else _products(inertia),
-                '-'
-                if link['mass'] == 0.0 and link['name'] == content['base_link']
-                else link['physical'],
-            )
+        name, inertia, count = link['name'], link['inertia'], size_of.get(link['name'], 1)
+        is_ground = link['mass'] == 0.0 and name == content['base_link']
+        row = (
+            name + (f' (1 of {count} equal)' if count > 1 else ''),
+            link['mass'],
+            '-' if link['com'] is None else _triple(link['com']),
+            '-' if inertia is None else _triple(np.diagonal(inertia)),
+            '-' if inertia is None else _products(inertia),
+            '-' if is_ground else link['physical'],
         )
+        if name not in others:
+            rows.append(row)
+    header = ('body', 'mass', 'centre of mass', 'Ixx, Iyy, Izz about it', 'Ixy, Ixz, Iyz')
     sys.stdout.write('\n')
-    print_table(
-        ('body', 'mass', 'centre of mass', 'Ixx, Iyy, Izz about it', 'Ixy, Ixz, Iyz', 'physical'),
-        rows,
-        title='BODIES (kg, m, kg m^2)',
-    )
+    print_table((*header, 'physical'), rows, 'BODIES (kg, m, kg m^2)')
 
 
 def _print_joints(content: dict[str, Any]) -> None:
-    columns: dict[str, Callable[[dict[str, Any]], Any]] = {
-        'joint': itemgetter('name'),
-        **{key: itemgetter(key) for key in ('role', 'type', 'parent', 'child')},
+    columns: dict[str, Column] = {
+        'joint': 'name',
+        **{key: key for key in ('role', 'type', 'parent', 'child')},
         'home': lambda joint: _short(joint['home']),
         'range': lambda joint: _range(joint['lower'], joint['upper']),
         'speed': lambda joint: _finite(joint['velocity']),
         'effort': lambda joint: _finite(joint['effort']),
         'Coulomb': _coulomb,
-        'viscous': itemgetter('viscous'),
-        'rotor': itemgetter('rotor_inertia'),
+        'viscous': 'viscous',
+        'rotor': 'rotor_inertia',
         'N/A': lambda joint: _finite(joint['force_constant']),
     }
     units = 'm, rad, s, N, N m; Coulomb: -/+ where they differ; N/A: force constant'
@@ -148,41 +136,25 @@ def _print_joints(content: dict[str, Any]) -> None:
     else:
         units += '; rotor: kg, kg m^2 at the joint'
     sys.stdout.write('\n')
-    print_table(
-        list(columns),
-        [[value(joint) for value in columns.values()] for joint in content['joints']],
-        title=f'JOINTS ({units})',
-    )
+    print_columns(content['joints'], columns, f'JOINTS ({units})')
 
 
 def _print_constraints(content: dict[str, Any]) -> None:
     if not content['constraints']:
         return
     sys.stdout.write('\n')
-    print_table(
-        ('constraint', 'type', 'parent', 'child', 'rows', 'redundant', 'Coulomb', 'viscous'),
-        [
-            (
-                *(item[key] for key in ('name', 'type', 'parent', 'child', 'rows', 'redundant')),
-                _coulomb(item),
-                item['viscous'],
-            )
-            for item in content['constraints']
-        ],
-        title='LOOP CLOSURES',
-    )
+    columns: dict[str, Column] = {'constraint': 'name'}
+    columns |= {key: key for key in ('type', 'parent', 'child', 'rows', 'redundant')}
+    columns |= {'Coulomb': _coulomb, 'viscous': 'viscous'}
+    print_columns(content['constraints'], columns, 'LOOP CLOSURES')
 
 
 def _print_base(base: dict[str, Any], sources: bool) -> None:
     if 'parameters' not in base:
         return
     sys.stdout.write('\n')
-    header = ('name', 'nominal', 'unit', 'expression')
-    print_table(
-        header,
-        [[item[key] for key in header] for item in base['parameters']],
-        title='BASE PARAMETERS',
-    )
+    columns: dict[str, Column] = {key: key for key in ('name', 'nominal', 'unit', 'expression')}
+    print_columns(base['parameters'], columns, 'BASE PARAMETERS')
     origins = [
         f'{label} in {item["name"]}: {text}'
         for item in base['parameters']
@@ -221,7 +193,7 @@ def _short(value: float | None) -> str:
     return '' if value is None else f'{0.0 if abs(value) < 1e-12 else value:.4g}'
 
 
-def _coulomb(item: dict[str, Any]) -> Any:
+def _coulomb(item: Mapping[str, Any]) -> Any:
     if item['friction_model'] == 'asymmetric':
         return f'{item["coulomb_negative"]:.6g}/{item["coulomb"]:.6g}'
     return item['coulomb']

@@ -72,21 +72,17 @@ def _parameters(error: dict[str, Any]) -> str:
 
 
 def _print_rollout(rollout: dict[str, Any]) -> None:
-    floor = rollout['floor']
-    rows = []
-    for i, horizon in enumerate(rollout['horizons']):
-        row = [
-            horizon,
-            f'{rollout["reached"][i]} of {rollout["starts"]}',
-            1e3 * rollout['platform'][i],
-            1e3 * rollout['largest'][i],
-        ]
-        rows.append(row if floor is None else [*row, 1e3 * floor['platform'][i]])
-    header = ['after [s]', 'inside strokes', 'platform RMS [mm]', 'largest [mm, mrad]']
-    if floor is not None:
-        header.append('true parameters [mm]')
+    columns = {
+        'after [s]': rollout['horizons'],
+        'inside strokes': [f'{reached} of {rollout["starts"]}' for reached in rollout['reached']],
+        'platform RMS [mm]': [1e3 * value for value in rollout['platform']],
+        'largest [mm, mrad]': [1e3 * value for value in rollout['largest']],
+    }
+    if rollout['floor'] is not None:
+        columns['true parameters [mm]'] = [1e3 * value for value in rollout['floor']['platform']]
+    rows = list(zip(*columns.values(), strict=True))
     sys.stdout.write('\n')
-    print_table(header, rows, f'open-loop rollout under {rollout["forces"]} forces')
+    print_table(tuple(columns), rows, f'open-loop rollout under {rollout["forces"]} forces')
 
 
 def verdict(summary: dict[str, Any]) -> str:

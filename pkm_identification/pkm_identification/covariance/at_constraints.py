@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import log_ndtr
 
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
@@ -16,11 +16,11 @@ FAR = 30.0  # standard deviations from which the series of the tail is exact eno
 def covariance_at_constraints(
     problem: Problem, free: Estimate, values: Array
 ) -> tuple[Array, str, float]:
-    """Covariance of an estimate on the boundary of what is possible.
+    """Covariance of an estimate `values` (f,) on the boundary of what is possible.
 
-    Without limits the estimate is `free`, with covariance C (widened where the residuals
-    demand it). The limits make of it `values`, a distance d away in the metric of the
-    data. The set of possible parameters is convex, so it lies on one side of the plane
+    Without limits the estimate is `free`, weighted least squares with covariance C (widened where
+    the residuals demand it). The limits make of it `values`, a distance d away in the metric of
+    the data. The set of possible parameters is convex, so it lies on one side of the plane
     through `values` with the normal g, the gradient of the squared residuals. Along g the
     truth is the distance s >= 0 further inside; with nothing else known before (flat prior
     on that side), s is normal about -z standard deviations, cut off at 0, z = d where the
@@ -32,23 +32,11 @@ def covariance_at_constraints(
     the mean squared error is never above that of `free`: projection on a convex set
     brings no closer pair of points apart.
 
-    Parameters
-    ----------
-    problem
-        Linear problem, at the solution.
-    free
-        Its weighted least-squares solution, with `bread`, `weights` and `noise`.
-    values : (f,)
-        With the limits.
-
-    Returns
-    -------
-    covariance, rests_on, distance
-        (f, f); what it rests on; d in standard deviations.
+    Returns the covariance (f, f), what it rests on, and d in standard deviations.
     """
-    assert free.noise is not None and free.bread is not None
+    assert free.bread is not None
     covariance, fit = residual_scaled_covariance(problem, free)
-    design, _ = whitened_rows(problem, free.noise)
+    design, _ = whitened_rows(problem, free.row_noise)
     known = np.isfinite(np.diag(covariance))
     moved = design @ (free.values - values)
     gradient = design.T @ moved
@@ -75,5 +63,5 @@ def inward_variance(outside: float) -> float:
     """E[s^2] of s >= 0 with density ~ exp(-(s + outside)^2 / 2): 1 at 0, falling to 0."""
     if outside > FAR:
         return 2 / outside**2
-    hazard = float(np.exp(norm.logpdf(outside) - norm.logsf(outside)))
+    hazard = float(np.exp(-(outside**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(-outside)))
     return 1 - outside * (hazard - outside)

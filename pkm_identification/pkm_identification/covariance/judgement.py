@@ -7,61 +7,89 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.residual_analysis import AxisResiduals
-from pkm_identification.covariance.residual_tests import analyse_residuals, condition_numbers
-from pkm_identification.covariance.residuals import residual_rms, residuals_in_time, together
+from pkm_identification.covariance.axis_residuals import AxisResiduals
+from pkm_identification.covariance.residual_tests import analyse_residuals
 from pkm_identification.physical.nearest import ConsistentParameters, nearest_consistent
+from pkm_identification.regression.numerics import with_variance
 from pkm_identification.regression.preparation import Phase, Progress
+from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.run import Run, in_blocks
 from pkm_identification.regression.solution import Solution
+from pkm_identification.regression.weighted_least_squares import Estimate, whitened_rows
 from pkm_identification.result.diagnostics import ConditionNumbers
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Residuals, condition and physical consistency of an estimate.
+    """Residuals, condition and physical consistency of an estimate."""
 
-    Attributes
-    ----------
-    residuals
-        Measured minus predicted forces (n, n_a) of all runs; None where they are too long.
-    residual_rms
-        (n_a,) of the rows.
-    analysis
-        One entry a run and actuator.
-    condition
-        Of the regressor.
-    consistent
-        The nearest physically consistent parameters.
-    """
-
-    residuals: Array | None
-    residual_rms: Array
-    analysis: tuple[AxisResiduals, ...]
-    condition: ConditionNumbers
-    consistent: ConsistentParameters
+    residuals: Array | None  # measured minus predicted forces (n, n_a) of all runs, if not long
+    residual_rms: Array  # (n_a,) of the rows
+    analysis: tuple[AxisResiduals, ...]  # one entry a run and actuator
+    condition: ConditionNumbers  # of the regressor
+    consistent: ConsistentParameters  # the nearest physically consistent parameters
 
 
 def judge(solution: Solution, any_value: Sequence[int], report: Progress) -> Judgement:
     """Judge a solution; base parameters with the indices `any_value` count as unknown."""
     report(Phase.ANALYSING, 0.7)
-    found, problem = solution.estimate, solution.problem
-    in_time = residuals_in_time(problem, solution.values, found.drive_friction)
-    condition = condition_numbers(solution.fitted, found)
-    analysis = analyse_residuals(solution.fitted, found, in_time)
+    found, fitted, base = solution.estimate, solution.fitted, solution.problem.base
+    in_time = [
+        None if run.signals.is_long else _residuals(run, solution.values, found.drive_friction)
+        for run in solution.problem.runs
+    ]
+    known = [each for each in in_time if each is not None]
+    condition = condition_numbers(fitted, found)
+    analysis = analyse_residuals(fitted, found, in_time)
     report(Phase.CHECKING, 0.8)
     if found.standard_parameters is not None:
         consistent = ConsistentParameters(np.asarray(found.standard_parameters))
     else:
-        covariance = solution.covariance.copy()
-        for index in any_value:
-            covariance[index], covariance[:, index] = 0.0, 0.0
-            covariance[index, index] = np.inf
-        consistent = nearest_consistent(solution.values, covariance, problem.base)
+        covariance = with_variance(solution.covariance, np.array(any_value, dtype=np.int64))
+        consistent = nearest_consistent(solution.values, covariance, base)
+    power = sum(np.sum(run.compact.residuals(found.values) ** 2, axis=0) for run in fitted.runs)
     return Judgement(
-        residuals=together(in_time),
-        residual_rms=residual_rms(solution.fitted, found.values),
+        residuals=np.concatenate(known) if len(known) == len(in_time) else None,
+        residual_rms=np.sqrt(power / sum(run.count for run in fitted.runs)),
         analysis=analysis,
         condition=condition,
         consistent=consistent,
     )
+
+
+def condition_numbers(problem: Problem, estimate: Estimate) -> ConditionNumbers:
+    """Condition numbers of the regressor of an estimate; infinite where a column is zero."""
+    plain = np.concatenate(
+        [run.compact.regressor.reshape(-1, problem.size) for run in problem.runs]
+    )
+    weighted = _condition(_scaled(whitened_rows(problem, estimate.row_noise)[0]))
+    own = estimate.condition_number
+    return ConditionNumbers(
+        condition_number=own if np.isfinite(own) else weighted,
+        condition_number_unscaled=_condition(plain),
+        condition_number_scaled=_condition(_scaled(plain)),
+        condition_number_weighted=weighted,
+    )
+
+
+def _residuals(run: Run, values: Array, friction: DriveFriction | None) -> Array:
+    """Measured minus predicted forces (n, n_a) at the samples, before the band."""
+    signals, standard = run.signals, run.base.columns @ values
+
+    def predicted(part: slice) -> Array:
+        return run.model.inverse_dynamics(signals.motion(run.model, part), standard)
+
+    residuals = signals.forces - in_blocks(len(signals), predicted)
+    return residuals if friction is None else residuals - friction.forces(signals.velocities)
+
+
+def _scaled(matrix: Array) -> Array:
+    length = np.linalg.norm(matrix, axis=0)
+    return matrix / np.where(length > 0, length, 1.0)
+
+
+def _condition(matrix: Array) -> float:
+    singular = np.linalg.svd(np.linalg.qr(matrix, mode='r'), compute_uv=False)
+    return float(singular[0] / singular[-1]) if singular[-1] > 0 else float('inf')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pkm_identification.arrays import Array
+from pkm_identification.regression.numerics import inverse_square
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.run import Run
+from pkm_identification.regression.run import Rows
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
-    inverse_square,
     residual_covariance,
     rows_for,
     sandwich,
@@ -45,52 +45,42 @@ def with_noise(problem: Problem, estimate: Estimate) -> Estimate:
 
 
 class _RunResiduals(NamedTuple):
-    """Residuals of one run against its noise, `ratio` times as large as `freedom` explains."""
+    """Residuals of one run against its noise."""
 
-    ratio: float
-    is_significant: bool
-    per_axis: Array
-    correlation_time: float
+    fit: RunFit
+    is_significant: bool  # larger than the noise explains
     freedom: float
 
 
 def residual_scaled_covariance(
     problem: Problem, estimate: Estimate
 ) -> tuple[Array, FitDiagnostics]:
-    """Compare the residuals with their expected noise; widen where they are larger.
-
-    Returns
-    -------
-    covariance, diagnostics
-        (f, f) of the free parameters.
-    """
+    """Covariance (f, f), wider where the residuals are larger than the noise expects; figures."""
     estimate = with_noise(problem, estimate)
-    assert estimate.noise is not None
     freedom = _freedom(problem, estimate)
     change = sensitivity(problem, estimate) if problem.selection.covariance.any() else None
-    fits = [
-        _compare(
-            problem, estimate, number, freedom * run.count * run.axes / problem.equations, change
-        )
-        for number, run in enumerate(problem.runs)
-    ]
     sizes = np.array([run.count for run in problem.runs], dtype=float)
     share = sizes / sizes.sum()
+    found = [
+        _compare(problem, estimate, number, freedom * share[number], change)
+        for number in range(len(problem.runs))
+    ]
     if estimate.covariance_rests_on:
         covariance, rests_on = estimate.covariance, estimate.covariance_rests_on
     else:
-        covariance, rests_on = _scaled(problem, estimate, fits, share)
+        covariance, rests_on = _scaled(problem, estimate, found, share)
     variance = np.diag(estimate.covariance)
     known = np.isfinite(variance) & (variance > 0)
     widened = np.diag(covariance)[known] / variance[known]
-    runs = tuple(
-        RunFit(run.count, fit.ratio, fit.per_axis, fit.correlation_time, _noise_source(run))
-        for run, fit in zip(problem.runs, fits, strict=True)
-    )
+    runs = tuple(each.fit for each in found)
+
+    def mean(name: str) -> Array:
+        return np.asarray(share @ np.array([getattr(run, name) for run in runs]))
+
     return covariance, FitDiagnostics(
-        residual_variance_ratio=float(np.dot(share, [fit.ratio for fit in fits])),
-        residual_variance_ratio_per_axis=share @ np.array([fit.per_axis for fit in fits]),
-        residual_correlation_time=float(np.dot(share, [fit.correlation_time for fit in fits])),
+        residual_variance_ratio=float(mean('residual_variance_ratio')),
+        residual_variance_ratio_per_axis=mean('residual_variance_ratio_per_axis'),
+        residual_correlation_time=float(mean('residual_correlation_time')),
         covariance_scale=float(np.median(widened)) if known.any() else 1.0,
         covariance_rests_on=rests_on,
         noise_from=tuple(sorted({run.noise_from for run in runs}, key=lambda each: each.value)),
@@ -99,30 +89,26 @@ def residual_scaled_covariance(
 
 
 def _scaled(
-    problem: Problem, estimate: Estimate, fits: list[_RunResiduals], share: Array
+    problem: Problem, estimate: Estimate, found: list[_RunResiduals], share: Array
 ) -> tuple[Array, str]:
     """Covariance (f, f) that explains the residuals of all runs, and what it rests on."""
-    significant = [fit.is_significant for fit in fits]
-    factors = [fit.correlation_time * (fit.ratio if fit.is_significant else 1.0) for fit in fits]
+    significant = [each.is_significant for each in found]
+    times = np.array([each.fit.residual_correlation_time for each in found])
+    factors = times * np.where(significant, [e.fit.residual_variance_ratio for e in found], 1.0)
     rests_on = 'noise scaled to the residuals' if any(significant) else 'noise'
-    if estimate.weights is None or estimate.bread is None:
+    is_plain = not any(significant) and not (times > 1).any()
+    if estimate.weights is None or estimate.bread is None or is_plain:
         return estimate.covariance * float(np.dot(share, factors)), rests_on
     if any(significant) and any(run.is_periodic for run in problem.runs):
         rests_on = 'residuals by frequency'
-    if not any(significant) and not any(fit.correlation_time > 1 for fit in fits):
-        return estimate.covariance * float(np.dot(share, factors)), rests_on
-    assert estimate.noise is not None
     groups = alike_runs(problem, significant)
     alike = {number for group in groups for number in group}
-    noise = [
-        noise_by_frequency(run.residuals(estimate.values), noise, fit.freedom)
-        if run.is_periodic and (fit.is_significant or number in alike)
-        else noise * factors[number]
-        for number, (run, noise, fit) in enumerate(
-            zip(problem.runs, estimate.noise, fits, strict=True)
-        )
-    ]
-    shared = _shared_meat(problem, estimate, groups, fits)
+    noise = [each * factor for each, factor in zip(estimate.row_noise, factors, strict=True)]
+    for number, (run, each) in enumerate(zip(problem.runs, found, strict=True)):
+        if run.is_periodic and (each.is_significant or number in alike):
+            residuals = run.residuals(estimate.values)
+            noise[number] = noise_by_frequency(residuals, estimate.row_noise[number], each.freedom)
+    shared = _shared_meat(problem, estimate, groups, [each.freedom for each in found])
     weights, bread, lost = estimate.weights, estimate.bread, estimate.undetermined
     return sandwich(problem, weights, bread, noise, lost, shared), rests_on
 
@@ -137,45 +123,45 @@ def full_covariance(problem: Problem, estimate: Estimate, covariance: Array) -> 
     free, fixed = selection.free, selection.fixed
     if not fixed.size:
         return covariance
-    full = np.zeros((selection.size, selection.size))
     spread = selection.covariance
-    open_ends = ~np.isfinite(np.diag(covariance))
     change = sensitivity(problem, estimate)
-    change[open_ends] = 0.0  # undetermined parameters stay at their nominal values
+    # undetermined parameters stay at their nominal values
+    change[~np.isfinite(np.diag(covariance))] = 0.0
     cross = change @ spread
-    full[np.ix_(free, free)] = covariance + cross @ change.T
-    full[np.ix_(free, fixed)] = cross
-    full[np.ix_(fixed, free)] = cross.T
-    full[np.ix_(fixed, fixed)] = spread
-    return full
+    back = np.argsort(np.concatenate([free, fixed]))
+    full = np.block([[covariance + cross @ change.T, cross], [cross.T, spread]])
+    return np.asarray(full[np.ix_(back, back)])
 
 
 def sensitivity(problem: Problem, estimate: Estimate) -> Array:
-    """Change (f, g) of the free parameters with the fixed ones.
-
-    -(Psi^T W Psi + B^T B)^-1 (Psi^T W Psi_fixed + B^T B_fixed) with the weights W of the
-    estimate, else with the inverse noise.
-    """
+    """Change (f, g) of the free parameters with the fixed ones."""
     if estimate.sensitivity is not None:
         return np.array(estimate.sensitivity, dtype=float)
-    weights = weights_of(problem, estimate)
-    bread = None if estimate.weights is None else estimate.bread
+    return -change_with(problem, estimate, lambda _, rows: rows.fixed, problem.prior_fixed)
+
+
+def change_with(
+    problem: Problem,
+    estimate: Estimate,
+    columns: Callable[[int, Rows], Array],
+    prior_columns: Array,
+) -> Array:
+    """Change (f, k) of the free parameters with what adds columns to the measurements.
+
+    (Psi^T W Psi + B^T B)^-1 (Psi^T W Z + B^T B_z) with `columns` Z (m, n_a, k) of some rows of a
+    run, `prior_columns` B_z, and the weights W of the estimate, else with the inverse noise.
+    """
     prior = problem.prior_rows
-    mixed = prior.T @ problem.prior_fixed
-    square = prior.T @ prior
-    for run, weight in zip(problem.runs, weights, strict=True):
+    mixed, square = prior.T @ prior_columns, prior.T @ prior
+    weights = weights_of(problem, estimate)
+    for number, (run, weight) in enumerate(zip(problem.runs, weights, strict=True)):
         rows = rows_for(run, weight)
-        own = (weight @ rows.regressor).reshape(-1, problem.size)
-        held = (weight @ rows.fixed).reshape(len(own), -1)
-        mixed = mixed + own.T @ held
+        own = rows.weighted(weight)[0]
+        mixed = mixed + own.T @ (weight @ columns(number, rows)).reshape(len(own), -1)
         square = square + own.T @ own
-    if bread is None:
-        bread = inverse_square(square)
-    return -bread @ mixed
-
-
-def _noise_source(run: Run) -> NoiseSource:
-    return NoiseSource.RESIDUALS if run.covariance is None else NoiseSource.SPREAD
+    if estimate.weights is None or estimate.bread is None:
+        return inverse_square(square) @ mixed
+    return estimate.bread @ mixed
 
 
 def _freedom(problem: Problem, estimate: Estimate) -> float:
@@ -196,26 +182,13 @@ def _expected(problem: Problem, estimate: Estimate, number: int, freedom: float)
     """
     if estimate.weights is None or estimate.bread is None:
         return max(freedom, 1.0)
-    assert estimate.noise is not None
-    run, noise, weight = problem.runs[number], estimate.noise[number], estimate.weights[number]
+    run, noise, weight = problem.runs[number], estimate.row_noise[number], estimate.weights[number]
     rows = rows_for(run, noise, weight)
-    weighted = (weight @ rows.regressor).reshape(-1, problem.size)
-    whitened = (inverse_root(noise) @ rows.regressor).reshape(-1, problem.size)
+    weighted, whitened = rows.weighted(weight)[0], rows.weighted(inverse_root(noise))[0]
     spread = np.where(np.isfinite(estimate.covariance), estimate.covariance, 0.0)
     taken = 2 * np.sum((weighted @ estimate.bread) * weighted)
     left = run.count * run.axes - taken + np.sum((whitened @ spread) * whitened)
     return max(float(left), 1.0)
-
-
-def _by_fixed(problem: Problem, noise: Array, number: int, change: Array) -> float:
-    """Mean of r^T noise^-1 r over what is not known of the fixed parameters.
-
-    One more of them leaves the residuals -(Psi_fixed + Psi S), S the `change` of the others.
-    """
-    rows = rows_for(problem.runs[number], noise)
-    left = inverse_root(noise) @ (rows.fixed + rows.regressor @ change)
-    flat = left.reshape(-1, left.shape[-1])
-    return float(np.sum((flat @ problem.selection.covariance) * flat))
 
 
 def _compare(
@@ -226,8 +199,7 @@ def _compare(
     Residuals are no larger than expected as long as the uncertain fixed parameters, which
     have their own part in the covariance, may have made them so.
     """
-    assert estimate.noise is not None
-    run, noise = problem.runs[number], estimate.noise[number]
+    run, noise = problem.runs[number], estimate.row_noise[number]
     freedom = _expected(problem, estimate, number, share)
     rows = rows_for(run, noise)
     residuals = rows.residuals(estimate.values)
@@ -236,20 +208,19 @@ def _compare(
     expected = np.diagonal(noise, axis1=-2, axis2=-1)
     correlated = 1.0
     if not run.is_periodic:
-        whole = np.broadcast_to(root, (1, *root.shape[-2:])) if root.ndim == 2 else root
         pieces = [piece.residuals(estimate.values) for piece in run.folded.sample]
-        correlated = correlation_time([(whole @ piece[..., None])[..., 0] for piece in pieces])
+        correlated = correlation_time([(root @ piece[..., None])[..., 0] for piece in pieces])
     expected_ratio = 1 + SIGNIFICANCE * np.sqrt(2 / max(share, 1.0))
-    if change is not None:  # of a few numbers: may be some times its mean
-        by_fixed = _by_fixed(problem, noise, number, change) / freedom
+    if change is not None:  # one more of the fixed leaves -(Psi_fixed + Psi S), S the change
+        left = root @ (rows.fixed + rows.regressor @ change)
+        flat = left.reshape(-1, left.shape[-1])
+        by_fixed = float(np.sum((flat @ problem.selection.covariance) * flat)) / freedom
+        # the mean of a few numbers, which may be some times as large
         expected_ratio += (1 + SIGNIFICANCE * np.sqrt(2)) * by_fixed
-    return _RunResiduals(
-        ratio=ratio,
-        is_significant=ratio > expected_ratio,
-        per_axis=np.sum(residuals**2 / expected, axis=0) / run.count,
-        correlation_time=correlated,
-        freedom=freedom,
-    )
+    per_axis = np.sum(residuals**2 / expected, axis=0) / run.count
+    source = NoiseSource.RESIDUALS if run.covariance is None else NoiseSource.SPREAD
+    fit = RunFit(run.count, ratio, per_axis, correlated, source)
+    return _RunResiduals(fit, ratio > expected_ratio, freedom)
 
 
 def alike_runs(problem: Problem, significant: Sequence[bool]) -> list[list[int]]:
@@ -271,22 +242,18 @@ def alike_runs(problem: Problem, significant: Sequence[bool]) -> list[list[int]]
 
 
 def _shared_meat(
-    problem: Problem, estimate: Estimate, groups: list[list[int]], fits: list[_RunResiduals]
-) -> Array | None:
+    problem: Problem, estimate: Estimate, groups: list[list[int]], freedoms: list[float]
+) -> Array:
     """What the correlation of residuals between runs adds to the gradient's covariance (f, f)."""
-    if not groups:
-        return None
-    assert estimate.weights is not None
+    weights, noise = weights_of(problem, estimate), estimate.row_noise
     meat = np.zeros((problem.size, problem.size))
     for group in groups:
         parts = []
         for number in group:
-            run, weight = problem.runs[number], estimate.weights[number]
+            run, weight = problem.runs[number], weights[number]
             design = np.swapaxes(weight, -1, -2) @ weight @ run.regressor
-            assert estimate.noise is not None
-            white, root = _white_residuals(
-                run.residuals(estimate.values), estimate.noise[number], fits[number].freedom
-            )
+            residuals = run.residuals(estimate.values)
+            white, root = _white_residuals(residuals, noise[number], freedoms[number])
             parts.append((white, np.swapaxes(root, -1, -2) @ design))
         for (first, left), (second, right) in combinations(parts, 2):
             spectrum = residual_spectrum(first, second)
@@ -305,14 +272,8 @@ def _white_residuals(residuals: Array, noise: Array, freedom: float) -> tuple[Ar
 def noise_by_frequency(residuals: Array, noise: Array, freedom: float) -> Array:
     """Covariance (m, n_a, n_a) that explains the residuals of a fit, frequency by frequency.
 
-    Parameters
-    ----------
-    residuals
-        Rows (m, n_a) of a periodic run.
-    noise
-        Expected covariance (m, n_a, n_a): residuals are smoothed relative to it.
-    freedom
-        Of the residuals, at most m n_a.
+    Of rows (m, n_a) of a periodic run with `freedom`, at most m n_a; residuals are smoothed
+    relative to the expected `noise` (m, n_a, n_a).
     """
     white, root = _white_residuals(residuals, noise, freedom)
     return np.asarray(root @ residual_spectrum(white) @ np.swapaxes(root, -1, -2))
@@ -334,10 +295,7 @@ def residual_spectrum(residuals: Array, others: Array | None = None) -> Array:
 def correlation_time(pieces: list[Array]) -> float:
     """Rows that carry the information of one: 1 + 2 sum of the autocorrelation, at least 1.
 
-    Parameters
-    ----------
-    pieces
-        Whitened residuals of stretches of consecutive rows.
+    Of whitened residuals of stretches of consecutive rows.
     """
     mean = np.concatenate(pieces).mean(axis=0)
     centred = [piece - mean for piece in pieces]

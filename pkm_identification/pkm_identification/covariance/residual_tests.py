@@ -1,36 +1,48 @@
-"""Analysis of the residuals of a problem's runs."""
+"""What the residuals of a fit say about noise and model, axis by axis.
+
+Rows are what the estimator fits: Fourier coefficients of an averaged period, or filtered samples.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import chdtrc, fdtrc, kolmogorov, ndtri, smirnov
 
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.residual_analysis import (
-    AxisResiduals,
-    bartlett_test,
-    coefficient_periodogram,
-    filtered_periodogram,
-    normality,
-    outlier_share,
-    worst_moments,
-)
+from pkm_identification.covariance.axis_residuals import AxisResiduals
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import (
     RANK_TOLERANCE,
     Estimate,
-    inverse_root,
     rows_for,
-    whitened_rows,
+    weights_of,
 )
-from pkm_identification.result.diagnostics import ConditionNumbers
 from pkm_identification.signals.bands import FilterBand
 
+OUTLIER = 4.0  # robust standard deviations
+TESTED = 2000  # samples; a test of more finds deviations that do not matter
+WORST = 3  # moments that a report names
+LEAST_ORDINATES = 8  # of a spectrum: a test of fewer finds nothing
+PASSED = 0.05  # of the largest power that a filter passes: with less, what leaks in is more
 LEAST_SHARE = 1e-3  # of the noise of a row that a fit leaves: below it is rounding
 SMOOTHED = 5  # ordinates: a single one is exponential, its peak means nothing
+
+
+class _Left(NamedTuple):
+    """What a fit leaves of a run, and what the noise makes of it."""
+
+    rows: Array  # (m, n_a)
+    expected: Array  # variances (m, n_a)
+    ratios: Array  # (n_a,) of the variance over the expected one
+    p_values: Array  # (n_a,)
+    spectra: list[tuple[Array, Array]]  # frequencies [Hz] and relative ordinates of each actuator
+    samples: Array  # (k, n_a)
+    time: Array  # (n,) of `smooth` [s]
+    smooth: Array  # (n, n_a), within the band
+    apart: float  # shortest time between moments that are named [s]
 
 
 def analyse_residuals(
@@ -38,49 +50,79 @@ def analyse_residuals(
 ) -> tuple[AxisResiduals, ...]:
     """Analyse what a fit leaves, actuator by actuator in each run.
 
-    Parameters
-    ----------
-    problem, estimate
-        With the noise of the rows (see `residual_scaling.with_noise`).
-    in_time
-        Measured minus predicted forces (n, n_a) of each run at its samples, before the
-        band; None for recordings that are too long.
+    The estimate has the noise of the rows (see `residual_scaling.with_noise`); `in_time` are
+    measured minus predicted forces (n, n_a) of each run at its samples, before the band, None for
+    recordings that are too long.
     """
-    assert estimate.noise is not None
-    found: list[AxisResiduals] = []
-    for number, run in enumerate(problem.runs):
-        noise = estimate.noise[number]
+    found = []
+    for number, (run, samples) in enumerate(zip(problem.runs, in_time, strict=True)):
         if run.is_periodic:
-            found += _periodic(problem, estimate, number, np.asarray(in_time[number]))
+            left = _periodic(problem, estimate, number, np.asarray(samples))
         else:
-            found += _filtered(run, estimate.values, number, noise, in_time[number])
+            left = _filtered(run, estimate, number, samples)
+        for axis, joint in enumerate(run.model.actuated_joints):
+            found.append(_axis(joint, number, left, axis))
     return tuple(found)
 
 
-def condition_numbers(problem: Problem, estimate: Estimate) -> ConditionNumbers:
-    """Condition numbers of the regressor of an estimate; infinite where a column is zero."""
-    assert estimate.noise is not None
-    plain = np.concatenate(
-        [run.compact.regressor.reshape(-1, problem.size) for run in problem.runs]
-    )
-    weighted = _condition(_scaled(whitened_rows(problem, estimate.noise)[0]))
-    own = estimate.condition_number
-    return ConditionNumbers(
-        condition_number=own if np.isfinite(own) else weighted,
-        condition_number_unscaled=_condition(plain),
-        condition_number_scaled=_condition(_scaled(plain)),
-        condition_number_weighted=weighted,
-    )
+def bartlett_test(ordinates: Array) -> float:
+    """Chance of so uneven a cumulative periodogram (k,) if the spectrum is flat.
+
+    The normalised partial sums of independent exponential ordinates are uniform order
+    statistics, so the Kolmogorov-Smirnov test is exact for them. nan with fewer than 8
+    ordinates, or where all are zero.
+    """
+    total = float(ordinates.sum())
+    if len(ordinates) < LEAST_ORDINATES or not total > 0:
+        return float('nan')
+    sums = np.cumsum(ordinates)[:-1] / total
+    count = len(sums)
+    steps = np.arange(count + 1) / count
+    distance = max(float(np.max(steps[1:] - sums)), float(np.max(sums - steps[:-1])))
+    # Twice the one-sided chance is exact to 1e-3 below 0.2, where only one side can be far off;
+    # above, the limit for many ordinates as Stephens (1970) corrects it, to 3 %.
+    chance = 2 * float(smirnov(count, distance))
+    root = np.sqrt(count)
+    return chance if chance < 0.2 else float(kolmogorov((root + 0.12 + 0.11 / root) * distance))
 
 
-def _scaled(matrix: Array) -> Array:
-    length = np.linalg.norm(matrix, axis=0)
-    return matrix / np.where(length > 0, length, 1.0)
+def filtered_periodogram(rows: Array, band: FilterBand) -> tuple[Array, Array]:
+    """Periodogram of consecutive filtered rows (m,), over what the filter makes of white noise.
+
+    Frequencies (k,) [Hz] and relative ordinates (k,), where the filter passes enough.
+    """
+    from scipy.signal import sosfreqz  # takes as long to load as a recording
+
+    count = len(rows)
+    power = np.abs(np.fft.rfft(rows - rows.mean())) ** 2 / count
+    spacing = band.rate / band.step
+    frequency = np.fft.rfftfreq(count, 1 / spacing)
+    shape = np.zeros(len(frequency))
+    for fold in range(-(band.step // 2) - 1, band.step // 2 + 2):
+        alias = np.abs(frequency + fold * spacing)
+        inside = alias <= band.rate / 2
+        _, gain = sosfreqz(band.sections, worN=2 * np.pi * alias[inside] / band.rate)
+        shape[inside] += np.abs(gain) ** 4
+    inner = np.arange(1, (count + 1) // 2)  # without the mean and the highest frequency
+    inner = inner[shape[inner] > PASSED * shape.max(initial=0.0)]
+    return np.asarray(frequency[inner], dtype=float), power[inner] / shape[inner]
 
 
-def _condition(matrix: Array) -> float:
-    singular = np.linalg.svd(np.linalg.qr(matrix, mode='r'), compute_uv=False)
-    return float(singular[0] / singular[-1]) if singular[-1] > 0 else float('inf')
+def outlier_share(samples: Array) -> float:
+    """Share of samples (n,) beyond 4 robust standard deviations from their median."""
+    distance = np.abs(samples - np.median(samples))
+    scale = float(np.median(distance)) / float(ndtri(0.75))
+    return float(np.mean(distance > OUTLIER * scale)) if scale > 0 else 0.0
+
+
+def worst_moments(time: Array, residuals: Array, apart: float) -> tuple[Array, Array]:
+    """Stamps and values of the largest residuals (n,), at least `apart` [s] from each other."""
+    left = np.abs(residuals)
+    chosen: list[int] = []
+    while len(chosen) < WORST and (left >= 0).any():
+        chosen.append(int(np.argmax(left)))
+        left[np.abs(time - time[chosen[-1]]) < apart] = -1.0
+    return time[chosen], residuals[chosen]
 
 
 def left_variance(problem: Problem, estimate: Estimate, number: int) -> Array:
@@ -90,33 +132,27 @@ def left_variance(problem: Problem, estimate: Estimate, number: int) -> Array:
     and the prior), the weighted residuals are (1 - Q Q^T) L eta. Estimates without weights
     are taken for efficient ones, which weigh by the inverse noise.
     """
-    assert estimate.noise is not None
-    weights = estimate.weights or tuple(inverse_root(noise) for noise in estimate.noise)
-    several = []
-    for run, weight, noise in zip(problem.runs, weights, estimate.noise, strict=True):
-        rows = (weight @ rows_for(run, weight, noise).regressor).reshape(-1, problem.size)
-        several.append((rows, weight @ noise @ np.swapaxes(weight, -1, -2)))
-    basis = _orthonormal([problem.prior_rows, *(rows for rows, _ in several)])
+    weights = weights_of(problem, estimate)
+    spreads = [
+        weight @ noise @ np.swapaxes(weight, -1, -2)  # S = L noise L^T
+        for weight, noise in zip(weights, estimate.row_noise, strict=True)
+    ]
+    designs = [
+        rows_for(run, weight, noise).weighted(weight)[0]
+        for run, weight, noise in zip(problem.runs, weights, estimate.row_noise, strict=True)
+    ]
+    basis = _orthonormal([problem.prior_rows, *designs])
     taken = (problem.prior_rows @ basis).T @ (problem.prior_rows @ basis)
-    for rows, spread in several:  # Q^T S Q with S = L noise L^T
-        part = (rows @ basis).reshape(-1, problem.axes, basis.shape[1])
-        taken = taken + np.einsum(
-            'kaf,kab,kbg->fg',
-            part,
-            np.broadcast_to(spread, (len(part), *spread.shape[-2:])),
-            part,
-            optimize=True,
-        )
-    run, weight, noise = problem.runs[number], weights[number], estimate.noise[number]
-    own = (weight @ run.regressor) @ basis  # (m, n_a, rank)
-    spread = weight @ noise @ np.swapaxes(weight, -1, -2)
-    spread = np.broadcast_to(spread, (len(own), *spread.shape[-2:]))
-    hat = own @ np.swapaxes(own, -1, -2)
-    left = spread - hat @ spread - spread @ hat + own @ taken @ np.swapaxes(own, -1, -2)
+    for design, spread in zip(designs, spreads, strict=True):  # Q^T S Q
+        part = (design @ basis).reshape(-1, problem.axes, basis.shape[1])
+        taken = taken + np.einsum('kaf,kag->fg', part, spread @ part, optimize=True)
+    weight, spread, noise = weights[number], spreads[number], estimate.row_noise[number]
+    own = (weight @ problem.runs[number].regressor) @ basis  # (m, n_a, rank)
+    hat, turned = own @ np.swapaxes(own, -1, -2), np.swapaxes(own, -1, -2)
+    left = spread - hat @ spread - spread @ hat + own @ taken @ turned
     back = np.linalg.inv(weight)
     variance = np.einsum('...aa->...a', back @ left @ np.swapaxes(back, -1, -2))
-    whole = np.broadcast_to(np.diagonal(noise, axis1=-2, axis2=-1), variance.shape)
-    return np.asarray(np.maximum(variance, LEAST_SHARE * whole))
+    return np.asarray(np.maximum(variance, LEAST_SHARE * np.diagonal(noise, axis1=-2, axis2=-1)))
 
 
 def _orthonormal(blocks: list[Array]) -> Array:
@@ -129,135 +165,137 @@ def _orthonormal(blocks: list[Array]) -> Array:
     return np.asarray(right[kept].T / singular[kept] / scale[:, None])
 
 
-def _periodic(
-    problem: Problem, estimate: Estimate, number: int, in_time: Array
-) -> list[AxisResiduals]:
-    run: Run = problem.runs[number]
+def _periodic(problem: Problem, estimate: Estimate, number: int, in_time: Array) -> _Left:
+    """Residuals of Fourier coefficients, and of the samples of all periods."""
+    run = problem.runs[number]
     signals: Any = run.signals
-    assert estimate.noise is not None
-    residuals = run.residuals(estimate.values)
+    band = signals.band
+    rows = run.residuals(estimate.values)
     left = left_variance(problem, estimate, number)
-    own = np.broadcast_to(np.diagonal(estimate.noise[number], axis1=-2, axis2=-1), residuals.shape)
-    whitened = residuals / np.sqrt(left)
+    own = np.diagonal(estimate.row_noise[number], axis1=-2, axis2=-1)
     freedom = np.sum(left / own, axis=0)
-    chi = np.sum(residuals**2 / own, axis=0)
-    noise_freedom = 0.0
-    if run.covariance is not None and signals.force_noise is not None:
-        rows = len(signals) if signals.force_noise.is_white else run.count
-        noise_freedom = float((signals.averaged - 1) * rows)
-    if signals.band.weights is not None:
-        in_time = in_time * signals.band.weights
-    smooth = signals.band.smooth(in_time)
-    samples = _single_samples(signals, in_time)
-    apart = signals.band.period / (2.0 * max(signals.band.harmonics, 1))
-    found = []
-    for axis, joint in enumerate(run.model.actuated_joints):
-        ordinates = coefficient_periodogram(whitened[:, axis])
-        worst = worst_moments(signals.time, smooth[:, axis], apart)
-        found.append(
-            _axis(
-                joint,
-                number,
-                residuals[:, axis],
-                left[:, axis],
-                chi[axis] / freedom[axis],
-                float(stats.f.sf(chi[axis] / freedom[axis], freedom[axis], noise_freedom))
-                if noise_freedom
-                else float('nan'),
-                ordinates,
-                np.arange(1, len(ordinates) + 1) / signals.band.period,
-                samples[:, axis],
-                worst,
-            )
-        )
-    return found
+    ratios = np.sum(rows**2 / own, axis=0) / freedom
+    p_values = np.full(run.axes, np.nan)
+    if run.covariance is not None and signals.force_noise is not None and signals.averaged > 1:
+        count = len(signals) if signals.force_noise.is_white else run.count
+        p_values = fdtrc(freedom, float((signals.averaged - 1) * count), ratios)
+    whitened = rows / np.sqrt(left)
+    ordinates = (whitened[1::2] ** 2 + whitened[2::2] ** 2) / 2  # at harmonics 1 ... K
+    frequency = np.arange(1, len(ordinates) + 1) / band.period
+    if band.weights is not None:
+        in_time = in_time * band.weights
+    samples = in_time
+    if signals.folded_forces is not None:  # the spread over the periods and that of the mean
+        deviations = signals.folded_forces.some - signals.folded_forces.mean
+        samples = (deviations + in_time).reshape(-1, run.axes)
+    return _Left(
+        rows,
+        left,
+        ratios,
+        p_values,
+        [(frequency, column) for column in ordinates.T],
+        samples,
+        signals.time,
+        band.smooth(in_time),
+        band.period / (2.0 * max(band.harmonics, 1)),
+    )
 
 
-def _single_samples(signals: Any, in_time: Array) -> Array:
-    """Residuals (k, n_a) of single samples: the spread over the periods and that of the mean."""
-    if signals.folded_forces is None:
-        return in_time
-    some = signals.folded_forces.some
-    deviations = some - signals.folded_forces.mean
-    return np.asarray((deviations + in_time).reshape(-1, in_time.shape[1]))
-
-
-def _filtered(
-    run: Run, values: Array, number: int, noise: Array, in_time: Array | None
-) -> list[AxisResiduals]:
+def _filtered(run: Run, estimate: Estimate, number: int, in_time: Array | None) -> _Left:
+    """Residuals of filtered samples: all, or stretches of a long run."""
     signals: Any = run.signals
     band = signals.band
     assert isinstance(band, FilterBand)
-    pieces = [piece.residuals(values) for piece in run.folded.sample]
-    starts = run.folded.starts
-    interval = band.step / band.rate
-    first = signals.stamp(0) + band.trim / band.rate
-    time = np.concatenate(
-        [
-            first + interval * (start + np.arange(len(piece)))
-            for start, piece in zip(starts, pieces, strict=True)
-        ]
-    )
+    pieces = [piece.residuals(estimate.values) for piece in run.folded.sample]
     rows = np.concatenate(pieces)
     if in_time is not None:
         inside = signals.usable
         predicted = band.smooth(signals.forces - in_time)  # the forces are in the band already
-        smooth, smooth_time = (signals.forces - predicted)[inside], signals.time[inside]
+        smooth, time = (signals.forces - predicted)[inside], signals.time[inside]
     else:
-        smooth, smooth_time = rows, time
-    expected = np.diag(noise) if noise.ndim == 2 else np.diagonal(noise, axis1=1, axis2=2).mean(0)
-    found = []
-    for axis, joint in enumerate(run.model.actuated_joints):
-        spectra = [filtered_periodogram(piece[:, axis], band) for piece in pieces]
-        frequency = np.concatenate([each[0] for each in spectra])
+        counts = [
+            start + np.arange(len(piece))
+            for start, piece in zip(run.folded.starts, pieces, strict=True)
+        ]
+        smooth = rows
+        time = signals.stamp(0) + (band.trim + band.step * np.concatenate(counts)) / band.rate
+    noise = estimate.row_noise[number]
+    expected = np.diagonal(noise, axis1=-2, axis2=-1).reshape(-1, run.axes).mean(axis=0)
+    spectra = []
+    for axis in range(run.axes):
+        parts = [filtered_periodogram(piece[:, axis], band) for piece in pieces]
+        frequency, ordinates = (np.concatenate(each) for each in zip(*parts, strict=True))
         order = np.argsort(frequency, kind='stable')
-        ordinates = np.concatenate([each[1] for each in spectra])[order]
-        mean_square = float(np.mean(rows[:, axis] ** 2))
-        found.append(
-            _axis(
-                joint,
-                number,
-                rows[:, axis],
-                np.full(len(rows), expected[axis]),
-                mean_square / expected[axis],
-                float('nan'),
-                ordinates,
-                frequency[order],
-                rows[:, axis],
-                worst_moments(smooth_time, smooth[:, axis], 0.5 / band.cutoff),
-            )
-        )
-    return found
+        spectra.append((frequency[order], ordinates[order]))
+    return _Left(
+        rows,
+        np.broadcast_to(expected, rows.shape),
+        np.mean(rows**2, axis=0) / expected,
+        np.full(run.axes, np.nan),
+        spectra,
+        rows,
+        time,
+        smooth,
+        0.5 / band.cutoff,
+    )
 
 
-def _axis(
-    joint: str,
-    number: int,
-    residuals: Array,
-    expected: Array,
-    ratio: float,
-    p_value: float,
-    ordinates: Array,
-    frequency: Array,
-    samples: Array,
-    worst: tuple[Array, Array],
-) -> AxisResiduals:
+def _axis(joint: str, number: int, left: _Left, axis: int) -> AxisResiduals:
+    """Figures of one actuator."""
+    samples, (frequency, ordinates) = left.samples[:, axis], left.spectra[axis]
     skewness, kurtosis, normal = normality(samples)
-    smooth = np.convolve(ordinates, np.ones(SMOOTHED) / SMOOTHED, mode='same')
+    spectrum = np.convolve(ordinates, np.ones(SMOOTHED) / SMOOTHED, mode='same')
+    times, residuals = worst_moments(left.time, left.smooth[:, axis], left.apart)
     return AxisResiduals(
         joint=joint,
         run=number,
-        rows=len(residuals),
-        rms=float(np.sqrt(np.mean(residuals**2))),
-        noise_rms=float(np.sqrt(np.mean(expected))),
-        variance_ratio=float(ratio),
-        variance_p_value=p_value,
+        rows=len(left.rows),
+        rms=float(np.sqrt(np.mean(left.rows[:, axis] ** 2))),
+        noise_rms=float(np.sqrt(np.mean(left.expected[:, axis]))),
+        variance_ratio=float(left.ratios[axis]),
+        variance_p_value=float(left.p_values[axis]),
         whiteness_p_value=bartlett_test(ordinates),
-        peak_frequency=float(frequency[np.argmax(smooth)]) if len(frequency) else float('nan'),
+        peak_frequency=float(frequency[np.argmax(spectrum)]) if len(frequency) else float('nan'),
         skewness=skewness,
         excess_kurtosis=kurtosis,
         normality_p_value=normal,
         outlier_share=outlier_share(samples),
-        worst_times=tuple(float(value) for value in worst[0]),
-        worst_residuals=tuple(float(value) for value in worst[1]),
+        worst_times=tuple(times.tolist()),
+        worst_residuals=tuple(residuals.tolist()),
     )
+
+
+def normality(samples: Array) -> tuple[float, float, float]:
+    """Skewness, excess kurtosis and p-value of D'Agostino and Pearson's test of samples (n,)."""
+    if len(samples) < 20 or not samples.std() > 0:
+        return float('nan'), float('nan'), float('nan')
+    stride = -(-len(samples) // TESTED)
+    few = samples[::stride]
+    skewness, kurtosis = _moments(few)
+    scores = _skewness_score(skewness, len(few)), _kurtosis_score(kurtosis, len(few))
+    return *_moments(samples), float(chdtrc(2, np.square(scores).sum()))
+
+
+def _moments(samples: Array) -> tuple[float, float]:
+    """Skewness and excess kurtosis of samples (n,)."""
+    second, third, fourth = (np.mean((samples - samples.mean()) ** k) for k in (2, 3, 4))
+    return float(third / second**1.5), float(fourth / second**2 - 3)
+
+
+def _skewness_score(skewness: float, n: int) -> float:
+    """Standard normal score of a skewness of n normal samples (D'Agostino 1970)."""
+    scaled = skewness * np.sqrt((n + 1) * (n + 3) / (6 * (n - 2)))
+    fourth = 3 * (n**2 + 27 * n - 70) * (n + 1) * (n + 3) / ((n - 2) * (n + 5) * (n + 7) * (n + 9))
+    squared = np.sqrt(2 * (fourth - 1)) - 1
+    return float(np.arcsinh(scaled / np.sqrt(2 / (squared - 1))) / np.sqrt(np.log(squared) / 2))
+
+
+def _kurtosis_score(kurtosis: float, n: int) -> float:
+    """Standard normal score of an excess kurtosis of n normal samples (Anscombe, Glynn 1983)."""
+    variance = 24 * n * (n - 2) * (n - 3) / ((n + 1) ** 2 * (n + 3) * (n + 5))
+    scaled = (kurtosis + 6 / (n + 1)) / np.sqrt(variance)
+    third = 6 * (n**2 - 5 * n + 2) / ((n + 7) * (n + 9))
+    third *= np.sqrt(6 * (n + 3) * (n + 5) / (n * (n - 2) * (n - 3)))
+    freedom = 6 + 8 / third * (2 / third + np.sqrt(1 + 4 / third**2))
+    cube = (1 - 2 / freedom) / (1 + scaled * np.sqrt(2 / (freedom - 4)))
+    return float((1 - 2 / (9 * freedom) - np.cbrt(cube)) / np.sqrt(2 / (9 * freedom)))

@@ -21,17 +21,10 @@ class UnidentifiableDirections:
     Unknowns that take part in such a change have an infinite variance, one by one; a
     combination that the change does not move is known all the same. The unknowns are the base
     parameters (r), followed by the force constants (n_a) where these are estimated.
-
-    Attributes
-    ----------
-    directions
-        The changes (k, u), of any length, in the units of the unknowns.
-    covariance
-        (u, u) of the estimate with no uncertainty along the directions.
     """
 
-    directions: Array
-    covariance: Array
+    directions: Array  # the changes (k, u), of any length, in the units of the unknowns
+    covariance: Array  # (u, u) of the estimate with no uncertainty along the directions
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays; their shapes must fit."""
@@ -46,16 +39,8 @@ class UnidentifiableDirections:
     def deviation(self, gradient: Array) -> Array:
         """Standard deviations (...) of quantities with these derivatives (..., k).
 
-        Parameters
-        ----------
-        gradient
-            By the first k unknowns, the others make no difference; what is beyond the
-            unknowns counts as exact.
-
-        Returns
-        -------
-        (...)
-            Infinite where a direction moves the quantity.
+        By the first k unknowns, the others make no difference; what is beyond the unknowns counts
+        as exact. Infinite where a direction moves the quantity.
         """
         gradient = gradient[..., : len(self.covariance)]
         used = slice(0, gradient.shape[-1])

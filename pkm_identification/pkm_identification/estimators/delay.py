@@ -12,8 +12,8 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.numerics import column_sizes, scaled_least_squares
 from pkm_identification.quality.examine import examined
+from pkm_identification.regression.numerics import column_sizes, scaled_least_squares
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import inverse_root, whitened_rows
 from pkm_identification.result.diagnostics import Delay
@@ -90,14 +90,6 @@ def estimate_delay(
     )
 
 
-def with_estimated_delay(
-    dataset: Recording, model: ClosedChainModel, options: SignalOptions, parameters: dict[str, Any]
-) -> tuple[Recording, Delay]:
-    """Return a dataset with the delay that `estimate_delay` finds, and the delay."""
-    found = estimate_delay(dataset, model, options, **parameters)
-    return dataset.with_delay(found.value), found
-
-
 def _problem(
     data: Recording,
     model: ClosedChainModel,
@@ -105,8 +97,7 @@ def _problem(
     parameters: dict[str, Any],
     delay: float,
 ) -> Problem:
-    signals = process(data.with_delay(delay), options)
-    return build_problem(signals, model, **parameters)
+    return build_problem(process(data.with_delay(delay), options), model, **parameters)
 
 
 def _correction(
@@ -118,12 +109,10 @@ def _correction(
     values = scaled_least_squares(design, target, SINGULAR_SHIFT)
     full = problem.expand(values)
     slope = (_predicted(farther, full) - _predicted(nearer, full)) / (2 * step)
-    run = problem.runs[0]
     root = inverse_root(noise[0])
     column = (root @ slope[..., None]).ravel()
-    rows = run.rows
-    own = (root @ rows.regressor).reshape(len(column), -1)
-    residual = (root @ rows.residuals(values)[..., None]).ravel()
+    own, forces, _ = problem.runs[0].rows.weighted(root)
+    residual = forces - own @ values
     prior = problem.prior_rows
     stacked = np.column_stack(
         [np.vstack([own, prior]), np.concatenate([column, np.zeros(len(prior))])]
@@ -142,17 +131,12 @@ def _correction(
 
 def _predicted(problem: Problem, values: Array) -> Array:
     """Forces (m, n_a) of all base parameters (r,)."""
-    rows = problem.runs[0].rows
-    selection = problem.selection
-    return np.asarray(
-        rows.regressor @ values[selection.free] + rows.fixed @ values[selection.fixed]
-    )
+    rows, chosen = problem.runs[0].rows, problem.selection
+    return np.asarray(rows.regressor @ values[chosen.free] + rows.fixed @ values[chosen.fixed])
 
 
 def _fastest(problem: Problem) -> float:
     """Mean frequency of the accelerations of the fastest axis [Hz]."""
     signals = problem.signals
-    moving = np.asarray(signals.accelerations).std(axis=0) / np.maximum(
-        np.asarray(signals.velocities).std(axis=0), 1e-300
-    )
-    return float(moving.max() / (2 * np.pi))
+    speeds = np.maximum(signals.velocities.std(axis=0), 1e-300)
+    return float((signals.accelerations.std(axis=0) / speeds).max() / (2 * np.pi))

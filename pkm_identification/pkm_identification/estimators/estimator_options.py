@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pkm_description.errors import EstimationError
-from pkm_identification.option import FLAG, Option, Values, choice, number, whole
+from pkm_identification.option import FLAG, POSITIVE, Option, Values, choice, number, whole
 
-POSITIVE = number(0.0, ends=False)
 ONE_OR_PER_AXIS = Values('a number, or a list of one an axis', (float, list))
 RANGE = Values('a value or [lowest, highest]', (float, list))
 DATASETS = Values('a number of a dataset, or a list of such', (int, list))
@@ -58,6 +57,12 @@ def _tolerance(default: float) -> Option:
     return Option('tolerance', POSITIVE, text, default, '1')
 
 
+def _one_of(name: str, text: str, *words: str) -> Option:
+    """Option that takes one of some words, the first by default."""
+    values = choice(*words)
+    return Option(name, values, f'{text}: {values.what}', words[0])
+
+
 _FILTER = (
     Option(
         'measurement',
@@ -74,12 +79,7 @@ _FILTER = (
         '1',
     ),
     Option('walk_gain', number(0.0, 1.0, ends=False), 'of Robbins and Monro', 1e-3, '1'),
-    Option(
-        'order',
-        choice('original', 'random', 'spread'),
-        'of the rows: original, random or spread',
-        'original',
-    ),
+    _one_of('order', 'of the rows', 'original', 'random', 'spread'),
     Option('passes', whole(1), 'over the rows', 1, '1'),
     _INITIAL_DEVIATION,
     Option('seed', whole(0), 'of the random order', 0, '1'),
@@ -104,7 +104,7 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
         *_FILTER[1:],
     ),
     'staged': (
-        Option('inner', choice('wls', 'ukf'), 'estimator of each stage: wls or ukf', 'wls'),
+        _one_of('inner', 'estimator of each stage', 'wls', 'ukf'),
         Option(
             'last',
             choice('1-A', '1-B', '2-A', '2-B', '3'),
@@ -146,12 +146,7 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
             "actuator's largest force], range [% of half the range of the measured forces]",
             'noise',
         ),
-        Option(
-            'bound_at',
-            choice('samples', 'rows'),
-            'where the bounds hold: samples or rows',
-            'samples',
-        ),
+        _one_of('bound_at', 'where the bounds hold', 'samples', 'rows'),
         Option(
             'periods',
             choice('mean', 'each'),
@@ -225,18 +220,8 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
             otherwise='of the stamps',
         ),
         Option('rate', POSITIVE, 'of the simulation', unit='Hz', otherwise='of the recording'),
-        Option(
-            'jacobian',
-            choice('closed_loop', 'regressor'),
-            'of the search: closed_loop or regressor',
-            'closed_loop',
-        ),
-        Option(
-            'start',
-            choice('gauss_markov', 'nominal'),
-            'of the search: gauss_markov or nominal',
-            'gauss_markov',
-        ),
+        _one_of('jacobian', 'of the search', 'closed_loop', 'regressor'),
+        _one_of('start', 'of the search', 'gauss_markov', 'nominal'),
         _tolerance(0.01),
         _iterations(30),
     ),
@@ -246,12 +231,6 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
 def estimators() -> list[str]:
     """Names of the estimators."""
     return list(ESTIMATORS)
-
-
-def estimator_options(name: str) -> list[str]:
-    """Names of the options that an estimator takes of its own."""
-    require_estimator(name)
-    return [option.name for option in ESTIMATORS[name]]
 
 
 def require_estimator(name: str) -> None:

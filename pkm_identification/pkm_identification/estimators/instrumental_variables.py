@@ -9,7 +9,7 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.numerics import column_sizes
+from pkm_identification.regression.numerics import column_sizes
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
@@ -30,17 +30,13 @@ def iv(problem: Problem) -> Estimate:
     The regressor of each period is multiplied by that of the mean of the other periods:
     the noise of the two is independent, so noise in the measured motion, also where a
     servo turned it into forces, makes no bias. Weights are those of Gauss-Markov. A prior
-    adds its information.
-
-    Raises
-    ------
-    EstimationError
-        Fewer than two periods, or the data do not determine all parameters.
+    adds its information. EstimationError where there are fewer than two periods, or the data do
+    not determine all parameters.
     """
     for run in problem.runs:
         if run.signals.folded_forces is None or run.signals.averaged < 2:
             raise EstimationError("estimator 'iv' needs at least two periods")
-    size, known = problem.size, len(problem.selection.fixed)
+    size = problem.size
     rows = np.concatenate([run.regressor.reshape(-1, size) for run in problem.runs])
     scale = column_sizes(rows)
     prior = problem.prior_rows / scale
@@ -52,9 +48,10 @@ def iv(problem: Problem) -> Estimate:
         for period in range(run.signals.averaged):
             own, others = _halves(run, period)
             instrument = (roots @ (others / scale)).reshape(-1, size)
-            product += instrument.T @ (roots @ (own.regressor / scale)).reshape(-1, size)
-            right += instrument.T @ (roots @ own.forces[..., None]).ravel()
-            fixed += instrument.T @ (roots @ own.fixed).reshape(len(instrument), known)
+            design, forces, held = own.weighted(roots)
+            product += instrument.T @ (design / scale)
+            right += instrument.T @ forces
+            fixed += instrument.T @ held
             meat += instrument.T @ instrument
     condition = float(np.linalg.cond(product))
     if condition > MOST_CONDITION:
@@ -76,6 +73,5 @@ def _halves(run: Run, period: int) -> tuple[Rows, Array]:
     signals = run.signals
     assert signals.folded_forces is not None
     chosen = np.arange(signals.averaged) == period
-    return run.rows_of(signals.with_periods(chosen)), run.rows_of(
-        signals.with_periods(~chosen)
-    ).regressor
+    own, others = (run.rows_of(signals.with_periods(each)) for each in (chosen, ~chosen))
+    return own, others.regressor

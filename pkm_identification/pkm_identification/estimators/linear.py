@@ -58,14 +58,8 @@ def noise_of_rows(problem: Problem, whiten: bool = True) -> tuple[Array, ...]:
     """Noise covariance of the rows, one array a run.
 
     (m, n_a, n_a) from the spread over periods; (n_a, n_a), the same for all rows, from the
-    residuals where there is no spread.
-
-    Parameters
-    ----------
-    problem
-        Any.
-    whiten
-        Take the residuals from a weighted fit (two passes), else from ordinary least squares.
+    residuals where there is no spread: of a weighted fit (two passes) where `whiten`, else of
+    ordinary least squares.
     """
     if all(run.covariance is not None for run in problem.runs):
         return tuple(run.covariance for run in problem.runs if run.covariance is not None)

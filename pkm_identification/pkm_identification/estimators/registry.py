@@ -18,7 +18,7 @@ MODULES: Mapping[str, str] = {
     'ls': 'linear',
     'wls': 'linear',
     'gauss_markov': 'linear',
-    'maximum_likelihood': 'maximum_likelihood.likelihood_search',
+    'maximum_likelihood': 'maximum_likelihood.likelihood',
     'irls': 'robust',
     'iv': 'instrumental_variables',
     'ekf': 'filters.kalman',
@@ -31,6 +31,8 @@ MODULES: Mapping[str, str] = {
     'nonlinear_friction': 'consistent.nonlinear_friction',
     'output_error': 'output_error.closed_loop_fit',
 }  # in `pkm_identification.estimators`; the function has the name of the estimator
+LINEAR = tuple(name for name, module in MODULES.items() if module == 'linear')
+WITH_FRICTION_LAWS = ('nonlinear_friction',)  # whose prior may have friction laws of the drives
 SIGNAL_OPTIONS = names(SIGNALS)
 
 
@@ -46,10 +48,7 @@ def split_options(
 ) -> tuple[SignalOptions, dict[str, Any]]:
     """Split options into those of the signals and those of the estimator.
 
-    Raises
-    ------
-    EstimationError
-        An option is known to neither, or has a wrong value.
+    EstimationError where an option is known to neither, or has a wrong value.
     """
     require_estimator(estimator)
     check_options((estimator,), options)

@@ -9,6 +9,7 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.estimators.linear import noise_of_rows
+from pkm_identification.quality.prediction import MAD_TO_SIGMA
 from pkm_identification.quality.report import LEFT_OUT
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
@@ -18,7 +19,6 @@ from pkm_identification.regression.weighted_least_squares import (
     weighted_least_squares,
 )
 
-MAD_TO_SIGMA = 1.4826  # standard deviation over median absolute deviation of normal noise
 ROBUST_STEP = 1e-3  # of a standard deviation: a smaller last step is the end
 LEAST_INSIDE = 0.1  # share of residuals; with fewer the model does not fit
 OUTLIER = 4.0  # standard deviations: one normal sample in 16,000
@@ -43,21 +43,9 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
     The residuals of every sample of every period are limited to `tuning` standard
     deviations (from the median absolute deviation, axis by axis) around the model, then
     averaged over the periods and solved as Gauss-Markov, again and again. That is
-    iteratively reweighted least squares in the form that keeps whole periods.
-
-    Parameters
-    ----------
-    problem
-        From periodic data.
-    tuning
-        Limit in standard deviations; 1.345 has 95 % efficiency for normal noise.
-    max_iterations
-        At most so many rounds.
-
-    Raises
-    ------
-    EstimationError
-        The data are not periodic, or the rounds did not converge.
+    iteratively reweighted least squares in the form that keeps whole periods. A `tuning` of 1.345
+    has 95 % efficiency for normal noise. EstimationError where the data are not periodic, or the
+    rounds did not converge.
     """
     for run in problem.runs:
         if run.signals.folded_forces is None:
@@ -66,9 +54,10 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
                 'samples'
             )
     samples = [_Samples(run) for run in problem.runs]
-    roots = [inverse_root(noise) for noise in noise_of_rows(problem)]
-    estimate = _start(problem, samples, roots)
-    values, rounds = estimate.values, 0
+    noise = noise_of_rows(problem)
+    roots = [inverse_root(each) for each in noise]
+    start = _with_forces(problem, [each.medians() for each in samples])
+    values, rounds = weighted_least_squares(start, roots, noise).values, 0
     limits = [each.limits(values, tuning) for each in samples]
     while True:
         rounds += 1
@@ -78,7 +67,7 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
         estimate = weighted_least_squares(
             _with_forces(problem, [forces for forces, _ in limited]),
             roots,
-            [noise for _, noise in limited],
+            [spread for _, spread in limited],
         )
         step = np.abs(estimate.values - values)
         values = estimate.values
@@ -140,10 +129,17 @@ class _Samples:
         return _Limits(limit, share)
 
     def limited(self, values: Array, limits: _Limits) -> tuple[Array, Array]:
-        """Rows of the Winsorised forces, and their noise (n_a, n_a)."""
-        limited, spread = _limited(self.residuals(values), self.valid, limits)
+        """Rows of the Winsorised forces, and their noise (n_a, n_a).
+
+        Covariance E[psi psi^T] / (E[psi'] E[psi']^T): what one sample adds to the estimate.
+        """
+        limit, inside = limits.limit, limits.inside
+        limited = np.where(self.valid, np.clip(self.residuals(values), -limit, limit), 0.0)
         mean = limited.sum(axis=0) / np.maximum(self.valid.sum(axis=0), 1)
-        pseudo = self.regressor @ values + mean / limits.inside
+        count = self.valid.sum(axis=(0, 1))
+        flat = limited.reshape(-1, len(count))
+        spread = flat.T @ flat / np.sqrt(np.outer(count, count)) / np.outer(inside, inside)
+        pseudo = self.regressor @ values + mean / inside
         return self.run.signals.band.rows(pseudo), spread / len(self.forces)
 
     def outliers(self, values: Array) -> Mask:
@@ -162,22 +158,17 @@ class _Samples:
 
     def medians(self) -> Array:
         """Rows of the medians over the periods, where there are enough."""
-        several = len(self.forces) > 2
-        forces = np.median(self.forces, axis=0) if several else self.forces.mean(axis=0)
-        return self.run.signals.band.rows(forces)
+        middle = np.median if len(self.forces) > 2 else np.mean
+        return self.run.signals.band.rows(middle(self.forces, axis=0))
 
 
 def _with_forces(problem: Problem, forces: list[Array]) -> Problem:
     """Return the problem with other forces (m, n_a) in its runs."""
-    runs = []
-    for run, values in zip(problem.runs, forces, strict=True):
-        runs.append(run.with_rows(replace(run.rows, forces=values)))
+    runs = (
+        run.with_rows(replace(run.rows, forces=values))
+        for run, values in zip(problem.runs, forces, strict=True)
+    )
     return replace(problem, runs=tuple(runs))
-
-
-def _start(problem: Problem, samples: list[_Samples], roots: list[Array]) -> Estimate:
-    rows = _with_forces(problem, [each.medians() for each in samples])
-    return weighted_least_squares(rows, roots, noise_of_rows(problem))
 
 
 def _scale(residual: Array, valid: Mask) -> Array:
@@ -185,15 +176,3 @@ def _scale(residual: Array, valid: Mask) -> Array:
     sizes = np.where(valid, np.abs(residual), np.nan)
     median = np.median(sizes, axis=(0, 1)) if valid.all() else np.nanmedian(sizes, axis=(0, 1))
     return np.maximum(MAD_TO_SIGMA * median, 1e-12)
-
-
-def _limited(residual: Array, valid: Mask, limits: _Limits) -> tuple[Array, Array]:
-    """Winsorise; return limited residuals and their covariance for one sample.
-
-    Covariance E[psi psi^T] / (E[psi'] E[psi']^T): what one sample adds to the estimate.
-    """
-    limited = np.where(valid, np.clip(residual, -limits.limit, limits.limit), 0.0)
-    count = valid.sum(axis=(0, 1))
-    flat = limited.reshape(-1, residual.shape[-1])
-    spread = flat.T @ flat / np.sqrt(np.outer(count, count))
-    return limited, spread / np.outer(limits.inside, limits.inside)

@@ -61,24 +61,8 @@ def staged(
 
     Stage 3 solves for all parameters on all data: it is `inner` itself, and the changes from
     stage to stage tell how far friction and inertia can be told apart. `last='2-B'` keeps
-    what the turns have found, each from its own data.
-
-    Parameters
-    ----------
-    problem
-        Of one run or several.
-    inner
-        `wls` or `ukf`.
-    last
-        Stage whose estimate is returned.
-    friction_data, inertia_data
-        Numbers of the datasets, from 0, that the stages A and B use; None: all.
-
-    Raises
-    ------
-    EstimationError
-        Friction or inertia are not free, or the data of a stage do not determine its
-        parameters.
+    what the turns have found, each from its own data. EstimationError where friction or inertia
+    are not free, or the data of a stage do not determine its parameters.
     """
     inertia = np.asarray(problem.base.is_rigid_body, dtype=bool)[problem.free]
     if inertia.all() or not inertia.any():
@@ -86,15 +70,13 @@ def staged(
             "estimator 'staged' takes turns between friction and inertia: estimate= and fixed= "
             'must leave parameters of both free'
         )
-    friction = _chosen(friction_data, problem, 'friction_data')
-    dynamic = _chosen(inertia_data, problem, 'inertia_data')
+    friction = (~inertia, _chosen(friction_data, problem, 'friction_data'), 'friction_data')
+    dynamic = (inertia, _chosen(inertia_data, problem, 'inertia_data'), 'inertia_data')
     turns = [
-        _Turn('1-A', ~inertia, friction, 'friction_data'),
-        _Turn('1-B', inertia, dynamic, 'inertia_data'),
-        _Turn('2-A', ~inertia, friction, 'friction_data'),
-        _Turn('2-B', inertia, dynamic, 'inertia_data'),
+        _Turn(stage, *(friction if stage.endswith('A') else dynamic))
+        for stage in STAGES[: STAGES.index(last) + 1]
+        if stage != '3'
     ]
-    turns = turns[: STAGES.index(last) + 1]
     noise = noise_of_rows(problem)
     found = _linear_turns(problem, noise, turns, correlated=inner == 'ukf')
     stages = {turn.name: each.values for turn, each in zip(turns, found, strict=True)}

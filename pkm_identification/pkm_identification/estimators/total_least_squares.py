@@ -9,12 +9,11 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.determined_directions import determined_directions
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
 from pkm_identification.estimators.maximum_likelihood.motion_model import MotionModel, real_rows
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise
 from pkm_identification.estimators.maximum_likelihood.run_likelihood import noise_of
-from pkm_identification.estimators.numerics import with_variance
+from pkm_identification.regression.numerics import determined_directions, with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import Estimate
@@ -42,26 +41,9 @@ def tls(problem: Problem, position_noise: float | Sequence[float] | None = None)
     are, with each other and with the forces; entries without noise stay exact (mixed
     LS-TLS), and so does the prior's regressor. N is right to first order in the noise.
 
-    Parameters
-    ----------
-    problem
-        From periodic data.
-    position_noise
-        Standard deviation of one measured position, scalar or (n_a,) [m, rad]; None: from
-        the spread over periods.
-
-    Returns
-    -------
-    Estimate
-        `diagnostics`: `noise_ratio`, |D v|^2 over what N explains, 1 for the right noise
-        and model; `noise_share`, the largest share of noise in what the regressor shows of
-        a direction of the parameters; `warnings` where either says that the estimate is
-        not consistent.
-
-    Raises
-    ------
-    EstimationError
-        The data are not periodic, or the noise leaves nothing of some direction.
+    `position_noise` is the standard deviation of one measured position, scalar or (n_a,) [m, rad];
+    None: from the spread over periods. `warnings` of the estimate say where it is not consistent.
+    EstimationError where the data are not periodic, or the noise leaves nothing of some direction.
     """
     for run in problem.runs:
         if not run.is_periodic:

@@ -21,8 +21,9 @@ from pkm_identification.force_constants.payload_columns import (
     load_names,
     with_payloads,
 )
-from pkm_identification.regression.prior import prior_information, whitened
-from pkm_identification.regression.problem import Problem, noisy_runs
+from pkm_identification.regression.numerics import scaled_least_squares
+from pkm_identification.regression.prior import Prior, prior_information, whitened
+from pkm_identification.regression.problem import FIRST_SINGULAR, Problem, noisy_runs
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.result import IdentificationResult
@@ -37,7 +38,7 @@ def build_bilinear_problem(
     reduced: bool | str,
     estimate: Sequence[str] | str | None,
     fixed: Mapping[str, Any] | None,
-    prior: IdentificationResult | Mapping[str, Any] | None,
+    prior: Prior,
 ) -> BilinearProblem:
     """Put base regressor, payload columns and what is known of them together."""
     base = model.base_parameters(shared=shared, reduced=reduced)
@@ -58,8 +59,7 @@ def build_bilinear_problem(
         runs.append(run)
     first = np.concatenate([nominal, np.zeros(len(loads))])
     nothing = np.zeros((0, len(first))), np.zeros(0)
-    names = tuple(load_names(bodies))
-    problem = Problem(tuple(runs), base, model, wide, first, nothing, names)
+    problem = Problem(tuple(runs), base, model, wide, first, nothing, tuple(load_names(bodies)))
     unknown = len(selection.free) + len(bodies.open) + groups.size
     if problem.equations <= unknown:
         raise EstimationError(
@@ -68,7 +68,7 @@ def build_bilinear_problem(
         )
     problem = replace(problem, runs=noisy_runs(problem))
     information = _prior(prior, base.names, selection, bodies, groups)
-    return BilinearProblem(problem, base, selection, bodies, groups, information)
+    return BilinearProblem(problem, selection, bodies, groups, information)
 
 
 def start_values(bilinear: BilinearProblem) -> Array:
@@ -79,25 +79,20 @@ def start_values(bilinear: BilinearProblem) -> Array:
     selection, bodies = bilinear.selection, bilinear.bodies
     size = len(selection.free)
     unknown = {k for k, body in enumerate(bodies.payloads) if body.mass is None}
-    runs = [
-        (run, body)
-        for run, body in zip(bilinear.problem.runs, bodies.runs, strict=True)
-        if body not in unknown
-    ] or list(zip(bilinear.problem.runs, bodies.runs, strict=True))
+    pairs = zip(bilinear.problem.runs, bodies.runs, strict=True)
+    known = [run for run, body in pairs if body not in unknown]
     loads = bodies.standard(bodies.start.ravel())
     designs, targets = [], []
-    for run, _ in runs:
+    for run in known or bilinear.problem.runs:
         rows = run.compact
         designs.append(rows.regressor[..., :size].reshape(-1, size))
         targets.append((rows.forces - rows.regressor[..., size:] @ loads).ravel())
     design, target = np.concatenate(designs), np.concatenate(targets)
-    scale = np.maximum(np.linalg.norm(design, axis=0), 1e-300)
-    values = np.linalg.lstsq(design / scale, target, rcond=1e-6)[0] / scale
-    return selection.expand(values)
+    return selection.expand(scaled_least_squares(design, target, FIRST_SINGULAR))
 
 
 def _prior(
-    prior: IdentificationResult | Mapping[str, Any] | None,
+    prior: Prior,
     names: Sequence[str],
     selection: Selection,
     bodies: Bodies,
@@ -111,7 +106,7 @@ def _prior(
     wide[:, :count] = rows
     parts, targets = [wide], [target]
     if isinstance(prior, IdentificationResult) and prior.force_constants and groups.size:
-        parts, targets = _joint_prior(prior, prior.force_constants, count, total, groups)
+        parts, targets = _joint_prior(prior, prior.force_constants, total, groups)
     for deviations, values, offset in (
         (bodies.deviations[opened], bodies.start.ravel()[opened], count),
         (groups.deviations, np.zeros(groups.size), count + len(opened)),
@@ -125,13 +120,10 @@ def _prior(
 
 
 def _joint_prior(
-    prior: IdentificationResult,
-    constants: ForceConstants,
-    count: int,
-    total: int,
-    groups: ForceConstantGroups,
+    prior: IdentificationResult, constants: ForceConstants, total: int, groups: ForceConstantGroups
 ) -> tuple[list[Array], list[Array]]:
     """Rows of an earlier result's parameters and force constants, with their correlation."""
+    count = len(prior.values)
     if constants.groups != groups.joints:
         raise EstimationError(
             'the prior was found with other groups of force constants '
@@ -146,15 +138,13 @@ def _joint_prior(
     values = constants.values[first]
     covariance = np.zeros((count + groups.size, count + groups.size))
     covariance[:count, :count] = prior.covariance
-    covariance[count:, count:] = constants.covariance[np.ix_(first, first)] / np.outer(
-        values, values
-    )
+    own = constants.covariance[np.ix_(first, first)]
+    covariance[count:, count:] = own / np.outer(values, values)
     covariance[count:, :count] = constants.with_parameters[first] / values[:, None]
     covariance[:count, count:] = covariance[count:, :count].T
     place = np.r_[np.arange(count), np.arange(total - groups.size, total)]
-    rows, target = whitened(
-        np.concatenate([prior.values, np.log(values / constants.nominal[first])]), covariance
-    )
+    logarithms = np.log(values / constants.nominal[first])
+    rows, target = whitened(np.concatenate([prior.values, logarithms]), covariance)
     wide = np.zeros((len(rows), total))
     wide[:, place] = rows
     return [wide], [target]

@@ -25,7 +25,6 @@ from functools import cached_property
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_identification.arrays import Array
 from pkm_identification.force_constants.drive_gains import ForceConstantGroups
 from pkm_identification.force_constants.payload_columns import Bodies
@@ -45,21 +44,11 @@ SCALE_SHOWN = 1e-6  # of the currents that a common factor must change to be det
 
 @dataclass(frozen=True)
 class State:
-    """Values of everything that the currents depend on.
+    """Values of everything that the currents depend on."""
 
-    Attributes
-    ----------
-    parameters
-        Base parameters (r,), fixed ones too.
-    bodies
-        Mass, centre and inertia of the payloads (10 P,).
-    logarithms
-        Of the force constants over the nominal ones (g,).
-    """
-
-    parameters: Array
-    bodies: Array
-    logarithms: Array
+    parameters: Array  # base parameters (r,), fixed ones too
+    bodies: Array  # mass, centre and inertia of the payloads (10 P,)
+    logarithms: Array  # of the force constants over the nominal ones (g,)
 
 
 @dataclass(frozen=True)
@@ -68,28 +57,15 @@ class BilinearProblem:
 
     Unknowns are the base parameters (r), the open components of the payloads (t), the
     logarithms of the force constants (g), in this order.
-
-    Attributes
-    ----------
-    problem
-        Linear, with the nominal constants: free parameters are those of the base, then the
-        standard parameters of all payloads (10 P). Its prior is left out.
-    base
-        Base parameters of the robot.
-    selection
-        Free and fixed base parameters.
-    bodies, groups
-        Payloads and unknown force constants.
-    prior
-        Rows (k, r + t + g) and target (k,) of what is known before.
     """
 
+    # Linear, with the nominal constants: free parameters are those of the base, then the standard
+    # parameters of all payloads (10 P). Its prior is left out
     problem: Problem
-    base: BaseParameters
-    selection: Selection
+    selection: Selection  # free and fixed base parameters
     bodies: Bodies
-    groups: ForceConstantGroups
-    prior: tuple[Array, Array]
+    groups: ForceConstantGroups  # unknown force constants
+    prior: tuple[Array, Array]  # rows (k, r + t + g) and target (k,) of what is known before
 
     @cached_property
     def further_names(self) -> tuple[str, ...]:
@@ -123,13 +99,9 @@ class BilinearProblem:
 
     def forces(self, rows: Rows, state: State) -> Array:
         """Forces (m, n_a) of robot and payload in rows of the linear problem."""
-        free = len(self.selection.free)
-        values = np.concatenate(
-            [state.parameters[self.selection.free], self.bodies.standard(state.bodies)]
-        )
-        fixed = state.parameters[self.selection.fixed]
-        assert rows.regressor.shape[-1] == free + 10 * self.bodies.count
-        return np.asarray(rows.regressor @ values + rows.fixed @ fixed)
+        robot, loads = state.parameters, self.bodies.standard(state.bodies)
+        values = np.concatenate([robot[self.selection.free], loads])
+        return np.asarray(rows.regressor @ values + rows.fixed @ robot[self.selection.fixed])
 
     def measured(self, rows: Rows) -> Array:
         """Currents times nominal constants (m, n_a) in rows of the linear problem."""
@@ -141,37 +113,22 @@ class BilinearProblem:
         shares = 1 / self.groups.factors(state.logarithms)
         model = shares * self.forces(rows, state)
         loads = rows.regressor[..., free:] @ self.bodies.jacobian(state.bodies)
-        design = np.concatenate(
-            [
-                shares[:, None] * rows.regressor[..., :free],
-                shares[:, None] * loads,
-                -model[..., None] * self.groups.members,
-            ],
-            axis=2,
-        )
+        own = shares[:, None] * np.concatenate([rows.regressor[..., :free], loads], axis=2)
+        design = np.concatenate([own, -model[..., None] * self.groups.members], axis=2)
         here = self.unknowns(state)[self.whole.free]
         target = self.measured(rows) - model + design @ here
         return Rows(design, target, shares[:, None] * rows.fixed)
 
     def linearised(self, state: State) -> Problem:
         """The linear problem of all unknowns about a state; undetermined ones stay there."""
-        runs = tuple(
-            run.with_rows(
-                self.linearised_rows(run.rows, state),
-                self.whole,
-                None if run.compact is run.rows else self.linearised_rows(run.compact, state),
-            )
-            for run in self.problem.runs
-        )
-        return Problem(
-            runs,
-            self.base,
-            self.problem.model,
-            self.whole,
-            self.unknowns(state),
-            self.prior,
-            self.further_names,
-        )
+        runs = []
+        for run in self.problem.runs:
+            rows = self.linearised_rows(run.rows, state)
+            is_short = run.compact is run.rows
+            compact = None if is_short else self.linearised_rows(run.compact, state)
+            runs.append(run.with_rows(rows, self.whole, compact))
+        base, model, here = self.problem.base, self.problem.model, self.unknowns(state)
+        return Problem(tuple(runs), base, model, self.whole, here, self.prior, self.further_names)
 
     def cost(self, state: State, weights: Sequence[Array]) -> float:
         """Weighted sum of squares of data and prior."""
@@ -184,35 +141,12 @@ class BilinearProblem:
             total += float(np.sum((weight @ left[..., None]) ** 2))
         return total
 
-    def scaling(self, state: State) -> Array:
-        """Change (r + t + g,) of all unknowns when forces and force constants grow together."""
-        bodies = state.bodies.reshape(-1, 10).copy()
-        bodies[:, 1:4] = 0.0
-        growth = np.concatenate(
-            [state.parameters, bodies.ravel()[self.bodies.open], np.ones(self.groups.size)]
-        )
-        growth[self.selection.fixed] = 0.0
-        return growth
-
     def solve(self, solve: Solve, start: State) -> tuple[State, Problem, Estimate]:
         """Gauss-Newton steps from a start, shortened where they do not lower the cost.
 
-        Parameters
-        ----------
-        solve
-            Linear estimator: weights and noise are its choice.
-        start
-            Any state with positive masses.
-
-        Returns
-        -------
-        state, problem, estimate
-            Solution, the linear problem about it, and what the estimator says of that.
-
-        Raises
-        ------
-        EstimationError
-            No convergence.
+        The linear estimator `solve` chooses weights and noise; the start has positive masses.
+        Returns the solution, the linear problem about it, and what the estimator says of that.
+        EstimationError where there is no convergence.
         """
         state = start
         for _ in range(MAX_STEPS):
@@ -251,35 +185,32 @@ class BilinearProblem:
     def _length(linear: Problem, weights: Sequence[Array], step: Array) -> float:
         """Length of a step of all unknowns in standard deviations of the whitened rows."""
         free = step[linear.free]
-        total = float(np.sum((linear.prior_rows @ free) ** 2))
+        moved = [linear.prior_rows @ free]
         for run, weight in zip(linear.runs, weights, strict=True):
-            moved = weight @ (rows_for(run, weight).regressor @ free)[..., None]
-            total += float(np.sum(moved**2))
-        return float(np.sqrt(total))
+            moved.append((weight @ (rows_for(run, weight).regressor @ free)[..., None]).ravel())
+        return float(np.linalg.norm(np.concatenate(moved)))
 
     def is_free_to_scale(self, linear: Problem, weights: Sequence[Array], state: State) -> bool:
         """Whether all forces and force constants could be multiplied by one number."""
         if not self.groups.size:
             return False
-        growth = self.scaling(state)
-        size = float(
-            np.sqrt(
-                sum(
-                    np.sum((weight @ self.measured(rows_for(run, weight))[..., None]) ** 2)
-                    for run, weight in zip(self.problem.runs, weights, strict=True)
-                )
-            )
+        bodies = state.bodies.reshape(-1, 10).copy()
+        bodies[:, 1:4] = 0.0  # centres of mass stay
+        growth = self.unknowns(State(state.parameters, bodies.ravel(), np.ones(self.groups.size)))
+        growth[self.selection.fixed] = 0.0
+        power = sum(
+            np.sum((weight @ self.measured(rows_for(run, weight))[..., None]) ** 2)
+            for run, weight in zip(self.problem.runs, weights, strict=True)
         )
-        return self._length(linear, weights, growth) < SCALE_SHOWN * size
+        return self._length(linear, weights, growth) < SCALE_SHOWN * float(np.sqrt(power))
 
     def with_mean_one(self, state: State) -> State:
         """Scale a state so that the geometric mean of the factors is one."""
-        number = len(self.groups.axes[self.groups.axes >= 0])
-        shift = -float(np.sum(self.groups.members @ state.logarithms)) / number
-        bodies = state.bodies.reshape(-1, 10).copy()
-        opened = self.bodies.deviations.reshape(-1, 10) > 0
-        scaled = np.where(opened, bodies * np.exp(shift), bodies)
-        scaled[:, 1:4] = bodies[:, 1:4]
+        members = self.groups.members
+        shift = -float(np.sum(members @ state.logarithms) / members.sum())
+        grows = self.bodies.deviations.reshape(-1, 10) > 0
+        grows[:, 1:4] = False  # centres of mass stay
+        bodies = state.bodies * np.where(grows.ravel(), np.exp(shift), 1.0)
         parameters = state.parameters.copy()
         parameters[self.selection.free] *= np.exp(shift)
-        return State(parameters, scaled.ravel(), state.logarithms + shift)
+        return State(parameters, bodies, state.logarithms + shift)

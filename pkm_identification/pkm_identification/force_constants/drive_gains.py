@@ -47,21 +47,11 @@ class DriveGains:
 
 @dataclass(frozen=True)
 class ForceConstantGroups:
-    """The unknown logarithms of force constants over nominal force constants.
+    """The unknown logarithms of force constants over nominal force constants."""
 
-    Attributes
-    ----------
-    joints
-        Members of each group, the order of the unknowns (g).
-    axes
-        Group of each actuator (n_a,); -1 where the constant is known or there is no drive.
-    deviations
-        Prior standard deviation (g,) of each, infinite without one.
-    """
-
-    joints: tuple[tuple[str, ...], ...]
-    axes: Indices
-    deviations: Array
+    joints: tuple[tuple[str, ...], ...]  # members of each group, the order of the unknowns (g)
+    axes: Indices  # group of each actuator (n_a,); -1 where its constant is known or it has none
+    deviations: Array  # prior standard deviation (g,) of each, infinite without one
 
     @property
     def size(self) -> int:
@@ -81,11 +71,8 @@ class ForceConstantGroups:
 def build_groups(model: ClosedChainModel, gains: DriveGains | None) -> ForceConstantGroups:
     """Return the unknown factors of a robot's drives.
 
-    Raises
-    ------
-    EstimationError
-        A joint is unknown, in two groups, or in none; a deviation is negative or differs
-        within a group; or all constants are known.
+    EstimationError where a joint is unknown, in two groups, or in none; a deviation is negative
+    or differs within a group; or all constants are known.
     """
     joints = list(model.actuated_joints)
     if gains is None:

@@ -11,27 +11,28 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
+from pkm_identification.covariance.force_constant_covariance import unidentifiable_directions
 from pkm_identification.covariance.residual_scaling import (
     full_covariance,
     residual_scaled_covariance,
 )
-from pkm_identification.covariance.unidentifiable import unidentifiable_directions
 from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
+from pkm_identification.estimators.registry import LINEAR
 from pkm_identification.force_constants.bilinear_build import build_bilinear_problem, start_values
 from pkm_identification.force_constants.bilinear_problem import BilinearProblem, State
 from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
+from pkm_identification.regression.numerics import with_variance
 from pkm_identification.regression.preparation import ParameterOptions
+from pkm_identification.regression.prior import Prior
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.run import Run
+from pkm_identification.regression.run import Run, in_blocks
 from pkm_identification.regression.solution import Solution, estimated
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
-from pkm_identification.signals.bands import BLOCK
 
-LINEAR = ('ls', 'wls', 'gauss_markov')
 UNCERTAIN = 0.05  # relative deviation of the common factor of all force constants
 NO_SCALE = (
     'the currents show the ratios of the force constants, but not their common factor: with all '
@@ -54,30 +55,13 @@ def solve_with_force_constants(
 ) -> Solution:
     """Estimate parameters, payloads and force constants together.
 
-    Parameters
-    ----------
-    request
-        Payloads and force constants.
-    estimator, options
-        `ls`, `wls` or `gauss_markov`: the weights of the linear problem in each step.
-    signals
-        Of datasets that `request.forces_of` gave.
-    nominal
-        Their force constants (n_a,), as `request.nominal_constants` gives them.
-    parameters
-        As for `build_problem`. The prior may be a result with force constants, which then
-        count with their correlation.
-
-    Returns
-    -------
-    Solution
-        Of the robot alone: forces are those of the drives with their estimated constants, less
-        those of the payloads. `fitted` is the linear problem of all unknowns about it.
-
-    Raises
-    ------
-    EstimationError
-        Another estimator, recordings too long for memory, too few data, or no convergence.
+    `ls`, `wls` or `gauss_markov` weigh the linear problem in each step. The signals are of datasets
+    that `request.forces_of` gave, `nominal` their force constants (n_a,) by
+    `request.nominal_constants`. A prior that is a result with force constants counts with their
+    correlation. The solution is of the robot alone: forces are those of the drives with their
+    estimated constants, less those of the payloads; `fitted` is the linear problem of all unknowns
+    about it. EstimationError: another estimator, recordings too long for memory, too few data, or
+    no convergence.
     """
     if estimator not in LINEAR:
         raise EstimationError(
@@ -89,9 +73,8 @@ def solve_with_force_constants(
     def step(problem: Problem) -> Estimate:
         return estimated(problem, estimator, options)
 
-    start = State(
-        start_values(bilinear), bilinear.bodies.start.ravel(), np.zeros(bilinear.groups.size)
-    )
+    logarithms = np.zeros(bilinear.groups.size)
+    start = State(start_values(bilinear), bilinear.bodies.start.ravel(), logarithms)
     state, linear, found = bilinear.solve(step, start)
     assert found.weights is not None
     is_free = bilinear.is_free_to_scale(linear, found.weights, state)
@@ -111,7 +94,7 @@ def _read_out(
     found: Estimate,
     is_free: bool,
     nominal: Array,
-    prior: IdentificationResult | Mapping[str, Any] | None,
+    prior: Prior,
 ) -> Solution:
     """Read constants, payloads and the robot's parameters off a solution.
 
@@ -123,28 +106,25 @@ def _read_out(
     assert found.weights is not None and found.noise is not None
     groups, bodies, size = bilinear.groups, bilinear.bodies, bilinear.selection.size
     factors = groups.factors(state.logarithms)
-    constants = None
+    constants, open_ends = None, None
+    if directions is not None:
+        open_ends = _with_constants(directions, bilinear, nominal, factors)
     if groups.size:
         determined = directions.covariance if is_free and directions is not None else full
         constants = _constants(bilinear, nominal, factors, full, determined, is_free)
     opened = bodies.open
     spread = np.zeros((10 * bodies.count, 10 * bodies.count))
     spread[np.ix_(opened, opened)] = full[size : size + len(opened), size : size + len(opened)]
-    payloads = tuple(
-        PayloadEstimate(
-            name=bodies.labels[k],
-            link=body.link,
-            datasets=tuple(i for i, each in enumerate(bodies.runs) if each == k),
-            values=state.bodies[10 * k : 10 * k + 10],
-            covariance=spread[10 * k : 10 * k + 10, 10 * k : 10 * k + 10],
+    payloads = []
+    for k, body in enumerate(bodies.payloads):
+        datasets = tuple(i for i, each in enumerate(bodies.runs) if each == k)
+        own, name = slice(10 * k, 10 * k + 10), bodies.labels[k]
+        payloads.append(
+            PayloadEstimate(name, body.link, datasets, state.bodies[own], spread[own, own])
         )
-        for k, body in enumerate(bodies.payloads)
-    )
-    signals = [
-        _forces_of_robot(bilinear, number, state, factors)
-        for number in range(len(bilinear.problem.runs))
-    ]
-    pairs = list(zip(linear.runs, signals, strict=True))
+    count = len(bilinear.problem.runs)
+    signals = [_forces_of_robot(bilinear, number, state, factors) for number in range(count)]
+    pairs = zip(linear.runs, signals, strict=True)
     outer = np.outer(factors, factors)
     return Solution(
         estimate=replace(
@@ -158,21 +138,16 @@ def _read_out(
         fit=fit,
         problem=_robot_alone(bilinear, signals, outer),
         fitted=replace(linear, runs=tuple(run.scaled(each, factors) for run, each in pairs)),
-        unidentifiable_directions=_with_constants(directions, bilinear, nominal, factors),
+        unidentifiable_directions=open_ends,
         force_constants=constants,
-        payloads=payloads,
+        payloads=tuple(payloads),
     )
 
 
 def _with_constants(
-    found: UnidentifiableDirections | None,
-    bilinear: BilinearProblem,
-    nominal: Array,
-    factors: Array,
-) -> UnidentifiableDirections | None:
+    found: UnidentifiableDirections, bilinear: BilinearProblem, nominal: Array, factors: Array
+) -> UnidentifiableDirections:
     """Turn unknowns (r + t + g) into base parameters and force constants (r + n_a)."""
-    if found is None:
-        return None
     groups, size = bilinear.groups, bilinear.selection.size
     turned = np.zeros((size + len(factors), len(found.covariance)))
     turned[:size, :size] = np.eye(size)
@@ -205,10 +180,7 @@ def _constants(
     own = full[last, last]
     infinite = ~np.isfinite(np.diag(own))
     block = np.where(np.isfinite(own), own, 0.0)
-    covariance = scaled @ block @ scaled.T
-    open_axes = np.flatnonzero(members @ infinite)
-    covariance[open_axes] = covariance[:, open_axes] = 0.0
-    covariance[open_axes, open_axes] = np.inf
+    covariance = with_variance(scaled @ block @ scaled.T, np.flatnonzero(members @ infinite))
     mean = np.asarray(members.sum(axis=0) / members.sum())
     contrast = members - (members.sum(axis=1) > 0)[:, None] * mean
     ratios = np.einsum('ag,gh,ah->a', contrast, determined[last, last], contrast)
@@ -226,9 +198,7 @@ def _constants(
 
 
 def _warnings(
-    constants: ForceConstants | None,
-    payloads: Sequence[PayloadEstimate],
-    prior: IdentificationResult | Mapping[str, Any] | None,
+    constants: ForceConstants | None, payloads: Sequence[PayloadEstimate], prior: Prior
 ) -> list[str]:
     found = []
     if constants is not None:
@@ -256,20 +226,14 @@ def _warnings(
 
 def _robot_alone(bilinear: BilinearProblem, signals: Sequence[Signals], outer: Array) -> Problem:
     """The problem of the robot alone, with calibrated forces."""
-    runs = tuple(
-        Run(
-            each,
-            bilinear.base,
-            run.model,
-            bilinear.selection,
-            None if run.covariance is None else run.covariance * outer,
-        )
-        for run, each in zip(bilinear.problem.runs, signals, strict=True)
-    )
-    model, size = bilinear.problem.model, bilinear.selection.size
-    nominal = np.asarray(bilinear.base.matrix @ model.nominal_parameters)
-    nothing = np.zeros((0, size)), np.zeros(0)
-    return Problem(runs, bilinear.base, model, bilinear.selection, nominal, nothing)
+    base, model, selection = bilinear.problem.base, bilinear.problem.model, bilinear.selection
+    runs = []
+    for run, each in zip(bilinear.problem.runs, signals, strict=True):
+        noise = None if run.covariance is None else run.covariance * outer
+        runs.append(Run(each, base, model, selection, noise))
+    nominal = np.asarray(base.matrix @ model.nominal_parameters)
+    nothing = np.zeros((0, selection.size)), np.zeros(0)
+    return Problem(tuple(runs), base, model, selection, nominal, nothing)
 
 
 def _forces_of_robot(
@@ -278,11 +242,11 @@ def _forces_of_robot(
     """Signals of a run with forces of calibrated drives, less those of the payload."""
     model, bodies = bilinear.problem.model, bilinear.bodies
     signals = bilinear.problem.runs[number].signals
-    assert isinstance(signals, Signals)
-    parts = [slice(i, i + BLOCK) for i in range(0, len(signals), BLOCK)]
-    load = np.concatenate(
-        [bodies.forces(model, signals.motion(model, part), number, state.bodies) for part in parts]
-    )
+
+    def forces(part: slice) -> Array:
+        return bodies.forces(model, signals.motion(model, part), number, state.bodies)
+
+    load = in_blocks(len(signals), forces)
     folded, noise = signals.folded_forces, signals.force_noise
     if folded is not None:
         folded = folded.changed(factors, load)

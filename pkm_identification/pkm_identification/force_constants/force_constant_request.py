@@ -15,30 +15,19 @@ from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.drive_gains import EACH, DriveGains
 from pkm_identification.force_constants.force_constants import ForceConstants, exact_constants
+from pkm_identification.regression.prior import Prior
 from pkm_identification.result.result import IdentificationResult
 
 
 @dataclass(frozen=True)
 class ForceConstantRequest:
-    """What is attached in each dataset, and which force constants are unknown.
+    """What is attached in each dataset, and which force constants are unknown."""
 
-    Attributes
-    ----------
-    payloads
-        One a dataset, None without one.
-    gains
-        Unknown force constants; None: they are as given.
-    constants
-        Force constants [N/A, N m/A] by joint that count before those of the data and of the
-        description; None: these.
-    common_deviation
-        Relative uncertainty of their common factor, where they were estimated.
-    """
-
-    payloads: tuple[Payload | None, ...]
-    gains: DriveGains | None
+    payloads: tuple[Payload | None, ...]  # one a dataset
+    gains: DriveGains | None  # unknown force constants; None: they are as given
+    # Force constants [N/A, N m/A] by joint that count before those of data and description
     constants: Mapping[str, float] | None = None
-    common_deviation: float = 0.0
+    common_deviation: float = 0.0  # relative, of their common factor where they were estimated
 
     @property
     def is_plain(self) -> bool:
@@ -60,14 +49,9 @@ class ForceConstantRequest:
     def forces_of(self, datasets: Sequence[Recording], model: ClosedChainModel) -> list[Recording]:
         """Return the datasets in the joint order of the model, with forces for efforts.
 
-        Where force constants are estimated these are currents times nominal constants.
-
-        Raises
-        ------
-        DatasetError
-            Joints, units or constants do not fit.
-        EstimationError
-            Force constants are to be estimated and a dataset has no currents.
+        Where force constants are estimated these are currents times nominal constants. DatasetError
+        where joints, units or constants do not fit, EstimationError where force constants are to be
+        estimated and a dataset has no currents.
         """
         data: list[Recording] = []
         for each in datasets:
@@ -95,10 +79,7 @@ class ForceConstantRequest:
         return {name: self.constants.get(name, 1.0) for name in model.actuated_joints}
 
     def with_recorded_deviations(
-        self,
-        data: Sequence[Recording],
-        model: ClosedChainModel,
-        prior: IdentificationResult | Mapping[str, Any] | None,
+        self, data: Sequence[Recording], model: ClosedChainModel, prior: Prior
     ) -> ForceConstantRequest:
         """Return the request with what recordings say of the uncertainty of force constants.
 
@@ -143,19 +124,10 @@ class ForceConstantRequest:
         ]
 
     def nominal_constants(self, data: Sequence[Recording], model: ClosedChainModel) -> Array:
-        """Return the force constants (n_a,) that the currents were converted with.
+        """Return the force constants (n_a,) that the currents of `forces_of` were converted with.
 
         nan where there is no drive; all nan where force constants are not estimated.
-
-        Parameters
-        ----------
-        data
-            From `forces_of`.
-
-        Raises
-        ------
-        EstimationError
-            The datasets were recorded with different ones.
+        EstimationError where the datasets were recorded with different ones.
         """
         if self.gains is None:
             return np.full(len(model.actuated_joints), np.nan)
@@ -181,20 +153,8 @@ def build_request(
 ) -> ForceConstantRequest:
     """Read the options of an identification about payloads and force constants.
 
-    Parameters
-    ----------
-    payloads
-        One a dataset; None: those that the datasets name.
-    drive_gains
-        Which are to be estimated.
-    force_constants
-        Those that count before the ones of the data.
-
-    Raises
-    ------
-    EstimationError
-        There are not as many payloads as datasets, or one cannot be read; or an earlier
-        result has no force constants.
+    As of `identify`. EstimationError where there are not as many payloads as datasets, or one
+    cannot be read, or an earlier result has no force constants.
     """
     if isinstance(force_constants, IdentificationResult):
         if force_constants.force_constants is None:

@@ -84,20 +84,12 @@ class ForceConstants:
         covariance: Array,
         unidentifiable_directions: UnidentifiableDirections | None = None,
     ) -> Array:
-        """Standard deviations (N, n_a) [A] of predicted currents.
+        """Standard deviations (N, n_a) [A] of the currents of predicted forces (N, n_a).
 
-        Parameters
-        ----------
-        forces
-            Predicted (N, n_a).
-        regressor
-            Derivatives (N, n_a, k) of the forces by the base parameters, and by those of
-            friction laws of the drives where there are some.
-        covariance
-            Of these parameters (k, k). Where it is infinite the deviation is, too, unless
-            the directions say that the current stays the same.
-        unidentifiable_directions
-            Of base parameters and force constants.
+        `regressor` are derivatives (N, n_a, k) of the forces by the base parameters, and by those
+        of friction laws of the drives where there are some, `covariance` is of these parameters (k,
+        k). Where it is infinite the deviation is, too, unless the directions (of base parameters
+        and force constants) say that the current stays the same.
         """
         has_drive = np.isfinite(self.values)
         by_constant = np.einsum('na,ab->nab', -forces / self._divisor**2, np.diag(1.0 * has_drive))
@@ -131,10 +123,7 @@ class ForceConstants:
     def from_fields(cls, fields: Fields, joints: list[str], size: int) -> ForceConstants:
         """Read what `to_mapping` wrote, of a result with `size` parameters.
 
-        Raises
-        ------
-        ValueError
-            The content is malformed; the entry is named.
+        A ValueError names what is malformed.
         """
         count = len(joints)
 
@@ -174,19 +163,12 @@ def _groups(fields: Fields, joints: list[str]) -> tuple[tuple[str, ...], ...]:
 def given_constants(model: ClosedChainModel, size: int) -> ForceConstants:
     """Return the force constants of a description, as exact, beside `size` parameters.
 
-    Raises
-    ------
-    EstimationError
-        A drive has none.
+    EstimationError where a drive has none.
     """
     joints = tuple(model.actuated_joints)
     values = np.array(model.force_constants, dtype=float)
-    free = set(model.free_joints)
-    lacking = [
-        name
-        for name, value in zip(joints, values, strict=True)
-        if name not in free and not np.isfinite(value)
-    ]
+    known = {*model.free_joints, *(joints[i] for i in np.flatnonzero(np.isfinite(values)))}
+    lacking = [name for name in joints if name not in known]
     if lacking:
         raise EstimationError(
             f"the description gives '{lacking[0]}' no force constant: currents are not known"

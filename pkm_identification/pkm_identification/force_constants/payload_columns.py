@@ -49,27 +49,13 @@ def standard_jacobian(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class Bodies:
-    """The payloads of some runs; a body of several runs appears once.
+    """The payloads of some runs; a body of several runs appears once."""
 
-    Attributes
-    ----------
-    payloads
-        One a body (P).
-    labels
-        Their names, made different.
-    runs
-        Body of each run, None without one.
-    columns
-        Standard parameters of the link (P, 10): indices into the model's.
-    start
-        Mass, centre, inertia (P, 10): as known, else where a search begins.
-    """
-
-    payloads: tuple[Payload, ...]
-    labels: tuple[str, ...]
-    runs: tuple[int | None, ...]
-    columns: Indices
-    start: Array
+    payloads: tuple[Payload, ...]  # one a body (P)
+    labels: tuple[str, ...]  # their names, made different
+    runs: tuple[int | None, ...]  # body of each run, None without one
+    columns: Indices  # standard parameters of the link (P, 10): indices into the model's
+    start: Array  # mass, centre, inertia (P, 10): as known, else where a search begins
 
     @property
     def count(self) -> int:
@@ -109,22 +95,18 @@ class Bodies:
     ) -> Array:
         """Forces (N, n_a) [N, N m] that the body of a run needs along a motion."""
         body = self.runs[run]
-        plain = np.array(model.nominal_parameters)
         if body is None:
             return np.zeros((len(motion), len(model.actuated_joints)))
-        loaded = plain.copy()
+        loaded = np.array(model.nominal_parameters)
         loaded[self.columns[body]] += standard_parameters(values.reshape(-1, 10)[body])
-        without = model.inverse_dynamics(motion, plain)
+        without = model.inverse_dynamics(motion, model.nominal_parameters)
         return np.asarray(model.inverse_dynamics(motion, loaded) - without)
 
 
 def build_bodies(model: ClosedChainModel, payloads: Sequence[Payload | None]) -> Bodies:
     """Find the bodies of some runs: payloads of one content are one body.
 
-    Raises
-    ------
-    EstimationError
-        A link that carries one is not there or has no inertial parameters.
+    EstimationError where a link that carries one is not there or has no inertial parameters.
     """
     bodies: list[Payload] = []
     contents: list[dict[str, Any]] = []

@@ -21,30 +21,18 @@ from pkm_identification.validation.reference import noise_free_forces
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Regressor and forces of one recording.
+    """Regressor and forces of one recording."""
 
-    Attributes
-    ----------
-    regressor
-        (n, n_a, r) of all base parameters; of long recordings that of some stretches.
-    forces
-        Measured (n, n_a) [N, N m], averaged or filtered.
-    truth
-        Noise-free forces (n, n_a) in the band, None where they are unknown.
-    band
-        That the noise-free forces are compared in.
-    """
-
-    regressor: Array
-    forces: Array
-    truth: Array | None
-    band: Band
+    regressor: Array  # (n, n_a, r) of all base parameters; of long recordings some stretches
+    forces: Array  # measured (n, n_a) [N, N m], averaged or filtered
+    truth: Array | None  # noise-free forces (n, n_a) in the band, where they are known
+    band: Band  # that the noise-free forces are compared in
 
     def errors(self, values: Array) -> dict[str, float]:
         """Relative absolute errors [M 33] of base parameters (r,), as `validate` gives them.
 
-        `measured` against the measured forces, `truth` against noise-free ones in the
-        band, where these are known.
+        `measured` against the measured forces, `truth` against noise-free ones in the band, where
+        these are known.
         """
         predicted = self.regressor @ values
         found = {'measured': relative_absolute_error(predicted, self.forces)[1]}
@@ -61,21 +49,9 @@ def build_held_out(
     base: BaseParameters,
     options: SignalOptions | None = None,
 ) -> HeldOut:
-    """Prepare a recording for predictions.
+    """Prepare a recording, as measured, for predictions with base parameters of the model.
 
-    Parameters
-    ----------
-    dataset
-        Any, as measured.
-    base
-        Base parameters of the model.
-    options
-        Of the signals.
-
-    Raises
-    ------
-    DatasetError, EstimationError
-        Unusable data or options.
+    DatasetError or EstimationError where data or options of the signals are unusable.
     """
     data = dataset.for_model(model)
     signals = process(data, options)

@@ -139,13 +139,7 @@ def check_threshold(threshold: float) -> float:
 
 
 def base_of(result: IdentificationResult, model: ClosedChainModel) -> BaseParameters:
-    """Base parameters of a result.
-
-    Raises
-    ------
-    EstimationError
-        The mechanism has other ones.
-    """
+    """Base parameters of a result; EstimationError where the mechanism has other ones."""
     shared, reduced = result.provenance.shared, result.provenance.reduced
     base = model.base_parameters(shared=shared, reduced=reduced)
     if list(base.names) != list(result.names):

@@ -6,7 +6,7 @@ What one of them cannot do is its row's error; the others go on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,13 +25,10 @@ from pkm_identification.model_selection.identifiability import (
     identifiability,
 )
 from pkm_identification.options import check_options, options_of
-from pkm_identification.regression.preparation import Phase
+from pkm_identification.regression.preparation import Phase, Progress, Recordings, several
 from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation, validate
-
-Data = Recording
-Progress = Callable[[str, float], None]
 
 LARGEST_CONDITION = 1e16  # a larger condition number is rounding
 TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit other motions
@@ -39,35 +36,17 @@ TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit ot
 
 @dataclass(frozen=True)
 class Candidate:
-    """One estimator, or one model, on the data.
+    """One estimator, or one model, on the data."""
 
-    Attributes
-    ----------
-    name
-        Of the estimator or of the model.
-    options
-        That it was identified with.
-    result, identifiability
-        None where it failed.
-    validations
-        One a held-out recording; those that failed are missing.
-    own
-        Validation on the (first) recording that it was identified from.
-    seconds
-        Time of the estimate itself [s], without that for signals and regressor.
-    error
-        Why it failed; empty where it did not.
-    """
-
-    name: str
-    options: Mapping[str, Any]
-    result: IdentificationResult | None = None
-    identifiability: Identifiability | None = None
-    validations: tuple[Validation, ...] = ()
-    own: Validation | None = None
-    seconds: float = float('nan')
-    error: str = ''
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    name: str  # of the estimator or of the model
+    options: Mapping[str, Any]  # that it was identified with
+    result: IdentificationResult | None = None  # None where it failed
+    identifiability: Identifiability | None = None  # likewise
+    validations: tuple[Validation, ...] = ()  # one a held-out recording, but for those that failed
+    own: Validation | None = None  # on the (first) recording that it was identified from
+    seconds: float = float('nan')  # of the estimate itself, without signals and regressor
+    error: str = ''  # why it failed
+    extra: Mapping[str, Any] = field(default_factory=dict)  # figures known before
 
     def row(self) -> dict[str, Any]:
         """Return the figures as plain numbers; None where there are none.
@@ -80,6 +59,8 @@ class Candidate:
         result, found = self.result, self.identifiability
         if result is None or found is None:
             return row
+        in_band = [each.against_truth_in_band for each in self.validations]
+        coverages = [each.coverage for each in self.validations]
         determined = found.is_determined
         relative = found.relative[determined]
         row |= {
@@ -95,13 +76,8 @@ class Candidate:
             'seconds': self.seconds,
             'error': None if self.own is None else self.own.against_measured.overall,
             'held_out': _mean(v.against_measured.overall for v in self.validations),
-            'held_out_truth': _mean(
-                v.against_truth_in_band.overall if v.against_truth_in_band else None
-                for v in self.validations
-            ),
-            'coverage': _mean(
-                v.coverage.measured_overall if v.coverage else None for v in self.validations
-            ),
+            'held_out_truth': _mean(v.overall for v in in_band if v),
+            'coverage': _mean(v.measured_overall for v in coverages if v),
         }
         for validation in (*self.validations, self.own):
             if validation is not None and validation.parameter_error is not None:
@@ -112,11 +88,11 @@ class Candidate:
 
 
 def compare_estimators(
-    dataset: Data | Sequence[Data],
+    dataset: Recordings,
     model: ClosedChainModel,
     names: Sequence[str] | None = None,
     *,
-    validation: Data | Sequence[Data] = (),
+    validation: Recordings = (),
     threshold: float = THRESHOLD,
     progress: Progress | None = None,
     **options: Any,
@@ -151,16 +127,16 @@ def compare_estimators(
         _Job(name, name, {k: v for k, v in options.items() if k in options_of((name,))})
         for name in chosen
     ]
-    return _run(jobs, _Recordings.of(dataset, validation), model, threshold, progress)
+    return _run(jobs, several(dataset), several(validation), model, threshold, progress)
 
 
 def compare_models(
-    dataset: Data | Sequence[Data],
+    dataset: Recordings,
     model: ClosedChainModel,
     estimator: str = 'wls',
     *,
     levels: Sequence[str] | None = None,
-    validation: Data | Sequence[Data] = (),
+    validation: Recordings = (),
     threshold: float = THRESHOLD,
     progress: Progress | None = None,
     **options: Any,
@@ -198,7 +174,7 @@ def compare_models(
         base = model.base_parameters(**level._asdict())
         extra = {'rigid_body': int(base.is_rigid_body.sum())}
         jobs.append(_Job(name, estimator, {**options, **level._asdict()}, extra))
-    return _run(jobs, _Recordings.of(dataset, validation), model, threshold, progress)
+    return _run(jobs, several(dataset), several(validation), model, threshold, progress)
 
 
 class ModelLevel(NamedTuple):
@@ -222,23 +198,10 @@ class _Job(NamedTuple):
     extra: Mapping[str, Any] = {}
 
 
-class _Recordings(NamedTuple):
-    """What is identified from, and what is only predicted."""
-
-    used: list[Data]
-    held_out: list[Data]
-
-    @classmethod
-    def of(cls, used: Data | Sequence[Data], held_out: Data | Sequence[Data]) -> _Recordings:
-        several = (
-            [each] if isinstance(each, Recording) else list(each) for each in (used, held_out)
-        )
-        return cls(*several)
-
-
 def _run(
     jobs: Sequence[_Job],
-    recordings: _Recordings,
+    used: list[Recording],
+    held_out: list[Recording],
     model: ClosedChainModel,
     threshold: float,
     progress: Progress | None,
@@ -250,13 +213,18 @@ def _run(
         def step(phase: str, fraction: float, name: str = job.name, number: int = number) -> None:
             report(f'{name}: {phase}', (number + fraction) / len(jobs))
 
-        found.append(_candidate(job, recordings, model, threshold, step))
+        found.append(_candidate(job, used, held_out, model, threshold, step))
     report(Phase.DONE, 1.0)
     return found
 
 
 def _candidate(
-    job: _Job, recordings: _Recordings, model: ClosedChainModel, threshold: float, report: Progress
+    job: _Job,
+    used: list[Recording],
+    held_out: list[Recording],
+    model: ClosedChainModel,
+    threshold: float,
+    report: Progress,
 ) -> Candidate:
     moments: dict[str, float] = {}
 
@@ -267,36 +235,26 @@ def _candidate(
     signals = {key: value for key, value in job.options.items() if key in SIGNAL_OPTIONS}
     elsewhere = {key: value for key, value in signals.items() if key in TRANSFERRED}
     try:
-        result = identify(recordings.used, model, job.estimator, progress=progress, **job.options)
+        result = identify(used, model, job.estimator, progress=progress, **job.options)
         seconds = moments[Phase.ANALYSING] - moments[Phase.ESTIMATING]
-        first = recordings.used[0]
-        own = None if first.payload is not None else validate(first, result, model, **signals)
+        is_loaded = used[0].payload is not None
+        own = None if is_loaded else validate(used[0], result, model, **signals)
         judged = identifiability(result, model, threshold)
     except (PkmError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError) as error:
-        return Candidate(job.name, job.options, error=_said(error), extra=job.extra)
+        text = ' '.join(str(error).split())
+        text = text if isinstance(error, PkmError) else f'{type(error).__name__}: {text}'
+        return Candidate(job.name, job.options, error=text, extra=job.extra)
     report('validating', 0.9)
     validations, failures = [], []
-    for each in recordings.held_out:
+    for each in held_out:
         try:
             validations.append(validate(each, result, model, **elsewhere))
         except PkmError as error:
             failures.append(f'validation: {error}')
+    text, several_valid = '; '.join(failures), tuple(validations)
     return Candidate(
-        job.name,
-        job.options,
-        result,
-        judged,
-        tuple(validations),
-        own,
-        seconds,
-        '; '.join(failures),
-        job.extra,
+        job.name, job.options, result, judged, several_valid, own, seconds, text, job.extra
     )
-
-
-def _said(error: Exception) -> str:
-    text = ' '.join(str(error).split())
-    return text if isinstance(error, PkmError) else f'{type(error).__name__}: {text}'
 
 
 def _condition(diagnostics: Diagnostics) -> float | None:
@@ -307,6 +265,6 @@ def _condition(diagnostics: Diagnostics) -> float | None:
     return value if value < LARGEST_CONDITION else float('inf')
 
 
-def _mean(values: Any) -> float | None:
+def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None

@@ -15,7 +15,6 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.identification import identify
 from pkm_identification.model_selection.held_out import build_held_out
@@ -32,15 +31,13 @@ from pkm_identification.model_selection.reduction_steps import (
     held_values,
     is_free,
 )
+from pkm_identification.regression.preparation import Progress, Recordings, several
+from pkm_identification.regression.prior import Prior
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.selection import matching_names
 from pkm_identification.result.plain import plain
-from pkm_identification.result.result import IdentificationResult
+from pkm_identification.result.result import IdentificationResult, check_level
 from pkm_identification.signals import process
-from pkm_identification.validation.figures import check_level
-
-Data = Recording
-Progress = Any
 
 HELD_AT = ('zero', 'nominal')
 APART = ('payloads', 'drive_gains', 'force_constants', 'left_out')  # of `identify`, not of this
@@ -85,12 +82,12 @@ class Reduction:
 
 
 def reduce_model(
-    dataset: Data | Sequence[Data],
+    dataset: Recordings,
     model: ClosedChainModel,
     estimator: str = 'wls',
     *,
     threshold: float = THRESHOLD,
-    validation: Data | Sequence[Data] = (),
+    validation: Recordings = (),
     keep: Sequence[str] | str = (),
     held_at: str = 'zero',
     significance: float | None = None,
@@ -98,8 +95,8 @@ def reduce_model(
     reduced: bool | str = True,
     estimate: Sequence[str] | str | None = None,
     fixed: Mapping[str, Any] | None = None,
-    prior: IdentificationResult | Mapping[str, Any] | None = None,
-    progress: Progress = None,
+    prior: Prior = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Reduction:
     """Reduce a model to the parameters that the data identify properly.
@@ -145,8 +142,8 @@ def reduce_model(
     find_estimator(estimator)
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
-    datasets = _several(dataset)
-    for each in (*datasets, *_several(validation)):
+    datasets = several(dataset)
+    for each in (*datasets, *several(validation)):
         if each.payload is not None:
             raise EstimationError(
                 f'{each.provenance.get("source", "dataset")} was recorded with a payload '
@@ -163,7 +160,7 @@ def reduce_model(
     report('predicting', 0.1)
     own_data, held_out = (
         [build_held_out(each, model, base, signal_options) for each in group]
-        for group in (datasets, _several(validation))
+        for group in (datasets, several(validation))
     )
     signs = possible_signs(base, model)
     rules = Rules(estimator, own, signs, threshold, kept, held_at, significance)
@@ -191,14 +188,8 @@ def reduce_model(
             warnings=(*known.warnings, *_warnings(steps[-1], significance)),
         ),
     )
-    found = Identifiability(
-        names,
-        np.asarray(result.values),
-        result.relative_standard_deviation,
-        signs,
-        is_free(left),
-        threshold,
-    )
+    values, relative = np.asarray(result.values), result.relative_standard_deviation
+    found = Identifiability(names, values, relative, signs, is_free(left), threshold)
     report('done', 1.0)
     return Reduction(tuple(steps), tuple(dropped), result, found, held_at)
 
@@ -212,7 +203,3 @@ def _warnings(last: ReductionStep, significance: float | None) -> list[str]:
         f'times (p = {last.p_value:.1g}). Uncertain parameters are not zero for that; '
         'significance=0.01 keeps those that matter'
     ]
-
-
-def _several(dataset: Data | Sequence[Data]) -> list[Data]:
-    return [dataset] if isinstance(dataset, Recording) else list(dataset)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import fdtrc
 
 from pkm_description.errors import EstimationError
 from pkm_identification.model_selection.held_out import HeldOut, mean_errors
@@ -20,58 +20,31 @@ from pkm_identification.regression.solution import Solution, solve_problem
 
 @dataclass(frozen=True)
 class ReductionStep:
-    """One estimate on the way.
+    """One estimate on the way."""
 
-    Attributes
-    ----------
-    parameters
-        Number of parameters that were estimated.
-    proper
-        How many of them were properly identified.
-    dropped
-        Name of the parameter that was dropped after this estimate; empty after the last.
-    reason
-        `undetermined`, `uncertain` or `impossible sign`; empty after the last.
-    relative
-        Relative standard deviation [%] of that parameter (of the least certain one that is
-        left, after the last).
-    variance_ratio
-        Residual variance over that of the first estimate, per degree of freedom.
-    p_value
-        Chance of at least that much more variance if what was dropped makes no difference
-        (F-distribution, over all that was dropped so far).
-    error, held_out
-        Relative absolute errors [M 33] on the data identified from and on others:
-        `measured`, and `truth` where noise-free forces are known.
-    """
-
-    parameters: int
-    proper: int
-    dropped: str
-    reason: str
+    parameters: int  # number of parameters that were estimated
+    proper: int  # how many of them were properly identified
+    dropped: str  # name of the parameter dropped after this estimate; empty after the last
+    reason: str  # `undetermined`, `uncertain` or `impossible sign`; empty after the last
+    # Relative standard deviation [%] of that parameter (of the least certain one that is left,
+    # after the last)
     relative: float
-    variance_ratio: float
+    variance_ratio: float  # residual variance over that of the first, per degree of freedom
+    # Chance of at least that much more variance if what was dropped makes no difference
+    # (F-distribution, over all that was dropped so far)
     p_value: float
+    # Relative absolute errors [M 33] on the data identified from and on others: `measured`, and
+    # `truth` where noise-free forces are known
     error: Mapping[str, float]
     held_out: Mapping[str, float]
 
 
 class Rules(NamedTuple):
-    """What is dropped, and what an estimate is made by.
-
-    Attributes
-    ----------
-    estimator, own
-        Name and options of the estimator.
-    signs
-        That real robots allow (r,), see `identifiability.possible_signs`.
-    threshold, kept, held_at, significance
-        See `reduction.reduce_model`.
-    """
+    """What is dropped, and what an estimate is made by; see `reduction.reduce_model`."""
 
     estimator: str
-    own: Mapping[str, Any]
-    signs: NDArray[np.int64]
+    own: Mapping[str, Any]  # options of the estimator
+    signs: NDArray[np.int64]  # that real robots allow (r,), see `identifiability.possible_signs`
     threshold: float
     kept: set[str]
     held_at: str
@@ -88,11 +61,7 @@ class _Estimated(NamedTuple):
 
 
 def drop_parameters(
-    problem: Problem,
-    rules: Rules,
-    own_data: Sequence[HeldOut],
-    held_out: Sequence[HeldOut],
-    report: Any,
+    problem: Problem, rules: Rules, own: Sequence[HeldOut], others: Sequence[HeldOut], report: Any
 ) -> tuple[list[ReductionStep], list[str], Problem]:
     """Drop parameters one at a time; return the steps, the names and the problem that is left."""
     first = now = _estimated(problem, problem, rules)
@@ -101,7 +70,8 @@ def drop_parameters(
     while True:
         worst, smaller = _next(first.problem, now, rules, kept)
         found, values = now.found, now.solution.values
-        index = _least_certain(found) if worst is None else worst
+        least_certain = int(np.argmax(np.where(found.is_estimated, found.relative, -1.0)))
+        index = least_certain if worst is None else worst
         squares, freedom = now.residuals
         steps.append(
             ReductionStep(
@@ -112,8 +82,8 @@ def drop_parameters(
                 relative=float(found.relative[index]),
                 variance_ratio=(squares / freedom) / (first.residuals[0] / first.residuals[1]),
                 p_value=_p_value(first.residuals, now.residuals),
-                error=mean_errors(own_data, values),
-                held_out=mean_errors(held_out, values),
+                error=mean_errors(own, values),
+                held_out=mean_errors(others, values),
             )
         )
         report(f'{now.problem.size} parameters', 0.2 + 0.7 * len(steps) / (problem.size + 1))
@@ -152,54 +122,38 @@ def _estimated(first: Problem, problem: Problem, rules: Rules) -> _Estimated:
     deviation = np.sqrt(np.diag(solution.covariance))
     with np.errstate(divide='ignore', invalid='ignore'):
         relative = np.where(deviation > 0, 100 * deviation / np.abs(solution.values), 0.0)
-    found = Identifiability(
-        list(problem.base.names),
-        solution.values,
-        relative,
-        rules.signs,
-        is_free(problem),
-        rules.threshold,
-    )
+    names, values, free = list(problem.base.names), solution.values, is_free(problem)
+    found = Identifiability(names, values, relative, rules.signs, free, rules.threshold)
     return _Estimated(problem, solution, found, _residual_squares(first, problem, solution))
 
 
 def _worst(found: Identifiability, problem: Problem, kept: set[str]) -> int | None:
     """Parameter to drop: of the undetermined that which shows least, else the least certain."""
-    candidates = [
-        int(i) for i in problem.free if not found.is_proper[i] and found.names[i] not in kept
-    ]
+    proper, names = found.is_proper, found.names
+    candidates = [int(i) for i in problem.free if not proper[i] and names[i] not in kept]
     if not candidates or problem.size == 1:
         return None
     undetermined = [i for i in candidates if not found.is_determined[i]]
     if undetermined:
-        power = np.zeros(len(found.names))
-        power[problem.free] = sum(
-            np.sum(run.compact.regressor**2, axis=(0, 1)) for run in problem.runs
-        )
+        power = np.zeros(len(names))
+        for run in problem.runs:
+            power[problem.free] += np.sum(run.compact.regressor**2, axis=(0, 1))
         size = np.maximum(np.abs(problem.all_nominal), 1e-12)
-        return min(undetermined, key=lambda i: (power[i] * size[i] ** 2, found.names[i]))
+        return min(undetermined, key=lambda i: (power[i] * size[i] ** 2, names[i]))
     return max(candidates, key=lambda i: found.relative[i])
-
-
-def _least_certain(found: Identifiability) -> int:
-    return int(np.argmax(np.where(found.is_estimated, found.relative, -1.0)))
 
 
 def is_free(problem: Problem) -> NDArray[np.bool_]:
     """Which base parameters (r,) are estimated."""
-    free = np.zeros(len(problem.base.names), dtype=bool)
-    free[problem.free] = True
-    return free
+    return np.isin(np.arange(len(problem.base.names)), problem.free)
 
 
 def held_values(problem: Problem) -> dict[str, Any]:
     """Value and standard deviation of what is held, by name."""
-    held = problem.selection
-    deviations = np.sqrt(np.diag(held.covariance))
-    return {
-        problem.base.names[i]: (float(held.values[k]), float(deviations[k]))
-        for k, i in enumerate(held.fixed)
-    }
+    names = [problem.base.names[i] for i in problem.selection.fixed]
+    deviations = np.sqrt(np.diag(problem.selection.covariance))
+    pairs = zip(problem.selection.values.tolist(), deviations.tolist(), strict=True)
+    return dict(zip(names, pairs, strict=True))
 
 
 def _without(problem: Problem, name: str, held_at: str) -> Problem:
@@ -230,4 +184,4 @@ def _p_value(start: tuple[float, int], now: tuple[float, int]) -> float:
     if not more:
         return 1.0
     ratio = (now[0] - start[0]) / more / max(start[0] / start[1], 1e-300)
-    return float(stats.f.sf(max(ratio, 0.0), more, start[1]))
+    return float(fdtrc(more, start[1], max(ratio, 0.0)))

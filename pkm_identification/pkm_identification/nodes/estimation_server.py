@@ -6,9 +6,9 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -19,8 +19,10 @@ import pkm_description
 from pkm_description.errors import PkmError
 from pkm_description.nodes.background import Background
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.model_selection.model_comparison import Candidate
 from pkm_identification.nodes.estimation_messages import (
     fill_comparison,
     fill_identified,
@@ -35,10 +37,11 @@ from pkm_identification.nodes.estimation_messages import (
 from pkm_identification.nodes.goal_progress import Canceled, GoalProgress
 from pkm_identification.requests.apply_request import applicable_model
 from pkm_identification.requests.compare_request import compare_on_recordings
-from pkm_identification.requests.identify_request import identify_recordings
+from pkm_identification.requests.identify_request import Progress, identify_recordings
 from pkm_identification.requests.refusal import Code, Refused
 from pkm_identification.requests.validate_request import validate_on_recording
 from pkm_identification.result.result import IdentificationResult
+from pkm_identification.validation.validation import Validation
 from pkm_msgs.action import Compare, IdentifyWithProgress
 from pkm_msgs.srv import ApplyModel, Identify, SetModel, Validate
 
@@ -50,13 +53,10 @@ PARAMETERS = (
     ),
     NodeParameter('feedback_rate', 5.0, 'rate of the feedback of actions', 'Hz', 0.1, 100.0),
 )
-DIAGNOSTICS_PERIOD = 1.0
 
 
 class EstimationServer(Node):
-    """Serves `~/identify`, `~/validate`, `~/apply_model`, and the actions.
-
-    These are `~/identify_with_progress` and `~/compare`.
+    """Serves identifications, validations, comparisons and the hand-over of models.
 
     The library does the work in one thread, request after request; the executor stays
     free. Paths are those of the machine the node runs on, relative to its folder.
@@ -97,8 +97,7 @@ class EstimationServer(Node):
                 (Compare, '~/compare', self._on_compare_goal),
             )
         ]
-        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
-        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, clock=self._steady)
+        publish_diagnostics(self, self._description.name, self._report)
         self.get_logger().info(f"ready for recordings of '{self._description.name}'")
 
     def close(self) -> None:
@@ -143,24 +142,19 @@ class EstimationServer(Node):
     async def _on_identify(
         self, request: Identify.Request, response: Identify.Response
     ) -> Identify.Response:
-        return await self._answer(
-            response,
-            f"identify '{request.data}' by {request.estimator}",
-            lambda: self._identified(request),
-            lambda answer, found: self._fill(answer, *found),
-            Code.ESTIMATION_FAILED,
-        )
+        what = f"identify '{request.data}' by {request.estimator}"
+        work = partial(self._identified, request)
+        return await self._answer(response, what, work, self._fill, Code.ESTIMATION_FAILED)
 
     async def _on_validate(
         self, request: Validate.Request, response: Validate.Response
     ) -> Validate.Response:
-        return await self._answer(
-            response,
-            f"validate '{request.model}' on '{request.data}'",
-            lambda: validate_on_recording(read_validate(request), self._ready_model()),
-            fill_validation,
-            Code.BAD_DATA,
-        )
+        what = f"validate '{request.model}' on '{request.data}'"
+
+        def work() -> Validation:
+            return validate_on_recording(read_validate(request), self._ready_model())
+
+        return await self._answer(response, what, work, fill_validation, Code.BAD_DATA)
 
     async def _answer(
         self,
@@ -222,30 +216,25 @@ class EstimationServer(Node):
 
     async def _on_identify_goal(self, handle: ServerGoalHandle) -> IdentifyWithProgress.Result:
         request = handle.request
-        return await self._on_goal(
-            handle,
-            IdentifyWithProgress,
-            f"identify '{request.data}' by {request.estimator}",
-            lambda step: self._identified(request, step),
-            lambda answer, found: self._fill(answer, *found),
-        )
+        what = f"identify '{request.data}' by {request.estimator}"
+        work = partial(self._identified, request)
+        return await self._on_goal(handle, IdentifyWithProgress, what, work, self._fill)
 
     async def _on_compare_goal(self, handle: ServerGoalHandle) -> Compare.Result:
         request = handle.request
-        return await self._on_goal(
-            handle,
-            Compare,
-            f"compare on '{request.data}'",
-            lambda step: compare_on_recordings(read_compare(request), self._ready_model(), step),
-            fill_comparison,
-        )
+        what = f"compare on '{request.data}'"
+
+        def work(step: Progress) -> list[Candidate]:
+            return compare_on_recordings(read_compare(request), self._ready_model(), step)
+
+        return await self._on_goal(handle, Compare, what, work, fill_comparison)
 
     async def _on_goal(
         self,
         handle: ServerGoalHandle,
         action: Any,
         what: str,
-        work: Callable[[Callable[[str, float], None]], Any],
+        work: Callable[[Progress], Any],
         fill: Callable[[Any, Any], None],
     ) -> Any:
         """Do the work of a goal, with feedback, until it ends or is cancelled."""
@@ -271,29 +260,19 @@ class EstimationServer(Node):
         return result
 
     def _identified(
-        self, request: Any, step: Callable[[str, float], None] | None = None
+        self, request: Any, step: Progress | None = None
     ) -> tuple[IdentificationResult, str]:
         asked, level = read_identify(request)
         found = identify_recordings(asked, self._ready_model(), step)
         return found.result, identification_report(found, level)
 
-    def _fill(self, answer: Any, result: IdentificationResult, report: str) -> None:
-        fill_identified(answer, result, report)
+    def _fill(self, answer: Any, found: tuple[IdentificationResult, str]) -> None:
+        fill_identified(answer, *found)
         answer.parameters.header.stamp = self.get_clock().now().to_msg()
 
-    def _publish_diagnostics(self) -> None:
-        status = DiagnosticStatus(
-            name=self.get_fully_qualified_name(),
-            hardware_id=self._description.name,
-            message='working' if self._waiting else 'idle',
-            values=[
-                KeyValue(key='requests under way', value=str(self._waiting)),
-                KeyValue(key='last request', value=self._last),
-            ],
-        )
-        message = DiagnosticArray(status=[status])
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+    def _report(self) -> tuple[str, dict[str, str]]:
+        values = {'requests under way': str(self._waiting), 'last request': self._last}
+        return 'working' if self._waiting else 'idle', values
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from pkm_identification.recording import (
 )
 from pkm_identification.recording.metadata import ABORTED, COMPLETE
 from pkm_identification.requests.refusal import Code, Refused, refusing
+from pkm_identification.result.plain import plain
 from pkm_msgs.action import Excite, FollowPlatformTrajectory
 from pkm_msgs.msg import RecordingQuality as QualityMessage
 
@@ -50,19 +51,7 @@ REJECTIONS = {
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Parameters of the node that a run depends on.
-
-    Attributes
-    ----------
-    rate
-        Of the measurements [Hz].
-    approach_speed
-        Of the way to the start [m/s, rad/s].
-    topic_timeout, controller_timeout, silence_timeout, stop_timeout
-        Longest waits [s].
-    payload
-        Written into the bag.
-    """
+    """Parameters of the node that a run depends on, as it declares them."""
 
     rate: float
     approach_speed: float
@@ -70,28 +59,13 @@ class RunSettings:
     controller_timeout: float
     silence_timeout: float
     stop_timeout: float
-    payload: Payload | None
+    payload: Payload | None  # written into the bag
 
 
 class ExcitationRun:
     """Coroutines of one goal; the bag is closed or absent however it ends.
 
-    Parameters
-    ----------
-    model
-        Of the robot.
-    settings
-        Of the node.
-    system
-        The running graph.
-    background
-        Of the node.
-    handle
-        Of the goal.
-    recorder
-        Already listening.
-    logger
-        Of the node.
+    The recorder already listens.
     """
 
     def __init__(
@@ -104,10 +78,8 @@ class ExcitationRun:
         recorder: Recorder,
         logger: RcutilsLogger,
     ) -> None:
-        self._model = model
-        self._settings = settings
-        self._system = system
-        self._background = background
+        self._model, self._settings = model, settings
+        self._system, self._background = system, background
         self._handle = handle
         self._request: Excite.Goal = handle.request
         self._recorder = recorder
@@ -169,16 +141,9 @@ class ExcitationRun:
             max_age=settings.topic_timeout,
         )
         self._feedback('preflight', 0.5, float('nan'), 'checking limits')
+        asked = (trajectory, self._request.periods, self._request.ramp_time, self.bag)
         report: PreflightReport = await self._background.run(
-            lambda: run_preflight(
-                self._model,
-                trajectory,
-                self._request.periods,
-                self._request.ramp_time,
-                self.bag,
-                facts,
-                settings.approach_speed,
-            )
+            lambda: run_preflight(self._model, *asked, facts, settings.approach_speed)
         )
         self._raise_if_canceled()
         if report.code is not None:
@@ -190,13 +155,9 @@ class ExcitationRun:
         description = self._model.description
 
         def begin() -> None:
-            self._metadata = recording_metadata(
-                self._model,
-                trajectory,
-                self._request.periods,
-                self._request.ramp_time,
-                payload=self._settings.payload,
-            )
+            given = (self._request.periods, self._request.ramp_time)
+            payload = self._settings.payload
+            self._metadata = recording_metadata(self._model, trajectory, *given, payload=payload)
             texts = {
                 'robot_description': description.urdf,
                 'robot_description_yaml': description.yaml_text,
@@ -213,19 +174,19 @@ class ExcitationRun:
         settings, request = self._settings, self._request
         self._feedback('running', 0.0, report.duration, 'sending the trajectory')
         self._raise_if_canceled()
-        goal = FollowPlatformTrajectory.Goal()
-        goal.trajectory = request.trajectory
-        goal.periods, goal.ramp_time = request.periods, request.ramp_time
-        goal.approach_speed = settings.approach_speed
+        goal = FollowPlatformTrajectory.Goal(
+            trajectory=request.trajectory,
+            periods=request.periods,
+            ramp_time=request.ramp_time,
+            approach_speed=settings.approach_speed,
+        )
         self._follow = await self._background.within(
             self._system.follow.send_goal_async(goal, feedback_callback=self._on_feedback),
             settings.controller_timeout,
         )
         if self._follow is None:
-            raise Refused(
-                Code.MOTION_FAILED,
-                f'the controller did not answer within {settings.controller_timeout:g} s',
-            )
+            silent = f'the controller did not answer within {settings.controller_timeout:g} s'
+            raise Refused(Code.MOTION_FAILED, silent)
         if not self._follow.accepted:
             self._follow = None
             raise Refused(Code.MOTION_FAILED, 'the controller rejected the goal: see its log')
@@ -242,14 +203,11 @@ class ExcitationRun:
         code = result.error_code
         if code in REJECTIONS:
             self._moved = False
-            raise Refused(
-                REJECTIONS[code], f'the controller rejected the trajectory: {result.error_msg}'
-            )
+            why = f'the controller rejected the trajectory: {result.error_msg}'
+            raise Refused(REJECTIONS[code], why)
         if status != GoalStatus.STATUS_SUCCEEDED or code != FOLLOW.NONE:
-            raise Refused(
-                Code.MOTION_FAILED,
-                f'the controller ended the motion with code {code}: {result.error_msg}',
-            )
+            why = f'the controller ended the motion with code {code}: {result.error_msg}'
+            raise Refused(Code.MOTION_FAILED, why)
 
     async def _verify(self, trajectory: Trajectory) -> RecordingQuality:
         self._feedback('verifying', 0.0, float('nan'), 'reading the bag')
@@ -330,20 +288,6 @@ class ExcitationRun:
 
 
 def quality_message(quality: RecordingQuality) -> QualityMessage:
-    """Return the message of a quality."""
-    message = QualityMessage()
-    for name in (
-        'duration',
-        'periods',
-        'samples',
-        'rate',
-        'gaps',
-        'longest_gap',
-        'saturated_fraction',
-        'usable',
-    ):
-        setattr(message, name, getattr(quality, name))
-    message.tracking_rms = quality.tracking_rms.tolist()
-    message.tracking_max = quality.tracking_max.tolist()
-    message.warnings = list(quality.warnings)
-    return message
+    """Return the message of a quality, whose fields have the same names."""
+    values = plain({item.name: getattr(quality, item.name) for item in fields(quality)})
+    return QualityMessage(**values)

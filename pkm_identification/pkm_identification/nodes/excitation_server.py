@@ -6,16 +6,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 import pkm_description
 from pkm_description.nodes.background import Background
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.actuation import require_drives
@@ -49,7 +48,6 @@ PARAMETERS = (
         'payload', 'none', 'body fixed to the platform, none or YAML text; written into every bag'
     ),
 )
-DIAGNOSTICS_PERIOD = 1.0
 
 
 class ExcitationServer(Node):
@@ -74,9 +72,7 @@ class ExcitationServer(Node):
         self._recorder: Recorder | None = None
         self._busy = False
         self._last = 'nothing asked yet'
-        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, clock=steady)
+        publish_diagnostics(self, self._model.description.name, self._report)
         self._server = ActionServer(
             self,
             Excite,
@@ -103,15 +99,8 @@ class ExcitationServer(Node):
         quality: RecordingQuality | None = None
         try:
             self._recorder = Recorder(self, self._system.topics)
-            self._run = ExcitationRun(
-                self._model,
-                self._settings,
-                self._system,
-                self._background,
-                handle,
-                self._recorder,
-                self.get_logger(),
-            )
+            graph = (self._system, self._background, handle, self._recorder, self.get_logger())
+            self._run = ExcitationRun(self._model, self._settings, *graph)
             quality = await self._run.run()
             result.bag, result.quality = str(self._run.bag), quality_message(quality)
             if not quality.usable:
@@ -150,16 +139,8 @@ class ExcitationServer(Node):
         else:
             self.get_logger().info(text)
 
-    def _publish_diagnostics(self) -> None:
-        status = DiagnosticStatus(
-            name=self.get_fully_qualified_name(),
-            hardware_id=self._model.description.name,
-            message='exciting' if self._busy else 'idle',
-            values=[KeyValue(key='last run', value=self._last)],
-        )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(array)
+    def _report(self) -> tuple[str, dict[str, str]]:
+        return 'exciting' if self._busy else 'idle', {'last run': self._last}
 
 
 def main(args: Sequence[str] | None = None) -> None:

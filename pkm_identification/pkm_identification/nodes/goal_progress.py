@@ -13,15 +13,7 @@ class Canceled(Exception):
 
 
 class GoalProgress:
-    """How far the work of one goal is.
-
-    Parameters
-    ----------
-    handle
-        Of the goal.
-    feedback
-        Type of the feedback, with `phase`, `fraction` and `time_left` [s].
-    """
+    """How far a goal is; the type `feedback` has `phase`, `fraction` and `time_left` [s]."""
 
     def __init__(self, handle: ServerGoalHandle, feedback: Any) -> None:
         self._handle, self._feedback = handle, feedback
@@ -34,13 +26,7 @@ class GoalProgress:
         self.step(phase, 0.0)
 
     def step(self, phase: str, fraction: float) -> None:
-        """Say what is being done, from the thread that does it.
-
-        Raises
-        ------
-        Canceled
-            The client has asked to stop.
-        """
+        """Say what is being done, from the thread that does it; raises Canceled where asked to."""
         if self._handle.is_cancel_requested:
             raise Canceled
         self._phase, self._fraction = phase, float(fraction)

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -15,6 +14,7 @@ from sensor_msgs.msg import JointState
 import pkm_description
 from pkm_description.errors import PkmError
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
+from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.filters.online import OnlineIdentification
@@ -46,16 +46,14 @@ PARAMETERS = (
     ),
 )
 MEASURED = QoSProfile(depth=2000, reliability=ReliabilityPolicy.RELIABLE)
-DIAGNOSTICS_PERIOD = 1.0
 
 
 class OnlineEstimator(Node):
     """Follows `joint_states` and `motor_currents`; publishes `~/parameters`.
 
     Currents become forces with the force constants of the prior, where it has some of its own,
-    else of the description. The message holds the
-    estimates of the base parameters and their covariance; its standard parameters stay
-    empty: nothing here is meant to be applied unseen.
+    else of the description. The message holds the estimates of the base parameters and their
+    covariance; its standard parameters stay empty: nothing here is meant to be applied unseen.
     """
 
     def __init__(self) -> None:
@@ -71,13 +69,8 @@ class OnlineEstimator(Node):
             forgetting=1.0 - 1.0 / memory if memory > 1 else 1.0,
             huber=values['huber'] or None,
         )
-        self._online = OnlineIdentification(
-            self._estimator,
-            values['rate'],
-            values['cutoff'],
-            values['update_rate'],
-            values['least_speed'],
-        )
+        rates = (values[name] for name in ('rate', 'cutoff', 'update_rate', 'least_speed'))
+        self._online = OnlineIdentification(self._estimator, *rates)
         self._joints = list(self._model.actuated_joints)
         self._constants = np.asarray(self._model.force_constants)
         if prior is not None and prior.force_constants is not None:
@@ -88,15 +81,13 @@ class OnlineEstimator(Node):
         self._skipped = 0
         self._stamp = JointState().header.stamp
         self._publisher = self.create_publisher(DynamicParameters, '~/parameters', 10)
-        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
         self.create_subscription(JointState, 'joint_states', self._on_state, MEASURED)
         self.create_subscription(MotorCurrents, 'motor_currents', self._on_currents, MEASURED)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0 / values['publish_rate'], self._publish, clock=steady)
-        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, clock=steady)
-        self.get_logger().info(
-            f"follows '{self._model.description.name}', {len(self._estimator.names)} parameters"
-        )
+        robot = self._model.description.name
+        publish_diagnostics(self, robot, self._report, f'{self.get_name()}: estimates')
+        self.get_logger().info(f"follows '{robot}', {len(self._estimator.names)} parameters")
 
     def _on_state(self, message: JointState) -> None:
         positions = self._by_joint(message.name, message.position)
@@ -147,7 +138,7 @@ class OnlineEstimator(Node):
         message.header.stamp = self._stamp
         self._publisher.publish(message)
 
-    def _publish_diagnostics(self) -> None:
+    def _report(self) -> tuple[str, dict[str, str]]:
         estimator = self._estimator
         deviation = np.sqrt(np.diag(estimator.covariance))
         noise = np.sqrt(np.diag(estimator.noise))
@@ -159,16 +150,7 @@ class OnlineEstimator(Node):
         }
         rows = zip(estimator.names, estimator.values, deviation, estimator.units, strict=True)
         entries |= {name: f'{value:.5g} +- {sd:.2g} {unit}' for name, value, sd, unit in rows}
-        status = DiagnosticStatus(
-            level=DiagnosticStatus.OK,
-            name=f'{self.get_name()}: estimates',
-            message='estimating' if estimator.updates else 'waits for motion',
-            hardware_id=self._model.description.name,
-            values=[KeyValue(key=key, value=value) for key, value in entries.items()],
-        )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(array)
+        return 'estimating' if estimator.updates else 'waits for motion', entries
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -46,13 +46,8 @@ class RecordedTopic:
 class Recorder:
     """Listens with a node, executor and thread of its own; writes from another thread.
 
-    Nothing is deserialised. Log stamps are the header stamps of the messages.
-
-    Parameters
-    ----------
-    owner : rclpy.node.Node
-        Whose namespace and context are used.
-    topics : sequence of RecordedTopic
+    Nothing is deserialised. Log stamps are the header stamps of the messages. The node has
+    namespace and context of its owner.
     """
 
     def __init__(self, owner: Node, topics: Sequence[RecordedTopic]) -> None:
@@ -87,12 +82,8 @@ class Recorder:
         thread.start()
 
     def _taker(self, index: int) -> Callable[[bytes], None]:
-        arrivals, latest, queue, writing = (
-            self._arrivals,
-            self._latest,
-            self._queue,
-            self._writing,
-        )
+        arrivals, latest = self._arrivals, self._latest
+        queue, writing = self._queue, self._writing
 
         def take(data: bytes) -> None:
             arrivals[index] = time.monotonic()
@@ -144,8 +135,7 @@ class Recorder:
 
         Raises DatasetError when the bag cannot be created.
         """
-        definitions = installed_definitions()
-        writer = BagWriter(bag, definitions=definitions)
+        writer = BagWriter(bag, definitions=installed_definitions())
         try:
             stamp = self._now()
             for topic, text in texts.items():
@@ -154,8 +144,7 @@ class Recorder:
                 if recorded.required:
                     writer.add_topic(name, recorded.type_name)
         except DatasetError:
-            writer.abort()
-            shutil.rmtree(writer.partial, ignore_errors=True)
+            _remove(writer)
             raise
         self._writer = writer
         self._writing.set()
@@ -175,9 +164,7 @@ class Recorder:
         """Leave no trace of the bag."""
         if self._writer is None:
             return
-        writer = self._settle()
-        writer.abort()
-        shutil.rmtree(writer.partial, ignore_errors=True)
+        _remove(self._settle())
 
     def close(self) -> None:
         """End the threads and the node; an open bag is discarded."""
@@ -220,6 +207,11 @@ class Recorder:
     def _now(self) -> int:
         stamps = [header_stamp(data) for data in self._latest if data]
         return max(stamps, default=0)
+
+
+def _remove(writer: BagWriter) -> None:
+    writer.abort()
+    shutil.rmtree(writer.partial, ignore_errors=True)
 
 
 def header_stamp(data: bytes) -> int:

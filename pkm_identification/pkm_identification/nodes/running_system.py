@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient
@@ -23,33 +23,18 @@ STATE_CALLS = 5  # an answer is lost where its way back is not yet known
 
 
 class RunningSystem:
-    """The controller and what the graph publishes about the robot.
-
-    Parameters
-    ----------
-    node
-        Whose clients and subscriptions these are.
-    background
-        Of the node.
-    controller
-        Name of the controller's node.
-    """
+    """The controller, by the name of its node, and what the graph publishes about the robot."""
 
     def __init__(self, node: Node, background: Background, controller: str) -> None:
         self._background = background
-        self._controller = controller
         self._texts: dict[str, str] = {}
         group = ReentrantCallbackGroup()
-        self.follow = ActionClient(
-            node,
-            FollowPlatformTrajectory,
-            f'{controller}/follow_platform_trajectory',
-            callback_group=group,
-        )
+        name = f'{controller}/follow_platform_trajectory'
+        self.follow = ActionClient(node, FollowPlatformTrajectory, name, callback_group=group)
         self._state = node.create_client(GetState, f'{controller}/get_state', callback_group=group)
         self.state_topic = f'{controller}/state'
         for topic in ('robot_description', 'robot_description_yaml'):
-            node.create_subscription(String, topic, self._taker(topic), LATCHED)
+            node.create_subscription(String, topic, partial(self._take, topic), LATCHED)
 
     @property
     def topics(self) -> list[RecordedTopic]:
@@ -87,8 +72,5 @@ class RunningSystem:
     def _is_ready(self) -> bool:
         return bool(self._state.service_is_ready() and self.follow.server_is_ready())
 
-    def _taker(self, topic: str) -> Any:
-        def take(message: String) -> None:
-            self._texts[topic] = message.data
-
-        return take
+    def _take(self, topic: str, message: String) -> None:
+        self._texts[topic] = message.data

@@ -19,20 +19,13 @@ MARGIN = 1e-6  # least eigenvalue of the scaled pseudo-inertia of a body with ma
 
 
 class PhysicalBodies:
-    """Physical values of the free parameters x, with p = space.expand @ x.
+    """Physical values of the free parameters x (n_g,), with p = space.expand @ x.
 
-    Attributes
-    ----------
-    nominal : (n_g,)
-    sizes : (n_g,)
-        What counts as one unit of distance from the nominal values.
-    blocks : dict
-        Ten standard parameters of each body from x (10, n_g); bodies of one design once.
-    coefficients : (n_c,)
-        Indices in x of friction and rotor coefficients.
-    faces : dict
-        Orthonormal columns (4, k) that the scaled pseudo-inertia of each body lives on: all
-        four directions, but for points and rods whose width is declared zero.
+    `sizes` are what counts as one unit of distance from the `nominal` values, `blocks` give the ten
+    standard parameters of each body from x (10, n_g), bodies of one design once, `coefficients` are
+    indices in x of friction and rotor coefficients. `faces` are orthonormal columns (4, k) that the
+    scaled pseudo-inertia of each body lives on: all four directions, but for points and rods whose
+    width is declared zero.
     """
 
     def __init__(
@@ -74,6 +67,14 @@ class PhysicalBodies:
         face = self.faces[body]
         return np.einsum('ai,abk,bj->ijk', face, self.scaled_basis(body), face)
 
+    def relative_forms(self, x: Array) -> list[Array]:
+        """Pseudo-inertia (k, k, n_g) from y of each body with nominal mass, over that at x."""
+        found = []
+        for name in (name for name, (_, has_mass) in self.scales.items() if has_mass):
+            root = np.linalg.inv(np.linalg.cholesky(self.scaled_pseudo_inertia(name, x)))
+            found.append(np.einsum('ai,ijk,bj->abk', root, self.forms(name), root))
+        return found
+
     def completed(self, x: Array, matrix: Array, values: Array) -> Array:
         """Give x exactly `matrix @ x == values`, where it stays physical by that."""
         moved = x
@@ -82,12 +83,12 @@ class PhysicalBodies:
             moved = moved + self.sizes * change
         return moved if self.contains(moved) else x
 
-    def contains(self, x: Array) -> bool:
-        """Whether every body with nominal mass is physical and no coefficient negative."""
+    def contains(self, x: Array, massless: bool = False) -> bool:
+        """Whether bodies with nominal mass (`massless`: all) and coefficients are physical."""
         inside = all(
             self.smallest_eigenvalue(name, x) > 0
             for name, (_, has_mass) in self.scales.items()
-            if has_mass
+            if has_mass or massless
         )
         return bool(inside and (x[self.coefficients] >= 0).all())
 

@@ -1,9 +1,4 @@
-"""Standard parameters that real bodies can have, nearest to an estimate.
-
-A body is physical where its pseudo-inertia [[tr(I)/2 1 - I, mc], [mc^T, m]] is positive
-definite: it implies m > 0, a positive definite inertia about the centre of mass and the
-triangle inequality. Friction and rotor coefficients must not be negative.
-"""
+"""Standard parameters that real bodies can have, nearest to an estimate."""
 
 from __future__ import annotations
 
@@ -23,43 +18,32 @@ from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
 from pkm_identification.physical.cone_program import (
     ConeRows,
     ConeSolution,
-    equal,
     import_clarabel,
+    least_squares,
+    matrix_of,
     minimise,
     physical_rows,
 )
+from pkm_identification.regression.numerics import whitening_rows
 
 CLOSENESS = 1e-6  # weight of the distance from the nominal bodies: moves no estimate
 DISTANCE_TOLERANCE = 1e-4  # squared distance, in standard deviations, that counts as none
 RESOLUTION = 1e-6  # relative accuracy of a parameter that is known without noise
 SMALLEST_SPREAD = 1e-12  # relative variance below which a direction counts as this well known
-ACTIVE_BODY = 1e-3  # squared standard deviations that a body costs, or its limit is not named
+ACTIVE_LIMIT = 1e-3  # squared standard deviations that a limit costs, or it is not named
 
 
 @dataclass(frozen=True)
 class ConsistentParameters:
-    """The physically consistent standard parameters nearest to an estimate.
+    """The physically consistent standard parameters nearest to an estimate."""
 
-    Attributes
-    ----------
-    standard_parameters
-        (n_p,) in the order of `model.parameter_names`; physical.
-    distance
-        Mahalanobis distance of its base parameters from the estimate.
-    p_value
-        Probability of at least that distance if the true robot is physical (chi-squared
-        with the number of parameters: an upper bound); small means a contradiction.
-    is_physical
-        Whether the estimate itself has a physical completion.
-    violations
-        Bodies and coefficients that keep the estimate from being physical.
-    """
-
-    standard_parameters: Array
-    distance: float = 0.0
+    standard_parameters: Array  # (n_p,) in the order of `model.parameter_names`; physical
+    distance: float = 0.0  # Mahalanobis distance of its base parameters from the estimate
+    # Probability of at least that distance if the true robot is physical (chi-squared with the
+    # number of parameters: an upper bound); small means a contradiction
     p_value: float = 1.0
-    is_physical: bool = True
-    violations: tuple[str, ...] = ()
+    is_physical: bool = True  # whether the estimate itself has a physical completion
+    violations: tuple[str, ...] = ()  # bodies and coefficients that keep it from being physical
 
 
 def smallest_eigenvalues(model: ClosedChainModel, standard_parameters: Array) -> dict[str, float]:
@@ -76,21 +60,11 @@ def nearest_consistent(
 ) -> ConsistentParameters:
     """Find the physical standard parameters nearest to an estimate of the base parameters.
 
-    The squared Mahalanobis distance of the base parameters is minimised. Among equally
-    good bodies a small weight picks those nearest to the nominal ones; it moves the base
-    parameters by less than a hundredth of a standard deviation.
-
-    Parameters
-    ----------
-    values, covariance
-        Estimate (r,) and its covariance (r, r); infinite variances do not count.
-    base
-        Base parameters of the mechanism.
-
-    Raises
-    ------
-    EstimationError
-        The solver is missing or finds no solution.
+    The squared Mahalanobis distance of the base parameters is minimised, from values (r,) with a
+    covariance (r, r) in which infinite variances do not count. Among equally good bodies a small
+    weight picks those nearest to the nominal ones; it moves the base parameters by less than a
+    hundredth of a standard deviation. EstimationError where the solver is missing or finds no
+    solution.
     """
     space = base.space
     bodies = PhysicalBodies(base.model, space)
@@ -117,9 +91,8 @@ def _nearest(
 ) -> tuple[Array, dict[str, float]]:
     """Minimise |matrix x - target|^2 over physical x; return x and the bodies' largest duals.
 
-    The squared distance is a vector of its own in the programme, so that its matrix is not
-    squared. Far from all bodies, squares lose the digits that their root keeps: where they do
-    not reach the solver's accuracy, the distance itself is minimised instead.
+    Far from all bodies, squares lose the digits that their root keeps: where they do not reach the
+    solver's accuracy, the distance itself is minimised instead.
     """
     count = len(bodies.names)
     nominal = bodies.nominal / bodies.sizes
@@ -128,7 +101,7 @@ def _nearest(
     design = np.concatenate([stretch[:, None] * axes, np.sqrt(CLOSENESS) * np.eye(count)])
     aim = design @ nominal + np.concatenate([left, np.zeros(count)])
     size = max(1.0, float(np.linalg.norm(left)))
-    found, scale = _least_squares(bodies, design, aim), 1.0
+    found, scale = least_squares(design, aim, physical_rows(bodies, MARGIN)), 1.0
     if not found.is_accurate:
         other = _least_distance(bodies, design / size, aim / size)
         if other.is_solved and (other.is_accurate or not found.is_solved):
@@ -139,17 +112,9 @@ def _nearest(
     x[bodies.coefficients] = np.maximum(x[bodies.coefficients], 0.0)
     duals = found.duals[: len(bodies.blocks)]
     return x, {
-        name: scale * _largest(dual) for name, dual in zip(bodies.blocks, duals, strict=True)
+        name: scale * float(np.abs(matrix_of(dual)).max())
+        for name, dual in zip(bodies.blocks, duals, strict=True)
     }
-
-
-def _least_squares(bodies: PhysicalBodies, design: Array, aim: Array) -> ConeSolution:
-    """Minimise |r|^2, r = design @ y - aim, over the physical y, which r follows."""
-    rows, count = design.shape
-    squares = np.concatenate([np.zeros(count), np.ones(rows)])
-    own = equal(np.concatenate([design, -np.eye(rows)], axis=1), aim)
-    physical = physical_rows(bodies, MARGIN, rows)
-    return minimise(squares, np.zeros(count + rows), [*physical, own])
 
 
 def _least_distance(bodies: PhysicalBodies, design: Array, aim: Array) -> ConeSolution:
@@ -159,15 +124,8 @@ def _least_distance(bodies: PhysicalBodies, design: Array, aim: Array) -> ConeSo
     matrix[0, count], matrix[1:, :count] = -1.0, -design
     cone = import_clarabel().SecondOrderConeT(rows + 1)
     distance = ConeRows(matrix, np.concatenate([[0.0], -aim]), cone)
-    physical = physical_rows(bodies, MARGIN, 1)
+    physical = [each.widened(count + 1) for each in physical_rows(bodies, MARGIN)]
     return minimise(np.zeros(count + 1), np.eye(count + 1)[count], [*physical, distance])
-
-
-def _largest(triangle: Array) -> float:
-    """Largest entry of a symmetric matrix from its triangle, column by column."""
-    size = int(np.sqrt(2 * len(triangle)))
-    column, row = np.tril_indices(size)
-    return float(np.max(np.abs(triangle) / np.where(row == column, 1.0, np.sqrt(2.0))))
 
 
 def _whitening(values: Array, covariance: Array, base: BaseParameters) -> tuple[Array, Array]:
@@ -176,12 +134,8 @@ def _whitening(values: Array, covariance: Array, base: BaseParameters) -> tuple[
     nominal = np.abs(np.asarray(base.matrix)) @ np.abs(base.model.nominal_parameters)
     size = RESOLUTION * np.maximum(np.maximum(np.abs(values), nominal), RESOLUTION)
     block = covariance[np.ix_(known, known)] + np.diag(size[known] ** 2)
-    deviation = np.sqrt(np.diag(block))
-    correlation = block / np.outer(deviation, deviation)
-    spread, axes = np.linalg.eigh(correlation)
-    root = (axes / np.sqrt(np.maximum(spread, SMALLEST_SPREAD))).T / deviation
     full = np.zeros((int(known.sum()), len(values)))
-    full[:, known] = root
+    full[:, known] = whitening_rows(block, SMALLEST_SPREAD)
     return full, full @ values
 
 
@@ -189,16 +143,6 @@ def _violations(
     bodies: PhysicalBodies, duals: Mapping[str, float], base: BaseParameters, values: Array
 ) -> tuple[str, ...]:
     """Name negative coefficients and the bodies whose pseudo-inertia is at its limit."""
-    found = list(negative_coefficients(bodies, base, values))
-    largest = max(duals.values(), default=0.0)
-    for body, dual in duals.items():
-        if dual > ACTIVE_BODY * max(1.0, largest):
-            found.append(f'{body}: pseudo-inertia is not positive definite')
-    return tuple(found)
-
-
-def negative_coefficients(bodies: PhysicalBodies, base: BaseParameters, values: Array) -> list[str]:
-    """Say which base parameters are a negative friction or rotor coefficient alone."""
     found = []
     coefficients = {bodies.names[i] for i in bodies.coefficients}
     rows = np.asarray(base.matrix) @ base.space.expand
@@ -206,4 +150,10 @@ def negative_coefficients(bodies: PhysicalBodies, base: BaseParameters, values: 
         alone = np.count_nonzero(row) == 1
         if alone and value < 0 and bodies.names[int(np.argmax(np.abs(row)))] in coefficients:
             found.append(f'{name} = {value:.4g} is negative')
-    return found
+    least = ACTIVE_LIMIT * max([1.0, *duals.values()])
+    found += [
+        f'{body}: pseudo-inertia is not positive definite'
+        for body, dual in duals.items()
+        if dual > least
+    ]
+    return tuple(found)

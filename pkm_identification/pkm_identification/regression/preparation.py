@@ -9,14 +9,20 @@ from typing import Any, TypedDict
 
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.delay import with_estimated_delay
+from pkm_identification.estimators.delay import estimate_delay
 from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
+from pkm_identification.regression.prior import Prior
 from pkm_identification.result.diagnostics import Delay
-from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import SignalOptions, Signals, process
 from pkm_identification.signals.signal_options import ESTIMATE
 
 Progress = Callable[[str, float], None]
+Recordings = Recording | Sequence[Recording]
+
+
+def several(recordings: Recordings) -> list[Recording]:
+    """Return one or several recordings as a list."""
+    return [recordings] if isinstance(recordings, Recording) else list(recordings)
 
 
 class Phase(str, Enum):
@@ -40,35 +46,19 @@ class ParameterOptions(TypedDict):
     reduced: bool | str
     estimate: Sequence[str] | str | None
     fixed: Mapping[str, Any]
-    prior: IdentificationResult | Mapping[str, Any] | None
+    prior: Prior
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a problem is built of.
+    """What a problem is built of."""
 
-    Attributes
-    ----------
-    recordings
-        As they were given.
-    data
-        The same in the joint order of the model, with forces, delays and force constants.
-    signals
-        One a recording.
-    request
-        Payloads and force constants.
-    delays
-        Where they were estimated.
-    outside
-        Warnings of positions outside the strokes.
-    """
-
-    recordings: list[Recording]
-    data: list[Recording]
-    signals: list[Signals]
-    request: ForceConstantRequest
-    delays: list[Delay]
-    outside: list[str]
+    recordings: list[Recording]  # as they were given
+    data: list[Recording]  # the same in the model's joint order, with forces, delays and constants
+    signals: list[Signals]  # one a recording
+    request: ForceConstantRequest  # payloads and force constants
+    delays: list[Delay]  # where they were estimated
+    outside: list[str]  # warnings of positions outside the strokes
 
 
 def prepare(
@@ -81,10 +71,7 @@ def prepare(
 ) -> Prepared:
     """Convert currents, estimate the delay where that is asked for, and process the signals.
 
-    Raises
-    ------
-    DatasetError, EstimationError
-        Recordings or options do not fit the robot.
+    DatasetError or EstimationError where recordings or options do not fit the robot.
     """
     data = request.forces_of(recordings, model)
     request = request.with_recorded_deviations(data, model, parameters['prior'])
@@ -92,8 +79,8 @@ def prepare(
     if options.delay == ESTIMATE:
         report(Phase.DELAY, 0.02)
         for i, each in enumerate(data):
-            data[i], found = with_estimated_delay(each, model, options, dict(parameters))
-            delays.append(found)
+            delays.append(estimate_delay(each, model, options, **parameters))
+            data[i] = each.with_delay(delays[-1].value)
         options = replace(options, delay=None)
     signals = [process(each, options) for each in data]
     outside = [text for each in data for text in each.stroke_warnings(model)]

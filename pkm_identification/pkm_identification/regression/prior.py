@@ -10,40 +10,30 @@ import numpy as np
 from pkm_description.errors import EstimationError
 from pkm_dynamics.friction_laws import LINEAR
 from pkm_identification.arrays import Array
+from pkm_identification.regression.numerics import whitening_rows
 from pkm_identification.regression.selection import Selection, by_parameter, value_and_deviation
 from pkm_identification.result.result import IdentificationResult
+
+Prior = IdentificationResult | Mapping[str, Any] | None  # earlier result, or (value, deviation)
 
 LEAST_CORRELATION = 1e-14  # share of the largest eigenvalue below which a correlation is singular
 
 
 def prior_information(
-    prior: IdentificationResult | Mapping[str, Any] | None,
-    names: Sequence[str],
-    selection: Selection,
+    prior: Prior, names: Sequence[str], selection: Selection
 ) -> tuple[Array, Array]:
     """Whiten a prior: rows B (k, r) and target b (k,) with B p = b + unit noise.
 
-    Parameters
-    ----------
-    prior
-        An earlier result, of which every parameter with a variance that is finite and not
-        zero counts (with the correlation), or (value, standard deviation) by name or
-        pattern; a name goes before a pattern.
-    names
-        Base parameters (r,).
-    selection
-        Parameters that are fixed have no prior.
-
-    Raises
-    ------
-    EstimationError
-        A name is unknown or fixed, a standard deviation is zero, or the earlier result
-        has other parameters.
+    Of an earlier result every parameter counts whose variance is finite and not zero, with the
+    correlation; else (value, standard deviation) by name or pattern, a name before a pattern.
+    EstimationError where a name is unknown or fixed, a standard deviation is zero, or the
+    earlier result has other parameters than `names` (r,).
     """
     if prior is None:
         return np.zeros((0, len(names))), np.zeros(0)
     if isinstance(prior, IdentificationResult):
-        return _from_result(prior, names)
+        require_same_parameters(prior, names)
+        return whitened(prior.values, prior.covariance)
     if not isinstance(prior, Mapping):
         raise EstimationError(
             'prior must be an IdentificationResult or {name: (value, standard deviation)}, '
@@ -64,14 +54,7 @@ def prior_information(
     return np.array(rows).reshape(-1, len(names)), np.array(target)
 
 
-def _from_result(prior: IdentificationResult, names: Sequence[str]) -> tuple[Array, Array]:
-    require_same_parameters(prior, names)
-    return whitened(prior.values, prior.covariance)
-
-
-def require_linear_friction(
-    prior: IdentificationResult | Mapping[str, Any] | None, estimator: str
-) -> None:
+def require_linear_friction(prior: Prior, estimator: str) -> None:
     """Raise `EstimationError` if the friction of an earlier result is another model's."""
     if not isinstance(prior, IdentificationResult) or prior.drive_friction is None:
         return
@@ -97,15 +80,10 @@ def require_same_parameters(prior: IdentificationResult, names: Sequence[str]) -
 def whitened(values: Array, covariance: Array) -> tuple[Array, Array]:
     """Return rows B (k, n) and target b (k,) with B p = b + unit noise.
 
-    Of estimates (n,) with a covariance (n, n); those whose variance is infinite or zero do
-    not count.
+    Estimates (n,) whose variance is infinite or zero do not count.
     """
     variance = np.diag(covariance)
     known = np.flatnonzero(np.isfinite(variance) & (variance > 0))
-    deviation = np.sqrt(variance[known])
-    correlation = covariance[np.ix_(known, known)] / np.outer(deviation, deviation)
-    spread, axes = np.linalg.eigh(correlation)
-    floor = LEAST_CORRELATION * max(float(spread[-1]), 1.0) if spread.size else 1.0
     rows = np.zeros((len(known), len(values)))
-    rows[:, known] = (axes / np.sqrt(np.maximum(spread, floor))).T / deviation
+    rows[:, known] = whitening_rows(covariance[np.ix_(known, known)], LEAST_CORRELATION)
     return rows, rows @ values

@@ -13,44 +13,32 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_identification.arrays import Array, Indices
-from pkm_identification.regression.prior import prior_information
+from pkm_identification.regression.numerics import scaled_least_squares
+from pkm_identification.regression.prior import Prior, prior_information
 from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
 from pkm_identification.regression.run import Run
 from pkm_identification.regression.selection import Selection, build_selection
-from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
+
+FIRST_SINGULAR = 1e-6  # of the largest singular value: a first fit needs no direction below
 
 
 @dataclass(frozen=True)
 class Problem:
     """Gamma = Psi p + eta over one or several runs, and what is known of p before.
 
-    p are the free parameters (f,). `regressor` and `forces` stack the rows of all
-    runs; of long recordings there are only `folded` rows and `blocks` of each run.
-
-    Attributes
-    ----------
-    runs
-        One a dataset.
-    base, model
-        Base parameters and mechanism.
-    selection
-        Free and fixed parameters.
-    all_nominal
-        All base parameters (r,) of the description.
-    prior_information
-        Rows (k, r) and target (k,) of the prior, over all base parameters.
-    further_names
-        Parameters that follow the base parameters, of a problem that was linearised.
+    p are the free parameters (f,). `regressor` and `forces` stack the rows of all runs; of long
+    recordings there are only `folded` rows and `blocks` of each run.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[Run, ...]  # one a dataset
     base: BaseParameters
     model: ClosedChainModel
-    selection: Selection
-    all_nominal: Array
+    selection: Selection  # free and fixed parameters
+    all_nominal: Array  # all base parameters (r,) of the description
+    # rows (k, r) and target (k,) of the prior, over all base parameters
     prior_information: tuple[Array, Array] = field(repr=False)
-    further_names: tuple[str, ...] = ()
+    further_names: tuple[str, ...] = ()  # of a problem that was linearised, after the base ones
 
     @property
     def size(self) -> int:
@@ -80,13 +68,7 @@ class Problem:
 
     @property
     def signals(self) -> Signals:
-        """Signals of the only run.
-
-        Raises
-        ------
-        EstimationError
-            There are several runs: each has its own.
-        """
+        """Signals of the only run; EstimationError where there are several."""
         if len(self.runs) > 1:
             raise EstimationError(f'each of the {len(self.runs)} runs has its own signals')
         return self.runs[0].signals
@@ -149,30 +131,12 @@ def build_problem(
     reduced: bool | str = True,
     estimate: Sequence[str] | str | None = None,
     fixed: Mapping[str, Any] | None = None,
-    prior: IdentificationResult | Mapping[str, Any] | None = None,
+    prior: Prior = None,
 ) -> Problem:
     """Put forces and base regressor together over the rows of each run's band.
 
-    Parameters
-    ----------
-    signals
-        Motion and forces of one run or of several.
-    model
-        The mechanism.
-    shared
-        Links and joints of one design share their parameters.
-    reduced
-        Leave parameters out that the description declares zero; a name is one of
-        the description's `reduced_models`.
-    estimate, fixed
-        Which parameters are free, see `build_selection`.
-    prior
-        What is known before, see `prior_information`.
-
-    Raises
-    ------
-    EstimationError
-        Fewer equations than parameters, or parameters that are not there.
+    Options as of `identify`; see `build_selection` and `prior_information`. EstimationError where
+    there are fewer equations than parameters, or parameters that are not there.
     """
     base = model.base_parameters(shared=shared, reduced=reduced)
     nominal = np.asarray(base.matrix @ model.nominal_parameters)
@@ -197,13 +161,10 @@ def noisy_runs(problem: Problem) -> tuple[Run, ...]:
     runs = []
     for run in problem.runs:
         inertia = None
-        if isinstance(run.signals, Signals) and run.signals.position_noise is not None:
+        if run.signals.position_noise is not None:
             first = _first_fit(problem) if first is None else first
             inertia = apparent_inertia(run.signals, run.base, run.model, first)
-        covariance = None
-        if isinstance(run.signals, Signals):
-            covariance = row_covariance(run.signals, inertia)
-        runs.append(run.with_noise(covariance))
+        runs.append(run.with_noise(row_covariance(run.signals, inertia)))
     return tuple(runs)
 
 
@@ -212,8 +173,7 @@ def _first_fit(problem: Problem) -> Array:
     rows = [run.compact for run in problem.runs]
     design = np.concatenate([each.regressor.reshape(-1, problem.size) for each in rows])
     forces = np.concatenate([each.forces.ravel() for each in rows])
-    scale = np.maximum(np.linalg.norm(design, axis=0), 1e-300)
-    return problem.expand(np.linalg.lstsq(design / scale, forces, rcond=1e-6)[0] / scale)
+    return problem.expand(scaled_least_squares(design, forces, FIRST_SINGULAR))
 
 
 def stacked(arrays: Sequence[Array]) -> Array:

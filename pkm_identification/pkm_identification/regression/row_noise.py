@@ -6,11 +6,11 @@ import numpy as np
 
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
+from pkm_identification.regression.numerics import rounding_variance
 from pkm_identification.regression.run import RowRegressor
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 
-LEAST_NOISE = 1e-9  # of the forces: less, of exact simulated data, is rounding
 POSES = 12  # along a run, over which the inertia is averaged: it changes little within them
 
 
@@ -23,12 +23,11 @@ def row_covariance(signals: Signals, inertia: Array | None) -> Array | None:
     band = signals.band
     if signals.force_noise is None or not isinstance(band, HarmonicBand):
         return None
-    noise = signals.force_noise.by_harmonic(band.harmonics).copy()
-    floor = (LEAST_NOISE * np.maximum(signals.forces.std(axis=0), 1e-12)) ** 2
-    noise += np.diag(np.maximum(floor, 1e-300))
+    noise = signals.force_noise.spectrum[: band.harmonics + 1].copy()
+    noise += np.diag(rounding_variance(signals.forces.std(axis=0)))
     measured = signals.measured_harmonics
     if signals.position_noise is not None and measured is not None and inertia is not None:
-        position = signals.position_noise.by_harmonic(band.harmonics)
+        position = signals.position_noise.spectrum[: band.harmonics + 1]
         through = inertia @ position @ inertia.T
         frequency = 2 * np.pi / band.period * np.arange(band.harmonics + 1)
         weight = np.where(measured, frequency**4, 0.0)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_identification.arrays import Array
 from pkm_identification.regression.selection import Selection
 from pkm_identification.signals import Signals
-from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.signals.bands import BLOCK, HarmonicBand
 
 IN_MEMORY = 2**27  # numbers in the rows of a regressor: 1 GiB
 AT_ONCE = 512  # samples whose regressor of all standard parameters fits a cache
@@ -24,21 +24,11 @@ SAMPLE_ROWS = 10000  # rows that are kept of a long run to see how its residuals
 
 @dataclass(frozen=True)
 class Rows:
-    """Gamma = Psi p + eta for some rows.
+    """Gamma = Psi p + eta for some rows."""
 
-    Attributes
-    ----------
-    regressor
-        Psi (m, n_a, f) of the free parameters.
-    forces
-        Gamma (m, n_a) [N, N m], less the part of the fixed parameters.
-    fixed
-        Regressor (m, n_a, g) of the fixed parameters.
-    """
-
-    regressor: Array
-    forces: Array
-    fixed: Array
+    regressor: Array  # Psi (m, n_a, f) of the free parameters
+    forces: Array  # Gamma (m, n_a) [N, N m], less the part of the fixed parameters
+    fixed: Array  # (m, n_a, g), regressor of the fixed parameters
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -48,25 +38,24 @@ class Rows:
         """Return Gamma - Psi p (m, n_a)."""
         return self.forces - self.regressor @ values
 
+    def weighted(self, weights: Array) -> tuple[Array, Array, Array]:
+        """Regressor (m n_a, f), forces (m n_a,) and fixed (m n_a, g) times L (..., n_a, n_a)."""
+        size = self.forces.size
+        return (
+            (weights @ self.regressor).reshape(size, -1),
+            (weights @ self.forces[..., None]).ravel(),
+            (weights @ self.fixed).reshape(size, -1),
+        )
+
 
 class Folded(NamedTuple):
-    """What one pass over the rows of a run leaves of them.
+    """What one pass over the rows of a run leaves of them."""
 
-    Attributes
-    ----------
-    triangle
-        Folded rows [Psi_1 .. Psi_na | Gamma_1 .. Gamma_na | Fixed_1 .. Fixed_na], (k, n_a (f + 1
-        + g)) with k at most that many: its Gram matrix, and so any sum over rows of products,
-        is that of all rows.
-    sample
-        Stretches of consecutive rows: all of a short run, evenly spread ones of a long one.
-    starts
-        Number of the first row of each stretch.
-    """
-
+    # Folded rows [Psi_1 .. Psi_na | Gamma_1 .. Gamma_na | Fixed_1 .. Fixed_na] (k, n_a (f + 1 +
+    # g)) with k at most that many: any sum over rows of products is that of all rows.
     triangle: Array
-    sample: tuple[Rows, ...]
-    starts: tuple[int, ...]
+    sample: tuple[Rows, ...]  # stretches of consecutive rows: all, or evenly spread ones if long
+    starts: tuple[int, ...]  # number of the first row of each stretch
 
 
 class RowRegressor(Protocol):
@@ -86,18 +75,10 @@ class RowRegressor(Protocol):
 
 @dataclass(frozen=True)
 class LinearParameters:
-    """Parameters whose columns of the regressor are sums of those of standard parameters.
-
-    Attributes
-    ----------
-    names, columns
-        (r), (n_p, r).
-    model
-        The mechanism.
-    """
+    """Parameters whose columns of the regressor are sums of those of standard parameters."""
 
     names: list[str]
-    columns: Array
+    columns: Array  # (n_p, r)
     model: DynamicModel
 
     def regressor(self, motion: PlatformMotion) -> Array:
@@ -105,39 +86,20 @@ class LinearParameters:
         return np.asarray(self.model.regressor(motion)) @ self.columns
 
 
+@dataclass(eq=False)
 class Run:
-    """One dataset of a problem. Its rows are read, or folded, once: when they are asked for.
+    """One dataset of a problem. Its rows are read, or folded, once: when they are asked for."""
 
-    Parameters
-    ----------
-    signals
-        Motion and forces.
-    base, model
-        Base parameters and mechanism.
-    selection
-        Free and fixed parameters.
-    covariance
-        Noise (m, n_a, n_a) of the rows, from the spread over periods; None where it is
-        unknown and the same for all rows.
-    rows, compact, folded
-        Where they are known already.
-    """
-
-    def __init__(
-        self,
-        signals: Signals,
-        base: RowRegressor,
-        model: ClosedChainModel,
-        selection: Selection,
-        covariance: Array | None = None,
-        *,
-        rows: Rows | None = None,
-        compact: Rows | None = None,
-        folded: Folded | None = None,
-    ) -> None:
-        self.signals, self.base, self.model, self.selection = signals, base, model, selection
-        self.covariance = covariance
-        self._rows, self._compact, self._folded = rows, compact, folded
+    signals: Signals
+    base: RowRegressor
+    model: ClosedChainModel
+    selection: Selection
+    # Noise (m, n_a, n_a) of the rows, from the spread over periods; None where it is unknown and
+    # the same for all rows
+    covariance: Array | None = None
+    known_rows: Rows | None = None
+    known_compact: Rows | None = None
+    known_folded: Folded | None = None
 
     @property
     def is_periodic(self) -> bool:
@@ -185,27 +147,21 @@ class Run:
 
     @property
     def rows(self) -> Rows:
-        """All rows.
-
-        Raises
-        ------
-        EstimationError
-            They are too many; use `blocks`, `folded` or `compact`.
-        """
-        if self._rows is None:
+        """All rows; EstimationError where they are too many: use `blocks`, `folded`, `compact`."""
+        if self.known_rows is None:
             if self.is_long:
                 raise EstimationError(
                     f'{self.count} rows are too many to be in memory at once: ls, wls and '
                     'gauss_markov estimate from recordings of this length; give others a part of it'
                 )
-            whole = self._folded is not None and len(self._folded.sample) == 1
-            self._rows = concatenated(list(self.folded.sample if whole else self.blocks()))
-        return self._rows
+            whole = self.known_folded is not None and len(self.known_folded.sample) == 1
+            self.known_rows = concatenated(list(self.folded.sample if whole else self.blocks()))
+        return self.known_rows
 
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows in their order, some thousand at once; each call reads anew."""
-        if self._rows is not None:
-            yield self._rows
+        if self.known_rows is not None:
+            yield self.known_rows
             return
         for regressor, forces in self.signals.row_blocks(self._base_regressor):
             yield self._select(regressor, forces)
@@ -213,9 +169,9 @@ class Run:
     @property
     def folded(self) -> Folded:
         """All rows folded, and some of them, from one pass over the blocks."""
-        if self._folded is None:
-            self._folded = self._fold()
-        return self._folded
+        if self.known_folded is None:
+            self.known_folded = self._fold()
+        return self.known_folded
 
     @property
     def compact(self) -> Rows:
@@ -226,18 +182,18 @@ class Run:
         """
         if not self.is_long and self.count <= self.axes * (self.selection.size + 1):
             return self.rows
-        if self._compact is None:
-            self._compact = self._unfolded()
-        return self._compact
+        if self.known_compact is None:
+            self.known_compact = self._unfolded()
+        return self.known_compact
 
     def _unfolded(self) -> Rows:
         """Rows of the triangle, axis by axis again."""
-        axes, free, fixed = self.axes, len(self.selection.free), len(self.selection.fixed)
-        parts = np.split(self.folded.triangle, np.cumsum([axes * free, axes]), axis=1)
-        size = len(parts[1])
-        return Rows(
-            parts[0].reshape(size, axes, free), parts[1], parts[2].reshape(size, axes, fixed)
+        axes, free = self.axes, len(self.selection.free)
+        design, forces, fixed = np.split(
+            self.folded.triangle, np.cumsum([axes * free, axes]), axis=1
         )
+        shape = (len(forces), axes, -1)
+        return Rows(design.reshape(shape), forces, fixed.reshape(shape))
 
     @cached_property
     def force_size(self) -> Array:
@@ -250,15 +206,19 @@ class Run:
 
     def with_noise(self, covariance: Array | None) -> Run:
         """Return the same run with the noise of its rows."""
-        return self._copy(
-            covariance=covariance, rows=self._rows, compact=self._compact, folded=self._folded
-        )
+        return replace(self, covariance=covariance)
 
     def with_rows(
         self, rows: Rows, selection: Selection | None = None, compact: Rows | None = None
     ) -> Run:
         """Return the same run with other rows, of other parameters for example."""
-        return self._copy(selection=selection or self.selection, rows=rows, compact=compact)
+        return replace(
+            self,
+            selection=selection or self.selection,
+            known_rows=rows,
+            known_compact=compact,
+            known_folded=None,
+        )
 
     def scaled(self, signals: Signals, factors: Array) -> Run:
         """Return the run with the forces of each axis times a factor (n_a,), in such signals."""
@@ -270,16 +230,18 @@ class Run:
             return Rows(column * rows.regressor, factors * rows.forces, column * rows.fixed)
 
         noise = self.covariance
-        return self._copy(
+        return replace(
+            self,
             signals=signals,
             covariance=None if noise is None else noise * np.outer(factors, factors),
-            rows=times(self._rows),
-            compact=times(self._compact),
+            known_rows=times(self.known_rows),
+            known_compact=times(self.known_compact),
+            known_folded=None,
         )
 
     def selected(self, selection: Selection) -> Run:
         """Return the same run with other parameters free, without reading the data again."""
-        rows, folded = self._rows, self._folded
+        rows, folded = self.known_rows, self.known_folded
         if rows is not None:
             rows = self._reselected(rows, selection)
         if folded is not None:
@@ -288,15 +250,9 @@ class Run:
                 tuple(self._reselected(part, selection) for part in folded.sample),
                 folded.starts,
             )
-        return self._copy(selection=selection, rows=rows, folded=folded)
-
-    def _copy(self, **changes: Any) -> Run:
-        """Return another run; of its rows only what is given is known."""
-        same = {
-            name: getattr(self, name)
-            for name in ('signals', 'base', 'model', 'selection', 'covariance')
-        }
-        return Run(**{**same, **changes})
+        return replace(
+            self, selection=selection, known_rows=rows, known_compact=None, known_folded=folded
+        )
 
     def _reselected(self, rows: Rows, selection: Selection) -> Rows:
         old = self.selection
@@ -322,30 +278,29 @@ class Run:
     def _fold(self) -> Folded:
         """Fold all blocks and keep some of them, in one pass."""
         stride = max(1, -(-self.count // SAMPLE_ROWS))
-        kept: list[Rows] = []
-        starts: list[int] = []
-
-        def wide() -> Iterator[Array]:
-            passed = 0
-            for number, rows in enumerate(self.blocks()):
-                count = len(rows)
-                if number % stride == 0:
-                    kept.append(rows)
-                    starts.append(passed)
-                passed += count
-                yield _wide(rows)
-
-        triangle = fold_rows(wide())
+        kept: dict[int, Rows] = {}  # by the number of their first row
+        factor: Array | None = None
+        passed = 0
+        for number, rows in enumerate(self.blocks()):
+            if number % stride == 0:
+                kept[passed] = rows
+            passed += len(rows)
+            wide = _wide(rows) if factor is None else np.concatenate([factor, _wide(rows)])
+            factor = np.asarray(np.linalg.qr(wide, mode='r'))
+        if factor is None:
+            raise EstimationError('there are no rows to estimate from')
         if stride == 1 and len(kept) > 1:
-            kept, starts = [concatenated(kept)], [0]
-        return Folded(triangle, tuple(kept), tuple(starts))
+            kept = {0: concatenated(list(kept.values()))}
+        return Folded(factor, tuple(kept.values()), tuple(kept))
 
     def _base_regressor(self, signals: Signals, samples: slice) -> Array:
-        count = len(range(*samples.indices(len(signals))))
-        parts = [
-            self.base.regressor(signals.motion(self.model, part)) for part in _parts(samples, count)
-        ]
-        return np.concatenate(parts)
+        begin, _, step = samples.indices(len(signals))
+
+        def block(part: slice) -> Array:
+            chosen = slice(begin + part.start * step, begin + part.stop * step, step)
+            return self.base.regressor(signals.motion(self.model, chosen))
+
+        return in_blocks(len(range(*samples.indices(len(signals)))), block, AT_ONCE)
 
     def _select(self, regressor: Array, forces: Array) -> Rows:
         if not self.selection.fixed.size:
@@ -362,30 +317,14 @@ def _wide(rows: Rows) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def _parts(samples: slice, count: int) -> Iterator[slice]:
-    """Split a slice: the regressor of all standard parameters is large, a cache is not."""
-    begin, step = samples.start or 0, samples.step or 1
-    for k in range(0, count, AT_ONCE):
-        yield slice(begin + k * step, begin + min(k + AT_ONCE, count) * step, step)
+def in_blocks(count: int, function: Callable[[slice], Array], size: int = BLOCK) -> Array:
+    """Concatenate what a function gives for so many samples, some at once."""
+    return np.concatenate([function(slice(k, min(k + size, count))) for k in range(0, count, size)])
 
 
 def concatenated(blocks: list[Rows]) -> Rows:
     """Return the rows of several blocks as one."""
     if len(blocks) == 1:
         return blocks[0]
-    return Rows(
-        np.concatenate([block.regressor for block in blocks]),
-        np.concatenate([block.forces for block in blocks]),
-        np.concatenate([block.fixed for block in blocks]),
-    )
-
-
-def fold_rows(blocks: Iterable[Array]) -> Array:
-    """Fold blocks of rows (m, c) into one factor (k, c), k <= c, with the same Gram matrix."""
-    factor: Array | None = None
-    for block in blocks:
-        stacked = block if factor is None else np.concatenate([factor, block])
-        factor = np.asarray(np.linalg.qr(stacked, mode='r'))
-    if factor is None:
-        raise EstimationError('there are no rows to estimate from')
-    return factor
+    parts = zip(*(vars(block).values() for block in blocks), strict=True)
+    return Rows(*map(np.concatenate, parts))

@@ -18,20 +18,12 @@ NAMES_SHOWN = 4  # in a message
 
 @dataclass(frozen=True)
 class Selection:
-    """Free and fixed base parameters.
+    """Free and fixed base parameters."""
 
-    Attributes
-    ----------
-    free, fixed
-        Indices (f,) and (g,) into the names of the base parameters.
-    values, covariance
-        Of the fixed ones (g,), (g, g); a variance of zero is taken as exact.
-    """
-
-    free: Indices
-    fixed: Indices
-    values: Array
-    covariance: Array
+    free: Indices  # (f,) into the names of the base parameters
+    fixed: Indices  # (g,)
+    values: Array  # (g,) of the fixed ones
+    covariance: Array  # (g, g); a variance of zero is taken as exact
 
     @property
     def size(self) -> int:
@@ -41,8 +33,7 @@ class Selection:
     def expand(self, free_values: Array) -> Array:
         """Return all base parameters (r,) from the free ones (f,)."""
         values = np.empty(self.size)
-        values[self.free] = free_values
-        values[self.fixed] = self.values
+        values[self.free], values[self.fixed] = free_values, self.values
         return values
 
 
@@ -52,24 +43,11 @@ def build_selection(
     estimate: Sequence[str] | str | None = None,
     fixed: Mapping[str, Any] | None = None,
 ) -> Selection:
-    """Select the parameters to estimate.
+    """Select the parameters to estimate among base parameters with nominal values (r,).
 
-    Parameters
-    ----------
-    names, nominal
-        Base parameters (r,) and their nominal values.
-    estimate
-        Names or patterns (`*.viscous`) of the parameters to estimate, the others are
-        fixed at their nominal values; None: all that `fixed` does not name.
-    fixed
-        Value, (value, standard deviation) or None (nominal value) by name or pattern; it
-        goes before a pattern of `estimate`, and a name before a pattern.
-
-    Raises
-    ------
-    EstimationError
-        A name is unknown or both fixed and to be estimated, a value is no number, or
-        nothing is left to estimate.
+    `estimate` and `fixed` as of `identify`: `fixed` goes before a pattern of `estimate`, a name
+    before a pattern. EstimationError where a name is unknown or both fixed and to be estimated,
+    a value is no number, or nothing is left to estimate.
     """
     held: dict[int, tuple[float, float]] = {}
     if estimate is not None:
@@ -85,18 +63,14 @@ def build_selection(
     if not free.size:
         raise EstimationError('all parameters are fixed: there is nothing to estimate')
     index = np.array(sorted(held), dtype=np.int64)
-    values = np.array([held[i][0] for i in index], dtype=float)
-    deviations = np.array([held[i][1] for i in index], dtype=float)
+    values, deviations = np.array([held[i] for i in index], dtype=float).reshape(-1, 2).T
     return Selection(free, index, values, np.diag(deviations**2))
 
 
 def matching_names(pattern: str, names: Sequence[str], option: str) -> list[int]:
     """Return the indices of the names that are `pattern` or match it.
 
-    Raises
-    ------
-    EstimationError
-        None does; the message lists the near ones.
+    EstimationError where none does; the message lists the near ones.
     """
     if pattern in names:
         return [list(names).index(pattern)]

@@ -10,13 +10,15 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.force_constant_covariance import force_constant_covariance
+from pkm_identification.covariance.force_constant_covariance import (
+    force_constant_covariance,
+    unidentifiable_directions,
+)
 from pkm_identification.covariance.residual_scaling import (
     full_covariance,
     residual_scaled_covariance,
     with_noise,
 )
-from pkm_identification.covariance.unidentifiable import unidentifiable_directions
 from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
 from pkm_identification.estimators.consistent.friction_columns import friction_units
 from pkm_identification.estimators.registry import find_estimator
@@ -30,37 +32,18 @@ from pkm_identification.result.identified_friction import IdentifiedFriction
 
 @dataclass(frozen=True)
 class Solution:
-    """What an estimator makes of a problem.
+    """What an estimator makes of a problem."""
 
-    Attributes
-    ----------
-    estimate
-        Of the free parameters, with the noise of the rows.
-    values, covariance
-        All base parameters (r,), (r, r), the fixed ones included.
-    fit
-        Figures of the residuals against their noise.
-    problem
-        Of the robot alone, which the values belong to.
-    fitted
-        What the estimate is of: the same, or a problem of further unknowns, linear about them.
-    drive_friction
-        Friction of the drives beyond the base parameters, None where it is linear.
-    unidentifiable_directions
-        What the data leave open of the base parameters; None where they determine all.
-    force_constants, payloads
-        Where they were estimated.
-    """
-
-    estimate: Estimate
-    values: Array
-    covariance: Array
-    fit: FitDiagnostics
-    problem: Problem
-    fitted: Problem
-    drive_friction: IdentifiedFriction | None = None
+    estimate: Estimate  # of the free parameters, with the noise of the rows
+    values: Array  # all base parameters (r,), the fixed ones included
+    covariance: Array  # (r, r) of these
+    fit: FitDiagnostics  # figures of the residuals against their noise
+    problem: Problem  # of the robot alone, which the values belong to
+    fitted: Problem  # of the estimate: the same, or one of further unknowns, linear about them
+    drive_friction: IdentifiedFriction | None = None  # beyond the base parameters, if not linear
+    # what the data leave open of the base parameters; None where they determine all
     unidentifiable_directions: UnidentifiableDirections | None = None
-    force_constants: ForceConstants | None = None
+    force_constants: ForceConstants | None = None  # where they were estimated, as the payloads
     payloads: tuple[PayloadEstimate, ...] = ()
 
 
@@ -81,20 +64,11 @@ def solve_problem(
     options: Mapping[str, Any],
     force_deviations: Sequence[Array | None] | None = None,
 ) -> Solution:
-    """Solve a problem.
+    """Solve a problem by an estimator with options of its own.
 
-    Parameters
-    ----------
-    options
-        Of the estimator itself.
-    force_deviations
-        Standard deviations (n_a,) of the factors that all forces of an axis may be off by, one
-        a run; see `force_constant_covariance`.
-
-    Raises
-    ------
-    EstimationError
-        The estimator or its options are unknown, or it finds no finite solution.
+    `force_deviations` are standard deviations (n_a,) of the factors that all forces of an axis may
+    be off by, one a run; see `force_constant_covariance`. EstimationError where the estimator or
+    its options are unknown, or it finds no finite solution.
     """
     found = estimated(problem, estimator, options)
     if not np.isfinite(found.values).all():
@@ -110,23 +84,22 @@ def solve_problem(
     covariance = full_covariance(problem, found, covariance)
     covariance = (covariance + covariance.T) / 2  # exactly
     rank = problem.base.rank
+    open_ends = unidentifiable_directions(problem, found, force_deviations) if is_linear else None
     return Solution(
-        found,
-        problem.expand(found.values)[:rank],
-        covariance[:rank, :rank],
-        fit,
-        problem,
-        problem,
-        _drive_friction(problem, found, covariance),
-        unidentifiable_directions(problem, found, force_deviations) if is_linear else None,
+        estimate=found,
+        values=problem.expand(found.values)[:rank],
+        covariance=covariance[:rank, :rank],
+        fit=fit,
+        problem=problem,
+        fitted=problem,
+        drive_friction=_drive_friction(problem, found, covariance),
+        unidentifiable_directions=open_ends,
     )
 
 
 def _with_exact_constants(found: Estimate, force_deviations: Sequence[Array | None]) -> Estimate:
     """Say of a guaranteed set that it takes uncertain force constants as exact."""
-    largest = max(
-        (float(np.max(each)) for each in force_deviations if each is not None), default=0.0
-    )
+    largest = max([0.0, *(float(np.max(each)) for each in force_deviations if each is not None)])
     if largest == 0:
         return found
     text = (

@@ -19,46 +19,25 @@ LEAST_P_VALUE = 1e-3  # below this the nearest physical model contradicts the da
 
 @dataclass(frozen=True)
 class ApplyRequest:
-    """Which model to apply, and what it must predict before.
-
-    Attributes
-    ----------
-    model_file
-        Path of the model.
-    validation_data
-        Path of a recording; empty: none.
-    max_relative_absolute_error
-        Largest error on it [1].
-    """
+    """Which model to apply, and what it must predict before."""
 
     model_file: str
-    validation_data: str = ''
-    max_relative_absolute_error: float = 0.5
+    validation_data: str = ''  # path of a recording; empty: none
+    max_relative_absolute_error: float = 0.5  # [1] on it
 
 
 @dataclass(frozen=True)
 class Applicable:
-    """A model that a controller may use.
+    """A model that a controller may use."""
 
-    Attributes
-    ----------
-    result
-        Its `standard_parameters` are physical.
-    remarks
-        What a user of the model should know.
-    """
-
-    result: IdentificationResult
-    remarks: tuple[str, ...]
+    result: IdentificationResult  # whose `standard_parameters` are physical
+    remarks: tuple[str, ...]  # what a user of the model should know
 
 
 def applicable_model(request: ApplyRequest, model: ClosedChainModel) -> Applicable:
     """Return the model of a file if it is physical and predicts what is asked for.
 
-    Raises
-    ------
-    Refused
-        With BAD_MODEL, WRONG_ROBOT, NOT_PHYSICAL or VALIDATION_FAILED.
+    Raises `Refused` with BAD_MODEL, WRONG_ROBOT, NOT_PHYSICAL or VALIDATION_FAILED.
     """
     result = load_model_file(request.model_file, model)
     remarks = _constants_remark(result, model)
@@ -74,23 +53,14 @@ def applicable_model(request: ApplyRequest, model: ClosedChainModel) -> Applicab
             'the estimate itself is not physical; applied is the nearest physical model, which '
             f'is {nearest.distance:.2f} standard deviations away (p = {nearest.p_value:.3f})'
         )
-    if request.validation_data:
-        _require_prediction(request, result, model)
-    return Applicable(result, tuple(remarks))
-
-
-def _require_prediction(
-    request: ApplyRequest, result: IdentificationResult, model: ClosedChainModel
-) -> None:
-    """Refuse a model whose physical parameters, which are applied, predict too badly."""
     path, most = request.validation_data, request.max_relative_absolute_error
-    with refusing(Code.VALIDATION_FAILED):
-        error = validate(load(path), result.as_physical(), model).against_measured.overall
-    if not error <= most:
-        raise Refused(
-            Code.VALIDATION_FAILED,
-            f"relative absolute error on '{path}' is {error:.3f}, at most {most:g} is allowed",
-        )
+    if path:
+        with refusing(Code.VALIDATION_FAILED):  # by the physical parameters, which are applied
+            error = validate(load(path), result.as_physical(), model).against_measured.overall
+        if not error <= most:
+            why = f"relative absolute error on '{path}' is {error:.3f}, at most {most:g} is allowed"
+            raise Refused(Code.VALIDATION_FAILED, why)
+    return Applicable(result, tuple(remarks))
 
 
 def _constants_remark(result: IdentificationResult, model: ClosedChainModel) -> list[str]:

@@ -5,57 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
 from pkm_dynamics.trajectories import Execution, Trajectory
-
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array
 
 
 @dataclass(frozen=True)
 class CheckRequest:
     """A motion from rest to rest.
 
-    Attributes
-    ----------
-    trajectory
-        In the order of the model's joints.
-    ramp_time
-        From rest to full speed and back [s]; none where the trajectory itself ends at rest.
-    periods
-        At full speed.
-    start
-        Measured actuator positions (n_a,) [m, rad] that the approach begins at; None: there is
-        no approach.
-    from_home
-        The approach begins at home.
-    approach_speed
-        Peak speed of the approach [m/s, rad/s].
-    rate
-        Of the samples [Hz]; None: as `check_feasibility` chooses it.
+    The approach begins at the measured actuator positions `start` (n_a,) [m, rad], or at home;
+    without both there is none.
     """
 
-    trajectory: Trajectory
-    ramp_time: float
-    periods: int = 1
+    trajectory: Trajectory  # in the order of the model's joints
+    ramp_time: float  # [s] to full speed and back; none where the trajectory itself ends at rest
+    periods: int = 1  # at full speed
     start: Array | None = None
     from_home: bool = False
-    approach_speed: float = 0.1
-    rate: float | None = None
+    approach_speed: float = 0.1  # [m/s, rad/s] at its peak
+    rate: float | None = None  # [Hz] of the samples; None: as `check_feasibility` chooses it
 
 
 def planned_motion(request: CheckRequest, model: ClosedChainModel) -> Execution:
     """Return the whole motion.
 
-    Raises
-    ------
-    TrajectoryError
-        The motion cannot be repeated so often, or a time makes no sense.
-    KinematicsError
-        No pose of the platform belongs to the measured positions.
+    Raises TrajectoryError where it cannot be repeated so often or a time makes no sense,
+    KinematicsError where no pose of the platform belongs to the measured positions.
     """
     trajectory, start = request.trajectory, request.start
     in_platform = trajectory.coordinates == 'platform'

@@ -22,31 +22,16 @@ from pkm_identification.requests.refusal import Code, Refused, refusing
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """What to compare on which recordings.
+    """What to compare on which recordings; `Refused` with UNKNOWN_ESTIMATOR or BAD_OPTION.
 
-    Attributes
-    ----------
-    data
-        Paths of recordings of one robot.
-    names
-        Of estimators, or of reduced models; empty: all.
-    of_models
-        Estimator that reduced models are compared by; empty: estimators are compared.
-    validation
-        Paths of recordings that are only predicted.
-    options, loading, threshold
-        As of `IdentifyRequest`; each estimator takes those of the options that it has.
-
-    Raises
-    ------
-    Refused
-        With UNKNOWN_ESTIMATOR or BAD_OPTION.
+    Options, loading and threshold are as of `IdentifyRequest`; each estimator takes those of the
+    options that it has.
     """
 
-    data: Sequence[str]
-    names: Sequence[str] = ()
-    of_models: str = ''
-    validation: Sequence[str] = ()
+    data: Sequence[str]  # paths of recordings of one robot
+    names: Sequence[str] = ()  # of estimators, or of reduced models; empty: all
+    of_models: str = ''  # estimator that compares models; empty: estimators are compared
+    validation: Sequence[str] = ()  # paths of recordings that are only predicted
     options: Mapping[str, Any] = field(default_factory=dict)
     loading: Mapping[str, Any] = field(default_factory=dict)
     threshold: float = THRESHOLD.default
@@ -71,10 +56,7 @@ def compare_on_recordings(
 ) -> list[Candidate]:
     """Identify by each candidate; what fails is a candidate without figures.
 
-    Raises
-    ------
-    Refused
-        With BAD_OPTION, BAD_DATA or ESTIMATION_FAILED.
+    Raises `Refused` with BAD_OPTION, BAD_DATA or ESTIMATION_FAILED.
     """
     chosen = list(request.names) or None
     if request.of_models:

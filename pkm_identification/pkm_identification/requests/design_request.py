@@ -22,35 +22,14 @@ from pkm_identification.result.result import IdentificationResult
 
 @dataclass(frozen=True)
 class DesignRequest:
-    """What to design.
+    """What to design; in options, by name, None is the default. A wrong one: TrajectoryError."""
 
-    Attributes
-    ----------
-    criterion
-        Name, or {name: weight}.
-    search
-        Options of `design_excitation` by name; None is the default.
-    limits
-        Fields of `DesignLimits` by name; None is the default.
-    noise
-        `unit` or `simulated`: covariance of the forces.
-    prior
-        Path of a design or of a model, to whose information this design adds.
-    initial
-        A further start.
-
-    Raises
-    ------
-    TrajectoryError
-        An option has a value that it cannot have.
-    """
-
-    criterion: str | Mapping[str, float] = 'd_optimal'
-    search: Mapping[str, Any] = field(default_factory=dict)
-    limits: Mapping[str, Any] = field(default_factory=dict)
-    noise: str = NOISE.default
-    prior: str | None = None
-    initial: FourierTrajectory | None = None
+    criterion: str | Mapping[str, float] = 'd_optimal'  # or {name: weight}
+    search: Mapping[str, Any] = field(default_factory=dict)  # options of `design_excitation`
+    limits: Mapping[str, Any] = field(default_factory=dict)  # fields of `DesignLimits`
+    noise: str = NOISE.default  # covariance of the forces: unit or simulated
+    prior: str | None = None  # path of a design or model, to whose information this adds
+    initial: FourierTrajectory | None = None  # a further start
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -63,13 +42,7 @@ def design_motion(
     progress: Callable[[str, float | None, float], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> ExcitationDesign:
-    """Search for a trajectory; its `origin` tells the noise, and whether it was cancelled.
-
-    Raises
-    ------
-    TrajectoryError, FeasibilityError, ModelFileError
-        As `design_excitation`; or the prior cannot be read.
-    """
+    """Search for a trajectory; its `origin` tells the noise, and whether it was cancelled."""
     limits = {name: value for name, value in request.limits.items() if value is not None}
     design = design_excitation(
         model,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pkm_description.errors import EstimationError, ModelFileError
 from pkm_dynamics import ClosedChainModel
@@ -29,35 +29,19 @@ RECORDED = 'recorded'  # payload: the one that the recording names
 class IdentifyRequest:
     """What to identify from which recordings.
 
-    Attributes
-    ----------
-    data
-        Paths of recordings of one robot.
-    estimator
-        Name.
-    options
-        Of `identify`, of the signals and of the estimator, by name; None is the default.
-        `prior` and `force_constants` may be paths of model files, `drive_gains` a mapping of
-        the fields of `DriveGains`, a payload the text `recorded`.
-    loading
-        Options of `load`.
-    threshold
-        Relative standard deviation of a properly identified parameter [%].
-    output
-        Model file to write; empty: none.
-
-    Raises
-    ------
-    Refused
-        With UNKNOWN_ESTIMATOR, BAD_OPTION or CANNOT_WRITE.
+    `options` of `identify`, of the signals and of the estimator, by name; None is the default.
+    `prior` and `force_constants` may be paths of model files, `drive_gains` a mapping of the
+    fields of `DriveGains`, a payload the text `recorded`. A wrong request raises `Refused` with
+    UNKNOWN_ESTIMATOR, BAD_OPTION or CANNOT_WRITE.
     """
 
-    data: Sequence[str]
+    data: Sequence[str]  # paths of recordings of one robot
     estimator: str = 'wls'
     options: Mapping[str, Any] = field(default_factory=dict)
-    loading: Mapping[str, Any] = field(default_factory=dict)
-    threshold: float = THRESHOLD.default
-    output: str = ''
+    loading: Mapping[str, Any] = field(default_factory=dict)  # options of `load`
+    threshold: float = THRESHOLD.default  # [%] of a properly identified parameter
+    output: str = ''  # model file to write; empty: none
+    further_options: ClassVar[tuple[Option, ...]] = ()  # besides those of `identify`
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without the recordings."""
@@ -71,11 +55,6 @@ class IdentifyRequest:
                 Code.CANNOT_WRITE, f"'{self.output}' exists already and is not overwritten"
             )
 
-    @property
-    def further_options(self) -> tuple[Option, ...]:
-        """Options besides those of `identify`."""
-        return ()
-
 
 @dataclass(frozen=True)
 class ReduceRequest(IdentifyRequest):
@@ -85,25 +64,16 @@ class ReduceRequest(IdentifyRequest):
     `significance`.
     """
 
-    @property
-    def further_options(self) -> tuple[Option, ...]:
-        """Options of the reduction."""
-        return REDUCTION
+    further_options: ClassVar[tuple[Option, ...]] = REDUCTION
 
 
 @dataclass(frozen=True)
 class Identified:
-    """An identified model and what is known of its parameters.
-
-    Attributes
-    ----------
-    reduction
-        The steps to it; None where the model was not reduced.
-    """
+    """An identified model and what is known of its parameters."""
 
     result: IdentificationResult
     identifiability: Identifiability
-    reduction: Reduction | None = None
+    reduction: Reduction | None = None  # the steps to it, where the model was reduced
 
 
 def identify_recordings(
@@ -111,10 +81,7 @@ def identify_recordings(
 ) -> Identified:
     """Identify from recordings and write the model file that is asked for.
 
-    Raises
-    ------
-    Refused
-        With BAD_DATA, BAD_OPTION, ESTIMATION_FAILED or CANNOT_WRITE.
+    Raises `Refused` with BAD_DATA, BAD_OPTION, ESTIMATION_FAILED or CANNOT_WRITE.
     """
     options = resolved_options(request.options, model)
     reduction_options = {key: options.pop(key) for key in names(REDUCTION) if key in options}
@@ -126,15 +93,9 @@ def identify_recordings(
             options['payloads'] = _payloads(options['payloads'], data)
         if isinstance(request, ReduceRequest):
             held_out = load_all(reduction_options.pop('validation', ()), request.loading)
+            options |= {**reduction_options, 'validation': held_out, 'progress': progress}
             reduction = reduce_model(
-                data,
-                model,
-                request.estimator,
-                validation=held_out,
-                threshold=request.threshold,
-                progress=progress,
-                **reduction_options,
-                **options,
+                data, model, request.estimator, threshold=request.threshold, **options
             )
             result = reduction.result
         else:
@@ -160,24 +121,19 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 def resolved_options(options: Mapping[str, Any], model: ClosedChainModel) -> dict[str, Any]:
     """Return options as `identify` takes them: files read, mappings made objects.
 
-    Raises
-    ------
-    Refused
-        With BAD_OPTION, where a file or a mapping cannot be used.
+    Raises `Refused` with BAD_OPTION, where a file or a mapping cannot be used.
     """
     found = given(options)
     with refusing(Code.BAD_OPTION):
-        for name in ('prior', 'force_constants'):
-            if isinstance(found.get(name), str):
-                try:
+        try:
+            for name in ('prior', 'force_constants'):
+                if isinstance(found.get(name), str):
                     found[name] = load_result(found[name], model)
-                except ModelFileError as error:
-                    raise EstimationError(f"option '{name}': {error}") from error
-        if isinstance(found.get('drive_gains'), dict):
-            try:
-                found['drive_gains'] = DriveGains(**found['drive_gains'])
-            except TypeError as error:
-                raise EstimationError(f"option 'drive_gains': {error}") from error
+            name = 'drive_gains'
+            if isinstance(found.get(name), dict):
+                found[name] = DriveGains(**found[name])
+        except (ModelFileError, TypeError) as error:
+            raise EstimationError(f"option '{name}': {error}") from error
     return found
 
 

@@ -63,15 +63,7 @@ class Refused(PkmError):
 
 @contextmanager
 def refusing(code: Code, data: Code | None = None) -> Iterator[None]:
-    """Turn errors of the library into `Refused`.
-
-    Parameters
-    ----------
-    code
-        Of all errors.
-    data
-        Of errors in recordings, where these have a code of their own.
-    """
+    """Turn errors of the library into `Refused` with a code; `data`: that of wrong recordings."""
     try:
         yield
     except Refused:

@@ -22,29 +22,15 @@ VALID: dict[str, Option] = {option.name: option for option in (*VALIDATION, *SIG
 
 @dataclass(frozen=True)
 class ValidateRequest:
-    """Which model to validate on what.
+    """Which model to validate on what; `Refused` with BAD_OPTION.
 
-    Attributes
-    ----------
-    data
-        Path of the recording.
-    model_file
-        Path of the model.
-    options
-        `level`, `rollout` and those of the signals, by name; None is the default.
-    loading
-        Options of `load`.
-
-    Raises
-    ------
-    Refused
-        With BAD_OPTION.
+    `options` are `level`, `rollout` and those of the signals, by name; None is the default.
     """
 
     data: str
     model_file: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    loading: Mapping[str, Any] = field(default_factory=dict)
+    loading: Mapping[str, Any] = field(default_factory=dict)  # options of `load`
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -59,10 +45,7 @@ def validate_on_recording(
 ) -> Validation:
     """Compare what a model predicts with what was recorded.
 
-    Raises
-    ------
-    Refused
-        With BAD_MODEL, WRONG_ROBOT or BAD_DATA.
+    Raises `Refused` with BAD_MODEL, WRONG_ROBOT or BAD_DATA.
     """
     report = progress or (lambda phase, fraction: None)
     result = load_model_file(request.model_file, model)
@@ -74,13 +57,7 @@ def validate_on_recording(
 
 
 def load_model_file(path: str, model: ClosedChainModel) -> IdentificationResult:
-    """Return the result in a model file of this robot.
-
-    Raises
-    ------
-    Refused
-        With BAD_MODEL or WRONG_ROBOT.
-    """
+    """Return the result in a model file of this robot, or refuse it (BAD_MODEL, WRONG_ROBOT)."""
     with refusing(Code.BAD_MODEL):
         result = load_result(path)
     with refusing(Code.WRONG_ROBOT):

@@ -13,7 +13,7 @@ from pkm_description.errors import EstimationError
 from pkm_identification import identify
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, ls
-from pkm_identification.estimators.maximum_likelihood.likelihood_search import maximum_likelihood
+from pkm_identification.estimators.maximum_likelihood.likelihood import maximum_likelihood
 from pkm_identification.estimators.maximum_likelihood.motion_model import MotionModel
 from pkm_identification.estimators.maximum_likelihood.motion_noise import motion_noise
 from pkm_identification.estimators.total_least_squares import RegressorNoise, tls

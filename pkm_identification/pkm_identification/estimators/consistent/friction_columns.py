@@ -14,7 +14,7 @@ from pkm_dynamics.friction_laws import LAWS, LINEAR, DriveFriction, parameter_un
 from pkm_dynamics.parameters.groups import group_name
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.run import Run
+from pkm_identification.regression.run import Rows, Run
 from pkm_identification.regression.selection import Selection
 
 COULOMB = ('coulomb', 'coulomb_positive', 'coulomb_negative')
@@ -55,7 +55,7 @@ class FrictionColumns:
     def amplitudes(self) -> Indices:
         """Indices of the amplitudes among the parameters."""
         counts = [len(LAWS[each.law].fields) for each in self.groups]
-        return np.cumsum([0, *counts])[:-1].astype(np.int64)
+        return np.cumsum([0, *counts[:-1]], dtype=np.int64)
 
     @property
     def shapes(self) -> Indices:
@@ -66,10 +66,7 @@ class FrictionColumns:
     def constant(self) -> Mask:
         """Which parameters (g,) have only one possible value."""
         constant = np.zeros(len(self.names), dtype=bool)
-        low, high = (
-            np.concatenate([getattr(each, end) for each in self.groups]) for end in ('low', 'high')
-        )
-        constant[self.shapes] = low == high
+        constant[self.shapes] = np.concatenate([each.low == each.high for each in self.groups])
         return constant
 
     @property
@@ -112,7 +109,6 @@ class FrictionColumns:
         """Return the problem in the base parameters and these, linear about `values` (g,)."""
         problem = self.problem
         friction = self.friction(values)
-        count = len(values)
 
         def both(velocities: Array) -> Array:
             jacobian = self.jacobian(friction, velocities)
@@ -120,22 +116,19 @@ class FrictionColumns:
 
         selection = problem.selection
         free, constant = np.flatnonzero(~self.constant), np.flatnonzero(self.constant)
-        known = np.zeros((len(selection.fixed) + len(constant),) * 2)
-        known[: len(selection.fixed), : len(selection.fixed)] = selection.covariance
         wider = Selection(
             np.concatenate([selection.free, selection.size + free]),
             np.concatenate([selection.fixed, selection.size + constant]),
             np.concatenate([selection.values, values[constant]]),
-            known,
+            np.pad(selection.covariance, (0, len(constant))),
         )
         runs = []
         for run, columns in self.rows(both):
             slope, force = columns[..., :-1], columns[..., -1]
-            rows = replace(
-                run.rows,
-                regressor=np.concatenate([run.rows.regressor, slope[..., free]], axis=-1),
-                forces=run.rows.forces - force + slope[..., free] @ values[free],
-                fixed=np.concatenate([run.rows.fixed, slope[..., constant]], axis=-1),
+            rows = Rows(
+                np.concatenate([run.regressor, slope[..., free]], axis=-1),
+                run.forces - force + slope[..., free] @ values[free],
+                np.concatenate([run.rows.fixed, slope[..., constant]], axis=-1),
             )
             runs.append(run.with_rows(rows, wider))
         before, target = problem.prior_information
@@ -147,7 +140,7 @@ class FrictionColumns:
             runs=tuple(runs),
             selection=wider,
             all_nominal=np.concatenate([problem.all_nominal, sizes]),
-            prior_information=(np.pad(before, ((0, 0), (0, count))), target),
+            prior_information=(np.pad(before, ((0, 0), (0, len(values)))), target),
             further_names=tuple(self.names),
         )
 
@@ -157,22 +150,12 @@ def build_columns(
 ) -> FrictionColumns:
     """Choose laws, groups and ranges.
 
-    Parameters
-    ----------
-    law
-        One for all drives, or by joint name or pattern; drives that no pattern names have
-        linear friction.
-    per_axis
-        Each drive has its own parameters; else drives that share their Coulomb or viscous
-        parameter share these too.
-    exponent
-        Of the Stribeck law; None estimates it.
+    `law` is one for all drives, or by joint name or pattern: drives that no pattern names have
+    linear friction. Drives that share their Coulomb or viscous parameter share these too, unless
+    `per_axis`. `exponent` is that of the Stribeck law; None estimates it.
 
-    Raises
-    ------
-    EstimationError
-        An unknown law or joint, drives that share friction but not the law, a drive without
-        Coulomb friction in the description, motions too slow, or recordings too long.
+    EstimationError: an unknown law or joint, drives that share friction but not the law, a drive
+    without Coulomb friction in the description, motions too slow, or recordings too long.
     """
     joints = list(problem.model.actuated_joints)
     laws = _laws(law, joints)
@@ -195,8 +178,13 @@ def build_columns(
         kind = chosen.pop()
         if kind == LINEAR:
             continue
-        for joint in members:
-            _check_linear_part(problem, joint)
+        lacking = [joint for joint in members if not coulomb_names(problem, joint)]
+        if lacking:
+            raise EstimationError(
+                f"drive '{lacking[0]}' has no Coulomb friction in the description, which a "
+                'friction law adds to; declare a friction model with it (coulomb_viscous, '
+                'coulomb, asymmetric)'
+            )
         speed = float(speeds[list(axes)].max())
         low, high = _ranges(kind, v0, speed, exponent, members[0])
         size = max(float(sizes[list(axes)].max()), 1e-12)
@@ -206,10 +194,12 @@ def build_columns(
 
 def friction_units(friction: DriveFriction, model: ClosedChainModel) -> tuple[str, ...]:
     """Units (k,) of the parameters of drives' friction."""
+    known = dict(zip(model.parameter_names, model.parameter_units, strict=True))
     units: list[str] = []
     for joint, law in zip(friction.joint_names, friction.laws, strict=True):
         if law != LINEAR:
-            units += parameter_units(law, _force_unit(model, joint))
+            force = next(known[name] for name in _linear_names(joint) if name in known)
+            units += parameter_units(law, force)
     return tuple(units)
 
 
@@ -251,19 +241,6 @@ def _alike(problem: Problem, joints: list[str], per_axis: bool) -> list[list[int
 
 def _linear_names(joint: str) -> list[str]:
     return [f'{joint}.{field}' for field in (*COULOMB, 'viscous')]
-
-
-def _check_linear_part(problem: Problem, joint: str) -> None:
-    if not coulomb_names(problem, joint):
-        raise EstimationError(
-            f"drive '{joint}' has no Coulomb friction in the description, which a friction law "
-            'adds to; declare a friction model with it (coulomb_viscous, coulomb, asymmetric)'
-        )
-
-
-def _force_unit(model: ClosedChainModel, joint: str) -> str:
-    units = dict(zip(model.parameter_names, model.parameter_units, strict=True))
-    return next(units[name] for name in _linear_names(joint) if name in units)
 
 
 def _ranges(

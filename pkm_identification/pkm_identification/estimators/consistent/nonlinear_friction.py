@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import qmc
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
@@ -78,36 +77,10 @@ def nonlinear_friction(
 ) -> Estimate:
     """Physical bodies with friction of the drives that is not linear in its parameters.
 
-    Parameters
-    ----------
-    problem
-        Any but long recordings.
-    law
-        Friction of the drives: coulomb_viscous, stribeck, atan or power
-        (`pkm_dynamics.friction_laws`), or one by joint name or pattern.
-    per_axis
-        Each drive has parameters of its own; else they are shared where the Coulomb and
-        viscous parameters are.
-    exponent
-        Of the Stribeck law; None estimates it.
-    starts
-        Points (Halton) in the ranges of the parameters at which the search starts; the best
-        are followed to their ends.
-    max_iterations
-        At most so many steps from each.
-    margin, masses, total_mass
-        As in `feasible`.
-
-    Returns
-    -------
-    Estimate
-        With covariance of all parameters, linear about the solution, as in `feasible`.
-
-    Raises
-    ------
-    EstimationError
-        An option cannot be used, nothing physical satisfies what is asked for, or the
-        search did not converge.
+    Options are declared in `estimator_options`. The search starts at points (Halton) in the ranges
+    of the parameters; the best are followed to their ends. The covariance is of all parameters,
+    linear about the solution, as in `feasible`. EstimationError where an option cannot be used,
+    nothing physical satisfies what is asked for, or the search did not converge.
     """
     columns = build_columns(problem, law, per_axis, exponent)
     if not columns.groups:
@@ -173,33 +146,27 @@ class _Search:
         noise: tuple[Array, ...],
     ) -> None:
         self._columns, self._bodies = columns, bodies
-        floors = [np.diag((WEIGHING_NOISE * run.force_size) ** 2) for run in problem.runs]
         self._roots = [
-            inverse_root(each + floor) for each, floor in zip(noise, floors, strict=True)
+            inverse_root(each + np.diag((WEIGHING_NOISE * run.force_size) ** 2))
+            for run, each in zip(problem.runs, noise, strict=True)
         ]
         self._low = np.log(np.concatenate([each.low for each in columns.groups]))
         self._high = np.log(np.concatenate([each.high for each in columns.groups]))
         self._force = np.array([each.force for each in columns.groups])
         matrix = combinations(problem)
-        runs = list(zip(problem.runs, self._roots, strict=True))
-        design = [(root @ run.regressor).reshape(-1, problem.size) for run, root in runs]
-        target = [(root @ run.forces[..., None]).ravel() for run, root in runs]
+        runs = zip(problem.runs, self._roots, strict=True)
+        design, target, _ = zip(*(run.rows.weighted(root) for run, root in runs), strict=True)
         self._prior = len(problem.prior_target)
         self._q, triangle = np.linalg.qr(np.concatenate([*design, problem.prior_rows]))
         whole = np.concatenate([*target, problem.prior_target])
         self._target = self._q.T @ whole
         self._rest = whole - self._q @ self._target
         self._size = len(self._force) + len(self._low)
-        self._near = nearby(
-            bodies, matrix, problem.expand(np.linalg.lstsq(triangle, self._target, rcond=1e-10)[0])
-        )
-        self._limits = limits
-        self._matrix = np.concatenate(
-            [triangle @ matrix[problem.free], np.zeros((self._size, len(bodies.names)))]
-        )
-        self._program = PhysicalProgram(
-            bodies, self._matrix, self._size, *self._linear_friction(problem, limits)
-        )
+        near = np.linalg.lstsq(triangle, self._target, rcond=1e-10)[0]
+        self._near = nearby(bodies, matrix, problem.expand(near))
+        self._linear = PhysicalProgram(bodies, triangle @ matrix[problem.free], limits)
+        wide = np.pad(triangle @ matrix[problem.free], ((0, self._size), (0, 0)))
+        self._program = PhysicalProgram(bodies, wide, *self._linear_friction(problem, limits))
 
     def _linear_friction(self, problem: Problem, limits: Limits) -> tuple[Limits, dict[str, Array]]:
         """What the laws ask of Coulomb and viscous friction.
@@ -211,23 +178,24 @@ class _Search:
         joints = problem.model.actuated_joints
         bounds, coupled = dict(limits.bounds), {}
         for k, group in enumerate(self._columns.groups):
-            for axis in group.axes:
-                joint = joints[axis]
+            for joint in (joints[axis] for axis in group.axes):
                 viscous = f'{joint}.viscous'
                 if group.law == 'power' and viscous in names:
                     row = expand[names.index(viscous)]
                     bounds[self._bodies.names[int(np.argmax(row))]] = (row, 0.0, 0.0)
                 if group.law == 'atan':
                     for name in coulomb_names(problem, joint):
-                        row = np.zeros(expand.shape[1] + self._size)
-                        row[: expand.shape[1]] = expand[names.index(name)] / group.force
-                        row[expand.shape[1] + k] = 0.5 * np.pi
-                        label = self._bodies.names[int(np.argmax(row[: expand.shape[1]]))]
-                        coupled[f'{label} + pi/2 {group.name}.atan_force >= 0'] = row
+                        row = expand[names.index(name)]
+                        label = self._bodies.names[int(np.argmax(row))]
+                        extra = 0.5 * np.pi * np.eye(self._size)[k]
+                        whole = np.concatenate([row / group.force, extra])
+                        coupled[f'{label} + pi/2 {group.name}.atan_force >= 0'] = whole
         return Limits(limits.margin, bounds, limits.spread), coupled
 
     def run(self, starts: int, max_iterations: int) -> tuple[list[_Point], list[float]]:
         """Follow the best starts; ends with the best first, and the costs of the starts."""
+        from scipy.stats import qmc  # takes a second to load
+
         halton = qmc.Halton(len(self._low), scramble=False)
         halton.fast_forward(1)  # the first point is a corner
         points = self._low + halton.random(starts) * (self._high - self._low)
@@ -248,9 +216,8 @@ class _Search:
 
     def linear_cost(self) -> float:
         """Squared residuals with no more than Coulomb and viscous friction."""
-        size = self._size
-        program = PhysicalProgram(self._bodies, self._matrix[:-size], limits=self._limits)
-        return program.solve(self._target, self._near).cost + float(self._rest @ self._rest)
+        found = self._linear.solve(self._target, self._near)
+        return found.cost + float(self._rest @ self._rest)
 
     def at_ends(self, point: _Point) -> list[str]:
         """Names of the shapes at an end of their range."""
@@ -300,10 +267,8 @@ class _Search:
         outside = np.column_stack([columns - self._q @ projected, self._rest])
         factor = np.asarray(np.linalg.qr(outside, mode='r'))
         size = self._size
-        least = np.array(
-            [-LARGEST_AMPLITUDE * (each.law == 'atan') for each in self._columns.groups]
-        )
         most = np.full(len(self._force), LARGEST_AMPLITUDE)
+        least = -most * [each.law == 'atan' for each in self._columns.groups]
         found = self._program.solve(
             np.concatenate([self._target, factor[:size, size]]),
             self._near,
@@ -323,9 +288,8 @@ class _Search:
 
         def both(velocities: Array) -> Array:
             jacobian = columns.jacobian(by_shape, velocities)
-            jacobian[..., columns.amplitudes] = columns.jacobian(by_amplitude, velocities)[
-                ..., columns.amplitudes
-            ]
+            linear = columns.jacobian(by_amplitude, velocities)
+            jacobian[..., columns.amplitudes] = linear[..., columns.amplitudes]
             return jacobian[..., order] * scale
 
         parts = [

@@ -12,17 +12,18 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 from scipy.linalg import null_space
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.at_constraints import covariance_at_constraints
 from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.numerics import with_variance
 from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
 from pkm_identification.physical.nearest import CLOSENESS
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
+from pkm_identification.regression.numerics import whitening_rows, with_variance
+from pkm_identification.regression.prior import LEAST_CORRELATION
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
@@ -46,42 +47,24 @@ def feasible(
 ) -> Estimate:
     """Best estimate among the physical ones.
 
-    The residuals are whitened by the noise and weighted as by `gauss_markov`; where its
-    estimate is physical, this is the same one.
+    The residuals are whitened by the noise and weighted as by `gauss_markov`; where its estimate
+    is physical, this is the same one. Options are declared in `estimator_options`; `masses` are of
+    links by name or pattern, `nominal_spread` is a prior on the bodies (log-determinant
+    divergence of the pseudo-inertias).
 
-    Parameters
-    ----------
-    problem
-        Any.
-    margin
-        Least eigenvalue of each body's pseudo-inertia, in units in which the nominal body
-        has mass one and second moments about its frame that add to one.
-    masses
-        Mass [kg] of links by name or pattern: (lowest, highest), or one value.
-    total_mass
-        Mass [kg] of all moving links together: (lowest, highest), or one value.
-    nominal_spread
-        Relative standard deviation of the bodies about those of the description, as a prior
-        (log-determinant divergence of the pseudo-inertias); None for no prior.
-
-    Returns
-    -------
-    Estimate
-        With physical standard parameters. Its covariance is that without limits, less what
-        they take away, see `covariance_at_constraints`; with a `nominal_spread`, that of the
-        posterior in Laplace's approximation.
-
-    Raises
-    ------
-    EstimationError
-        An option cannot be used, or no physical bodies have what is fixed or bounded.
+    The covariance is that without limits, less what they take away, see
+    `covariance_at_constraints`; with a `nominal_spread`, that of the posterior in Laplace's
+    approximation. EstimationError where an option cannot be used, or no physical bodies have what
+    is fixed or bounded.
     """
     bodies = PhysicalBodies(problem.model, problem.base.space)
     limits = build_limits(problem, bodies, margin, masses, total_mass, nominal_spread)
     noise = noise_of_rows(problem)
     free = weighted_least_squares(problem, [inverse_root(each) for each in noise], noise)
     matrix = combinations(problem)
-    triangle, target = triangular(*whitened_rows(problem, noise))
+    rows = np.column_stack(whitened_rows(problem, noise))
+    factor = np.asarray(np.linalg.qr(rows, mode='r'))
+    triangle, target = factor[: problem.size, :-1], factor[: problem.size, -1]
     if nominal_spread is None:  # exact data have weights that the solver cannot stand
         scale = min(1.0, MOST / max(float(np.linalg.norm(target)), 1e-300))
         triangle, target = scale * triangle, scale * target
@@ -119,9 +102,9 @@ class ConsistencyDiagnostics:
 
     active_constraints: tuple[str, ...]
     distance_from_unconstrained: float  # standard deviations
+    # Probability of at least that distance if the robot is physical: chi-squared with the number
+    # of parameters, an upper bound
     p_value_physical: float
-    """Probability of at least that distance if the robot is physical: chi-squared with the
-    number of parameters, an upper bound."""
     margin: float
 
 
@@ -129,20 +112,13 @@ def figures(
     problem: Problem, active: Sequence[str], distance: float, margin: float
 ) -> ConsistencyDiagnostics:
     """Return what the limits changed, with the probability of that distance."""
-    p_value = float(chi2.sf(distance**2, problem.size))
+    p_value = float(chdtrc(problem.size, distance**2))
     return ConsistencyDiagnostics(tuple(active), distance, p_value, margin)
 
 
 def combinations(problem: Problem) -> Array:
     """Base parameters (r, n_g) from the free standard ones."""
     return np.asarray(problem.base.matrix @ problem.base.space.expand)
-
-
-def triangular(design: Array, target: Array) -> tuple[Array, Array]:
-    """Compress whitened rows to as many as there are unknowns; the rest is a constant."""
-    factor = np.asarray(np.linalg.qr(np.column_stack([design, target]), mode='r'))
-    size = design.shape[1]
-    return factor[:size, :-1], factor[:size, -1]
 
 
 def nearby(bodies: PhysicalBodies, matrix: Array, values: Array) -> Array:
@@ -167,12 +143,11 @@ def build_limits(
     for index, value in zip(problem.selection.fixed, problem.selection.values, strict=True):
         bounds[problem.base.names[index]] = (matrix[index], float(value), float(value))
     rows = {name.removesuffix('.m'): expand[i] for i, name in enumerate(names) if name[-2:] == '.m'}
-    inside = np.array(list(bodies.blocks.values())).reshape(-1, expand.shape[1])
+    blocks = np.array(list(bodies.blocks.values())).reshape(-1, expand.shape[1])
+    inside = np.asarray(blocks.any(axis=0))
     for row in rows.values():  # a mass that is no part of a body with inertia
-        for label in (bodies.names[i] for i in np.flatnonzero(row)):
-            k = bodies.names.index(label)
-            if not inside[:, k].any():
-                bounds[label] = (np.eye(len(bodies.names))[k], 0.0, np.inf)
+        for k in np.flatnonzero((row != 0) & ~inside):
+            bounds[bodies.names[k]] = (np.eye(len(inside))[k], 0.0, np.inf)
     for pattern, given in (masses or {}).items():
         low, high = _range(f"masses of '{pattern}'", given)
         matching = [row for link, row in rows.items() if fnmatchcase(link, pattern)]
@@ -196,39 +171,19 @@ def posterior(
     change: Array,
     spread: float,
 ) -> tuple[Array, Array]:
-    """Covariance (f, f) with the prior's curvature at the solution (Laplace), and sensitivity.
+    """Covariance (f, f) and sensitivity (f, g) with the prior's curvature (Laplace).
 
-    The divergence has the Hessian trace(S^-1 B_i S^-1 B_j) in the parameters with S =
-    sum B_i p_i: the square of L^-1 B_i L^-T, S = L L^T. What is fixed stays: the parameters
-    are those of a point plus the null space of the fixed combinations.
-
-    Parameters
-    ----------
-    covariance, change
-        Of the estimate without prior (f, f), and with the fixed parameters (f, g).
-    spread
-        Relative standard deviation of the bodies.
-
-    Returns
-    -------
-    covariance, change
-        The same with the prior.
+    From these of the estimate without prior. The divergence has the Hessian trace(S^-1 B_i S^-1
+    B_j) in the parameters with S = sum B_i p_i: the square of L^-1 B_i L^-T, S = L L^T. What is
+    fixed stays: the parameters are those of a point plus the null space of the fixed
+    combinations. `spread` is the relative standard deviation of the bodies.
     """
     whole = combinations(problem) * bodies.sizes
     matrix = whole[problem.free]
     known = np.isfinite(np.diag(covariance))
-    deviation = np.sqrt(np.diag(covariance)[known])
-    correlation = covariance[np.ix_(known, known)] / np.outer(deviation, deviation)
-    values, axes = np.linalg.eigh(correlation)
-    root = (axes / np.sqrt(np.maximum(values, 1e-14 * values[-1]))).T / deviation
+    root = whitening_rows(covariance[np.ix_(known, known)], LEAST_CORRELATION)
     rows = [root @ matrix[known], np.sqrt(CLOSENESS) * np.eye(matrix.shape[1])]
-    for name, (_, has_mass) in bodies.scales.items():
-        if has_mass:
-            face = bodies.faces[name]
-            basis = np.einsum('ai,abk,bj->ijk', face, bodies.scaled_basis(name), face)
-            inverse = np.linalg.inv(np.linalg.cholesky(bodies.scaled_pseudo_inertia(name, found.x)))
-            bent = np.einsum('ai,ijk,bj->abk', inverse, basis, inverse)
-            rows.append(bent.reshape(-1, basis.shape[-1]) / spread)
+    rows += [each.reshape(-1, each.shape[-1]) / spread for each in bodies.relative_forms(found.x)]
     stacked = np.concatenate(rows)
     fixed = whole[problem.selection.fixed]
     size = np.linalg.norm(fixed, axis=1)
@@ -246,10 +201,10 @@ def posterior(
 def _range(what: str, given: Range) -> tuple[float, float]:
     """Return (low, high) of a pair, or twice a value."""
     try:
-        ends = np.atleast_1d(np.asarray(given, dtype=float))
+        ends = np.asarray(given, dtype=float).ravel()
     except (TypeError, ValueError):
         ends = np.zeros(0)
-    if ends.shape == (1,):
+    if ends.size == 1:
         ends = np.repeat(ends, 2)
     if ends.shape != (2,) or np.isnan(ends).any() or ends[0] > ends[1] or ends[1] <= 0:
         raise EstimationError(f'{what}: give a value or (lowest, highest) in kg, not {given!r}')

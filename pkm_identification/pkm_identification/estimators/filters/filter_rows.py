@@ -10,7 +10,7 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics.equations.energy import actuator_work, energy_balance
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import correlation_time
-from pkm_identification.estimators.numerics import scaled_least_squares
+from pkm_identification.regression.numerics import scaled_least_squares
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run
 
@@ -27,6 +27,7 @@ class FilterRows:
     noise: Array  # covariance (N, m, m)
     fixed: Array  # (N, m, g) of the fixed parameters
     correlated: float = 1.0  # rows (at least 1) that carry the information of one
+    runs_noise: tuple[Array, ...] | None = None  # of rows of forces, one array a run
 
     def predicted(self, points: Array, k: int) -> Array:
         """Expected measurement (s, m) of row k for parameters (s, f)."""
@@ -39,17 +40,16 @@ class FilterRows:
 
 def force_rows(problem: Problem, noise: tuple[Array, ...]) -> FilterRows:
     """Return the rows of all runs, each run with its noise (n_a, n_a) or (m, n_a, n_a)."""
-    shape = (problem.axes, problem.axes)
+    parts = [
+        np.broadcast_to(each, (run.count, run.axes, run.axes))
+        for run, each in zip(problem.runs, noise, strict=True)
+    ]
     return FilterRows(
         problem.regressor,
         problem.forces,
-        np.concatenate(
-            [
-                np.broadcast_to(each, (run.count, *shape))
-                for run, each in zip(problem.runs, noise, strict=True)
-            ]
-        ),
+        np.concatenate(parts),
         np.concatenate([run.rows.fixed for run in problem.runs]),
+        runs_noise=noise,
     )
 
 
@@ -58,12 +58,8 @@ def energy_rows(problem: Problem) -> FilterRows:
 
     The work of a noisy force has the variance qd^T Sigma qd dt^2, scaled to the residuals:
     rows of slow motion are exact, but for what the model lacks. Neighbours share a sample,
-    and so are correlated.
-
-    Raises
-    ------
-    EstimationError
-        A recording is too long for memory, or there are fewer intervals than parameters.
+    and so are correlated. EstimationError where a recording is too long for memory, or there are
+    fewer intervals than parameters.
     """
     parts = [_rows_of(run, problem) for run in problem.runs]
     regressor, fixed, work, variance = (np.concatenate(each) for each in zip(*parts, strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +17,7 @@ from pkm_identification.estimators.filters.nonlinear_filters import (
 )
 from pkm_identification.estimators.filters.parameter_filter import Linearisation, ParameterFilter
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.estimators.numerics import hardly_determined, parameter_size, with_variance
+from pkm_identification.regression.numerics import hardly_determined, parameter_size, with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
@@ -57,14 +56,10 @@ def ekf(
     history: int = 200,
 ) -> Estimate:
     """Extended Kalman filter; options as in `ukf`, without those of the sigma points."""
-    return _filtered(
-        problem,
-        lambda rows: Extended(rows.predicted, rows.slope),
-        measurement,
-        process,
-        initial_deviation,
-        FilterOptions(walk_gain=walk_gain, order=order, passes=passes, seed=seed, history=history),
-    )
+    options = FilterOptions(None, walk_gain, order, seed, passes, history=history)
+    rows = _rows(problem, measurement)
+    seen = Extended(rows.predicted, rows.slope)
+    return _filtered(problem, rows, seen, process, initial_deviation, options)
 
 
 def ukf(
@@ -85,47 +80,20 @@ def ukf(
 
     The dynamics are linear in the parameters, so that both filters are the Kalman filter
     and, without a walk and prior, weighted least squares; `nonlinear_filters` has both for
-    parameters that enter otherwise.
+    parameters that enter otherwise. The start is at the nominal values, the prior is the first
+    measurement. The covariance is that of the error for constant parameters, also with a walk.
 
-    Parameters
-    ----------
-    problem
-        Any; the start is at the nominal values, the prior is the first measurement.
-    measurement
-        `force`: the rows of the other estimators, one an update; `energy`: the work of
-        the actuators between two samples [O 2.56], which needs no accelerations.
-    alpha, beta, kappa
-        Of the sigma points, see `Unscented`; `kappa=None` is 3 - n.
-    process
-        `none`: constant parameters; `robbins_monro`: walk from the filter's own steps
-        [O 2.75]; a number: standard deviation of a step over the size of the parameter.
-    walk_gain
-        Of Robbins and Monro's method, 0 to 1.
-    order
-        Of the data: `original`, `random` or `spread`.
-    passes
-        Through the data, each from the last estimate and the first uncertainty.
-    initial_deviation
-        Standard deviation of the start over the size of a parameter: of its nominal
-        value, or of what alone would make all forces, whichever is larger.
-    seed
-        Of the random order.
-    history
-        Estimates kept in `diagnostics['history']`.
-
-    Returns
-    -------
-    Estimate
-        The covariance is that of the error for constant parameters, also with a walk.
+    Options are declared in `estimator_options`. `measurement`: `force`, the rows of the other
+    estimators, one an update, or `energy`, the work of the actuators between two samples
+    [O 2.56]. `alpha`, `beta`, `kappa`: see `Unscented`. `process`: `robbins_monro` is a walk from
+    the filter's own steps [O 2.75]. `order`: see `data_order`. `passes`: each from the last
+    estimate and the first uncertainty. `initial_deviation`: over the size of a parameter, of its
+    nominal value, or of what alone would make all forces, whichever is larger.
     """
-    return _filtered(
-        problem,
-        lambda rows: Unscented(rows.predicted, alpha, beta, kappa),
-        measurement,
-        process,
-        initial_deviation,
-        FilterOptions(walk_gain=walk_gain, order=order, passes=passes, seed=seed, history=history),
-    )
+    options = FilterOptions(None, walk_gain, order, seed, passes, history=history)
+    rows = _rows(problem, measurement)
+    seen = Unscented(rows.predicted, alpha, beta, kappa)
+    return _filtered(problem, rows, seen, process, initial_deviation, options)
 
 
 def filtered_rows(rows: FilterRows, start: Array, prior: tuple[Array, Array]) -> Array:
@@ -144,24 +112,28 @@ def filtered_rows(rows: FilterRows, start: Array, prior: tuple[Array, Array]) ->
     ).values
 
 
+def _rows(problem: Problem, measurement: str) -> FilterRows:
+    if measurement == 'energy':
+        return energy_rows(problem)
+    return force_rows(problem, noise_of_rows(problem))
+
+
 def _filtered(
     problem: Problem,
-    linearise: Callable[[FilterRows], Measurement],
-    measurement: str,
+    rows: FilterRows,
+    seen: Measurement,
     process: str | float,
     initial_deviation: float,
     options: FilterOptions,
 ) -> Estimate:
     """Run a filter over the rows of the problem and judge what it found."""
-    noise = noise_of_rows(problem) if measurement == 'force' else None
-    rows = energy_rows(problem) if noise is None else force_rows(problem, noise)
     size = parameter_size(problem.nominal, rows.regressor, rows.measured)
     start = initial_deviation * size
     walk = _walk(process, size)
     walks = walk is None or bool(walk.any())
     prior = problem.prior_rows, problem.prior_target, problem.prior_fixed if walks else None
     found = run_filter(
-        linearise(rows),
+        seen,
         rows.measured,
         problem.nominal,
         start,
@@ -173,10 +145,9 @@ def _filtered(
     lost = hardly_determined(found.covariance, start)
     covariance = found.covariance * rows.correlated
     bread = with_variance(covariance, lost, 0.0)
+    noise = rows.runs_noise
     linear = noise is not None and not walks
     sensitivity = None if linear else _sensitivity(problem, rows, bread)
-    if walks:
-        sensitivity = found.change
     return Estimate(
         values=found.values,
         covariance=with_variance(covariance, lost),
@@ -185,10 +156,10 @@ def _filtered(
         noise=noise,
         weights=tuple(inverse_root(each) for each in noise) if linear and noise else None,
         bread=bread if linear else None,
-        sensitivity=sensitivity,
+        sensitivity=found.change if walks else sensitivity,
         covariance_rests_on='' if noise is not None else 'residuals of the energy',
         diagnostics=KalmanDiagnostics(
-            measurement=measurement,
+            measurement='energy' if noise is None else 'force',
             updates=len(rows.measured) * found.passes,
             passes=found.passes,
             innovation=found.innovation,

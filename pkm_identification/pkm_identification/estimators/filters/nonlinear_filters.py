@@ -37,7 +37,7 @@ class Measurement(Protocol):
 
 
 class Unscented:
-    """Mean and covariance of h from 2 n + 1 sigma points.
+    """Mean and covariance of h(points (s, n), k) -> (s, m) from 2 n + 1 sigma points.
 
     The points lie at +- gamma times the columns S_i of the root, gamma^2 = alpha^2
     (n + kappa). With the differences D_i = (h+ - h-) / (2 gamma) and C_i = (h+ + h- - 2 h0)
@@ -47,15 +47,8 @@ class Unscented:
 
     a sum of squares for beta >= alpha^2: no weight is negative, however small alpha is,
     and nothing has to be taken off the root. Differences below rounding count as zero, so
-    that a linear h gives the Kalman filter.
-
-    Parameters
-    ----------
-    function
-        h(points (s, n), k) -> (s, m).
-    alpha, beta, kappa
-        Spread of the points, weight of the curvature (2 for normal errors), second
-        spread; `kappa=None` is 3 - n.
+    that a linear h gives the Kalman filter. `alpha` is the spread of the points, `beta` the
+    weight of the curvature (2 for normal errors), `kappa` a second spread; None is 3 - n.
     """
 
     def __init__(
@@ -91,14 +84,9 @@ class Unscented:
 
 
 class Extended:
-    """First derivative of h at the estimate.
+    """First derivative of h(points (s, n), k) -> (s, m) at the estimate.
 
-    Parameters
-    ----------
-    function
-        h(points (s, n), k) -> (s, m).
-    jacobian
-        Its derivative (m, n) at values (n,) for sample k; None: central differences.
+    `jacobian` is its derivative (m, n) at values (n,) for sample k; None: central differences.
     """
 
     def __init__(
@@ -166,27 +154,11 @@ def unscented_filter(
 ) -> FilterResult:
     """Estimate the parameters of a function by an unscented Kalman filter.
 
-    Parameters
-    ----------
-    function
-        h(points (s, n), k) -> (s, m): the expected measurement k at s parameter sets.
-    measured
-        y (N, m).
-    start
-        Parameters (n,).
-    root
-        Standard deviations (n,) of the start, or a root (n, n) of its covariance.
-    noise
-        Covariance (m, m) of the measurements, or (N, m, m).
-    alpha, beta, kappa
-        Of the sigma points, see `Unscented`.
-    options
-        Of the run through the data.
-
-    Raises
-    ------
-    EstimationError
-        A shape or an option does not fit, or the estimate is not finite.
+    h(points (s, n), k) -> (s, m) is the expected measurement k at s parameter sets, `measured` are
+    y (N, m). `start` are parameters (n,), `root` their standard deviations (n,) or a root (n, n) of
+    their covariance, `noise` is the covariance (m, m) of the measurements, or (N, m, m). `alpha`,
+    `beta`, `kappa`: see `Unscented`. EstimationError where a shape or an option does not fit, or
+    the estimate is not finite.
     """
     return run_filter(
         Unscented(function, alpha, beta, kappa), measured, start, root, noise, options
@@ -220,19 +192,11 @@ def run_filter(
     before: Callable[[ParameterFilter], None] | None = None,
     fixed: Array | None = None,
 ) -> FilterResult:
-    """Run a filter through the data, as often as the options say.
+    """Run a filter through the data, as often as the options say; see `unscented_filter`.
 
-    Parameters
-    ----------
-    measurement
-        `Unscented` or `Extended`.
-    measured, start, root, noise, options
-        As in `unscented_filter`.
-    before
-        Called with the filter at the start of each pass, for what is known besides.
-    fixed
-        What one more of each fixed parameter takes off the measurements (N, m, g), for
-        the `change` of the result.
+    `before` is called with the filter at the start of each pass, for what is known besides.
+    `fixed` is what one more of each fixed parameter takes off the measurements (N, m, g), for the
+    `change` of the result.
     """
     chosen = options or FilterOptions()
     data = np.asarray(measured, dtype=float)

@@ -23,10 +23,7 @@ LONG_REST = 0.5  # periods of the cutoff at rest after which the filter of the r
 class LowPass:
     """Butterworth low pass of samples as they come, which starts at rest at the first of them.
 
-    Parameters
-    ----------
-    rate, cutoff
-        [Hz].
+    Of a rate and with a cutoff [Hz].
     """
 
     def __init__(self, rate: float, cutoff: float) -> None:
@@ -56,15 +53,9 @@ class LowPass:
 class CausalFilter:
     """Low pass of positions and forces, and derivatives of the filtered positions.
 
-    Both sides go through one filter, so that they keep their phase; velocity and
-    acceleration are central differences, one interval late, as the forces then are.
-
-    Parameters
-    ----------
-    rate
-        Of the samples [Hz].
-    cutoff
-        [Hz], well above what the motion contains.
+    Both sides go through one filter, so that they keep their phase; velocity and acceleration are
+    central differences, one interval late, as the forces then are. The cutoff [Hz] should be well
+    above what the motion contains.
     """
 
     def __init__(self, rate: float, cutoff: float) -> None:
@@ -82,13 +73,9 @@ class CausalFilter:
         self._past: list[Array] = []
 
     def add(self, positions: Array, forces: Array) -> tuple[Array, Array, Array, Array] | None:
-        """Take in a sample (n_a,) of both.
+        """Position, velocity, acceleration and force (n_a,) one interval before this sample.
 
-        Returns
-        -------
-        tuple or None
-            Position, velocity, acceleration and force (n_a,) one interval ago, all filtered;
-            None until the filter has settled.
+        All filtered; None until the filter has settled.
         """
         filtered = self._low_pass.filtered(np.concatenate([positions, forces])[None])
         self._past = [*self._past[-2:], filtered[0]]
@@ -102,15 +89,10 @@ class CausalFilter:
 
 
 class RowFilter:
-    """Low pass of regressor and forces together.
+    """Low pass of regressor and forces together, of a rate and with a cutoff [Hz].
 
     Friction that jumps with the velocity makes forces that jump; behind a filter they do so no
     longer, so that the regressor has to go through it, too.
-
-    Parameters
-    ----------
-    rate, cutoff
-        Of the samples and of the filter [Hz].
     """
 
     def __init__(self, rate: float, cutoff: float) -> None:
@@ -118,12 +100,9 @@ class RowFilter:
         self.reset = self._low_pass.reset
 
     def add(self, regressor: Array, forces: Array) -> tuple[Array, Array] | None:
-        """Take in samples (k, n_a, r) and (k, n_a) of both.
+        """Last of some samples (k, n_a, r) and (k, n_a) of both, filtered.
 
-        Returns
-        -------
-        tuple or None
-            The last of them (n_a, r) and (n_a,), filtered; None until the filter has settled.
+        None until the filter has settled.
         """
         together = np.concatenate([regressor, forces[..., None]], axis=2)
         filtered = self._low_pass.filtered(together.reshape(len(together), -1))
@@ -136,20 +115,11 @@ class RowFilter:
 class OnlineIdentification:
     """Stamped positions and forces in, estimates out.
 
-    Positions and forces may be stamped apart: forces are interpolated to the positions.
-
-    Parameters
-    ----------
-    estimator
-        Takes the filtered samples.
-    rate, cutoff
-        Of the samples and of the filter of the rows [Hz]; the motion keeps twice that band.
-    update_rate
-        Of the samples that the estimator gets [Hz]; about twice the cutoff holds all that
-        the filter lets through.
-    least_speed
-        Of the fastest actuator [m/s, rad/s]; slower samples are left out, for friction at
-        rest is anything.
+    Positions and forces may be stamped apart: forces are interpolated to the positions. `rate` and
+    `cutoff` are those of the samples and of the filter of the rows [Hz]; the motion keeps twice
+    that band. `update_rate` [Hz] is that of the samples that the estimator gets: about twice the
+    cutoff holds all that the filter lets through. Samples in which the fastest actuator is slower
+    than `least_speed` [m/s, rad/s] are left out, for friction at rest is anything.
     """
 
     def __init__(

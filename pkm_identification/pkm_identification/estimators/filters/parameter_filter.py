@@ -23,25 +23,15 @@ class Linearisation:
 class ParameterFilter:
     """Estimate and covariance of n parameters, updated one measurement after the other.
 
-    The covariance is kept as its root S with P = S S^T and only ever rotated, so that it
-    stays positive definite. `walk` is the diagonal (n,) of the process covariance.
+    The covariance is kept as its root S (n, n) with P = S S^T and only ever rotated, so that it
+    stays positive definite. `walk` is the diagonal (n,) of the process covariance, which each step
+    adds; `gain` that of its Robbins-Monro estimate [O 2.75], 0 leaves it as it is.
 
     With a walk, P is that of walking parameters. `covariance` is the covariance of the error
     that the same gains leave where the parameters are constant: the one to report.
 
-    Parameters
-    ----------
-    values
-        Start (n,).
-    root
-        Root (n, n) of the covariance of the start.
-    walk
-        Variance (n,) that a step adds.
-    gain
-        Of the Robbins-Monro estimate of the walk [O 2.75]; 0 leaves it as it is.
-    change
-        Change (n, g) of the start with what is held fixed; `change` follows it through
-        the updates that are given the columns of the fixed parameters.
+    `change` (n, g) of the values with what is held fixed follows the updates that are given the
+    columns of the fixed parameters.
     """
 
     def __init__(
@@ -78,12 +68,8 @@ class ParameterFilter:
     ) -> float:
         """Take in a measurement (m,) whose noise has the covariance R = `noise_root` squared.
 
-        `fixed` (m, g) is what one more of each fixed parameter takes off the measurement.
-
-        Returns
-        -------
-        float
-            Normalised innovation squared: m on average where all is as assumed.
+        `fixed` (m, g) is what one more of each fixed parameter takes off the measurement. Returns
+        the normalised innovation squared: m on average where all is as assumed.
         """
         size = len(measured)
         before = np.zeros((size + len(self.values), size + at.curvature.shape[1] + len(self.root)))

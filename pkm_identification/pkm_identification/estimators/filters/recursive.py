@@ -13,17 +13,21 @@ from pkm_identification.covariance.residual_scaling import correlation_time
 from pkm_identification.estimators.filters.kalman import History
 from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
 from pkm_identification.estimators.linear import gauss_markov
-from pkm_identification.estimators.numerics import hardly_determined, size_over_runs, with_variance
+from pkm_identification.regression.numerics import (
+    hardly_determined,
+    rounding_variance,
+    with_variance,
+)
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
     residual_covariance,
+    size_over_runs,
 )
 
 KEPT = 20_000  # rows whose residuals show how they follow each other: some seconds of them
-EXACT_FORCES = 1e-9  # of the forces: residuals below are rounding
 
 
 @dataclass(frozen=True)
@@ -55,20 +59,8 @@ def recursive(
 
     Periodic data are taken as one averaged period in time, others as filtered. With
     `forgetting=1` the estimate is that of the whole data at once. The noise is that of the
-    residuals of a Gauss-Markov fit; online (`RecursiveEstimator`) it is given.
-
-    Parameters
-    ----------
-    problem
-        Any length of data.
-    forgetting
-        Factor that older samples weigh less by, each sample.
-    huber
-        Innovations beyond so many standard deviations count less; None: all count alike.
-    initial_deviation
-        Standard deviation of the start, as of `ukf`.
-    history
-        Estimates kept in `diagnostics['history']`.
+    residuals of a Gauss-Markov fit; online (`RecursiveEstimator`) it is given. Options are declared
+    in `estimator_options`; `initial_deviation` is as of `ukf`.
     """
     first = gauss_markov(problem)
     start, spread, change = _start(problem, initial_deviation)
@@ -76,9 +68,7 @@ def recursive(
     state: RecursiveLeastSquares | None = None
     total = sum(_count(run) for run in problem.runs)
     every = max(total // history, 1)
-    steps: list[int] = []
-    values: list[Array] = []
-    deviations: list[Array] = []
+    kept: list[tuple[int, Array, Array]] = []
     pieces: list[Array] = []
     noises: list[Array] = []
     outliers = 0
@@ -95,9 +85,8 @@ def recursive(
             ):
                 state.update(regressor, forces, fixed if is_held else None)
                 if state.updates % every == 0 or state.updates == total:
-                    steps.append(state.updates)
-                    values.append(state.values)
-                    deviations.append(np.sqrt(np.diag(state.covariance())))
+                    deviation = np.sqrt(np.diag(state.covariance()))
+                    kept.append((state.updates, state.values, deviation))
             whitened = rows.residuals(first.values) @ whitening.T
             outliers += 0 if huber is None else int(np.sum(np.abs(whitened) > huber))
             if sum(len(piece) for piece in pieces) < KEPT:
@@ -120,7 +109,7 @@ def recursive(
             memory=float('inf') if forgetting == 1 else 1 / (1 - forgetting),
             noise=tuple(np.sqrt(np.diag(each)) for each in noises),
             limited=outliers,
-            history=HistoryWithDeviations(np.array(steps), np.array(values), np.array(deviations)),
+            history=HistoryWithDeviations(*map(np.array, zip(*kept, strict=True))),
         ),
     )
 
@@ -160,5 +149,5 @@ def _noise(problem: Problem, run: Run, values: Array) -> Array:
     if not run.is_periodic:
         return residual_covariance(problem, run, values)
     residuals = run.in_time().residuals(values)
-    floor = (EXACT_FORCES * np.maximum(run.force_size, 1e-12)) ** 2
-    return residuals.T @ residuals / len(residuals) + np.diag(np.maximum(floor, 1e-300))
+    floor = rounding_variance(run.force_size)
+    return residuals.T @ residuals / len(residuals) + np.diag(floor)

@@ -10,8 +10,8 @@ from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.recursive_least_squares import RecursiveLeastSquares
+from pkm_identification.regression.numerics import typical_sizes
 from pkm_identification.regression.prior import require_same_parameters
-from pkm_identification.regression.weighted_least_squares import typical_sizes
 from pkm_identification.result.result import IdentificationResult
 
 WARM_UP = 10.0  # samples that the first guess of the noise counts for

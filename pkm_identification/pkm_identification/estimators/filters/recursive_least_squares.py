@@ -17,32 +17,16 @@ class RecursiveLeastSquares:
 
         sum_k lambda^(n - k) |L (y_k - Psi_k p)|^2 + |R_0 (p - p_0)|^2
 
-    with L whitening the noise and lambda the forgetting factor. The start R_0^T R_0 is
-    the inverse of its covariance; it is not forgotten (one of its rows comes back at each
-    update), so that what no motion shows stays where it was, with the uncertainty that it
-    had. Only the triangular root of the information is kept, and updated by orthogonal
-    rotations.
+    with L whitening the noise (n_a, n_a) and lambda the forgetting factor, above 0 and at most 1:
+    the memory is 1 / (1 - lambda) updates long. The start R_0^T R_0 is the inverse of its
+    `covariance` (f, f); it is not forgotten (one of its rows comes back at each update), so that
+    what no motion shows stays where it was, with the uncertainty that it had. Only the triangular
+    root of the information is kept, and updated by orthogonal rotations.
 
-    Parameters
-    ----------
-    values
-        Start p_0 (f,).
-    covariance
-        Of the start (f, f), positive definite.
-    noise
-        Covariance (n_a, n_a) of the rows of one sample.
-    forgetting
-        lambda, above 0 and at most 1; the memory is 1 / (1 - lambda) updates long.
-    huber
-        Residuals beyond so many standard deviations count less; None: all count alike.
-    change
-        Change (f, g) of the start with what is held fixed; `change` follows it through
-        the updates that are given the columns of the fixed parameters.
-
-    Raises
-    ------
-    EstimationError
-        An option is out of range, or a covariance is not positive definite.
+    Residuals beyond `huber` standard deviations count less; None: all count alike. `change` (f, g)
+    of the estimate with what is held fixed follows the updates that are given the columns of the
+    fixed parameters. EstimationError where an option is out of range, or a covariance is not
+    positive definite.
     """
 
     def __init__(
@@ -113,14 +97,10 @@ class RecursiveLeastSquares:
         return bread @ self._shown @ bread + prior.T @ prior
 
     def update(self, regressor: Array, forces: Array, fixed: Array | None = None) -> Array:
-        """Take in the rows of one sample: regressor (n_a, f), forces (n_a,).
+        """Take in one sample, regressor (n_a, f) and forces (n_a,); return the innovation (n_a,).
 
-        `fixed` (n_a, g) is what one more of each fixed parameter takes off the forces.
-
-        Returns
-        -------
-        (n_a,)
-            Innovation: the forces less what was expected of them.
+        That is the forces less what was expected of them. `fixed` (n_a, g) is what one more of each
+        fixed parameter takes off the forces.
         """
         innovation = forces - regressor @ self.values
         rows = self._whitening @ regressor

@@ -8,7 +8,7 @@ a spectrum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, ComplexArray, Indices, Mask
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise
-from pkm_identification.regression.run import Rows, Run
+from pkm_identification.regression.run import Rows, Run, in_blocks
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.fourier import FourierFit
@@ -130,11 +130,11 @@ class MotionModel:
             [signals.positions[::step], signals.velocities[::step], signals.accelerations[::step]],
             axis=1,
         )
-        parts = [
-            local_derivatives(self.run.model, block, function, velocity_step)
-            for block in _chunks(states)
-        ]
-        return np.concatenate(parts)
+
+        def local(part: slice) -> Array:
+            return local_derivatives(self.run.model, states[part], function, velocity_step)
+
+        return in_blocks(len(states), local, CHUNK)
 
 
 class ForceJacobian:
@@ -224,11 +224,6 @@ def local_derivatives(
     values[:, :2] = (values[:, :2] - values[:, 3:]) / 2
     widths = np.stack(steps).reshape(3, axes, *[1] * (values.ndim - 3))
     return np.asarray(values[:, :3] / widths)
-
-
-def _chunks(states: Array) -> Iterator[Array]:
-    for begin in range(0, len(states), CHUNK):
-        yield states[begin : begin + CHUNK]
 
 
 def complex_rows(rows: Array) -> ComplexArray:

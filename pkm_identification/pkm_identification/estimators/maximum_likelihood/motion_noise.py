@@ -14,7 +14,7 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, ComplexArray
-from pkm_identification.regression.row_noise import LEAST_NOISE
+from pkm_identification.regression.numerics import rounding_variance
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.noise import smoothed_spectrum
@@ -49,22 +49,11 @@ def motion_noise(
 
     From the spread over the periods: of both signals together, so that it is right for the
     periodic motion that all periods have in common, whatever made them differ: a sensor, or
-    a servo that turned its noise into motion and forces. White where both are.
-
-    Parameters
-    ----------
-    signals
-        Periodic.
-    residual_covariance
-        Noise (n_a, n_a) of the force rows, for a single period.
-    position_noise
-        Standard deviation of a measured position, scalar or (n_a,) [m, rad]; in place of
-        the spread, white and independent of the force noise.
-
-    Raises
-    ------
-    EstimationError
-        The noise is neither given nor shown by the data, or has a wrong shape.
+    a servo that turned its noise into motion and forces. White where both are. For a single
+    period `residual_covariance` (n_a, n_a) is the noise of the force rows. A given
+    `position_noise`, standard deviation of a measured position, scalar or (n_a,) [m, rad], is in
+    place of the spread, white and independent of the force noise. EstimationError where the noise
+    is neither given nor shown by the data, or has a wrong shape.
     """
     band = signals.band
     assert isinstance(band, HarmonicBand)
@@ -138,7 +127,7 @@ def _conditioned(joint: ComplexArray, signals: Signals, source: str) -> MotionNo
     floors = []
     for values in (signals.positions, signals.forces):
         size = np.maximum(values.std(axis=0), STANDSTILL_NOISE * np.abs(values).max(axis=0))
-        floors.append((LEAST_NOISE * np.maximum(size, 1e-12)) ** 2)
+        floors.append(rounding_variance(size))
     noisy = np.einsum('kaa->ka', joint).real.max(axis=0) > np.concatenate(floors)
     joint = joint * np.outer(noisy, noisy) + np.diag(np.concatenate(floors))
     position = joint[:, :axes, :axes]

@@ -11,11 +11,18 @@ Identification of Parametric Models, 1997 (output error).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from pkm_description.errors import EstimationError
+import numpy as np
+
+from pkm_description.errors import EstimationError, SimulationError
+from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.actuation import require_drives
+from pkm_dynamics.equations.actuator_inertia import effective_inertia
+from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.estimators.output_error.gauss_newton import OutputErrorFit
 from pkm_identification.estimators.output_error.simulated_run import (
@@ -23,13 +30,10 @@ from pkm_identification.estimators.output_error.simulated_run import (
     reference_of,
     simulated_run,
 )
-from pkm_identification.estimators.output_error.simulated_servo import (
-    build_servo,
-    feedforward_parameters,
-    servo_of_run,
-)
 from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import Estimate
+from pkm_identification.result.reading import load_result
 from pkm_identification.result.result import IdentificationResult
 
 
@@ -55,55 +59,24 @@ def output_error(
 
     The simulation is that of the periodic motion that the servo settles to
     (`pkm_dynamics.settled.steady_state`). The clock of the reference is found from the
-    positions, which serve for nothing else.
+    positions, which serve for nothing else. Options are declared in `estimator_options`:
 
-    Parameters
-    ----------
-    problem
-        Periodic data.
-    reference
-        What the controller followed: a `Trajectory`, its file, `shipped` for the robot's
-        excitation, or one of these a run; None: what the recording tells.
-    feedforward
-        `none`, `nominal`, or a model file or result: what the controller added.
-    proportional, derivative
-        Gains, one for all axes or one an axis [N/m, N s/m; N m/rad, N m s/rad]; None: from
-        `bandwidth` [Hz], `damping` and `gain_scale` with the nominal inertia, as the
-        project's controller chooses them.
-    velocity_cutoff
-        Of the low pass on the derivative [Hz].
-    control_rate
-        Of the controller [Hz].
-    control_delay
-        From a measured position to the centre of the force that answers [s]; None: that
-        between the stamps of positions and forces, or half an interval of the controller
-        where they have the same stamps.
-    rate
-        Samples of the simulation a second [Hz]; None: as recorded.
-    jacobian
-        `closed_loop`: change of the simulated forces with the parameters, with the motion
-        that gives way under the servo. `regressor`: that of the simulated motion, as if it
-        stayed where it is (DIDIM); needs more iterations.
-    start
-        Where the search begins: at the `gauss_markov` estimate, or at the `nominal` values.
-    tolerance
-        Largest last step in standard deviations.
-    max_iterations
-        After which it is an error.
+    `reference`: a `Trajectory`, its file, `shipped` for the robot's excitation, or one of these a
+    run; None: what the recording tells. `proportional`, `derivative`: gains, one for all axes or
+    one an axis; None: from `bandwidth`, `damping` and `gain_scale` with the nominal inertia, as the
+    project's controller chooses them. `control_delay`: from a measured position to the centre of
+    the force that answers; None: that between the stamps of positions and forces, or half an
+    interval of the controller where they have the same stamps. `jacobian`: `closed_loop`, change of
+    the simulated forces with the parameters, with the motion that gives way under the servo, or
+    `regressor`, that of the simulated motion, as if it stayed where it is (DIDIM), which needs more
+    iterations. `tolerance`: largest last step in standard deviations.
 
-    Returns
-    -------
-    Estimate
-        Its covariance is that of the estimate for the force noise that the periods show, with
-        what the servo makes of position noise in it.
-
-    Raises
-    ------
-    EstimationError
-        Reference, gains or period are missing or do not fit, or the search does not converge.
+    The covariance is that of the estimate for the force noise that the periods show, with what the
+    servo makes of position noise in it. EstimationError where reference, gains or period are
+    missing or do not fit, or the search does not converge.
     """
     require_drives(problem.model, 'output error')
-    servo = build_servo(
+    servo = _build_servo(
         problem.model,
         proportional,
         derivative,
@@ -112,7 +85,7 @@ def output_error(
         control_rate,
         control_delay,
     )
-    force_parameters = feedforward_parameters(problem.model, feedforward)
+    force_parameters = _feedforward_parameters(problem.model, feedforward)
     if reference is None or isinstance(reference, str | Path | Trajectory):
         given = [reference] * len(problem.runs)
     else:
@@ -124,7 +97,7 @@ def output_error(
             run,
             reference_of(run, each),
             force_parameters,
-            servo_of_run(servo, run, control_delay),
+            _servo_of_run(servo, run, control_delay),
             rate,
         )
         for run, each in zip(problem.runs, given, strict=True)
@@ -143,3 +116,52 @@ def output_error(
             f'{steps[-1]:.2g} standard deviations); check gains, feedforward and reference'
         )
     return fit.result(first.condition_number, steps)
+
+
+def _build_servo(
+    model: ClosedChainModel,
+    proportional: Sequence[float] | float | None,
+    derivative: Sequence[float] | float | None,
+    tuning: tuple[float, float, float],
+    velocity_cutoff: float,
+    control_rate: float,
+    delay: float | None,
+) -> ServoLoop:
+    """Return the servo from its gains, or from bandwidth, damping and scale."""
+    axes = len(model.actuated_joints)
+    if (proportional is None) != (derivative is None):
+        raise EstimationError('give both gains, proportional and derivative, or none of them')
+    try:
+        if proportional is None or derivative is None:
+            bandwidth, damping, scale = tuning
+            inertia, w = effective_inertia(model), 2 * np.pi * bandwidth
+            stiffness, viscosity = scale * inertia * w**2, scale * 2 * damping * inertia * w
+        else:
+            stiffness, viscosity = (
+                np.broadcast_to(np.asarray(each, dtype=float), (axes,))
+                for each in (proportional, derivative)
+            )
+        interval = 1 / control_rate
+        wait = 0.5 * interval if delay is None else delay
+        return ServoLoop(stiffness, viscosity, velocity_cutoff, interval, wait)
+    except (SimulationError, ValueError) as error:
+        raise EstimationError(f'output_error: {error}') from error
+
+
+def _servo_of_run(servo: ServoLoop, run: Run, delay: float | None) -> ServoLoop:
+    """Return the servo with the delay that the stamps of a run show."""
+    shown = float(run.signals.delay)
+    return replace(servo, delay=shown) if delay is None and shown > 0 else servo
+
+
+def _feedforward_parameters(
+    model: ClosedChainModel, given: IdentificationResult | str | Path | None
+) -> Array | None:
+    """Standard parameters (n_p,) of the feedforward; None where there was none."""
+    if given is None or given == 'none':
+        return None
+    if given == 'nominal':
+        return np.asarray(model.nominal_parameters)
+    result = given if isinstance(given, IdentificationResult) else load_result(given, model)
+    by_name = dict(zip(result.parameter_names, result.standard_parameters, strict=True))
+    return np.array([by_name[name] for name in model.parameter_names])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -10,8 +11,14 @@ from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics.settled.steady_state import SteadyState
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.covariance.residual_scaling import SIGNIFICANCE, noise_by_frequency
-from pkm_identification.estimators.numerics import column_sizes, scaled_least_squares, with_variance
 from pkm_identification.estimators.output_error.simulated_run import SimulatedRun
+from pkm_identification.regression.numerics import (
+    column_sizes,
+    inverse_square,
+    rounding_variance,
+    scaled_least_squares,
+    with_variance,
+)
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
@@ -57,7 +64,7 @@ class OutputErrorFit:
     ) -> None:
         self.problem, self.runs, self.values, self.exact = problem, runs, values, exact
         self.lost = lost
-        self.states: list[SteadyState | None] = [None] * len(runs)
+        self.states: list[SteadyState] = []
         self._settle(values)
 
     def step(self) -> float:
@@ -93,21 +100,20 @@ class OutputErrorFit:
         """Simulate all runs and move their clocks."""
         everything = self.problem.expand(values)
         states = []
-        for run, state in zip(self.runs, self.states, strict=True):
+        for run, start in zip_longest(self.runs, self.states):  # None where there is no state yet
             try:
-                states.append(run.simulate(everything, state, SIMULATION_TOLERANCE))
+                states.append(run.simulate(everything, start, SIMULATION_TOLERANCE))
             except SimulationError:
-                if state is None:
+                if start is None:
                     raise
                 states.append(run.simulate(everything, None, SIMULATION_TOLERANCE))
-        self.states = list(states)
+        self.states = states
         for _ in range(2):  # the second time from nearby
             self.runs = [run.aligned(state) for run, state in zip(self.runs, states, strict=True)]
 
     def _linear(self, number: int, answers: bool) -> _Linear:
         """Rows of a run; `answers`: the Jacobian is that of the closed loop."""
         run, state = self.runs[number], self.states[number]
-        assert state is not None
         regressor = run.regressor(state)
         regressor[..., self.problem.free[self.lost]] = 0.0  # stay at their nominal values
         rows = run.rows(regressor)
@@ -117,8 +123,8 @@ class OutputErrorFit:
         if noise is None:
             share = self.problem.size * len(residuals) / self._rows
             spread = residuals.T @ residuals / max(len(residuals) - share, 1.0)
-            floor = 1e-9 * np.maximum(np.sqrt(np.mean(run.forces**2, axis=0)), 1e-12)
-            noise = np.array([spread + np.diag(floor**2)] * len(residuals))
+            floor = rounding_variance(np.sqrt(np.mean(run.forces**2, axis=0)))
+            noise = np.array([spread + np.diag(floor)] * len(residuals))
         return _Linear(residuals, jacobian if self.exact else rows, jacobian, noise)
 
     @property
@@ -134,13 +140,12 @@ class OutputErrorFit:
         """
         problem = self.problem
         free, fixed = problem.free, problem.selection.fixed
-        linear = [self._linear(k, answers=True) for k in range(len(self.runs))]
         prior = problem.prior_rows
         slope, meat = prior.T @ prior, prior.T @ prior
         mixed = prior.T @ problem.prior_fixed
         ratios, widened = [], False
         freedom = max(self._rows - problem.size, 1)
-        for each in linear:
+        for each in (self._linear(k, answers=True) for k in range(len(self.runs))):
             weighted = np.linalg.solve(each.noise, each.instruments[..., free])
             flat = weighted.reshape(-1, problem.size)
             slope = slope + flat.T @ each.jacobian[..., free].reshape(-1, problem.size)
@@ -153,9 +158,7 @@ class OutputErrorFit:
                 noise, widened = noise_by_frequency(each.residuals, noise, share), True
             meat = meat + flat.T @ (noise @ weighted).reshape(-1, problem.size)
             ratios.append(ratio)
-        scale = np.sqrt(np.maximum(np.abs(np.diag(slope)), 1e-300))
-        inverse = np.linalg.pinv(slope / np.outer(scale, scale), rcond=1e-12)
-        inverse = inverse / np.outer(scale, scale)
+        inverse = inverse_square(slope, 1e-12, is_symmetric=False)
         covariance = inverse @ meat @ inverse.T
         return Estimate(
             values=self.values,
@@ -172,18 +175,14 @@ class OutputErrorFit:
                 closed_loop_residual_ratio=tuple(ratios),
                 reference_shift=tuple(run.shift for run in self.runs),
                 tracking_difference=tuple(self._away(k) for k in range(len(self.runs))),
-                simulation_iterations=tuple(
-                    state.iterations for state in self.states if state is not None
-                ),
+                simulation_iterations=tuple(state.iterations for state in self.states),
             ),
             warnings=tuple(self._warnings()),
         )
 
     def _away(self, number: int) -> Array:
         """Root mean square (n_a,) of measured minus simulated positions."""
-        state = self.states[number]
-        assert state is not None
-        off = self.runs[number].positions - state.positions
+        off = self.runs[number].positions - self.states[number].positions
         return np.sqrt(np.mean(off**2, axis=0))
 
     def _warnings(self) -> list[str]:
@@ -191,7 +190,6 @@ class OutputErrorFit:
         joints = self.problem.model.actuated_joints
         limit = np.asarray(self.problem.model.force_limit, dtype=float)
         for k, (run, state) in enumerate(zip(self.runs, self.states, strict=True)):
-            assert state is not None
             noise = run.signals.position_noise
             if noise is not None:
                 expected = np.sqrt(np.diag(noise.covariance) / noise.periods)

@@ -14,9 +14,9 @@ from pkm_dynamics.trajectories import Trajectory, trajectory_from_dict
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.shipped import load_excitation, load_motion
 from pkm_identification.regression.row_noise import row_covariance
-from pkm_identification.regression.run import Run
+from pkm_identification.regression.run import Run, in_blocks
 from pkm_identification.signals import Signals
-from pkm_identification.signals.bands import BLOCK, HarmonicBand
+from pkm_identification.signals.bands import HarmonicBand
 
 Reference = Trajectory | str | Path | None
 
@@ -66,14 +66,12 @@ class SimulatedRun:
     def regressor(self, state: SteadyState) -> Array:
         """Base regressor (N, n_a, r) along a simulated motion."""
         q, qd, qdd = state.positions, state.velocities, state.accelerations
-        blocks = [slice(i, i + BLOCK) for i in range(0, len(q), BLOCK)]
-        model = self.run.model
-        return np.concatenate(
-            [
-                self.run.base.regressor(model.motion_from_actuators(q[k], qd[k], qdd[k]))
-                for k in blocks
-            ]
-        )
+        run = self.run
+
+        def block(k: slice) -> Array:
+            return run.base.regressor(run.model.motion_from_actuators(q[k], qd[k], qdd[k]))
+
+        return in_blocks(len(q), block)
 
     def aligned(self, state: SteadyState) -> SimulatedRun:
         """Return the run with its clock moved to where the positions fit the simulated ones."""
@@ -105,26 +103,11 @@ def simulated_run(
     servo: ServoLoop,
     rate: float | None,
 ) -> SimulatedRun:
-    """Prepare the simulation of a run.
+    """Prepare the simulation of a periodic run along the trajectory that the robot was to follow.
 
-    Parameters
-    ----------
-    run
-        Periodic.
-    trajectory
-        That the robot was to follow.
-    feedforward
-        Standard parameters (n_p,) of the feedforward; None: there was none.
-    servo
-        The controller.
-    rate
-        Samples of the simulation a second [Hz]; None: those of the recording, and at least
-        four a harmonic.
-
-    Raises
-    ------
-    EstimationError
-        The run is not periodic, or has another period than the trajectory.
+    `feedforward` are its standard parameters (n_p,), None where there was none; `rate` [Hz] is that
+    of the simulation, None: that of the recording, and at least four samples a harmonic.
+    EstimationError where the run is not periodic, or has another period than the trajectory.
     """
     model = run.model
     if not run.is_periodic:
@@ -182,19 +165,9 @@ def _resampled(values: Array, count: int) -> Array:
 
 
 def reference_of(run: Run, given: Reference) -> Trajectory:
-    """Return the reference motion of a run.
+    """Return the reference motion of a run; EstimationError where there is none.
 
-    Parameters
-    ----------
-    run
-        With what its recording says of itself.
-    given
-        `Trajectory`, path of a trajectory or design file, `shipped`, or None: of the recording.
-
-    Raises
-    ------
-    EstimationError
-        There is none.
+    Given: `Trajectory`, path of a trajectory or design file, `shipped`, or None: of the recording.
     """
     if isinstance(given, Trajectory):
         return given

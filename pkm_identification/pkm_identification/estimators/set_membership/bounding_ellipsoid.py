@@ -33,16 +33,9 @@ def optimal_weight(size: int, miss: float, spread: float) -> float:
 
         (n - 1) g^2 w^2 + g (2 n - 1 - g + e^2) w + n (1 - e^2) - g = 0,
 
-    whose one positive root exists where n (1 - e^2) < g; else no weight makes it smaller.
-
-    Parameters
-    ----------
-    size
-        Number of parameters n.
-    miss
-        e, distance of the strip's middle from the centre in half widths of the strip.
-    spread
-        g, square of half the extent of the ellipsoid across the strip in the same unit.
+    whose one positive root exists where n (1 - e^2) < g; else no weight makes it smaller. `size` is
+    n, `miss` e, the distance of the strip's middle from the centre in half widths of the strip,
+    `spread` g, the square of half the extent of the ellipsoid across the strip in the same unit.
     """
     constant = size * (1.0 - miss * miss) - spread
     if constant >= 0.0:
@@ -61,25 +54,13 @@ def optimal_weight(size: int, miss: float, spread: float) -> float:
 def bound(
     root: Array, centre: Array, rows: Array, middles: Array, widths: Array, cut: bool, missed: Any
 ) -> int:
-    """Take strips into an ellipsoid, one after the other, in place.
+    """Take strips |middle - row p| <= width into an ellipsoid, one after the other, in place.
 
-    Parameters
-    ----------
-    root : (n, n)
-        Upper triangular R; the diagonal may have any sign.
-    centre : (n,)
-    rows, middles, widths : (N, n), (N,), (N,)
-        Strips |middle - row p| <= width. A width that is not positive is a miss.
-    cut
-        First narrow a strip to what the ellipsoid leaves of it (parallel cuts): the
-        result is then the smallest of all ellipsoids around the common set.
-    missed : (N,) bool
-        Set where a strip and the ellipsoid share nothing: such strips are skipped.
-
-    Returns
-    -------
-    int
-        Number of strips that made the ellipsoid smaller.
+    The root R (n, n) is upper triangular, its diagonal may have any sign. A width that is not
+    positive is a miss; `missed` (N,) is set where a strip and the ellipsoid share nothing: such
+    strips are skipped. `cut` first narrows a strip to what the ellipsoid leaves of it (parallel
+    cuts): the result is then the smallest of all ellipsoids around the common set. Returns the
+    number of strips that made the ellipsoid smaller.
     """
     size, used = len(centre), 0
     across, row, move = np.empty(size), np.empty(size), np.empty(size)

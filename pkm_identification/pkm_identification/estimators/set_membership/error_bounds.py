@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
@@ -28,25 +28,11 @@ def force_bounds(
 ) -> tuple[list[Array], list[float]]:
     """Bounds (n_a,) [N, N m] of the errors of the rows in time, one array a run, and gains.
 
-    Parameters
-    ----------
-    problem
-        Any.
-    bound
-        One for all axes, one an axis, or by joint.
-    bound_of
-        `force`: N, N m. `limit`: per cent of the largest force of the actuator. `range`:
-        per cent of half the range of the measured forces. `noise`: standard deviations
-        of the residuals of a Gauss-Markov fit.
-    bound_at : 'samples' or 'rows'
-        Where `force`, `limit` and `range` hold; those of samples grow by `bound_gain`.
-    periods : 'mean' or 'each'
-        What the bounds of periodic data are of.
-
-    Raises
-    ------
-    EstimationError
-        A joint is unknown, or a bound is not positive.
+    Options as of `ellipsoid`: `bound` one for all axes, one an axis, or by joint. `bound_of`:
+    `force` is in N, N m, `limit` in per cent of the largest force of the actuator, `range` in per
+    cent of half the range of the measured forces, `noise` in standard deviations of the residuals
+    of a Gauss-Markov fit. `bound_at`: where the first three hold; those of samples grow by
+    `bound_gain`. EstimationError where a joint is unknown, or a bound is not positive.
     """
     joints = list(problem.model.actuated_joints)
     factor = _per_axis(bound, joints)
@@ -95,20 +81,21 @@ def _unit(problem: Problem, run: Run, bound_of: str) -> Array:
         return np.ones(problem.axes)
     if bound_of == 'limit':
         return np.asarray(problem.model.force_limit, dtype=float) / 100
-    least, most = _force_range(run.signals)
+    signals = run.signals
+    if signals.is_long:
+        blocks = signals.row_blocks(lambda part, rows: part.forces[rows])
+        least, most = extremes(forces for _, forces in blocks)
+    else:
+        least, most = extremes([signals.forces])
     return (most - least) / 200
 
 
-def _force_range(signals: Signals) -> tuple[Array, Array]:
-    """Least and largest measured force (n_a,)."""
-    if not signals.is_long:
-        return signals.forces.min(axis=0), signals.forces.max(axis=0)
-    blocks = [
-        (forces.min(axis=0), forces.max(axis=0))
-        for _, forces in signals.row_blocks(lambda part, rows: part.forces[rows])
-    ]
-    low, high = zip(*blocks, strict=True)
-    return np.min(low, axis=0), np.max(high, axis=0)
+def extremes(blocks: Iterable[Array]) -> tuple[Array, Array]:
+    """Least and largest of blocks of values, along their first axis."""
+    low, high = np.asarray(np.inf), np.asarray(-np.inf)
+    for block in blocks:
+        low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
+    return low, high
 
 
 def _residual_size(problem: Problem, run: Run, values: Array, periods: str) -> Array:

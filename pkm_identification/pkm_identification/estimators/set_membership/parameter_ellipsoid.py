@@ -11,12 +11,12 @@ from scipy.linalg import solve_triangular
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices, Mask
-from pkm_identification.estimators.numerics import FORGOTTEN, size_over_runs, with_variance
 from pkm_identification.estimators.set_membership.bounding_ellipsoid import bound as take_in
 from pkm_identification.estimators.set_membership.error_bounds import BoundOption, force_bounds
 from pkm_identification.estimators.set_membership.strips import StripsOfRun, strips_of
+from pkm_identification.regression.numerics import FORGOTTEN, with_variance
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.weighted_least_squares import Estimate
+from pkm_identification.regression.weighted_least_squares import Estimate, size_over_runs
 
 TRIED_BOUNDS = (4.0, 5.0, 6.0, 8.0)  # standard deviations, where no bound is given
 NAMED = 100  # outliers that the diagnostics name
@@ -71,43 +71,21 @@ def ellipsoid(
     other, each with the weight that makes the volume smallest, in square-root form [P eq.
     31-35]; again and again until the volume shrinks no more. It is a guarantee only as
     far as the bounds are: they have to cover the noise, what the model lacks, and what
-    errors of the measured motion make of the regressor.
+    errors of the measured motion make of the regressor. The covariance is that of a uniform
+    distribution over the set, M^-1 / (f + 2): a size for comparisons, no statement of probability.
 
-    The covariance is that of a uniform distribution over the set, M^-1 / (f + 2): a size
-    for comparisons, not a statement of probability.
+    Options are declared in `estimator_options`. `bound`, `bound_of`: see `force_bounds`; without a
+    bound 4, and of the noise the first of 4, 5, 6 and 8 standard deviations that no sample
+    contradicts: residuals have longer tails than noise, and one sample out of bounds may push the
+    set anywhere. `bound_at`: bounds of measured `samples` make those of rows that were filtered or
+    interpolated larger by `diagnostics['bound_gain']`, which is the worst case; bounds of `rows`,
+    as in [P], are of the filtered forces. `periods`: bounds of the `mean` are those of a sample or
+    smaller, those of `each` leave a smaller set. `tolerance`: the end, where the half-axes shrink
+    by less than this share of themselves, in their geometric mean. `initial_radius`: the start
+    holds all parameters this many times their size around their nominal values.
 
-    Parameters
-    ----------
-    problem
-        Any length of data; no prior, fixed parameters without standard deviation.
-    bound, bound_of
-        Largest error of a force, one for all axes, one an axis, or by joint. `force`:
-        N, N m; `limit`: per cent of the largest force of the actuator; `range`: per cent
-        of half the range of the measured forces; `noise`: standard deviations of the
-        residuals of a Gauss-Markov fit. Without a bound 4, and of the noise the first of 4,
-        5, 6 and 8 standard deviations that no sample contradicts: residuals have longer
-        tails than noise, and one sample out of bounds may push the set anywhere.
-    bound_at
-        The first three are bounds of measured `samples`: where those were filtered or
-        interpolated, the rows' bounds are larger by `diagnostics['bound_gain']`, which is
-        the worst case. Or of `rows`, as in [P], which bounds the filtered forces.
-    periods
-        Periodic data: bounds of the `mean` of the periods, which are those of a sample or
-        smaller, or of `each` sample, which leave a smaller set.
-    passes, tolerance
-        End after so many passes, or when the half-axes shrink by less than this share of
-        themselves, in their geometric mean.
-    initial_radius
-        The start holds all parameters this many times their size around their nominal values.
-    cut
-        Narrow strips to what the ellipsoid leaves of them first; the sets get smaller.
-    force_bound
-        Largest error of a force [N, N m]: short for `bound` with `bound_of='force'`.
-
-    Raises
-    ------
-    EstimationError
-        A bound is not positive, or there is a prior or an uncertain fixed parameter.
+    EstimationError where a bound is not positive, or there is a prior or an uncertain fixed
+    parameter.
     """
     _require_exact_knowledge(problem)
     if force_bound is not None:
@@ -118,7 +96,7 @@ def ellipsoid(
         bounds, gains = force_bounds(problem, tried, bound_of, bound_at, periods)
         strips = strips_of(problem, bounds, periods)
         run = Bounding(problem.nominal, radius, strips, cut)
-        history = _shrink(run, passes, tolerance)
+        history = run.shrink(passes, tolerance)
         if not any(each.any() for each in run.missed):
             break
     share = np.linalg.norm(solve_triangular(run.root, np.eye(problem.size)), axis=1)
@@ -156,17 +134,6 @@ def ellipsoid(
     )
 
 
-def _shrink(run: Bounding, passes: int, tolerance: float) -> list[float]:
-    """Pass after pass until the set shrinks no more; sizes before and after each."""
-    history = [run.log_size]
-    for _ in range(passes):
-        run.once()
-        history.append(run.log_size)
-        if history[-2] - history[-1] < tolerance:
-            break
-    return history
-
-
 class Bounding:
     """An ellipsoid around parameters in units of the start, and which strips missed it.
 
@@ -188,6 +155,16 @@ class Bounding:
     def longest(self) -> float:
         """Longest half-axis in units of the start's."""
         return float(1 / np.linalg.svd(self.root, compute_uv=False)[-1])
+
+    def shrink(self, passes: int, tolerance: float) -> list[float]:
+        """Pass after pass until the set shrinks no more; sizes before and after each."""
+        history = [self.log_size]
+        for _ in range(passes):
+            self.once()
+            history.append(self.log_size)
+            if history[-2] - history[-1] < tolerance:
+                break
+        return history
 
     def once(self) -> None:
         """Take all strips in once; what misses in any pass is an outlier."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pkm_identification.arrays import Array
+from pkm_identification.estimators.set_membership.error_bounds import extremes
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows, Run
 from pkm_identification.signals.bands import FilterBand
@@ -31,19 +32,13 @@ class Strips:
 class StripsOfRun:
     """All strips of one run, in the order of time; each call of `blocks` reads anew.
 
-    Attributes
-    ----------
-    run
-        Periodic ones are taken at the samples of one period, others as their rows are.
-    bounds
-        Of each axis (n_a,) [N, N m]; taken 1e-6 larger, for rounding.
-    each_period
-        Take the strip that all periods share at a sample, not that of their mean: every
-        period has the same row there, so that the strips are parallel.
+    Periodic runs are taken at the samples of one period, others as their rows are.
     """
 
     run: Run
-    bounds: Array
+    bounds: Array  # of each axis (n_a,) [N, N m]; taken 1e-6 larger, for rounding
+    # Take the strip that all periods share at a sample, not that of their mean: every period has
+    # the same row there, so that the strips are parallel
     each_period: bool
 
     def blocks(self) -> Iterator[Strips]:
@@ -61,7 +56,8 @@ class StripsOfRun:
         middles = rows.forces
         widths = self._widths(middles)
         if self.each_period:
-            low, high = _extremes(self.run.signals)
+            assert self.run.signals.folded_forces is not None
+            low, high = extremes(self.run.signals.folded_forces.blocks())
             middles = middles + 0.5 * (low + high) - self.run.signals.forces
             widths = widths - 0.5 * (high - low)
         seen = getattr(self.run.signals.band, 'weights', None)
@@ -84,9 +80,8 @@ class StripsOfRun:
 
 def strips_of(problem: Problem, bounds: list[Array], periods: str) -> list[StripsOfRun]:
     """Return the strips of each run."""
-    each = periods == 'each'
     return [
-        StripsOfRun(run, bound, each and run.is_periodic)
+        StripsOfRun(run, bound, periods == 'each' and run.is_periodic)
         for run, bound in zip(problem.runs, bounds, strict=True)
     ]
 
@@ -94,18 +89,6 @@ def strips_of(problem: Problem, bounds: list[Array], periods: str) -> list[Strip
 def _strips(rows: Rows, middles: Array, widths: Array) -> Strips:
     flat = rows.regressor.reshape(-1, rows.regressor.shape[-1])
     return Strips(flat, middles.ravel(), np.ascontiguousarray(widths).ravel())
-
-
-def _extremes(signals: Any) -> tuple[Array, Array]:
-    """Least and largest force (n, n_a) at each sample of the period."""
-    low: Array | None = None
-    high: Array | None = None
-    for block in signals.folded_forces.blocks():
-        least, most = block.min(axis=0), block.max(axis=0)
-        low = least if low is None else np.minimum(low, least)
-        high = most if high is None else np.maximum(high, most)
-    assert low is not None and high is not None
-    return low, high
 
 
 def _time_of(signals: Signals, row: int) -> float:

@@ -14,15 +14,13 @@ from typing import Any
 
 from joblib.externals.loky import get_reusable_executor
 
+from pkm_dynamics.single_thread import SINGLE_THREAD
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.improve import Improved, Start, improve
 from pkm_identification.excitation.search.monitor import Monitor
 
 LOOKS = 0.2  # [s] between two looks at the processes
 STOP = 'stop'
-SINGLE_THREAD = {
-    name: '1' for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')
-}
 _problems: dict[str, DesignProblem] = {}  # of this process, so that a robot is built once
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.stats import truncnorm
@@ -91,6 +90,7 @@ def test_physical_estimates_are_kept(rps):
 
 def second_solver(problem):
     """The same optimum in the standard parameters themselves, by SCS (operator splitting)."""
+    cp = pytest.importorskip('cvxpy')
     model, base = problem.model, problem.base
     nominal = np.asarray(model.nominal_parameters)
     size = np.maximum(np.abs(nominal), 1e-2)

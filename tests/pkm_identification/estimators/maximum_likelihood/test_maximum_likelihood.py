@@ -15,8 +15,10 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import gauss_markov, ls
-from pkm_identification.estimators.maximum_likelihood.likelihood import Likelihood
-from pkm_identification.estimators.maximum_likelihood.likelihood_search import maximum_likelihood
+from pkm_identification.estimators.maximum_likelihood.likelihood import (
+    Likelihood,
+    maximum_likelihood,
+)
 from pkm_identification.estimators.maximum_likelihood.motion_noise import motion_noise
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process

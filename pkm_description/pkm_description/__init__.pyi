@@ -1,0 +1,32 @@
+"""Types of what `__init__` imports when it is asked for."""
+
+from pkm_description.description import Actuator as Actuator
+from pkm_description.description import Constraint as Constraint
+from pkm_description.description import Description as Description
+from pkm_description.description import Friction as Friction
+from pkm_description.description import Inertial as Inertial
+from pkm_description.description import Joint as Joint
+from pkm_description.description import Limit as Limit
+from pkm_description.description import Link as Link
+from pkm_description.description import Pose as Pose
+from pkm_description.errors import ConvergenceError as ConvergenceError
+from pkm_description.errors import DatasetError as DatasetError
+from pkm_description.errors import DescriptionError as DescriptionError
+from pkm_description.errors import EstimationError as EstimationError
+from pkm_description.errors import ExportError as ExportError
+from pkm_description.errors import FeasibilityError as FeasibilityError
+from pkm_description.errors import KinematicsError as KinematicsError
+from pkm_description.errors import ModelFileError as ModelFileError
+from pkm_description.errors import PkmError as PkmError
+from pkm_description.errors import SimulationError as SimulationError
+from pkm_description.errors import TrajectoryError as TrajectoryError
+from pkm_description.errors import UnderactuatedError as UnderactuatedError
+from pkm_description.exporters import build_export as build_export
+from pkm_description.exporters import export as export
+from pkm_description.loader import library as library
+from pkm_description.loader import load as load
+from pkm_description.loader import loads as loads
+from pkm_description.payload import Payload as Payload
+from pkm_description.payload import payload_of as payload_of
+from pkm_description.payload import with_force_constants as with_force_constants
+from pkm_description.payload import with_payload as with_payload

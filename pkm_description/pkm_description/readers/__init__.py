@@ -1,0 +1,1 @@
+"""Readers of descriptions: URDF with constraints, and other forms of closed chains."""
