@@ -161,12 +161,9 @@ class PhysicalProgram:
         away = self._loose @ (center - bodies.nominal / bodies.sizes)
         for _ in range(LIGHTER):
             root = np.sqrt(self._weight)
-            found = least_squares(
-                np.concatenate([design, root * loose]),
-                np.concatenate([target, -root * away]),
-                rows,
-                linear,
-            )
+            rows_of_both = np.concatenate([design, root * loose])
+            aim = np.concatenate([target, -root * away])
+            found = least_squares(rows_of_both, aim, rows, linear)
             if not found.is_solved:
                 return found
             price = root**2 * float(np.sum((away + self._loose @ found.y[: len(center)]) ** 2))
@@ -254,8 +251,8 @@ def _bounded(bodies: PhysicalBodies, limits: Limits) -> dict[str, ConeRows]:
 
 def _require_inside(bodies: PhysicalBodies) -> None:
     """Raise `EstimationError` where a nominal body has no logarithm."""
-    for name, (_, has_mass) in bodies.scales.items():
-        if has_mass and bodies.smallest_eigenvalue(name, bodies.nominal) <= LEAST_NOMINAL:
+    for name in bodies.massive:
+        if bodies.smallest_eigenvalue(name, bodies.nominal) <= LEAST_NOMINAL:
             raise EstimationError(
                 f"the nominal body '{name}' is a limit of what can exist (its pseudo-inertia is "
                 'singular): no spread about it can be given'

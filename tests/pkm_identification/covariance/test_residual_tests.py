@@ -17,6 +17,7 @@ from pkm_identification.covariance.residual_tests import (
     bartlett_test,
     filtered_periodogram,
     left_variance,
+    normality,
     outlier_share,
     worst_moments,
 )
@@ -35,6 +36,25 @@ def test_bartlett_is_exact_for_a_flat_spectrum_and_sees_colour():
     coloured = random.exponential(size=200) / (1 + np.linspace(0, 3, 200) ** 2)
     assert bartlett_test(coloured) < 1e-6
     assert np.isnan(bartlett_test(np.ones(7))) and np.isnan(bartlett_test(np.zeros(20)))
+
+
+@pytest.mark.parametrize('count', [10, 60, 1500])
+@pytest.mark.parametrize('shape', [1.0, 3.0])
+def test_chances_are_those_of_scipy(count, shape):
+    random = np.random.default_rng(count)
+    samples = random.standard_normal(2 * count) * np.abs(random.standard_normal(2 * count)) ** (
+        shape - 1
+    )
+    found = normality(samples)
+    expected = (
+        stats.skew(samples),
+        stats.kurtosis(samples),
+        stats.normaltest(samples[:: -(-2 * count // 2000)]).pvalue,
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    ordinates = random.exponential(size=count) * np.linspace(1, shape, count)
+    sums = np.cumsum(ordinates)[:-1] / ordinates.sum()
+    assert bartlett_test(ordinates) == pytest.approx(stats.kstest(sums, 'uniform').pvalue, rel=0.03)
 
 
 @pytest.mark.parametrize('step', [12, 25])

@@ -81,13 +81,10 @@ class FrictionColumns:
     def friction(self, values: Array) -> DriveFriction:
         """Friction of the drives with parameters (g,)."""
         joints = self.problem.model.actuated_joints
-        laws = [LINEAR] * len(joints)
-        for group in self.groups:
-            for axis in group.axes:
-                laws[axis] = group.law
-        return DriveFriction(
-            tuple(joints), tuple(laws), values[self.joint_index], self.transition_velocity
-        )
+        known = {axis: group.law for group in self.groups for axis in group.axes}
+        laws = tuple(known.get(axis, LINEAR) for axis in range(len(joints)))
+        own, slow = values[self.joint_index], self.transition_velocity
+        return DriveFriction(tuple(joints), laws, own, slow)
 
     def jacobian(self, friction: DriveFriction, velocities: Array) -> Array:
         """Derivatives (N, n_a, g) of the forces by the parameters of the groups."""
@@ -248,11 +245,8 @@ def _ranges(
 ) -> tuple[Array, Array]:
     """Lowest and highest values of the parameters but the amplitude."""
     slow = 2 * v0 if v0 > 0 else SLOWEST * speed
-    ranges = {
-        'stribeck_velocity': (slow, speed / 2),
-        'atan_slope': (1 / max(speed, 1e-300), 1 / slow),
-        **EXPONENTS,
-    }
+    slopes = (1 / max(speed, 1e-300), 1 / slow)
+    ranges = {'stribeck_velocity': (slow, speed / 2), 'atan_slope': slopes, **EXPONENTS}
     if exponent is not None:
         ranges['stribeck_exponent'] = (exponent, exponent)
     chosen = np.array([ranges[field] for field in LAWS[law].fields[1:]])

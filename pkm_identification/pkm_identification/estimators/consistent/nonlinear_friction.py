@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import qmc
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
@@ -195,6 +194,8 @@ class _Search:
 
     def run(self, starts: int, max_iterations: int) -> tuple[list[_Point], list[float]]:
         """Follow the best starts; ends with the best first, and the costs of the starts."""
+        from scipy.stats import qmc  # takes a second to load
+
         halton = qmc.Halton(len(self._low), scramble=False)
         halton.fast_forward(1)  # the first point is a corner
         points = self._low + halton.random(starts) * (self._high - self._low)
