@@ -21,13 +21,8 @@ def add_options(parser: argparse.ArgumentParser, also: str = '', *more: Iterable
     `also` is said at the end of the help of --option.
     """
     shown = '; '.join(_form(option) for options in (SIGNALS, *more) for option in options)
-    parser.add_argument(
-        '--option',
-        action='append',
-        default=[],
-        metavar='NAME=VALUE',
-        help=f'repeatable; {shown}{also}',
-    )
+    text = f'repeatable; {shown}{also}'
+    parser.add_argument('--option', action='append', default=[], metavar='NAME=VALUE', help=text)
     for option in LOADING:
         if option.has_argument:
             option.add_argument(parser)

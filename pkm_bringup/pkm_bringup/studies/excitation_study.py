@@ -244,20 +244,10 @@ STUDY = Study(
         robot('palida'),
         *runs(100, 'of each', least=LEAST_RUNS),
         Option('harmonics', COUNT, 'of each coordinate', 5, '1'),
-        Option(
-            'period',
-            POSITIVE,
-            'of both, rounded to milliseconds',
-            None,
-            's',
-            'what the limits suggest',
-        ),
+        Option('period', POSITIVE, 'of both, rounded to milliseconds', None, 's', 'by the limits'),
         Option('iterations', COUNT, 'steps of each design [1], fewer where it converges', 400),
         Option(
-            'deterministic',
-            choice(*CONDITIONS),
-            'of T_d, in SI units or unit columns',
-            CONDITIONS[0],
+            'deterministic', choice(*CONDITIONS), 'of T_d, in SI units or scaled', CONDITIONS[0]
         ),
         plant('robot', 'noise'),
     ),

@@ -225,11 +225,7 @@ STUDY = Study(
         robot('palida'),
         *runs(10, 'robots (seeds)'),
         Option(
-            'periods',
-            COUNT,
-            'of a recording, at least 2; their spread is noise',
-            Setting.periods,
-            '1',
+            'periods', COUNT, 'of each, at least 2; their spread is noise', Setting.periods, '1'
         ),
         Option('mass', POSITIVE, 'of both payloads', Setting.mass, 'kg'),
         Option('spread', FRACTION, 'largest error of the force constants', Setting.spread, '1'),

@@ -23,14 +23,12 @@ def add_parser(subparsers: Any) -> None:
         description=f'{text}: error on the data and on others, certainty, physical or not, time. '
         'With --models, reduced models of the robot by one estimator. What fails is a row.',
     )
-    parser.add_argument(
-        'data', nargs='+', metavar='DATA', help=f'{DATA}; several are used together'
-    )
+    several = f'{DATA}; several are used together'
+    parser.add_argument('data', nargs='+', metavar='DATA', help=several)
     add_robot(parser)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        '--estimators', metavar='NAME,NAME', help='estimators, with commas; default: all'
-    )
+    text = 'estimators, with commas; default: all'
+    what.add_argument('--estimators', metavar='NAME,NAME', help=text)
     what.add_argument(
         '--models',
         nargs='?',
@@ -39,16 +37,14 @@ def add_parser(subparsers: Any) -> None:
         help='compare reduced models of the description instead; without names: all that it '
         'declares, else full, geometry and geometry+shared (parameters of one design shared)',
     )
-    parser.add_argument(
-        '--estimator', metavar='NAME', help=f'the estimator that --models uses; default: {DEFAULT}'
-    )
+    text = f'the estimator that --models uses; default: {DEFAULT}'
+    parser.add_argument('--estimator', metavar='NAME', help=text)
     text = 'repeatable; recording that is only predicted, of the same units'
     parser.add_argument('--validate', action='append', default=[], metavar='DATA', help=text)
     add_options(parser, '; each estimator takes those it has', COMMON)
     THRESHOLD.add_argument(parser)
-    parser.add_argument(
-        '--plot', metavar='PNG', help='picture to write (.png, .svg, .pdf); must not exist'
-    )
+    text = 'picture to write (.png, .svg, .pdf); must not exist'
+    parser.add_argument('--plot', metavar='PNG', help=text)
     add_json(parser)
     parser.set_defaults(run=run)
 

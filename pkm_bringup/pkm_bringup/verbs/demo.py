@@ -23,14 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_arguments(
         parser,
-        Option(
-            'output',
-            TEXT,
-            'new or empty folder for all results',
-            None,
-            '',
-            'demo_output/<date and time>',
-        ),
+        Option('output', TEXT, 'new or empty folder', None, '', 'demo_output/<date and time>'),
         Option('robot', TEXT, 'library robot with a shipped excitation', 'palida'),
         Option('excitation', TEXT, 'trajectory file', '', '', 'the one shipped for the robot'),
         Option('estimator', TEXT, 'estimator', 'gauss_markov'),

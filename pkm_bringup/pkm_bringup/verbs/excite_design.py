@@ -36,17 +36,10 @@ def add_parser(subparsers: Any) -> None:
     )
     for option in (NOISE, *SEARCH, *LIMITS):
         option.add_argument(parser)
-    parser.add_argument(
-        '--prior',
-        metavar='FILE',
-        help='design (.yaml) or identified model of earlier runs, to whose information this one '
-        'adds',
-    )
-    parser.add_argument(
-        '--initial',
-        metavar='FILE',
-        help='Fourier trajectory or design (.yaml) that is a further start, or shipped',
-    )
+    text = 'design (.yaml) or identified model of earlier runs, to whose information this one adds'
+    parser.add_argument('--prior', metavar='FILE', help=text)
+    text = 'Fourier trajectory or design (.yaml) that is a further start, or shipped'
+    parser.add_argument('--initial', metavar='FILE', help=text)
     PLOT.add_argument(parser)
     add_json(parser)
     parser.set_defaults(run=run)

@@ -33,13 +33,11 @@ def add_parser(subparsers: Any) -> None:
         f'made to fit into the limits of the robot with {MARGINS} left free. '
         'The name alone also serves wherever a trajectory FILE is asked for.',
     )
-    parser.add_argument(
-        'name', nargs='?', metavar='NAME', help='preset; none: list those there are'
-    )
+    text = 'preset; none: list those there are'
+    parser.add_argument('name', nargs='?', metavar='NAME', help=text)
     add_robot(parser)
-    parser.add_argument(
-        '--output', metavar='FILE', help='trajectory to write (.yaml), SI units; must not exist'
-    )
+    text = 'trajectory to write (.yaml), SI units; must not exist'
+    parser.add_argument('--output', metavar='FILE', help=text)
     for name, text in SIZES.items():
         option = f'--{name.replace("_", "-")}'
         parser.add_argument(

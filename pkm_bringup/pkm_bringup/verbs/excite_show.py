@@ -22,11 +22,8 @@ def add_parser(subparsers: Any) -> None:
     add_robot(parser)
     PLOT.add_argument(parser)
     Option('periods', COUNT, 'that are recorded', 1, '1').add_argument(parser)
-    parser.add_argument(
-        '--noise',
-        choices=NOISE.values.words,
-        help=f'{NOISE.help}; default: that of the design, else unit',
-    )
+    text = f'{NOISE.help}; default: that of the design, else unit'
+    parser.add_argument('--noise', choices=NOISE.values.words, help=text)
     RAMP_TIME.add_argument(parser)
     add_json(parser)
     parser.set_defaults(run=run)

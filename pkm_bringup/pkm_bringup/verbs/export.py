@@ -32,13 +32,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--form', choices=sorted(FORMS), help=f'form of the format; {forms}')
     text = 'refuse to write what the format cannot say fully; without it that is named'
     parser.add_argument('--strict', action='store_true', help=text)
-    parser.add_argument(
-        '--output',
-        required=True,
-        metavar='FILE',
-        help='file to write; must not exist (SI units; a URDF must end in .urdf, its YAML is '
-        'written beside it)',
-    )
+    text = 'file to write; must not exist (SI units; a URDF must end in .urdf, its YAML is written '
+    parser.add_argument('--output', required=True, metavar='FILE', help=f'{text}beside it)')
     parser.set_defaults(run=run)
 
 

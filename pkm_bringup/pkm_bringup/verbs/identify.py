@@ -26,9 +26,8 @@ def add_parser(subparsers: Any) -> None:
     """Add the verb."""
     text = 'identify the dynamic model of a robot from data'
     parser = subparsers.add_parser('identify', help=text, description=text)
-    parser.add_argument(
-        'data', metavar='DATA', nargs='+', help=f'{DATA}; several of one robot are used together'
-    )
+    several = f'{DATA}; several of one robot are used together'
+    parser.add_argument('data', metavar='DATA', nargs='+', help=several)
     add_robot(parser)
     text = 'ls, wls, gauss_markov, ... (a wrong name lists all); default: wls'
     parser.add_argument('--estimator', default='wls', help=text)
@@ -36,12 +35,10 @@ def add_parser(subparsers: Any) -> None:
     add_options(parser, ALSO + also, COMMON)
     text = 'model file to write (.yaml), SI units; must not exist'
     parser.add_argument('--output', required=True, metavar='MODEL', help=text)
-    parser.add_argument(
-        '--reduce',
-        action='store_true',
-        help='drop parameters step by step until all that are left are properly identified; the '
-        'model file holds these',
+    text = (
+        'drop parameters step by step until all that are left are properly identified; the model '
     )
+    parser.add_argument('--reduce', action='store_true', help=f'{text}file holds these')
     for option in (LEVEL, THRESHOLD, SIGNIFICANCE, VALIDATION):
         option.add_argument(parser)
     add_force_constants(parser)

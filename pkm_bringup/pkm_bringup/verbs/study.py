@@ -71,7 +71,8 @@ def run(study: Study, arguments: Namespace) -> int:
         if arguments.json:
             print_json(content)
         else:
-            import_module('pkm_bringup.views.study_tables').VIEWS[study.name](content)
+            views = import_module('pkm_bringup.views.study_tables')
+            getattr(views, f'print_{study.name}')(content)
     if output is not None:
         print_note(f"wrote '{output}'")
     if kept is not None:

@@ -19,9 +19,8 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser('validate', help=text, description=text)
     parser.add_argument('data', metavar='DATA', help=DATA)
     add_robot(parser)
-    parser.add_argument(
-        '--model', required=True, metavar='MODEL', help='model file of `pkm identify`, SI units'
-    )
+    text = 'model file of `pkm identify`, SI units'
+    parser.add_argument('--model', required=True, metavar='MODEL', help=text)
     LEVEL.add_argument(parser)
     parser.add_argument(
         '--rollout',

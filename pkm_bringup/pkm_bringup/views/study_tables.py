@@ -1,16 +1,16 @@
-"""Tables of the studies, from their results as plain values."""
+"""Tables of the studies, from their results as plain values: `print_NAME` of each study."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pkm_bringup.studies.payload_study import CASES
 from pkm_bringup.studies.payload_study import LIMIT as ACCEPTED_ERROR
 from pkm_bringup.studies.pendulum_study import PUSHED, START_SCALE, WEIGHED
 from pkm_bringup.views.console import Column, print_columns
-from pkm_bringup.views.excitation_study_view import print_excitation
+from pkm_bringup.views.excitation_study_view import print_excitation as print_excitation
 
 Content = Mapping[str, Any]
 Columns = dict[str, Column]
@@ -276,16 +276,3 @@ def print_uf_pkm(content: Content) -> None:
         for name in case['true']
     ]
     print_columns(rows, UF_PKM)
-
-
-VIEWS: dict[str, Callable[[Content], None]] = {
-    'excitation': print_excitation,
-    'conditioning': print_conditioning,
-    'estimators': print_estimators,
-    'feasible': print_feasible,
-    'ellipsoid': print_ellipsoid,
-    'dirty': print_dirty,
-    'pendulum': print_pendulum,
-    'uf_pkm': print_uf_pkm,
-    'payload': print_payload,
-}
