@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,7 +68,6 @@ def _read_library() -> list[dict[str, Any]]:
 def _write(file: Path, text: str) -> None:
     """Write at once, so that another process never reads half a file."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=file.parent, suffix='.part')
-    with os.fdopen(handle, 'w', encoding='utf-8') as stream:
-        stream.write(text)
+    temporary = file.with_suffix(f'.{os.getpid()}')
+    temporary.write_text(text, encoding='utf-8')
     os.replace(temporary, file)

@@ -27,8 +27,6 @@ MODULES = {
     'excitation_server': 'pkm_identification.nodes.excitation_server',
     'estimation_server': 'pkm_identification.nodes.estimation_server',
 }
-
-
 PLAIN_WIDTH = 120  # characters of a table where the output is no terminal
 
 

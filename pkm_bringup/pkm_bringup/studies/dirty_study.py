@@ -109,18 +109,15 @@ def corrupt(
     late = np.clip(dirt.jitter * random.normal(size=samples), -LATEST, LATEST)
     time = even + interval * late
     exact, jittered = sample(even), sample(time)
-    positions, efforts = (
-        np.array(jittered[k] + measured - exact[k])
-        for k, measured in enumerate((clean.positions, clean.efforts))
-    )
+    positions = np.array(jittered[0] + clean.positions - exact[0])
+    efforts = np.array(jittered[1] + clean.efforts - exact[1])
     hit = []
     for values, deviation in ((positions, noise[0]), (efforts, noise[1])):
         wrong = random.random((samples, axes)) < dirt.outliers
         size = random.uniform(dirt.size[0], dirt.size[1], (samples, axes))
         values += wrong * size * random.choice([-1, 1], (samples, axes)) * deviation
         hit.append(wrong)
-    stuck = np.zeros((samples, axes), dtype=bool)
-    length = round(dirt.stuck / interval)
+    stuck, length = np.zeros((samples, axes), dtype=bool), round(dirt.stuck / interval)
     if length > samples // 2:
         raise EstimationError(
             f'a sensor that stands still for {dirt.stuck:g} s leaves no recording of '

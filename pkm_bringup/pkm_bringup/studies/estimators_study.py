@@ -10,6 +10,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -103,13 +104,9 @@ def summary(
     unit = np.sqrt(np.mean(of(best, 'deviations') ** 2, axis=0))
     well = unit < WELL_DETERMINED * np.abs(truth)
     errors: dict[str, dict[str, Array]] = {}
-    content: dict[str, Any] = {
-        'parameters': list(names),
-        'truth': truth,
-        'harmonics': np.median([run['harmonics'] for run in found]),
-        'well_determined': [name for name, good in zip(names, well, strict=True) if good],
-        'runs': len(found),
-    }
+    content: dict[str, Any] = {'parameters': list(names), 'truth': truth, 'runs': len(found)}
+    content['harmonics'] = np.median([run['harmonics'] for run in found])
+    content['well_determined'] = list(compress(names, well))
     for name in estimators:
         values, deviations = of(name, 'values'), of(name, 'deviations')
         off = values - truth

@@ -11,13 +11,13 @@ from pkm_bringup.studies.plants import (
     dataset,
     excitation_of,
     noisy_effects,
+    repeated,
     sampled_period,
     simulated,
 )
 from pkm_description import Payload, with_force_constants, with_payload
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.simulation import correlated_noise
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.force_constants.payload_columns import build_bodies
@@ -74,16 +74,10 @@ def record(
     bodies = build_bodies(model, [payload])
     forces = model.inverse_dynamics(motion)
     forces = forces + bodies.forces(model, motion, 0, bodies.start.ravel())
-    exact = (
-        (forces, noise.force_covariance),
-        (model.actuator_states(motion).positions, noise.position_covariance),
-    )
-    count = setting.periods * len(period)
-    forces, positions = (
-        np.tile(values, (setting.periods, 1)) + correlated_noise(random, covariance, count)
-        for values, covariance in exact
-    )
-    time = np.arange(count) * period[1]
+    forces = repeated(forces, setting.periods, noise.force_covariance, random)
+    exact = model.actuator_states(motion).positions
+    positions = repeated(exact, setting.periods, noise.position_covariance, random)
+    time = np.arange(len(forces)) * period[1]
     return dataset(model, time, positions, trajectory.period, currents=forces / constants)
 
 

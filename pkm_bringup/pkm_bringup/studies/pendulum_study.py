@@ -103,10 +103,8 @@ def with_noise(exact: Recording, noise: float, seed: int, number: int) -> Record
     stream = np.random.PCG64(seed)
     stream.advance(number * (exact.states.size + exact.forces.size))
     random = np.random.Generator(stream)
-    states, forces = (
-        values * (1 + noise * random.uniform(-1, 1, values.shape))
-        for values in (exact.states, exact.forces)
-    )
+    both = (exact.states, exact.forces)
+    states, forces = (each * (1 + noise * random.uniform(-1, 1, each.shape)) for each in both)
     return Recording(states, forces, exact.total)
 
 
@@ -240,19 +238,12 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
             motions = [{**common, 'number': number} for number in range(repeats)]
             text = f'noise {100 * noise:g} %, scale {scale}: motion'
             found = runner.map(one, motions, text, f'{scale}_{"noisy" if noise else "exact"}')
-            cases += [
-                {'noise': noise, 'scale': scale, **summary(found, estimator, truth)}
-                for estimator in ESTIMATORS
-            ]
-    return {
-        'parameters': list(PARAMETERS),
-        'units': list(UNITS),
-        'true': truth,
-        'samples': len(record(options.duration, START_SCALE).states),
-        'runs': options.runs,
-        'cases': cases,
-        'seed': options.seed,
-    }
+            case = {'noise': noise, 'scale': scale}
+            cases += [{**case, **summary(found, name, truth)} for name in ESTIMATORS]
+    content = {'parameters': list(PARAMETERS), 'units': list(UNITS), 'true': truth}
+    samples = len(record(options.duration, START_SCALE).states)
+    content |= {'samples': samples, 'runs': options.runs, 'seed': options.seed}
+    return content | {'cases': cases}
 
 
 STUDY = Study(

@@ -108,11 +108,14 @@ def noisy_periods(
     random: np.random.Generator,
 ) -> tuple[Array, Array]:
     """Return positions and forces of one period (n, n_a) again and again, with noise on both."""
-    count = periods * len(positions)
-    noise = correlated_noise(random, effects.position_covariance, count)
-    measured = np.tile(positions, (periods, 1)) + noise
-    noise = correlated_noise(random, effects.force_covariance, count)
-    return measured, np.tile(forces, (periods, 1)) + noise
+    measured = repeated(positions, periods, effects.position_covariance, random)
+    return measured, repeated(forces, periods, effects.force_covariance, random)
+
+
+def repeated(values: Array, periods: int, covariance: Array, random: np.random.Generator) -> Array:
+    """Return one period (n, n_a) again and again, with noise."""
+    noise = correlated_noise(random, covariance, periods * len(values))
+    return np.tile(values, (periods, 1)) + noise
 
 
 def exact_forces(

@@ -80,29 +80,23 @@ def one_run(samples: int, noise: float, seed: int) -> dict[str, Any]:
     slopes, target = regressor @ columns, measured - rest
     spread = noise / np.sqrt(3.0) * np.sqrt(np.mean(measured**2, axis=0))  # of uniform errors
     size = np.maximum(spread, FLOOR * np.abs(measured).max())
+
+    def predicted(points: Array, k: int) -> Array:
+        return points @ slopes[k].T
+
     begin = time.thread_time()
-    found = unscented_filter(
-        lambda points, k: points @ slopes[k].T,
-        target,
-        START * masses,
-        START_DEVIATION * masses,
-        np.diag(size**2),
-        alpha=1e-4,
-        kappa=0.0,
-        options=FilterOptions(history=100),
-    )
+    given = (target, START * masses, START_DEVIATION * masses, np.diag(size**2))
+    options = FilterOptions(history=100)
+    found = unscented_filter(predicted, *given, alpha=1e-4, kappa=0.0, options=options)
     spent = time.thread_time() - begin
-
-    def by_name(values: Array) -> dict[str, float]:
-        return dict(zip(BODIES, values.tolist(), strict=True))
-
-    return {
-        'time': spent,
-        'values': by_name(found.values),
-        'true': by_name(masses),
-        'errors': by_name(found.values / masses - 1),
-        'standard_deviation': by_name(np.sqrt(np.diag(found.covariance))),
+    figures = {
+        'values': found.values,
+        'true': masses,
+        'errors': found.values / masses - 1,
+        'standard_deviation': np.sqrt(np.diag(found.covariance)),
     }
+    by_name = {key: dict(zip(BODIES, each.tolist(), strict=True)) for key, each in figures.items()}
+    return {'time': spent, **by_name}
 
 
 def summary(noise: float, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

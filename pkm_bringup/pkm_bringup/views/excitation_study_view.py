@@ -127,15 +127,10 @@ def _draw_agreement(axis: Any, content: dict[str, Any], part: dict[str, Any]) ->
     for name, key, mark, shift in (('T_d', 'sigma_d', 's', -0.15), ('T_s', 'sigma_s', 'o', 0.15)):
         for source, filled in (('predicted', True), ('executed', False)):
             ratio = np.divide(part[key], part['of'][name][source])
-            axis.plot(
-                columns + shift,
-                ratio,
-                mark,
-                color='C0' if name == 'T_d' else 'C1',
-                markerfacecolor=None if filled else 'none',
-                markersize=6 if filled else 9,
-                label=f'{name}, over {TOLD[source]}',
-            )
+            look: dict[str, Any] = {'color': 'C0' if name == 'T_d' else 'C1', 'markersize': 6}
+            if not filled:
+                look |= {'markerfacecolor': 'none', 'markersize': 9}
+            axis.plot(columns + shift, ratio, mark, label=f'{name}, over {TOLD[source]}', **look)
     axis.axhspan(1.0 - TOLERANCE, 1.0 + TOLERANCE, color='0.93', zorder=0)
     axis.axhline(1.0, color='0.5')
     axis.set_xticks(columns, content['parameters'], rotation=90, fontsize='x-small')
