@@ -16,10 +16,7 @@ DATA += 'currents [A]'
 
 
 def add_options(parser: argparse.ArgumentParser, also: str = '', *more: Iterable[Option]) -> None:
-    """Add --option, for the signals and `more`, and the options of loading.
-
-    `also` is said at the end of the help of --option.
-    """
+    """Add --option, for the signals and `more`, with `also` in its help, and those of loading."""
     shown = '; '.join(_form(option) for options in (SIGNALS, *more) for option in options)
     text = f'repeatable; {shown}{also}'
     parser.add_argument('--option', action='append', default=[], metavar='NAME=VALUE', help=text)

@@ -17,11 +17,7 @@ class OutputError(PkmError):
 
 
 def check_output(path: str | Path, suffixes: tuple[str, ...] = ()) -> Path:
-    """Return the path of a result, before time is spent on making it.
-
-    Raises OutputError where the file exists, no file can be made in its folder, or its name does
-    not end as its content needs.
-    """
+    """Return the path of a result that can be made there, before time is spent on making it."""
     path = Path(path)
     if suffixes and path.suffix not in suffixes:
         raise OutputError(f"'{path}' must end in {' or '.join(suffixes)}")

@@ -46,14 +46,10 @@ class NodeProcesses:
         command = [sys.executable, '-m', module, *_ros_arguments(parameters or {})]
         file = log.open('ab')
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **self.environment},
-                start_new_session=True,
-            )
+            streams: dict[str, Any] = {'stdout': file, 'stderr': subprocess.STDOUT}
+            streams['stdin'] = subprocess.DEVNULL
+            variables = {**os.environ, **self.environment}
+            process = subprocess.Popen(command, **streams, env=variables, start_new_session=True)
         except OSError as error:
             file.close()
             raise ProcessError(f"node '{node}' cannot be started: {error}") from error

@@ -9,7 +9,7 @@ import pytest
 from every_model import model_of
 
 from pkm_bringup.data_arguments import given_options
-from pkm_bringup.views.fit_view import (
+from pkm_bringup.views.identification_view import (
     fit_verdict,
     interval_heading,
     not_determined,

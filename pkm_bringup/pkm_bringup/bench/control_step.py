@@ -30,10 +30,9 @@ def measure(bench: Bench) -> dict[str, Any]:
     controller = TrajectoryController(model, servo_gains(model), nominal_feedforward(model))
     positions = np.array(model.home_actuators)
     controller.activate(positions)
-    period = trajectory.period or trajectory.duration
     repeated = 1
     if trajectory.period is not None:
-        repeated = int(np.ceil((steps + WARM_UP) * INTERVAL / period)) + 1
+        repeated = int(np.ceil((steps + WARM_UP) * INTERVAL / trajectory.period)) + 1
     controller.start(controller.plan(trajectory, repeated))
     wall, cpu = np.zeros(steps), np.zeros(steps)
     now, done = 0.0, -WARM_UP
@@ -46,13 +45,12 @@ def measure(bench: Bench) -> dict[str, Any]:
             busy, begin = time.thread_time() - busy, time.perf_counter() - begin
             positions = result.desired_position
             now += INTERVAL
-            if result.phase is not Phase.RUN:
-                if result.outcome is not None:
-                    break
-                continue
-            if done >= 0:
-                wall[done], cpu[done] = begin, busy
-            done += 1
+            if result.outcome is not None and result.phase is not Phase.RUN:
+                break
+            if result.phase is Phase.RUN:
+                if done >= 0:
+                    wall[done], cpu[done] = begin, busy
+                done += 1
     finally:
         gc.unfreeze()
     count = max(done, 1)

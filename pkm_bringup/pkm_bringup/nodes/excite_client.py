@@ -26,11 +26,7 @@ def excite(
     timeout: float,
     update: Callable[[str, float | None], None],
 ) -> dict[str, Any]:
-    """Run and record a trajectory; return the bag and what was checked in it.
-
-    `server` is the node, `bag` the folder that it creates, `timeout` [s] the longest wait for it.
-    Raises as `run_excitation`.
-    """
+    """Run and record a trajectory by `run_excitation`; return the bag and what was checked."""
     goal = Excite.Goal(
         trajectory=to_message(trajectory), periods=periods, ramp_time=ramp_time, bag=bag
     )

@@ -53,13 +53,11 @@ class RobotClient(GraphClient):
     ) -> Excite.Result:
         """Run and record a trajectory; raises GraphError unless the recording is usable."""
         goal = Excite.Goal(trajectory=to_message(trajectory), periods=periods, bag=str(bag))
-        result = run_excitation(
-            self,
-            goal,
-            'excitation_server',
-            ANSWER_TIMEOUT,
-            lambda feedback: progress(feedback.phase, float(feedback.fraction)),
-        )
+
+        def told(feedback: Excite.Feedback) -> None:
+            progress(feedback.phase, float(feedback.fraction))
+
+        result = run_excitation(self, goal, 'excitation_server', ANSWER_TIMEOUT, told)
         if not result.quality.usable:
             raise GraphError(f"the recording '{bag}' is not usable: {result.quality.warnings}")
         return result

@@ -35,10 +35,7 @@ class Output(Enum):
 
 @dataclass(frozen=True)
 class Study:
-    """A comparison of the papers that can be repeated.
-
-    `run` gets the parsed options and the runner, and returns the result as plain values.
-    """
+    """A comparison of the papers; `run` gets parsed options and runner, returns plain values."""
 
     name: str
     claim: str  # in a line

@@ -127,12 +127,7 @@ def _set_of(problem: Problem, solution: Estimate) -> GuaranteedSet:
 
 
 def summary(found: Sequence[Mapping[str, Any]], use: str) -> dict[str, Any]:
-    """Return the figures of all runs with one use of the periods.
-
-    In how many runs the truth was inside, the share of the noise-free forces of another
-    motion inside their bounds, the largest distance of the truth from the centre (1 on the
-    surface), the median half-width of the set over the parameters' magnitudes, and outliers.
-    """
+    """Return the figures of all runs with one use of the periods; distance 1: on the surface."""
     of = {name: np.array([each[use][name] for each in found]) for name in found[0][use]}
     medians = ('relative_half_width', 'force_half_range', 'passes')
     return {

@@ -60,10 +60,7 @@ def force_root(model: ClosedChainModel, base: BaseParameters) -> Array:
 def one_run(
     plant: str, periods: int, estimators: Sequence[str], robot: str, scale: float, seed: int
 ) -> dict[str, Any]:
-    """Estimates of one run with their standard deviations, and the number of its harmonics.
-
-    `scale` is the position noise in units of that of the description.
-    """
+    """Estimates of one run and their deviations; `scale`: position noise over the described one."""
     model = model_of(robot)
     effects = noisy_effects(model.description, scale)
     data = recorded(model, excitation_of(model), plant, effects, periods, seed)

@@ -88,12 +88,12 @@ def one_run(
     for name, result in results.items():
         errors = validate(other, result, model)
         own = result.diagnostics.own
-        limited = isinstance(own, ConsistencyDiagnostics)
+        active = own.active_constraints if isinstance(own, ConsistencyDiagnostics) else ()
         found[name] = {
             'physical': float(is_physical_when_read(result, model)),
             'error': relative_absolute_error(result.predict(motion), forces)[1],
             'error_measured': errors.against_measured.overall,
-            'active': float(len(own.active_constraints)) if limited else 0.0,
+            'active': float(len(active)),
         }
     return found
 

@@ -210,11 +210,7 @@ def one_run(duration: float, noise: float, scale: str, seed: int, number: int) -
 
 
 def summary(found: Sequence[Mapping[str, Any]], estimator: str, truth: Array) -> dict[str, Any]:
-    """Return figures of an estimator over the runs with one noise and one scale.
-
-    `errors` [1] of the parameters and `ratio_errors` of m1 / M and m2 / M, root mean squares;
-    `largest` [1], the largest error of each run; `time`, mean CPU time [s].
-    """
+    """Return errors [1] (root mean square; largest of each run) and the mean CPU time [s]."""
     values = np.array([run[estimator]['values'] for run in found])
     errors = values / truth - 1
     ratios = values[:, 2:4] / values[:, 4:] / (truth[2:4] / truth[4]) - 1

@@ -86,10 +86,7 @@ def noisy_effects(
     positions: float = 1.0,
     needed: tuple[str, ...] = ('force', 'position'),
 ) -> PlantEffects:
-    """Return the noise of a plant without anything else that the model lacks.
-
-    Raises EstimationError where a drive has none of the `needed` noises.
-    """
+    """Return the noise of a plant alone; a drive without a `needed` one is an EstimationError."""
     effects = PlantEffects.from_description(description).without_unmodelled()
     for kind in needed:
         if np.linalg.eigvalsh(getattr(effects, f'{kind}_covariance'))[0] <= 0.0:

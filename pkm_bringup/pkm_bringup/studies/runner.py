@@ -111,10 +111,7 @@ class Runner:
 
 
 class KeptRuns:
-    """The runs of a study in a folder beside its result, until that is written.
-
-    Raises OutputError where the folder holds runs of another `origin` (options and versions).
-    """
+    """The runs of a study with some options, kept beside its result until that is written."""
 
     def __init__(self, output: Path, origin: Mapping[str, Any]) -> None:
         self._folder = output.with_name(f'{output.name}.runs')
@@ -150,10 +147,7 @@ class KeptRuns:
 
 
 def origin_of(study: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what made a result: study, options, versions of Python, packages and libraries.
-
-    `git` is the commit of the checkout; empty outside of one.
-    """
+    """Return study, options and versions that made a result; `git`: the commit of the checkout."""
     from pkm_identification.recording.metadata import git_revision, package_versions
     from pkm_identification.result.provenance import installed
 

@@ -100,12 +100,7 @@ def one_run(samples: int, noise: float, seed: int) -> dict[str, Any]:
 
 
 def summary(noise: float, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the figures of all runs with one noise.
-
-    `true` [kg], `values` (means) [kg], and of the errors [1] root mean square `errors` and
-    largest `worst`, by name; `standard_deviation`, the mean reported one [kg]; `time`, mean
-    CPU time [s].
-    """
+    """Return means, root mean square and worst errors [1] of the runs with one noise, by name."""
 
     def over_runs(key: str, figure: Callable[[list[float]], Any]) -> dict[str, Any]:
         return {name: figure([run[key][name] for run in found]) for name in BODIES}

@@ -77,10 +77,7 @@ def sines(model: pkm_dynamics.ClosedChainModel) -> pkm_dynamics.Trajectory:
 
 
 def print_figures(overview: dict[str, Any], everything: bool) -> None:
-    """Print the contributions of an overview as tables.
-
-    Unless `everything` is wanted, one body of each declared design is shown.
-    """
+    """Print the contributions as tables, of one body of each design unless `everything`."""
     content = overview['contributions']
     alike = set() if everything else {n for group in overview['same_design'] for n in group[1:]}
     sys.stdout.write(

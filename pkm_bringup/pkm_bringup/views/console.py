@@ -36,10 +36,7 @@ def print_note(message: str) -> None:
 
 
 def print_json(content: Any) -> None:
-    """Print plain values, arrays and mappings as JSON on stdout.
-
-    Numbers that JSON cannot hold (nan, infinities) become null.
-    """
+    """Print plain values, arrays and mappings as JSON on stdout; nan and infinities become null."""
     sys.stdout.write(json_text(content))
 
 
@@ -155,13 +152,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return '-'
-    if isinstance(value, bool):
-        return 'yes' if value else 'no'
-    if isinstance(value, float):
-        return f'{value:.5g}'
-    return str(value)
+    if value is None or isinstance(value, bool):
+        return {None: '-', True: 'yes', False: 'no'}[value]
+    return f'{value:.5g}' if isinstance(value, float) else str(value)
 
 
 def _plain(value: Any) -> Any:

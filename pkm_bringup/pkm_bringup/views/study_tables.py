@@ -22,13 +22,8 @@ DIRECTIONS: Columns = {
         f'{part:+.2f} {name}' for name, part in row['components'].items()
     ),
 }
-DIRTY: Columns = {
-    'estimator': 'name',
-    'clean': 'clean',
-    'dirty': 'dirty',
-    'dirty / clean': 'ratio',
-    'worst run': 'worst_ratio',
-}
+DIRTY: Columns = {'estimator': 'name', 'clean': 'clean', 'dirty': 'dirty'}
+DIRTY |= {'dirty / clean': 'ratio', 'worst run': 'worst_ratio'}
 BOUNDED: Columns = {
     'bounds of': 'told',
     'truth inside': lambda row: f'{row["inside"]} of {row["runs"]}',
@@ -64,12 +59,8 @@ ERRORS: Columns = {
     'error [%]': ('error', '.2f%'),
     'against measured [%]': ('error_measured', '.2f%'),
 }
-LIMITS: Columns = {
-    'noise': ('noise', 'g'),
-    'estimator': 'name',
-    **ERRORS,
-    'limits reached': ('active', '.1f'),
-}
+LIMITS: Columns = {'noise': ('noise', 'g'), 'estimator': 'name', **ERRORS}
+LIMITS['limits reached'] = ('active', '.1f')
 FRICTION: Columns = {
     'friction': 'name',
     **ERRORS,

@@ -56,11 +56,9 @@ def _coverage(coverage: dict[str, Any]) -> list[str]:
     ):
         if coverage[key] is not None:
             lines.append(f'{100 * coverage[key]:.3g} % within the bounds ({level}): {what}')
-    if coverage['guaranteed_overall'] is not None:
-        lines.append(
-            f'{100 * coverage["guaranteed_overall"]:.4g} % of the noise-free forces within the '
-            'guaranteed bounds'
-        )
+    if (share := coverage['guaranteed_overall']) is not None:
+        where = 'of the noise-free forces within the guaranteed bounds'
+        lines.append(f'{100 * share:.4g} % {where}')
     return lines
 
 

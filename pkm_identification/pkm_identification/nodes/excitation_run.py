@@ -65,10 +65,7 @@ class RunSettings:
 
 @dataclass
 class ExcitationRun:
-    """Coroutines of one goal; the bag is closed or absent however it ends.
-
-    The recorder already listens.
-    """
+    """Coroutines of one goal; the recorder listens; the bag is closed or absent at the end."""
 
     model: ClosedChainModel
     settings: RunSettings

@@ -126,10 +126,7 @@ class Recorder:
         return self._writer is not None
 
     def begin(self, bag: Path, texts: dict[str, str]) -> None:
-        """Create the bag, write `texts` (topic: content) as latched strings, and record.
-
-        Raises DatasetError when the bag cannot be created.
-        """
+        """Create the bag, write `texts` (topic: content) as latched strings, and record."""
         writer = BagWriter(bag, definitions=installed_definitions())
         try:
             stamp = self._now()
@@ -146,10 +143,7 @@ class Recorder:
         self._spawn(self._write)
 
     def finish(self, texts: dict[str, str]) -> Path:
-        """Write what has been heard and last `texts`, close the bag and return its path.
-
-        Raises DatasetError when the bag cannot be finished.
-        """
+        """Write what has been heard and last `texts`, close the bag and return its path."""
         writer = self._settle()
         for topic, text in texts.items():
             writer.write_text(self._node.resolve_topic_name(topic), text, self._now())

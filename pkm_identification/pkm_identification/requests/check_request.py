@@ -31,11 +31,7 @@ class CheckRequest:
 
 
 def planned_motion(request: CheckRequest, model: ClosedChainModel) -> Execution:
-    """Return the whole motion.
-
-    Raises TrajectoryError where it cannot be repeated so often or a time makes no sense,
-    KinematicsError where no pose of the platform belongs to the measured positions.
-    """
+    """Return the whole motion; TrajectoryError or KinematicsError where there is none."""
     trajectory, start = request.trajectory, request.start
     in_platform = trajectory.coordinates == 'platform'
     begin: Array | None = None

@@ -54,10 +54,7 @@ class CompareRequest:
 def compare_on_recordings(
     request: CompareRequest, model: ClosedChainModel, progress: Progress | None = None
 ) -> list[Candidate]:
-    """Identify by each candidate; what fails is a candidate without figures.
-
-    Raises `Refused` with BAD_OPTION, BAD_DATA or ESTIMATION_FAILED.
-    """
+    """Identify by each candidate, which may fail; `Refused`: BAD_DATA, ESTIMATION_FAILED."""
     chosen = list(request.names) or None
     if request.of_models:
         with refusing(Code.BAD_OPTION):

@@ -119,10 +119,7 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resolved_options(options: Mapping[str, Any], model: ClosedChainModel) -> dict[str, Any]:
-    """Return options as `identify` takes them: files read, mappings made objects.
-
-    Raises `Refused` with BAD_OPTION, where a file or a mapping cannot be used.
-    """
+    """Return options as `identify` takes them, files read; `Refused` with BAD_OPTION."""
     found = given(options)
     with refusing(Code.BAD_OPTION):
         try:

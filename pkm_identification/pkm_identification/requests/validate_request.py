@@ -43,10 +43,7 @@ class ValidateRequest:
 def validate_on_recording(
     request: ValidateRequest, model: ClosedChainModel, progress: Progress | None = None
 ) -> Validation:
-    """Compare what a model predicts with what was recorded.
-
-    Raises `Refused` with BAD_MODEL, WRONG_ROBOT or BAD_DATA.
-    """
+    """Compare prediction and recording; `Refused`: BAD_MODEL, WRONG_ROBOT or BAD_DATA."""
     report = progress or (lambda phase, fraction: None)
     result = load_model_file(request.model_file, model)
     with refusing(Code.BAD_DATA):
