@@ -7,8 +7,8 @@ import pytest
 
 from pkm_identification.datasets import Recording
 from pkm_identification.signals import SignalOptions, process
-from pkm_identification.signals.completion import completed
 from pkm_identification.signals.local_regression import local_cubic
+from pkm_identification.signals.periodic import completed
 
 NAMES = ('left', 'right')
 

@@ -6,7 +6,7 @@ import pytest
 from pkm_identification.datasets import Recording
 from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals import SignalOptions, process
-from pkm_identification.signals.period_refinement import refined_period
+from pkm_identification.signals.period_search import refined_period
 
 NOISE = 2e-5
 

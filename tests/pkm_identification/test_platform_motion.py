@@ -13,8 +13,8 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.signals import SignalOptions, platform_motion, process
+from pkm_identification.signals.filtering import filter_gains
 from pkm_identification.signals.platform_motion import actuator_covariance
-from pkm_identification.signals.signal_noise import filter_gains
 
 
 @pytest.fixture(scope='module')

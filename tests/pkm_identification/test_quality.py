@@ -14,8 +14,8 @@ from pkm_identification.datasets import Recording, tidied
 from pkm_identification.excitation.shipped import load_excitation
 from pkm_identification.quality import KINDS
 from pkm_identification.quality.examine import examined
+from pkm_identification.quality.frozen import resolution
 from pkm_identification.quality.report import located
-from pkm_identification.quality.resolution import resolution
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.validation.validate import validate
 
@@ -59,7 +59,7 @@ def test_rests_steps_and_quantised_sensors_are_no_defects(slider_model):
         if quantum:
             q, forces = np.round(q / quantum) * quantum, np.round(forces / 0.05) * 0.05
         data = examined(Recording.from_arrays(time, NAMES, q, forces))
-        assert not set(data.quality.kinds) & set(LEFT_OUT), data.quality.lines()
+        assert not set(data.quality.kinds) & set(LEFT_OUT), data.quality.defects
         assert data.source.scan.all_valid
         if quantum:
             steps = data.quality.resolution['position']
@@ -185,7 +185,7 @@ def test_the_report_is_plain_and_ordered(record):
     content = quality.to_dict()
     assert content['defects'][0]['where'][1] == [0.7, 0.701]
     assert content['defects'][0]['stretches'] == 3
-    assert 'effort of right: 4' in quality.lines()[0]
+    assert 'effort of right: 4' in quality.defects[0].line()
     order = [KINDS.index(kind) for kind in quality.kinds]
     assert order == sorted(order)
     assert located('gap', np.array([], dtype=int), np.arange(3.0), '').where == ()

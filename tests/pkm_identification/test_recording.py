@@ -26,7 +26,6 @@ from pkm_identification.recording import (
 )
 from pkm_identification.recording import preflight as preflight_module
 from pkm_identification.recording.metadata import git_revision
-from pkm_identification.recording.preflight import describe
 from pkm_identification.requests.refusal import Code
 
 RATE, PERIOD = 200.0, 0.5
@@ -68,7 +67,7 @@ def test_a_sound_run_passes_every_check(model, facts, tmp_path):
     ]
     assert report.duration > 2 * 2.0 + 2 * 1.0
     assert report.bag_bytes > 1e6
-    assert describe(report.checks).count('ok') == 7
+    assert sum(check.ok for check in report.checks) == 7
 
 
 @pytest.mark.parametrize(

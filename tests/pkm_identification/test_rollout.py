@@ -12,8 +12,13 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.forward_dynamics import actuator_state, forward_dynamics
 from pkm_dynamics.equations.integration import integrate_motion
-from pkm_identification.validation.recorded_motion import Recorded, recorded_motion
-from pkm_identification.validation.rollout import accelerations, check_horizons, roll_out
+from pkm_identification.validation.rollout import (
+    Recorded,
+    accelerations,
+    check_horizons,
+    recorded_motion,
+    roll_out,
+)
 
 
 @pytest.fixture(scope='module')

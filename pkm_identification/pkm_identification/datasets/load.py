@@ -32,12 +32,10 @@ def load(
     force_constants: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Recording:
-    """Read a recording.
+    """Read a recording: a rosbag2 folder, an `.mcap`, `.db3`, `.csv` or `.npz` file.
 
     Parameters
     ----------
-    path
-        rosbag2 folder, `.mcap`, `.db3`, `.csv` or `.npz` file.
     joints
         {name in the file: name of the robot's joint}; the dataset then holds these joints
         alone. By default all, by the names in the file.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.source import Block, Source, joined
 from pkm_identification.datasets.truth import Truth
 from pkm_identification.datasets.units import (
@@ -20,9 +21,6 @@ from pkm_identification.datasets.units import (
     constants_of,
 )
 from pkm_identification.quality.report import Defect, Quality
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 STROKE_TOLERANCE = 0.01  # of the stroke: homing and calibration are rarely better
 MEASURED = ('positions', 'efforts', 'currents')
@@ -137,11 +135,6 @@ class Recording:
             Which samples (N, n) may be used; None: all.
         **metadata
             The other attributes.
-
-        Raises
-        ------
-        DatasetError
-            Shapes do not fit, or something is not a number.
         """
         name = str(metadata.get('provenance', {}).get('source', 'dataset'))
         stamps = _frozen(time, 'time', name)
@@ -149,7 +142,7 @@ class Recording:
             raise DatasetError(f'{name}: time must be (N,) with N > 0, got shape {stamps.shape}')
         if efforts is None and currents is None:
             raise DatasetError(f'{name}: neither efforts [N, N m] nor currents [A] are given')
-        arrays: dict[str, Array | Flags | None] = {}
+        arrays: dict[str, Array | Mask | None] = {}
         given = (positions, efforts, currents, position_valid, effort_valid)
         shape = (stamps.size, len(joint_names))
         for kind, values in zip(SAMPLES[1:], given, strict=True):
@@ -207,12 +200,12 @@ class Recording:
         return self.source.whole.currents
 
     @property
-    def position_valid(self) -> Flags | None:
+    def position_valid(self) -> Mask | None:
         """Which positions (N, n) may be used; None: all."""
         return self.source.whole.position_valid
 
     @property
-    def effort_valid(self) -> Flags | None:
+    def effort_valid(self) -> Mask | None:
         """Which efforts or currents (N, n) may be used; None: all."""
         return self.source.whole.effort_valid
 
@@ -280,37 +273,20 @@ class Recording:
     def with_efforts_as_currents(self) -> Recording:
         """Take efforts for the currents [A] that they are.
 
-        Raises
-        ------
-        DatasetError
-            There are no efforts, or currents besides them.
+        A `DatasetError` where there are no efforts, or currents besides them.
         """
         if not self.has_efforts or self.has_currents:
             there = 'currents besides efforts' if self.has_efforts else 'no efforts'
             raise DatasetError(f"{self.name} holds {there}: effort_unit 'A' has nothing to say")
-        return self._converted(
-            lambda block, rows: block._replace(currents=block.efforts, efforts=None)
-        )
+        return self._converted(lambda block: block._replace(currents=block.efforts, efforts=None))
 
-    def without_efforts(self) -> Recording:
-        """Return the recording with its currents [A] alone."""
-        return self._converted(lambda block, rows: block._replace(efforts=None))
-
-    def _converted(self, change: Any) -> Recording:
-        return replace(self, source=self.source.changed(change))
+    def _converted(self, change: Callable[[Block], Block]) -> Recording:
+        return replace(self, source=self.source.changed(lambda block, rows: change(block)))
 
     def renamed(self, joints: Mapping[str, str]) -> Recording:
-        """Return the joints named in `joints` alone, by their other names.
+        """Return the joints in {name here: name of the robot} alone, by the other names.
 
-        Parameters
-        ----------
-        joints
-            {name here: name of the robot}.
-
-        Raises
-        ------
-        DatasetError
-            A joint is not there, or two get one name.
+        A `DatasetError` where a joint is not there, or two get one name.
         """
         missing = [name for name in joints if name not in self.joint_names]
         if missing:
@@ -343,16 +319,12 @@ class Recording:
     ) -> Recording:
         """Return the recording in the joint order of `model`, with efforts in force units.
 
-        Joints are matched by name. Currents become efforts with the force constants of
-        the recording or of the description; with `force_constants` [N/A, N m/A] by joint,
-        as an identification found them, those count alone, and currents before efforts.
-        Efforts and currents are compared in the probes of a long recording.
-
-        Raises
-        ------
-        DatasetError
-            A joint is missing or unknown, a force constant is missing, or the constants
-            (or the efforts and currents) contradict each other.
+        Joints are matched by name. Currents become efforts with the force constants of the
+        recording or of the description; with `force_constants` [N/A, N m/A] by joint, as an
+        identification found them, those count alone, and currents before efforts. Efforts and
+        currents are compared in the probes of a long recording. A `DatasetError` where a joint is
+        missing or unknown, a force constant is missing, or the constants (or the efforts and
+        currents) contradict each other.
         """
         expected = list(model.actuated_joints)
         self._check_joints(model, expected)
@@ -376,7 +348,7 @@ class Recording:
     def _with_forces(self, constants: Array) -> Recording:
         """Make efforts [N, N m] of the currents."""
         return self._converted(
-            lambda block, rows: block._replace(efforts=np.asarray(block.currents) * constants)
+            lambda block: block._replace(efforts=np.asarray(block.currents) * constants)
         )
 
     def _check_joints(self, model: ClosedChainModel, expected: list[str]) -> None:
@@ -398,13 +370,8 @@ class Recording:
     def constants_for(self, model: ClosedChainModel, found: bool = False) -> Array:
         """Return the force constants (n_a,) of the recording, else of the description.
 
-        Joints without a drive, whose current is zero, have 1. The joints must be in the
-        order of `model`. Constants `found` from data may differ from the description's.
-
-        Raises
-        ------
-        DatasetError
-            They contradict each other, or one is missing.
+        Joints without a drive, whose current is zero, have 1. The joints must be in the order of
+        `model`. Constants `found` from data may differ from the description's.
         """
         return constants_of(
             self.joint_names,

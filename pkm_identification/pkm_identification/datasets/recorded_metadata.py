@@ -21,13 +21,7 @@ def recorded_payload(content: Any, source: str) -> Payload | None:
 
 
 def parsed_metadata(text: str, where: str) -> dict[str, Any]:
-    """Return the mapping that a YAML text holds; empty without a text.
-
-    Raises
-    ------
-    DatasetError
-        The text is no YAML or no mapping; `where` says of which topic.
-    """
+    """The mapping that a YAML text holds, empty without one; `where` says of which topic it is."""
     try:
         content = yaml.safe_load(text) if text else {}
     except yaml.YAMLError as error:

@@ -9,14 +9,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.datasets.stored_array import StoredArray, in_parts
 from pkm_identification.quality.stamps import nominal_interval
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 LONG = 4_000_000  # stamps, positions and efforts: 32 MB; more are read in blocks
 BLOCK = 2**15  # samples: 3 MB of six joints, far more than the margins around a block
@@ -36,8 +32,8 @@ class Block(NamedTuple):
     positions: Array
     efforts: Array | None = None
     currents: Array | None = None
-    position_valid: Flags | None = None
-    effort_valid: Flags | None = None
+    position_valid: Mask | None = None
+    effort_valid: Mask | None = None
 
     def rows(self, chosen: slice | Indices) -> Block:
         """Return some of the samples."""
@@ -49,7 +45,7 @@ class Block(NamedTuple):
         picked = (None if part is None else part[:, list(chosen)] for part in parts)
         return Block(self.time, *picked)  # type: ignore[arg-type]
 
-    def together(self) -> tuple[Array, Flags | None]:
+    def together(self) -> tuple[Array, Mask | None]:
         """Positions and efforts side by side (k, 2 n), and which may be used (None: all)."""
         assert self.efforts is not None
         values = np.hstack([self.positions, self.efforts])
@@ -82,31 +78,15 @@ def joined(blocks: Sequence[Block]) -> Block:
 
 @dataclass(frozen=True)
 class Scan:
-    """What one pass over all samples shows.
+    """What one pass over all samples shows."""
 
-    Attributes
-    ----------
-    first, last
-        Stamps [s].
-    interval
-        Sampling interval of the clock behind the first stamps [s].
-    is_even
-        Whether all intervals are that within 2 %.
-    is_tidy
-        Whether the stamps increase and all numbers are finite.
-    all_valid
-        Whether every sample may be used.
-    extremes
-        Smallest and largest values: a block of two rows, whose time means nothing.
-    """
-
-    first: float
+    first: float  # stamp [s]
     last: float
-    interval: float
-    is_even: bool
-    is_tidy: bool
-    all_valid: bool
-    extremes: Block
+    interval: float  # sampling interval of the clock behind the first stamps [s]
+    is_even: bool  # whether all intervals are that within 2 %
+    is_tidy: bool  # whether the stamps increase and all numbers are finite
+    all_valid: bool  # whether every sample may be used
+    extremes: Block  # smallest and largest values: a block of two rows, whose time means nothing
 
     @property
     def effort_range(self) -> Array:
@@ -118,14 +98,8 @@ class Scan:
 class Source:
     """Samples that can be read again and again, any rows of them.
 
-    Parameters
-    ----------
-    read
-        Gives the samples of a slice of rows without a step.
-    count, width
-        Number of samples N and of joints n.
-    is_long
-        Whether the samples are too many to be in memory at once; None: by their number.
+    `read` gives the samples of a slice of rows without a step, of `count` samples N of `width`
+    joints n. Where `is_long` they are too many to be in memory at once; None: by their number.
     """
 
     def __init__(
@@ -155,10 +129,7 @@ class Source:
     def windows(self, margin: int) -> Iterator[tuple[Block, slice, slice]]:
         """Yield blocks with a margin of samples on either side.
 
-        Returns
-        -------
-        block, core, rows
-            Samples, which of them are the block's own, and the rows that these are.
+        With each, which of its samples are the block's own, and the rows that these are.
         """
         step = BLOCK if self.is_long else max(self.count, 1)
         for begin in range(0, self.count, step):
@@ -201,7 +172,7 @@ class Source:
             other._scan = replace(self._scan, extremes=extremes)
         return other
 
-    def marked(self, position_valid: Flags, effort_valid: Flags) -> Source:
+    def marked(self, position_valid: Mask, effort_valid: Mask) -> Source:
         """Return the samples with other flags (N, n), which may lie in a file."""
 
         def flagged(block: Block, rows: slice) -> Block:
@@ -248,7 +219,8 @@ def scanned(source: Source) -> Scan:
         longest = max(longest, float(steps.max(initial=0.0)))
         finite &= all(part is None or bool(np.isfinite(part).all()) for part in block[:4])
         all_valid &= all(part is None or bool(part.all()) for part in block[4:])
-        extremes = _extremes(block, extremes)
+        own = _extremes(block)
+        extremes = own if extremes is None else _extremes(joined([extremes, own]))
         last = float(block.time[-1])
     assert extremes is not None
     is_tidy = bool(finite and shortest > 0)
@@ -266,18 +238,10 @@ def scanned(source: Source) -> Scan:
     )
 
 
-def _extremes(block: Block, before: Block | None) -> Block:
-    found: list[Array | None] = []
-    for k, part in enumerate(block[:4]):
-        known = None if before is None else before[k]
-        if part is None:
-            found.append(None)
-            continue
-        ends = np.stack([part.min(axis=0), part.max(axis=0)])
-        if known is not None:
-            ends = np.stack([np.minimum(ends, known)[0], np.maximum(ends, known)[1]])
-        found.append(ends)
-    return Block(*found)  # type: ignore[arg-type]
+def _extremes(block: Block) -> Block:
+    """Smallest and largest values: a block of two rows."""
+    parts = block[:4]
+    return Block(*(None if p is None else np.stack([p.min(axis=0), p.max(axis=0)]) for p in parts))  # type: ignore[arg-type]
 
 
 def collected(blocks: Iterator[Block]) -> Source:

@@ -9,6 +9,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_identification.arrays import Indices
+
 AnyArray = NDArray[Any]
 
 IN_MEMORY = 4_000_000  # numbers of one array: 32 MB; longer ones go to a file
@@ -72,7 +74,7 @@ def in_parts(rows: AnyArray) -> Iterable[AnyArray]:
         yield np.asarray(rows[begin : begin + ROWS_AT_ONCE])
 
 
-def with_columns(rows: AnyArray, columns: NDArray[np.int64]) -> AnyArray:
+def with_columns(rows: AnyArray, columns: Indices) -> AnyArray:
     """Return some of the columns of an array (N, c), which may lie in a file."""
     if np.array_equal(columns, np.arange(rows.shape[1])):
         return rows

@@ -6,17 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.recorded_data import MEASURED, Recording
 from pkm_identification.datasets.source import Block, Source, collected, joined
 from pkm_identification.quality.report import LEFT_OUT, Defect, located, merged
 from pkm_identification.quality.stamps import in_order, is_increasing
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 MOST_LOST = 0.5  # share of a joint's samples; with more, what is left is not a recording
 
@@ -25,15 +21,11 @@ def tidied(recording: Recording) -> Recording:
     """Return a recording whose stamps increase and whose numbers are all finite.
 
     Samples are sorted by their stamps, and those that share one are merged or left out
-    (`in_order`); in a long recording a stamp may be late by up to one block. Joints without
-    a single effort or current, as a driver reports passive ones, are dropped. A sample that
-    is not finite is marked and holds the one before instead. What was done is in `defects`
-    and under `left_out` in the provenance. A tidy recording is returned as it is.
-
-    Raises
-    ------
-    DatasetError
-        A stamp is not finite, stamps make no clock, or most samples of a joint are lost.
+    (`in_order`); in a long recording a stamp may be late by up to one block. Joints without a
+    single effort or current, as a driver reports passive ones, are dropped. A sample that is not
+    finite is marked and holds the one before instead. What was done is in `defects` and under
+    `left_out` in the provenance. A tidy recording is returned as it is. A `DatasetError` where a
+    stamp is not finite, stamps make no clock, or most samples of a joint are lost.
     """
     if recording.source.scan.is_tidy:
         return recording
@@ -154,7 +146,7 @@ class _Tidying:
         self.done, self.last = self.done + len(block.time), float(block.time[-1])
         return block
 
-    def _note(self, name: str, values: Array, bad: Flags, time: Array) -> None:
+    def _note(self, name: str, values: Array, bad: Mask, time: Array) -> None:
         for column in np.flatnonzero(bad.any(axis=0)):
             rows = np.flatnonzero(bad[:, column])
             first = _Lost(
@@ -175,7 +167,7 @@ class _Tidying:
                 )
 
 
-def held(values: Array, bad: Flags, before: Array | None = None) -> Array:
+def held(values: Array, bad: Mask, before: Array | None = None) -> Array:
     """Return the values (k, n) with the last good one in the place of bad ones, else the next.
 
     A column without any good one holds `before` (n,), the values before the first row.

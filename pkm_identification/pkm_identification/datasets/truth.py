@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets.stored_array import with_columns
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -18,25 +16,18 @@ class Truth:
     """Noise-free signals, in the joint order of their recording.
 
     The arrays may be maps of files; then only what is used comes into memory.
-
-    Attributes
-    ----------
-    time
-        Stamps (M,) [s], on the clock of the recording.
-    positions, velocities, forces
-        Actuated joints (M, n_a) [m, rad], [m/s, rad/s], [N, N m].
     """
 
-    time: Array
-    positions: Array
-    velocities: Array
-    forces: Array
+    time: Array  # stamps (M,) [s], on the clock of the recording
+    positions: Array  # of the actuated joints (M, n_a) [m, rad]
+    velocities: Array  # [m/s, rad/s]
+    forces: Array  # [N, N m]
 
     def __len__(self) -> int:
         """Return the number of samples."""
         return len(self.time)
 
-    def with_columns(self, columns: Sequence[int] | NDArray[np.int64]) -> Truth:
+    def with_columns(self, columns: Sequence[int] | Indices) -> Truth:
         """Return the signals of some joints."""
         chosen = np.asarray(columns, dtype=np.int64)
         signals = (self.positions, self.velocities, self.forces)

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array
 
-Array = NDArray[np.float64]
 Constant = float | Sequence[float]
 
 UNIT_TOLERANCE = 1e-6
@@ -26,13 +25,7 @@ class MissingForceConstantError(DatasetError):
 def parsed_constants(
     given: Mapping[str, Any], names: Sequence[str], source: str
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Split {joint: constant or (constant, standard deviation)} [N/A, N m/A].
-
-    Raises
-    ------
-    DatasetError
-        An unknown joint, or something that is no number.
-    """
+    """Split {joint: constant or (constant, standard deviation)} [N/A, N m/A]; raises on others."""
     constants, deviations = {}, {}
     for name, value in given.items():
         if name not in names:
@@ -69,27 +62,13 @@ def constants_of(
     check: bool = True,
     free: Sequence[str] = (),
 ) -> Array:
-    """Force constants (n,) of joints, as recorded or given, else as described.
+    """Force constants (n,) [N/A, N m/A] of joints, as recorded or given, else as described (n,).
 
-    Parameters
-    ----------
-    names
-        Joints (n,).
-    recorded, deviations
-        By joint [N/A, N m/A].
-    described
-        Of the description (n,), NaN where it has none.
-    source, places
-        For messages: the data, and where the constants come from.
-    check
-        Refuse constants that contradict each other, else take the recorded ones.
-    free
-        Joints without a drive: their current is zero, their constant 1.
-
-    Raises
-    ------
-    DatasetError
-        There is none of a joint (`MissingForceConstantError`), or both contradict each other.
+    `described` is NaN where there is none. `source` and `places` are for messages: the data, and
+    where the constants come from. `check` refuses constants that contradict each other by more than
+    their `deviations` make likely; without it the recorded ones count. Joints in `free` have no
+    drive: their current is zero, their constant 1. Of another joint one must be known
+    (`MissingForceConstantError`).
     """
     constants = np.empty(len(names))
     for i, (name, nominal) in enumerate(zip(names, described, strict=True)):
@@ -116,19 +95,10 @@ def constants_of(
 def check_efforts_agree(
     names: Sequence[str], efforts: Array, converted: Array, source: str
 ) -> None:
-    """Refuse efforts that are not the currents times the force constants.
+    """Refuse efforts (N, n) [N, N m] that are not the currents times the force constants.
 
-    Parameters
-    ----------
-    names
-        Joints (n,).
-    efforts, converted
-        Measured efforts and those from currents (N, n) [N, N m].
-
-    Raises
-    ------
-    DatasetError
-        They differ by a factor or in sign; names the joint.
+    They differ from the `converted` currents by a factor or in sign; the `DatasetError` names the
+    joint.
     """
     effort = np.sqrt(np.mean(efforts**2, axis=0))
     other = np.sqrt(np.mean(converted**2, axis=0))

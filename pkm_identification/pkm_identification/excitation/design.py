@@ -11,15 +11,7 @@ from pkm_dynamics import BaseParameters, ClosedChainModel
 from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.arrays import Array
-from pkm_identification.excitation.design_options import (
-    MOST_HARMONICS,
-    MOST_SAMPLES,
-    initial_trajectory,
-    prior_information,
-    require_counts,
-    require_times,
-    require_types,
-)
+from pkm_identification.excitation import design_options
 from pkm_identification.excitation.excitation_design import ExcitationDesign
 from pkm_identification.excitation.finished import finished_design
 from pkm_identification.excitation.information import whitening_of
@@ -70,49 +62,44 @@ def design_excitation(
 
     Parameters
     ----------
-    model : ClosedChainModel
-    criterion : str or {str: weight}
+    criterion
         `d_optimal`, `a_optimal`, `e_optimal`, `condition_number` (of parameters in SI
         units, all three), `condition_number_scaled` (columns of unit length), or a weighted
-        sum of their logarithms. Only `d_optimal` and `condition_number_scaled` do not
-        depend on the units. The search sees smallest and largest singular values
+        sum of their logarithms, {name: weight}. Only `d_optimal` and `condition_number_scaled`
+        do not depend on the units. The search sees smallest and largest singular values
         smoothed; the figures are exact.
-    harmonics : int
+    harmonics
         Of each coordinate. Platform coordinates where the platform has six degrees of
         freedom, actuator coordinates elsewhere.
-    period : float, optional
+    period
         [s]; one more unknown by default, a whole number of samples in the end. The
         criterion is then that of a fixed `measuring_time`, so that a longer period is no
         gain in itself. The figures are those of one period: between periods compare
         `d_optimal_per_second`.
-    sampling_rate : float
+    sampling_rate
         Of the figures [Hz].
-    noise_covariance : (n_a, n_a), optional
-        Covariance of the force noise of one sample [N^2]; unit variance by default.
-    limits : DesignLimits, optional
+    noise_covariance
+        Of the force noise of one sample (n_a, n_a) [N^2]; unit variance by default.
+    limits
         Margins to the robot's limits, and further limits.
-    shared, reduced : bool, bool or str
+    shared, reduced
         Which base parameters; see `ClosedChainModel.base_parameters`.
-    prior : (n, n), ExcitationDesign or IdentificationResult, optional
-        Information of earlier runs, to which this design adds (sequential design).
-    measuring_time : float, optional
+    prior
+        Information (n, n) of earlier runs, to which this design adds (sequential design).
+    measuring_time
         Planned length of the record [s], which weighs the motion against the prior; one
         period by default (the suggested one where it is free).
-    initial : FourierTrajectory or ExcitationDesign, optional
+    initial
         A further start, also with fewer harmonics; with `starts` 0 the only one.
-    starts, iterations, candidates : int
+    starts, iterations, candidates
         Optimised starts, steps of each, random motions that a random start is the best of,
         after a few steps.
-    seed : int
-        Of everything random; the result depends on nothing else, in particular not on
-        `workers`.
-    workers : int, optional
-        Parallel processes; one a core by default, none with a single start.
-    progress : callable, optional
-        Gets (what, fraction, seconds left).
-    cancel : callable or threading.Event, optional
-        When it is set (or returns true), the search ends; the best so far is returned and
-        `origin['cancelled']` is true.
+    seed, workers
+        Of everything random; the result depends on nothing else, in particular not on the number of
+        parallel processes (one a core by default, none with a single start).
+    progress, cancel
+        Gets (what, fraction, seconds left). When `cancel` is set (or returns true), the search
+        ends; the best so far is returned and `origin['cancelled']` is true.
 
     Raises
     ------
@@ -124,19 +111,19 @@ def design_excitation(
     UnderactuatedError
         When a degree of freedom of the robot has no drive.
     """
-    require_types(model, limits, initial, progress, cancel)
+    design_options.require_types(model, limits, initial, progress, cancel)
     require_drives(model, 'an excitation')
     weights = normalised_weights(criterion)
-    require_counts(
-        harmonics=(harmonics, 1, MOST_HARMONICS),
+    design_options.require_counts(
+        harmonics=(harmonics, 1, design_options.MOST_HARMONICS),
         starts=(starts, 0 if initial is not None else 1, None),
         iterations=(iterations, 1, None),
         candidates=(candidates, 1, None),
         workers=(1 if workers is None else workers, 1, None),
         seed=(seed, 0, None),
     )
-    require_times(period, sampling_rate, measuring_time)
-    first = initial_trajectory(initial, model)
+    design_options.require_times(period, sampling_rate, measuring_time)
+    first = design_options.initial_trajectory(initial, model)
     if progress is not None:
         progress('checking the request', 0.0, float('nan'))
     base = model.base_parameters(shared=shared, reduced=reduced)
@@ -150,7 +137,7 @@ def design_excitation(
         noise_covariance=noise_covariance,
         sampling_rate=sampling_rate,
         measuring_time=measuring_time,
-        prior=prior_information(prior, model, base),
+        prior=design_options.prior_information(prior, model, base),
     )
     if first is not None:
         problem.unknowns(first)  # refused before the search
@@ -209,10 +196,11 @@ def build_design_problem(
         )
     first = suggested if period is None else float(period)
     longest = free[1] if period is None else first
-    if longest * sampling_rate > MOST_SAMPLES:
+    most = design_options.MOST_SAMPLES
+    if longest * sampling_rate > most:
         raise TrajectoryError(
-            f'a period of up to {longest:g} s has more than {MOST_SAMPLES} samples at '
-            f'{sampling_rate:g} Hz; at most {MOST_SAMPLES / longest:.3g} Hz are possible'
+            f'a period of up to {longest:g} s has more than {most} samples at '
+            f'{sampling_rate:g} Hz; at most {most / longest:.3g} Hz are possible'
         )
     task = DesignTask(
         weights,

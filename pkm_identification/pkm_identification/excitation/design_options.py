@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -30,27 +30,21 @@ def require_types(
     model: object, limits: object, initial: object, progress: object, cancel: object
 ) -> None:
     """Refuse arguments of another type than `design_excitation` names."""
-    valid: Mapping[str, tuple[Any, bool, str]] = {
-        'model': (
-            model,
-            isinstance(model, ClosedChainModel),
-            'a ClosedChainModel: ClosedChainModel(pkm_description.load(robot))',
-        ),
-        'limits': (limits, isinstance(limits, DesignLimits | None), 'DesignLimits(...) or None'),
-        'initial': (
+    a_model = 'a ClosedChainModel: ClosedChainModel(pkm_description.load(robot))'
+    arguments: tuple[tuple[str, object, Any, str], ...] = (
+        ('model', model, ClosedChainModel, a_model),
+        ('limits', limits, DesignLimits | None, 'DesignLimits(...) or None'),
+        (
+            'initial',
             initial,
-            isinstance(initial, FourierTrajectory | ExcitationDesign | None),
+            FourierTrajectory | ExcitationDesign | None,
             'a FourierTrajectory, an ExcitationDesign or None',
         ),
-        'progress': (progress, progress is None or callable(progress), 'callable or None'),
-        'cancel': (
-            cancel,
-            cancel is None or callable(cancel) or isinstance(cancel, threading.Event),
-            'callable, a threading.Event or None',
-        ),
-    }
-    for name, (value, good, wanted) in valid.items():
-        if not good:
+        ('progress', progress, Callable | None, 'callable or None'),
+        ('cancel', cancel, Callable | Event | None, 'callable, a threading.Event or None'),
+    )
+    for name, value, kinds, wanted in arguments:
+        if not isinstance(value, kinds):
             raise TrajectoryError(f'{name} must be {wanted}, not {type(value).__name__}')
 
 
@@ -75,13 +69,7 @@ def require_times(period: Any, sampling_rate: Any, measuring_time: Any) -> None:
 def initial_trajectory(
     initial: FourierTrajectory | ExcitationDesign | None, model: ClosedChainModel
 ) -> FourierTrajectory | None:
-    """Return the trajectory to start from, its coordinates in the order of the model.
-
-    Raises
-    ------
-    TrajectoryError
-        For a trajectory of another robot or of other coordinates.
-    """
+    """Return the trajectory to start from, its coordinates in the order of the model."""
     found = initial.trajectory if isinstance(initial, ExcitationDesign) else initial
     if found is None:
         return None
@@ -105,14 +93,9 @@ def prior_information(
 ) -> Array | None:
     """Return the information (n, n) about the base parameters that is there already.
 
-    An earlier design counts with one period of its own, an identification with the inverse
-    of its covariance: nothing where a variance is infinite, so that what it tells of such
-    a parameter together with others does not count.
-
-    Raises
-    ------
-    TrajectoryError
-        For another shape, robot or other parameters, or no information matrix at all.
+    An earlier design counts with one period of its own, an identification with the inverse of its
+    covariance: nothing where a variance is infinite, so that what it tells of such a parameter
+    together with others does not count.
     """
     if prior is None:
         return None

@@ -126,18 +126,12 @@ class ExcitationDesign:
         return parameter_directions(self.information(periods), self.names, scaled)
 
     def save(self, path: str | Path) -> None:
-        """Write the design as YAML.
-
-        Raises
-        ------
-        TrajectoryError
-            The file exists already or cannot be written.
-        """
-        several = not isinstance(self.criterion, str)
+        """Write the design as YAML to a new file, or raise `TrajectoryError`."""
+        criterion = self.criterion
         content = {
             'format': FORMAT,
             'version': VERSION,
-            'criterion': dict(self.criterion) if several else self.criterion,  # type: ignore[arg-type]
+            'criterion': criterion if isinstance(criterion, str) else dict(criterion),
             'ramp_time': float(self.ramp_time),
             'trajectory': self.trajectory.to_dict(),
             'figures': dict(self.figures),
@@ -145,8 +139,7 @@ class ExcitationDesign:
             'origin': dict(self.origin),
         }
         for name in ('period_information', 'prior'):
-            matrix = getattr(self, name)
-            if matrix is not None:
+            if (matrix := getattr(self, name)) is not None:
                 content[name] = matrix.tolist()
         text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
         write_text_atomically(path, text, TrajectoryError)
@@ -155,10 +148,8 @@ class ExcitationDesign:
     def load(cls, path: str | Path, model: ClosedChainModel | None = None) -> ExcitationDesign:
         """Read a design that `save` wrote.
 
-        Raises
-        ------
-        TrajectoryError
-            The file cannot be read, is no design, or belongs to another robot than `model`.
+        A `TrajectoryError` where the file cannot be read, is no design, or belongs to another robot
+        than `model`.
         """
         try:
             if Path(path).stat().st_size > MAX_FILE_SIZE:

@@ -13,6 +13,7 @@ from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.excitation_design import RAMP_TIME, ExcitationDesign
+from pkm_identification.excitation.information import sample_count
 from pkm_identification.excitation.search.criteria import figures, standard_deviations
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.multi_start import DesignSolution
@@ -102,11 +103,6 @@ def on_samples(problem: DesignProblem, z: Array, sampling_rate: float) -> Fourie
         found.coordinate_names,
         found.robot,
     )
-
-
-def sample_count(trajectory: FourierTrajectory, sampling_rate: float) -> int:
-    """Return the number of samples of one period."""
-    return max(int(round(trajectory.period * sampling_rate)), 1)
 
 
 def whitened_regressor(

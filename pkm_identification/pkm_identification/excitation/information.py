@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import EstimationError, TrajectoryError
+from pkm_dynamics.trajectories import Trajectory
 from pkm_dynamics.trajectories.base import finite_array
 from pkm_identification.arrays import Array
 
@@ -19,18 +20,10 @@ LEAST_EIGENVALUE = 1e-14  # of the largest one: below it, an eigenvalue is round
 
 @dataclass(frozen=True)
 class ParameterDirection:
-    """A unit vector in the space of the parameters, and how well it is seen.
+    """A unit vector in the space of the parameters, and how well it is seen."""
 
-    Attributes
-    ----------
-    information : float
-        Eigenvalue of the information matrix.
-    components : dict
-        {parameter: component}, the largest first.
-    """
-
-    information: float
-    components: dict[str, float]
+    information: float  # eigenvalue of the information matrix
+    components: dict[str, float]  # {parameter: component}, the largest first
 
     @property
     def standard_deviation(self) -> float:
@@ -44,21 +37,9 @@ def parameter_directions(
     """Return the eigenvectors of an information matrix (n, n), the least visible first.
 
     The first and the last bound the condition number, whose square is the ratio of their
-    eigenvalues: the first tells what the motion shows too little of, the last what it shows
-    more of than it needs.
-
-    Parameters
-    ----------
-    information : (n, n)
-    names : sequence of n parameters
-    scaled : bool
-        Count every parameter in units in which it alone would have unit information, as
-        `condition_number_scaled` does, rather than in SI units.
-
-    Raises
-    ------
-    EstimationError
-        For another shape, or numbers that are not finite.
+    eigenvalues: the first tells what the motion shows too little of, the last what it shows more of
+    than it needs. `scaled` counts every parameter in units in which it alone would have unit
+    information, as `condition_number_scaled` does, rather than in SI units.
     """
     matrix = np.array(information, dtype=float)
     if matrix.shape != (len(names), len(names)) or not np.all(np.isfinite(matrix)):
@@ -122,3 +103,8 @@ def _outer_sizes(information: Array) -> Array:
     size = np.sqrt(np.maximum(np.diag(information), 0.0))
     unit = np.where(size > 0.0, size, 1.0)
     return np.outer(unit, unit)
+
+
+def sample_count(trajectory: Trajectory, rate: float) -> int:
+    """Return the number of samples at `rate` [Hz] of one period or the whole motion."""
+    return max(int(round(trajectory.duration * rate)), 1)

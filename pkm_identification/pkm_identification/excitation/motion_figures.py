@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import qr
 
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_dynamics.simulation import PlantEffects
 from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.arrays import Array
 from pkm_identification.excitation.excitation_design import ExcitationDesign
-from pkm_identification.excitation.information import parameter_directions, whitening_of
+from pkm_identification.excitation.information import (
+    information_factor,
+    parameter_directions,
+    sample_count,
+    whitening_of,
+)
 from pkm_identification.excitation.search.criteria import figures, standard_deviations
-
-Array = NDArray[np.float64]
 
 RATE = 1000.0  # [Hz] of the figures
 BLOCK = 4096  # samples whose regressor is in memory at once
@@ -42,25 +46,13 @@ def excitation_figures(
 ) -> dict[str, Any]:
     """Return the identification figures of a motion, from all of its samples.
 
-    Parameters
-    ----------
-    periods : int
-        Runs or periods that the figures are for; each is sampled at the same phases.
-    rate : float
-        Of the samples [Hz].
-    covariance : (n_a, n_a), optional
-        Of the force noise of one sample [N^2]; unit variance by default.
-    prior : (n, n), optional
-        Information that is there already.
-
-    Raises
-    ------
-    EstimationError
-        The motion does not excite all parameters.
+    For `periods` runs or periods, each sampled at the same phases with `rate` [Hz], with the
+    covariance (n_a, n_a) [N^2] of the force noise of one sample (unit variance by default) and the
+    information (n, n) that is there already (`prior`).
     """
     base = model.base_parameters(shared=True, reduced=True)
     factor = folded_regressor(model, base, trajectory, rate, whitening_of(covariance, model.n_a))
-    samples = _samples(trajectory, rate) * periods
+    samples = sample_count(trajectory, rate) * periods
     return _figures(model, base, np.sqrt(periods) * factor, prior, samples)
 
 
@@ -84,8 +76,8 @@ def design_figures(
     if noise is None and held is not None and held.shape == (base.rank, base.rank):
         size = np.sqrt(np.outer(np.diag(held), np.diag(held)))
         if np.abs((factor.T @ factor - held) / size).max() > SAME:
-            chosen, factor = DESIGN_NOISE, _factor(held)
-    samples = _samples(design.trajectory, rate) * periods
+            chosen, factor = DESIGN_NOISE, information_factor(held)
+    samples = sample_count(design.trajectory, rate) * periods
     prior = design.prior
     return _figures(model, base, np.sqrt(periods) * factor, prior, samples), chosen
 
@@ -99,26 +91,16 @@ def folded_regressor(
 ) -> Array:
     """Return R (<= n, n), R^T R the information of one run sampled at `rate` [Hz].
 
-    The regressor of a block of samples is folded into R by QR, so that memory does not
-    grow with the length of the motion.
+    The regressor of a block of samples is folded into R by QR, so that memory does not grow with
+    the length of the motion.
     """
-    time = np.arange(_samples(trajectory, rate)) / rate
+    time = np.arange(sample_count(trajectory, rate)) / rate
     factor = np.empty((0, base.rank))
     for begin in range(0, len(time), BLOCK):
         motion = trajectory.motion(time[begin : begin + BLOCK], model)
         rows = np.einsum('ab,tbn->tan', whitening, base.regressor(motion)).reshape(-1, base.rank)
         factor = qr(np.concatenate([factor, rows]), mode='r')[0][: base.rank]
     return factor
-
-
-def _samples(trajectory: Trajectory, rate: float) -> int:
-    return max(int(round(trajectory.duration * rate)), 1)
-
-
-def _factor(information: ArrayLike) -> Array:
-    """Return R (n, n) with R^T R the information, which may be singular."""
-    values, vectors = np.linalg.eigh(np.asarray(information, dtype=float))
-    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
 
 
 def _figures(
@@ -128,7 +110,8 @@ def _figures(
     prior: ArrayLike | None,
     samples: int,
 ) -> dict[str, Any]:
-    rows = factor if prior is None else np.concatenate([factor, _factor(prior)])
+    known = [] if prior is None else [information_factor(np.asarray(prior, dtype=float))]
+    rows = np.concatenate([factor, *known])
     values = figures(rows)
     deviations = standard_deviations(rows)
     directions = parameter_directions(rows.T @ rows, base.names)

@@ -90,13 +90,7 @@ def shortest_period(
 def require_possible(
     model: ClosedChainModel, base: BaseParameters, task: DesignTask
 ) -> DesignProblem:
-    """Return the problem of a task, refusing what no search can fulfil.
-
-    Raises
-    ------
-    FeasibilityError
-        Names the limit that excludes every motion, and what it would have to be.
-    """
+    """Return the problem of a task, refusing what no search can fulfil; names the limit."""
     options = LimitOptions(acceleration=task.limits.acceleration)
     bounds = model.velocity_limit, model.force_limit, acceleration_limit(model, options)
     if task.period_range is not None and not np.any(np.isfinite(bounds)):
@@ -181,7 +175,7 @@ def most_informative_motion(problem: DesignProblem) -> tuple[int, list[str], Arr
 
     The parameters that hide by name; of the motion its unknowns (n_z,).
     """
-    problem = problem.unsmoothed()
+    problem = problem.refined(1)
     names = problem.base.names
     best: tuple[int, list[str], Array] = -1, list(names), np.zeros(problem.size)
     for seed in range(DRAWS):

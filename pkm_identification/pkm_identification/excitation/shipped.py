@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory, load_trajectory
-from pkm_identification.excitation.excitation_design import FORMAT, ExcitationDesign
+from pkm_identification.excitation.excitation_design import ExcitationDesign, is_design
 
 DESIGNS = Path(__file__).parent / 'designs'
 
@@ -43,7 +43,7 @@ def load_motion(path: str | Path) -> Trajectory:
     """Return the trajectory in a trajectory or design file; raises TrajectoryError."""
     path = Path(path)
     try:
-        is_design = f'format: {FORMAT}' in path.read_text(encoding='utf-8')[:4096]
-    except (OSError, UnicodeDecodeError) as error:
+        holds_design = is_design(path)
+    except OSError as error:
         raise TrajectoryError(f'{path}: cannot be read ({error})') from None
-    return ExcitationDesign.load(path).trajectory if is_design else load_trajectory(path)
+    return ExcitationDesign.load(path).trajectory if holds_design else load_trajectory(path)

@@ -17,7 +17,6 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.identification import identify
-from pkm_identification.model_selection.held_out import build_held_out
 from pkm_identification.model_selection.identifiability import (
     THRESHOLD,
     Identifiability,
@@ -27,6 +26,7 @@ from pkm_identification.model_selection.identifiability import (
 from pkm_identification.model_selection.reduction_steps import (
     ReductionStep,
     Rules,
+    build_held_out,
     drop_parameters,
     held_values,
     is_free,
@@ -36,9 +36,8 @@ from pkm_identification.regression.prior import Prior
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.selection import matching_names
 from pkm_identification.result.plain import plain
-from pkm_identification.result.result import IdentificationResult
+from pkm_identification.result.result import IdentificationResult, check_level
 from pkm_identification.signals import process
-from pkm_identification.validation.figures import check_level
 
 HELD_AT = ('zero', 'nominal')
 APART = ('payloads', 'drive_gains', 'force_constants', 'left_out')  # of `identify`, not of this

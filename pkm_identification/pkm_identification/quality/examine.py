@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.source import Block
 from pkm_identification.datasets.stored_array import StoredArray
-from pkm_identification.quality.frozen import MOVING, find_saturated, find_stuck
+from pkm_identification.quality.frozen import MOVING, find_saturated, find_stuck, resolution
 from pkm_identification.quality.prediction import Extrapolation
 from pkm_identification.quality.report import LEFT_OUT, Defect, Quality, located, merged
-from pkm_identification.quality.resolution import resolution
 from pkm_identification.quality.spikes import (
     NOISY,
     SMOOTH,
@@ -25,9 +24,6 @@ from pkm_identification.quality.spikes import (
     find_spikes,
 )
 from pkm_identification.quality.stamps import clock_defects, even_clock
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 MOST_OUTLIERS = 0.05  # share; more of them are how the signal is
 MOST_BAD = 0.5  # share of the samples of a joint that may be left out
@@ -41,65 +37,36 @@ COARSE = 0.5  # of the noise: standard deviation of the rounding that is reporte
 
 @dataclass(frozen=True)
 class Scales:
-    """What is known of a whole recording before its parts are examined.
+    """What is known of a whole recording before its parts are examined."""
 
-    Attributes
-    ----------
-    resolution
-        Steps of positions and efforts (c,) each; 0 where there are none.
-    neighbours
-        That predict positions and efforts best.
-    limits
-        Largest efforts (c,) [N, N m], or None.
-    extremes
-        Smallest and largest value of positions and efforts, (2, c) each; None: those of
-        the part.
-    """
-
+    # steps of positions and efforts (c,) each; 0 where there are none
     resolution: tuple[Array, Array]
-    neighbours: tuple[Neighbours, Neighbours]
-    limits: Array | None
+    neighbours: tuple[Neighbours, Neighbours]  # that predict positions and efforts best
+    limits: Array | None  # largest efforts (c,) [N, N m], or None
+    # smallest and largest value of positions and efforts, (2, c) each; None: those of the
+    # part
     extremes: tuple[Array, Array] | None = None
 
 
 @dataclass(frozen=True)
 class Part:
-    """Consecutive samples with what was found among them.
+    """Consecutive samples with what was found among them."""
 
-    Attributes
-    ----------
-    position_valid, effort_valid
-        Which samples (N, c) may be used.
-    defects
-        Found here.
-    noise
-        Standard deviations of positions and efforts (c,) each.
-    """
-
-    position_valid: Flags
-    effort_valid: Flags
-    defects: tuple[Defect, ...]
-    noise: tuple[Array, Array]
+    position_valid: Mask  # which samples (N, c) may be used
+    effort_valid: Mask
+    defects: tuple[Defect, ...]  # found here
+    noise: tuple[Array, Array]  # standard deviations of positions and efforts (c,) each
 
 
 def examined(recording: Recording) -> Recording:
-    """Return a recording with its bad samples marked and the report of its quality.
+    """Return a recording, with efforts, with its bad samples marked and the report of its quality.
 
-    A long recording is examined block by block, in memory that grows with its defects alone;
-    how its signals are predicted is decided by its first samples. The stamps of a short one
-    are replaced by even ones where the motion shows that only the stamps are late; a long one
-    keeps its stamps, as the even clock of drifting ones is known only after all of them.
-
-    Parameters
-    ----------
-    recording
-        With efforts, as `Recording.for_model` returns it. One that was examined is returned
-        as it is.
-
-    Raises
-    ------
-    DatasetError
-        Of a joint, more than half of the samples are bad.
+    A long recording is examined block by block, in memory that grows with its defects alone; how
+    its signals are predicted is decided by its first samples. The stamps of a short one are
+    replaced by even ones where the motion shows that only the stamps are late; a long one keeps its
+    stamps, as the even clock of drifting ones is known only after all of them. A recording that was
+    examined is returned as it is. A `DatasetError` where more than half of the samples of a joint
+    are bad.
     """
     if recording.quality is not None or len(recording) < LEAST:
         return recording
@@ -180,18 +147,9 @@ def _roughness(time: Array, positions: Array) -> Array:
 def examine_part(
     block: Block, names: Sequence[str], scales: Scales, core: slice = slice(None)
 ) -> Part:
-    """Examine consecutive samples.
+    """Examine consecutive samples (N, c) of some joints with the scales of the whole recording.
 
-    Parameters
-    ----------
-    block
-        Samples (N, c) with efforts, and which of them are known to be bad.
-    names
-        Joints (c,).
-    scales
-        Of the whole recording.
-    core
-        Samples that are reported; the others only surround them.
+    Those in `core` are reported, the others only surround them.
     """
     time, positions = block.time, block.positions
     assert block.efforts is not None
@@ -199,7 +157,7 @@ def examine_part(
     defects: list[Defect] = []
     noises = []
     moving = np.zeros(positions.shape[1])
-    signals: tuple[tuple[str, Array, Flags | None], ...] = (
+    signals: tuple[tuple[str, Array, Mask | None], ...] = (
         ('position', positions, block.position_valid),
         ('effort', block.efforts, block.effort_valid),
     )
@@ -229,20 +187,11 @@ def examine_part(
         for kind, found in (('outlier', spikes), ('stuck', stuck), ('saturation', saturated)):
             for column in np.flatnonzero(found[core].any(axis=0)):
                 rows = np.flatnonzero(found[core, column])
-                kept = kind == 'outlier' and many[column]
-                figures = {}
-                if kind == 'outlier':
-                    figures['noise'] = float(typical[column])
+                is_outlier = kind == 'outlier'
+                done = 'kept: too many to be mistakes' if is_outlier and many[column] else LEFT_OUT
+                figures = {'noise': float(typical[column])} if is_outlier else {}
                 defects.append(
-                    located(
-                        kind,
-                        rows,
-                        time[core],
-                        'kept: too many to be mistakes' if kept else LEFT_OUT,
-                        signal,
-                        names[int(column)],
-                        **figures,
-                    )
+                    located(kind, rows, time[core], done, signal, names[int(column)], **figures)
                 )
         spikes[:, many] = False
         flags.append((valid & ~(spikes | stuck | saturated))[core])
@@ -267,28 +216,16 @@ def report(
         steps[signal] = {name: float(v) for name, v in zip(names, step, strict=True) if v > 0}
         rounding = step / np.sqrt(12)
         for column in np.flatnonzero((step > 0) & (rounding >= COARSE * noise)):
+            done, joint = 'kept: counts as noise of step / sqrt(12)', names[int(column)]
+            figures = {'step': float(step[column])}
             coarse.append(
-                Defect(
-                    'quantisation',
-                    samples,
-                    1.0,
-                    'kept: counts as noise of step / sqrt(12)',
-                    signal,
-                    names[int(column)],
-                    figures={'step': float(step[column])},
-                )
+                Defect('quantisation', samples, 1.0, done, signal, joint, figures=figures)
             )
     return Quality(samples, interval, merged([*defects, *coarse], samples), steps, levels)
 
 
 def refuse_ruins(quality: Quality, names: Sequence[str], source: str) -> None:
-    """Refuse a recording in which most of a joint's samples are bad.
-
-    Raises
-    ------
-    DatasetError
-        Names the joint and what is wrong.
-    """
+    """Refuse a recording in which most of a joint's samples are bad; names it and what is wrong."""
     for signal in ('position', 'effort'):
         for name in names:
             bad: list[Any] = [

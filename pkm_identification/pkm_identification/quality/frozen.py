@@ -1,15 +1,11 @@
-"""Sensors that stand still while the robot moves, and signals cut off at a level."""
+"""Sensors that stand still while the robot moves, signals cut off at a level, quantised numbers."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.quality.report import stretches
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Rows = NDArray[np.int64]
 
 SHORTEST = 5  # equal samples in a row that may be a stuck sensor
 AROUND = 6  # samples before and after such a row that show how the signal was changing
@@ -21,36 +17,33 @@ FLAT = 3  # samples in a row at the limit
 AT_LIMIT = 1e-3  # of the limit
 BEYOND = 0.1  # of the samples at a limit may be beyond it
 PILE = 5.0  # samples at the cut over those one step below
+MOST = 20_000  # samples whose steps are looked at
+SMALLEST = 1e-10  # of the range: finer steps are those of floating-point numbers
+EXACT = 0.05  # of a step
+SHARE = 0.99  # of the values that must lie on multiples of it
+LEAST = 3  # different values
+LEAST_STEPS = 8  # between them, that show whether they are multiples of one
+MOST_STEPS = 1e7
 ENTRY = 0.25  # of the last changes before a flat top
 
 
 def find_stuck(
     values: Array,
-    valid: Flags,
+    valid: Mask,
     resolution: Array,
     noise: Array,
     motion: Array,
     moving: Array,
     *,
     is_motion: bool,
-) -> Flags:
-    """Find rows of equal samples that are no standstill.
+) -> Mask:
+    """Find rows of equal samples (N, c) that are no standstill.
 
-    A sensor that freezes stops between two samples, or has to catch up with a jump when it
-    comes back; or its noise has gone. And another joint moves meanwhile.
-
-    Parameters
-    ----------
-    values, valid
-        (N, c).
-    resolution, noise
-        Steps (c,) and standard deviations (N, c) of the numbers.
-    motion
-        Positions (N, n) of all joints.
-    moving
-        Changes (n,) of a position that are motion rather than noise.
-    is_motion
-        Whether the values are the positions themselves: then another joint must move.
+    A sensor that freezes stops between two samples, or has to catch up with a jump when it comes
+    back; or its noise has gone. And another joint moves meanwhile: of the positions `motion` (N, n)
+    of all joints, changes beyond `moving` (n,) are motion rather than noise. Where the values are
+    positions themselves (`is_motion`), that must be another joint. `resolution` (c,) and `noise`
+    (N, c) are steps and standard deviations of the numbers.
     """
     found = np.zeros(values.shape, dtype=bool)
     for column in range(values.shape[1]):
@@ -79,7 +72,7 @@ def find_stuck(
     return found
 
 
-def _equal_rows(same: Flags) -> Rows:
+def _equal_rows(same: Mask) -> Indices:
     """First and last sample (k, 2) of each row of at least `SHORTEST` equal ones."""
     runs = stretches(np.flatnonzero(same))
     runs = runs[runs[:, 1] - runs[:, 0] + 2 >= SHORTEST]
@@ -100,27 +93,18 @@ def _breaks_off(x: Array, first: int, last: int, scale: float) -> bool:
 
 def find_saturated(
     values: Array,
-    valid: Flags,
+    valid: Mask,
     limits: Array | None,
     resolution: Array,
     motion: Array,
     moving: Array,
     extremes: Array | None = None,
-) -> Flags:
+) -> Mask:
     """Find samples at the limit of a drive, and flat tops where a signal was cut off.
 
-    Parameters
-    ----------
-    values, valid
-        (N, c).
-    limits
-        Largest absolute values (c,), None or infinite where unknown.
-    resolution
-        Steps (c,) of the numbers.
-    motion, moving
-        As for `find_stuck`.
-    extremes
-        Smallest and largest values (2, c) of the whole recording; None: those of the values.
+    `limits` are the largest absolute values (c,), None or infinite where unknown; `extremes`
+    smallest and largest values (2, c) of the whole recording, None: those of the values. The others
+    are as for `find_stuck`.
     """
     found = np.zeros(values.shape, dtype=bool)
     for column in range(values.shape[1]):
@@ -142,7 +126,7 @@ def find_saturated(
     return found
 
 
-def _rows_of(flags: Flags, shortest: int) -> Flags:
+def _rows_of(flags: Mask, shortest: int) -> Mask:
     """Keep what lasts at least so many samples."""
     kept = np.zeros(len(flags), dtype=bool)
     for first, last in stretches(np.flatnonzero(flags)):
@@ -151,7 +135,7 @@ def _rows_of(flags: Flags, shortest: int) -> Flags:
     return kept
 
 
-def _flat_top(x: Array, level: float, step: float, motion: Array, moving: Array) -> Flags | None:
+def _flat_top(x: Array, level: float, step: float, motion: Array, moving: Array) -> Mask | None:
     """Return the samples of a cut at an extreme level, None where it is none."""
     at = x == level
     runs = stretches(np.flatnonzero(at))
@@ -173,3 +157,26 @@ def _flat_top(x: Array, level: float, step: float, motion: Array, moving: Array)
         if len(changes) and changes[-1] > max(2.5 * step, ENTRY * float(np.median(changes))):
             abrupt += 1
     return at if 2 * abrupt > len(long) else None
+
+
+def resolution(values: Array) -> Array:
+    """Return the step (c,) between the values (N, c) of each column; 0 where there is none."""
+    return np.array([_step(values[:MOST, k]) for k in range(values.shape[1])])
+
+
+def _step(values: Array) -> float:
+    levels = np.unique(values)
+    if len(levels) < LEAST:
+        return 0.0
+    size = float(levels[-1] - levels[0])
+    apart = np.diff(levels)
+    apart = apart[apart > SMALLEST * max(size, float(np.abs(levels).max()))]
+    if not len(apart):
+        return 0.0
+    guess = float(apart.min())
+    if size > MOST_STEPS * guess or len(apart) < LEAST_STEPS:
+        return 0.0
+    refined = float(np.median(apart[apart < 1.5 * guess]))  # one difference is rounded
+    counts = apart / refined
+    near = np.abs(counts - np.round(counts)) <= EXACT
+    return refined if near.mean() >= SHARE else 0.0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+import numpy as np
+
+from pkm_identification.arrays import Array
 
 MAD_TO_SIGMA = 1.4826
 CHUNK = 64  # samples that a local scale is taken from
@@ -14,16 +14,9 @@ EVEN = 1e-6  # of an interval
 
 
 class Extrapolation:
-    """From the samples before each sample, and from those after, to the sample itself.
+    """From `reach` samples before each sample, and from as many after, to the sample itself.
 
-    Parameters
-    ----------
-    time
-        Increasing stamps (N,) [s].
-    reach
-        Samples on one side.
-    degree
-        Of the polynomial through them, by least squares.
+    By polynomials through them, by least squares, over increasing stamps (N,) [s].
     """
 
     def __init__(self, time: Array, reach: int, degree: int) -> None:
@@ -53,18 +46,9 @@ class Extrapolation:
 
         In units of the standard deviation that white noise of one unit gives the difference.
         """
-        reach, rest = self._reach, self._count - self._reach
-        before = np.full(values.shape, np.nan)
-        after = np.full(values.shape, np.nan)
-        for off, weights, first, own in (
-            (before, self._before, 0, slice(reach, None)),
-            (after, self._after, 1, slice(0, rest)),
-        ):
-            predicted = np.zeros((rest, values.shape[1]))
-            for k in range(reach):
-                predicted += weights[:, k : k + 1] * values[first + k : first + k + rest]
-            deviation = np.sqrt(1 + np.sum(weights**2, axis=1, keepdims=True))
-            off[own] = (values[own] - predicted) / deviation
+        reach = self._reach
+        before, _ = _off(values, self._before, range(reach), reach)
+        after, _ = _off(values, self._after, range(1, reach + 1), 0)
         return before, after
 
     def off_between(self, values: Array) -> tuple[Array, float]:
@@ -73,10 +57,9 @@ class Extrapolation:
         Also returns the typical standard deviation of the difference for white unit noise.
         """
         reach, count = self._reach, self._count
-        off = np.full(values.shape, np.nan)
         inside = count - 2 * reach
         if inside <= 0:
-            return off, 1.0
+            return np.full(values.shape, np.nan), 1.0
         places = [*range(reach), *range(reach + 1, 2 * reach + 1)]
         if len(self._before) == 1:
             weights = _weights(np.array([places], dtype=float) - reach, self._degree)
@@ -84,12 +67,23 @@ class Extrapolation:
             own = self._time[reach : reach + inside]
             offsets = [self._time[k : k + inside] - own for k in places]
             weights = _weights(np.stack(offsets, axis=1), self._degree)
-        predicted = np.zeros((inside, values.shape[1]))
-        for k, place in enumerate(places):
-            predicted += weights[:, k : k + 1] * values[place : place + inside]
-        deviation = np.sqrt(1 + np.sum(weights**2, axis=1, keepdims=True))
-        off[reach : reach + inside] = (values[reach : reach + inside] - predicted) / deviation
+        off, deviation = _off(values, weights, places, reach)
         return off, float(np.median(deviation))
+
+
+def _off(values: Array, weights: Array, places: Sequence[int], own: int) -> tuple[Array, Array]:
+    """Samples (N, c) less the weighted ones at `places`, over the deviation of the difference.
+
+    Of a stretch of samples, the first of which stands at `own`; NaN where it does not reach.
+    """
+    rest = len(values) - max(*places, own)
+    predicted = np.zeros((rest, values.shape[1]))
+    for k, place in enumerate(places):
+        predicted += weights[:, k : k + 1] * values[place : place + rest]
+    deviation = np.sqrt(1 + np.sum(weights**2, axis=1, keepdims=True))
+    off = np.full(values.shape, np.nan)
+    off[own : own + rest] = (values[own : own + rest] - predicted) / deviation
+    return off, deviation
 
 
 def _weights(offsets: Array, degree: int) -> Array:

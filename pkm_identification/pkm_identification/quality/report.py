@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array, Indices
 
-KINDS = (
-    'jitter',
-    'gap',
-    'duplicate_stamp',
-    'out_of_order',
-    'not_finite',
-    'outlier',
-    'stuck',
-    'saturation',
-    'quantisation',
-)
 WORDS = {
     'jitter': 'jitter of the stamps',
     'gap': 'lost samples',
@@ -33,42 +21,25 @@ WORDS = {
     'saturation': 'saturated samples',
     'quantisation': 'coarse resolution',
 }
+KINDS = tuple(WORDS)
 LEFT_OUT = 'left out: weight zero'
 STRETCHES = 8  # of each defect, that are named
 
 
 @dataclass(frozen=True)
 class Defect:
-    """One kind of defect of one signal.
+    """One kind of defect of one signal."""
 
-    Attributes
-    ----------
-    kind
-        One of `KINDS`.
-    count
-        Samples concerned.
-    share
-        Of all samples.
-    treatment
-        What is done about it.
-    signal, joint
-        `time`, `position` or `effort` (also a current), and the joint; no joint for stamps.
-    where
-        First and last stamp [s] of the first `STRETCHES` stretches of samples.
-    stretches
-        Number of all stretches.
-    figures
-        Sizes that belong to the kind, their unit in the name or that of the signal.
-    """
-
-    kind: str
-    count: int
-    share: float
-    treatment: str
-    signal: str = 'time'
-    joint: str = ''
+    kind: str  # one of `KINDS`
+    count: int  # samples concerned
+    share: float  # of all samples
+    treatment: str  # what is done about it
+    signal: str = 'time'  # or `position` or `effort` (also a current)
+    joint: str = ''  # none for stamps
+    # first and last stamp [s] of the first `STRETCHES` stretches of samples
     where: tuple[tuple[float, float], ...] = ()
-    stretches: int = 0
+    stretches: int = 0  # number of all stretches
+    # sizes that belong to the kind, their unit in the name or that of the signal
     figures: dict[str, float] = field(default_factory=dict)
 
     def line(self) -> str:
@@ -88,25 +59,15 @@ class Defect:
 
 @dataclass(frozen=True)
 class Quality:
-    """Quality of one recording.
-
-    Attributes
-    ----------
-    samples, interval
-        Number of samples, and the median interval [s].
-    defects
-        What was found.
-    resolution
-        Steps of the numbers by signal and joint [m, rad; N, N m], where they are quantised.
-    noise
-        Standard deviation of what changes from sample to sample, by signal and joint
-        [m, rad; N, N m].
-    """
+    """Quality of one recording."""
 
     samples: int
-    interval: float
-    defects: tuple[Defect, ...] = ()
+    interval: float  # median [s]
+    defects: tuple[Defect, ...] = ()  # what was found
+    # steps of the numbers by signal and joint [m, rad; N, N m], where they are quantised
     resolution: dict[str, dict[str, float]] = field(default_factory=dict)
+    # standard deviation of what changes from sample to sample, by signal and joint [m, rad;
+    # N, N m]
     noise: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
@@ -119,29 +80,16 @@ class Quality:
         """Return the defects of one kind."""
         return tuple(defect for defect in self.defects if defect.kind == kind)
 
-    def lines(self) -> list[str]:
-        """Return one sentence a defect."""
-        return [defect.line() for defect in self.defects]
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, texts and lists."""
-        return {
-            'samples': self.samples,
-            'interval': self.interval,
-            'defects': [
-                {
-                    **asdict(defect),
-                    'where': [list(pair) for pair in defect.where],
-                    'text': defect.line(),
-                }
-                for defect in self.defects
-            ],
-            'resolution': self.resolution,
-            'noise': self.noise,
-        }
+        defects = [
+            asdict(each) | {'where': [list(pair) for pair in each.where], 'text': each.line()}
+            for each in self.defects
+        ]
+        return asdict(self) | {'defects': defects}
 
 
-def stretches(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def stretches(rows: Indices) -> Indices:
     """Return first and last (k, 2) of each series of consecutive numbers."""
     if not len(rows):
         return np.zeros((0, 2), dtype=np.int64)
@@ -153,7 +101,7 @@ def stretches(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def located(
     kind: str,
-    rows: NDArray[np.int64],
+    rows: Indices,
     time: Array,
     treatment: str,
     signal: str = 'time',
@@ -185,17 +133,13 @@ def merged(parts: Sequence[Defect], samples: int) -> tuple[Defect, ...]:
         count = sum(defect.count for defect in group)
         names = group[0].figures
         together.append(
-            Defect(
-                group[0].kind,
-                count,
-                count / max(samples, 1),
-                group[0].treatment,
-                group[0].signal,
-                group[0].joint,
-                tuple(pair for defect in group for pair in defect.where)[:STRETCHES],
-                sum(defect.stretches for defect in group),
-                {name: max(defect.figures.get(name, 0.0) for defect in group) for name in names},
+            replace(
+                group[0],
+                count=count,
+                share=count / max(samples, 1),
+                where=tuple(pair for defect in group for pair in defect.where)[:STRETCHES],
+                stretches=sum(defect.stretches for defect in group),
+                figures={n: max(defect.figures.get(n, 0.0) for defect in group) for n in names},
             )
         )
-    order = {kind: k for k, kind in enumerate(KINDS)}
-    return tuple(sorted(together, key=lambda defect: order[defect.kind]))
+    return tuple(sorted(together, key=lambda defect: KINDS.index(defect.kind)))

@@ -10,13 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, median_filter
 
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.quality.prediction import Extrapolation, local_scale
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 LIMIT = 6.0  # standard deviations
 AROUND = 8  # samples to either side that a median is over
@@ -29,24 +26,14 @@ GROSS = 3.0  # standard deviations of a signal: beyond, neighbours may be off, t
 
 @dataclass(frozen=True)
 class Neighbours:
-    """How a signal is predicted from its neighbours.
+    """How a signal is predicted from its neighbours."""
 
-    Attributes
-    ----------
-    reach
-        Samples on each side.
-    degree
-        Of the polynomial.
-    negligible
-        Of the standard deviation of the signal: what is off by less does no harm. Signals
-        without noise have bends that nothing before them tells of.
-    alone
-        Whether an outlier must stand alone: what lasts longer may be part of the signal.
-    """
-
-    reach: int
-    degree: int
+    reach: int  # samples on each side
+    degree: int  # of the polynomial
+    # of the standard deviation of the signal: what is off by less does no harm. Signals
+    # without noise have bends that nothing before them tells of
     negligible: float = 0.0
+    # whether an outlier must stand alone: what lasts longer may be part of the signal
     alone: bool = False
 
 
@@ -68,25 +55,12 @@ def best_neighbours(time: Array, values: Array, candidates: tuple[Neighbours, ..
 
 
 def find_spikes(
-    time: Array, values: Array, valid: Flags, resolution: Array, neighbours: Neighbours
-) -> tuple[Flags, Array]:
-    """Find outliers.
+    time: Array, values: Array, valid: Mask, resolution: Array, neighbours: Neighbours
+) -> tuple[Mask, Array]:
+    """Outliers (N, c), and the standard deviation (N, c) of the noise from sample to sample.
 
-    Parameters
-    ----------
-    time
-        Increasing stamps (N,) [s].
-    values, valid
-        (N, c), and which samples are not bad already.
-    resolution
-        Steps (c,) of the numbers, 0 where there are none.
-    neighbours
-        How to predict.
-
-    Returns
-    -------
-    found, scale
-        Outliers (N, c), and the standard deviation (N, c) of the noise from sample to sample.
+    `valid` samples are not bad already; `resolution` are the steps (c,) of the numbers, 0 where
+    there are none.
     """
     values = _bridged(time, values, valid)
     found = np.zeros(values.shape, dtype=bool)
@@ -106,7 +80,8 @@ def find_spikes(
             evidence = np.maximum(evidence, smooth)
         evidence = np.where(valid & ~found, evidence, 0.0)
         peaks = evidence > 1.0
-        peaks &= evidence >= _largest_around(evidence, neighbours.reach)
+        around = maximum_filter1d(evidence, 2 * neighbours.reach + 1, axis=0, mode='constant')
+        peaks &= evidence >= around
         if not peaks.any():
             break
         if not found.any():  # one is never alone: first those that no predictions are needed for
@@ -117,7 +92,7 @@ def find_spikes(
     return found, noise
 
 
-def _off_median(values: Array, limit: Array) -> Flags:
+def _off_median(values: Array, limit: Array) -> Mask:
     """Which samples (N, c) are off from the median around them by more than motion and noise.
 
     Outliers close to each other spoil each other's predictions, but not the median.
@@ -171,12 +146,7 @@ def _off_line(time: Array, values: Array) -> Array:
     return off
 
 
-def _largest_around(values: Array, reach: int) -> Array:
-    """Running maximum (N, c) over `reach` samples to either side."""
-    return np.asarray(maximum_filter1d(values, 2 * reach + 1, axis=0, mode='nearest'))
-
-
-def _bridged(time: Array, values: Array, valid: Flags) -> Array:
+def _bridged(time: Array, values: Array, valid: Mask) -> Array:
     """Return a copy with straight lines in the place of bad samples, for predictions alone."""
     if valid.all():
         return np.array(values)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.quality.report import Defect, located
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 ABSURD = 0.2  # share of the stamps that may be wrong before the clock cannot be trusted
 JITTER = 0.01  # of an interval, standard deviation that is reported
@@ -21,18 +18,10 @@ EXCESS = 0.2  # of an interval, largest deviation that is reported
 
 @dataclass(frozen=True)
 class Order:
-    """Which samples remain, in the order of their stamps.
+    """Which samples remain, in the order of their stamps."""
 
-    Attributes
-    ----------
-    rows
-        Numbers of the samples that remain (M,).
-    defects
-        What was done to get there.
-    """
-
-    rows: Rows
-    defects: tuple[Defect, ...]
+    rows: Indices  # numbers of the samples that remain (M,)
+    defects: tuple[Defect, ...]  # what was done to get there
 
 
 def is_increasing(time: Array) -> bool:
@@ -41,31 +30,18 @@ def is_increasing(time: Array) -> bool:
 
 
 def in_order(time: Array, values: list[Array], source: str) -> Order:
-    """Sort samples by their stamps and merge those that share one.
+    """Sort samples by their stamps (N,) [s] and merge those that share one.
 
-    Samples of one stamp are merged where all their values are equal. Where they are not,
-    one stamp is wrong and nobody knows which: all of them are left out.
-
-    Parameters
-    ----------
-    time
-        Stamps (N,) [s].
-    values
-        Arrays (N, n) of the same samples.
-    source
-        For messages.
-
-    Raises
-    ------
-    DatasetError
-        More than a fifth of the stamps are out of order or double.
+    Samples of one stamp are merged where all their values, arrays (N, n), are equal. Where they are
+    not, one stamp is wrong and nobody knows which: all of them are left out. A `DatasetError` where
+    more than a fifth of the stamps are out of order or double.
     """
     steps = np.diff(time)
     back = np.flatnonzero(steps < 0) + 1
     rows = np.arange(len(time))
     found: list[Defect] = []
     if len(back):
-        late = _late(time)
+        late = np.flatnonzero(time < np.maximum.accumulate(time))  # after one with a later stamp
         _refuse_absurd(late, time, 'out of order', source)
         rows = np.argsort(time, kind='stable')
         found.append(
@@ -90,24 +66,12 @@ def in_order(time: Array, values: list[Array], source: str) -> Order:
     if len(repeated):
         found.append(located('duplicate_stamp', repeated, ordered, 'equal samples merged'))
     if len(different):
-        found.append(
-            located(
-                'duplicate_stamp',
-                different,
-                ordered,
-                'different samples of one stamp: all left out',
-                'sample',
-            )
-        )
+        done = 'different samples of one stamp: all left out'
+        found.append(located('duplicate_stamp', different, ordered, done, 'sample'))
     return Order(rows[kept], tuple(found))
 
 
-def _late(time: Array) -> Rows:
-    """Return the samples that come after one with a later stamp."""
-    return np.flatnonzero(time < np.maximum.accumulate(time))
-
-
-def _refuse_absurd(rows: Rows, time: Array, what: str, source: str) -> None:
+def _refuse_absurd(rows: Indices, time: Array, what: str, source: str) -> None:
     if len(rows) <= ABSURD * len(time):
         return
     row = int(np.min(rows))

@@ -31,16 +31,8 @@ def recording_metadata(
 ) -> dict[str, Any]:
     """Return the metadata of a recording that is about to start.
 
-    Parameters
-    ----------
-    model : ClosedChainModel
-        The robot.
-    trajectory : Trajectory
-        What is run, `periods` times, with ramps of `ramp_time` [s].
-    sensors : mapping, optional
-        Facts about the measurement that messages do not carry.
-    payload : Payload, optional
-        Body that is fixed to the platform.
+    The trajectory is run `periods` times, with ramps of `ramp_time` [s]; `sensors` are facts about
+    the measurement that messages do not carry, `payload` is a body that is fixed to the platform.
     """
     description = model.description
     constants = dict(zip(model.actuated_joints, model.force_constants, strict=True))

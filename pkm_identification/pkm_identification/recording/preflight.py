@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import KinematicsError, PkmError, TrajectoryError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.feasibility import FeasibilityReport
 from pkm_dynamics.trajectories import Trajectory
+from pkm_identification.arrays import Array
 from pkm_identification.datasets.bags.bag_writer import partial_path
 from pkm_identification.requests.check_request import CheckRequest, check_motion, planned_motion
 from pkm_identification.requests.refusal import Code
-
-Array = NDArray[np.float64]
 
 BYTES_PER_SAMPLE = 1600  # all topics of a six-axis robot, with overhead
 SIZE_FACTOR = 1.5
@@ -32,30 +28,16 @@ FEASIBILITY_RATE = 500.0  # [Hz]
 
 @dataclass(frozen=True)
 class SystemFacts:
-    """What the node has seen of the running system.
+    """What the node has seen of the running system."""
 
-    Attributes
-    ----------
-    controller_state : str
-        Lifecycle state of the controller, empty when it does not answer.
-    topic_ages : mapping
-        Topic name to the age of its last message [s], None where none came.
-    positions : (n_a,) or None
-        Measured actuator positions [m, rad], in the model's order.
-    rate : float
-        Sampling rate of the measurements [Hz].
-    digest : str
-        Of the description that the running system publishes; empty if none.
-    max_age : float
-        Age from which a topic counts as silent [s].
-    """
-
-    controller_state: str
+    controller_state: str  # lifecycle state of the controller, empty when it does not answer
+    # topic name to the age of its last message [s], None where none came
     topic_ages: Mapping[str, float | None]
+    # (n_a,) or None measured actuator positions [m, rad], in the model's order
     positions: Array | None = None
-    rate: float = 1000.0
-    digest: str = ''
-    max_age: float = 1.0
+    rate: float = 1000.0  # sampling rate of the measurements [Hz]
+    digest: str = ''  # of the description that the running system publishes; empty if none
+    max_age: float = 1.0  # age from which a topic counts as silent [s]
 
 
 @dataclass(frozen=True)
@@ -70,21 +52,11 @@ class Check:
 
 @dataclass(frozen=True)
 class PreflightReport:
-    """All checks, in the order in which they were made.
-
-    Attributes
-    ----------
-    checks : list of Check
-    duration : float
-        Of the whole motion [s].
-    bag_bytes : int
-        Estimated size of the recording.
-    feasibility : FeasibilityReport or None
-    """
+    """All checks, in the order in which they were made."""
 
     checks: list[Check]
-    duration: float = 0.0
-    bag_bytes: int = 0
+    duration: float = 0.0  # of the whole motion [s]
+    bag_bytes: int = 0  # estimated size of the recording
     feasibility: FeasibilityReport | None = None
 
     @property
@@ -110,15 +82,6 @@ class PreflightReport:
         return '; '.join(f'{check.name}: {check.detail}' for check in self.failures)
 
 
-@dataclass
-class _Collected:
-    checks: list[Check] = field(default_factory=list)
-
-    def add(self, name: str, problem: str, code: Code, fine: str = '') -> bool:
-        self.checks.append(Check(name, not problem, problem or fine, code))
-        return not problem
-
-
 def run_preflight(
     model: ClosedChainModel,
     trajectory: Trajectory,
@@ -128,18 +91,19 @@ def run_preflight(
     facts: SystemFacts,
     approach_speed: float = 0.1,
 ) -> PreflightReport:
-    """Check a planned excitation; never raises for what it finds.
+    """Check a planned excitation: approach, ramps and one period from the measured pose.
 
-    Returns
-    -------
-    PreflightReport
-        One entry for each check; limits are those along approach, ramps and one period
-        from the measured pose.
+    Never raises for what it finds.
     """
-    found = _Collected()
-    found.add('controller', _controller_problem(facts), Code.CONTROLLER_NOT_ACTIVE)
-    found.add('topics', _silent(facts), Code.TOPIC_SILENT)
-    found.add('description', _description_problem(model, trajectory, facts), Code.NO_DESCRIPTION)
+    checks: list[Check] = []
+
+    def add(name: str, problem: str, code: Code) -> bool:
+        checks.append(Check(name, not problem, problem, code))
+        return not problem
+
+    add('controller', _controller_problem(facts), Code.CONTROLLER_NOT_ACTIVE)
+    add('topics', _silent(facts), Code.TOPIC_SILENT)
+    add('description', _description_problem(model, trajectory, facts), Code.NO_DESCRIPTION)
     request = CheckRequest(
         trajectory,
         ramp_time,
@@ -151,27 +115,22 @@ def run_preflight(
     execution = None
     try:
         execution = planned_motion(request, model)
-        found.add('trajectory', '', Code.BAD_TRAJECTORY)
+        add('trajectory', '', Code.BAD_TRAJECTORY)
     except (TrajectoryError, KinematicsError) as error:
-        found.add('trajectory', str(error), Code.BAD_TRAJECTORY)
+        add('trajectory', str(error), Code.BAD_TRAJECTORY)
     duration = execution.duration if execution else 0.0
-    size = estimated_bytes(duration, facts.rate)
+    size = int(SIZE_FACTOR * BYTES_PER_SAMPLE * duration * facts.rate)
     problem, code = bag_problem(Path(bag))
-    if found.add('bag', problem, code):
-        found.add('disk', _disk_problem(Path(bag), size), Code.DISK_FULL)
+    if add('bag', problem, code):
+        add('disk', _disk_problem(Path(bag), size), Code.DISK_FULL)
     report = None
     if execution is not None:
         try:
             report = check_motion(request, model)
-            found.add('limits', '' if report.feasible else report.message, Code.INFEASIBLE)
+            add('limits', '' if report.feasible else report.message, Code.INFEASIBLE)
         except PkmError as error:
-            found.add('limits', str(error), Code.INFEASIBLE)
-    return PreflightReport(found.checks, duration, size, report)
-
-
-def estimated_bytes(duration: float, rate: float) -> int:
-    """Return the size of a recording of `duration` [s], with a reserve."""
-    return int(SIZE_FACTOR * BYTES_PER_SAMPLE * duration * rate)
+            add('limits', str(error), Code.INFEASIBLE)
+    return PreflightReport(checks, duration, size, report)
 
 
 def bag_problem(bag: Path) -> tuple[str, Code]:
@@ -181,14 +140,16 @@ def bag_problem(bag: Path) -> tuple[str, Code]:
     for path in (bag, partial_path(bag)):
         if path.exists() or path.is_symlink():
             return f"'{path}' exists already and is not overwritten", Code.BAG_EXISTS
-    parent = bag.absolute().parent
-    while not parent.exists() and parent != parent.parent:
-        parent = parent.parent
+    parent = _existing_parent(bag)
     if not parent.is_dir():
         return f"'{parent}' is not a folder", Code.CANNOT_WRITE
     if not os.access(parent, os.W_OK | os.X_OK):
         return f"no permission to write in '{parent}'", Code.CANNOT_WRITE
     return '', Code.BAG_EXISTS
+
+
+def _existing_parent(bag: Path) -> Path:
+    return next(folder for folder in bag.absolute().parents if folder.exists())
 
 
 def _controller_problem(facts: SystemFacts) -> str:
@@ -221,9 +182,7 @@ def _description_problem(
 
 
 def _disk_problem(bag: Path, size: int) -> str:
-    parent = bag.absolute().parent
-    while not parent.exists():
-        parent = parent.parent
+    parent = _existing_parent(bag)
     free = shutil.disk_usage(parent).free
     if free >= size + DISK_RESERVE:
         return ''
@@ -231,11 +190,4 @@ def _disk_problem(bag: Path, size: int) -> str:
     return (
         f"{free * mega:.0f} MB free in '{parent}', the recording needs about {size * mega:.0f} MB "
         f'and {DISK_RESERVE * mega:.0f} MB stay free'
-    )
-
-
-def describe(checks: Iterable[Check]) -> str:
-    """Return one line a check."""
-    return '\n'.join(
-        f'{"ok  " if check.ok else "FAIL"} {check.name} {check.detail}'.rstrip() for check in checks
     )

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import load
 from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
 from pkm_identification.datasets.bags.bag_recording import RUN, STATE
-
-Array = NDArray[np.float64]
 
 GAP_FACTOR = 1.5
 LONGEST_GAP = 0.05  # [s] that an identification bears
@@ -27,35 +25,21 @@ TRACKING_WARNING = 0.02  # of the stroke, or m, rad where there is none
 
 @dataclass(frozen=True)
 class RecordingQuality:
-    """The fields of `pkm_msgs/RecordingQuality`.
+    """The fields of `pkm_msgs/RecordingQuality`."""
 
-    Attributes
-    ----------
-    duration : float
-        Of the recorded whole periods [s].
-    periods, samples, gaps : int
-    rate : float
-        Median sampling rate [Hz].
-    longest_gap : float
-        Longest interval between samples [s], 0 where none is a gap.
-    saturated_fraction : float
-        Of the samples with any clamped command; NaN where the controller's state is not
-        in the recording.
-    tracking_rms, tracking_max : (n_a,)
-        Position errors at full speed [m, rad]; NaN as the fraction.
-    warnings : list of str
-        What is noteworthy; `usable` says whether one can identify from the recording.
-    """
-
-    duration: float = 0.0
+    duration: float = 0.0  # of the recorded whole periods [s]
     periods: int = 0
     samples: int = 0
-    rate: float = 0.0
+    rate: float = 0.0  # median sampling rate [Hz]
     gaps: int = 0
-    longest_gap: float = 0.0
+    longest_gap: float = 0.0  # longest interval between samples [s], 0 where none is a gap
+    # of the samples with any clamped command; NaN where the controller's state is not in
+    # the recording
     saturated_fraction: float = float('nan')
+    # (n_a,) position errors at full speed [m, rad]; NaN as the fraction
     tracking_rms: Array = field(default_factory=lambda: np.zeros(0))
     tracking_max: Array = field(default_factory=lambda: np.zeros(0))
+    # what is noteworthy; `usable` says whether one can identify from the recording
     warnings: list[str] = field(default_factory=list)
     usable: bool = False
 
@@ -68,21 +52,8 @@ def verify_recording(
 ) -> RecordingQuality:
     """Read a finished bag as an identification would, and say how good it is.
 
-    Parameters
-    ----------
-    path
-        The bag.
-    model : ClosedChainModel
-        The robot that must have been recorded.
-    periods : int, optional
-        Whole periods that should be there.
-    duration : float, optional
-        Length [s] that should be there, of a motion from rest to rest.
-
-    Returns
-    -------
-    RecordingQuality
-        Not usable, with the reason as a warning, where the data cannot be read.
+    `periods` whole periods, or a `duration` [s] of a motion from rest to rest, should be there. Not
+    usable, with the reason as a warning, where the data cannot be read.
     """
     try:
         dataset = load(path).for_model(model)
@@ -97,7 +68,8 @@ def _judged(
 ) -> RecordingQuality:
     warnings, bad = [], []
     interval = dataset.interval
-    gaps = _gaps(dataset.time, interval)
+    steps = np.diff(dataset.time)
+    gaps = steps[steps > GAP_FACTOR * interval]
     recorded, remark = _periods(dataset)
     if remark:
         warnings.append(remark)
@@ -133,11 +105,6 @@ def _judged(
         warnings=bad + warnings,
         usable=not bad,
     )
-
-
-def _gaps(time: Array, interval: float) -> Array:
-    steps = np.diff(time)
-    return np.asarray(steps[steps > GAP_FACTOR * interval])
 
 
 def _periods(dataset: Any) -> tuple[int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pkm_identification.arrays import Array
 from pkm_identification.result.fields import Fields
-from pkm_identification.result.plain import plain
+from pkm_identification.result.plain import PlainMapping, plain
 
 Own = TypeVar('Own')
 
@@ -50,55 +50,28 @@ class Delay:
 
 @dataclass(frozen=True)
 class RunFit:
-    """Residuals of one run against the noise of its rows.
+    """Residuals of one run against the noise of its rows."""
 
-    Attributes
-    ----------
-    rows
-        Number of rows.
-    residual_variance_ratio
-        Mean square of the whitened residuals per degree of freedom: 1 where noise explains
-        them.
-    residual_variance_ratio_per_axis
-        (n_a,).
-    residual_correlation_time
-        Rows that carry the information of one.
-    noise_from
-        Where the noise is known from.
-    """
-
-    rows: int
+    rows: int  # number of rows
+    # mean square of the whitened residuals per degree of freedom: 1 where noise explains
+    # them
     residual_variance_ratio: float
-    residual_variance_ratio_per_axis: Array
-    residual_correlation_time: float
-    noise_from: NoiseSource
+    residual_variance_ratio_per_axis: Array  # (n_a,)
+    residual_correlation_time: float  # rows that carry the information of one
+    noise_from: NoiseSource  # where the noise is known from
 
 
 @dataclass(frozen=True)
 class FitDiagnostics:
-    """Residuals of all runs against their noise, and what the covariance rests on.
+    """Residuals of all runs against their noise, and what the covariance rests on."""
 
-    Attributes
-    ----------
-    residual_variance_ratio, residual_variance_ratio_per_axis, residual_correlation_time
-        Means over the runs, by their rows; see `RunFit`.
-    covariance_scale
-        Median widening of the variances where the residuals exceed the noise.
-    covariance_rests_on
-        In words.
-    noise_from
-        Where the noise of the runs is known from.
-    runs
-        One a run, where there are several.
-    """
-
-    residual_variance_ratio: float
+    residual_variance_ratio: float  # means over the runs, by their rows; see `RunFit`
     residual_variance_ratio_per_axis: Array
     residual_correlation_time: float
-    covariance_scale: float
-    covariance_rests_on: str
-    noise_from: tuple[NoiseSource, ...]
-    runs: tuple[RunFit, ...] = ()
+    covariance_scale: float  # median widening of the variances where the residuals exceed the noise
+    covariance_rests_on: str  # in words
+    noise_from: tuple[NoiseSource, ...]  # where the noise of the runs is known from
+    runs: tuple[RunFit, ...] = ()  # one a run, where there are several
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the entries of a file."""
@@ -115,129 +88,67 @@ class FitDiagnostics:
 
 @dataclass(frozen=True)
 class ConditionNumbers:
-    """Condition numbers of the regressor.
+    """Condition numbers of the regressor."""
 
-    Attributes
-    ----------
-    condition_number
-        As the estimator weighs rows and columns, where it tells; else the weighted one.
-    condition_number_unscaled
-        Of the regressor as it is (SI units).
-    condition_number_scaled
-        With columns of unit length.
-    condition_number_weighted
-        Of the rows whitened by their noise, with the prior's, columns of unit length.
-    """
-
+    # as the estimator weighs rows and columns, where it tells; else the weighted one
     condition_number: float
-    condition_number_unscaled: float
-    condition_number_scaled: float
+    condition_number_unscaled: float  # of the regressor as it is (SI units)
+    condition_number_scaled: float  # with columns of unit length
+    # of the rows whitened by their noise, with the prior's, columns of unit length
     condition_number_weighted: float
 
 
 @dataclass(frozen=True)
 class ParameterDiagnostics:
-    """What became of the parameters, by name.
+    """What became of the parameters, by name."""
 
-    Attributes
-    ----------
-    undetermined
-        Infinite variance: the data do not determine them.
-    fixed, left_out, dropped
-        Held at a value; that the model does without; that a reduction dropped.
-    equations, degrees_of_freedom
-        Number of scalar equations, and less the number of parameters.
-    """
-
-    undetermined: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
-    equations: int = 0
-    degrees_of_freedom: int = 0
-    left_out: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
+    undetermined: tuple[str, ...] = ()  # infinite variance: the data do not determine them
+    fixed: tuple[str, ...] = ()  # held at a value
+    equations: int = 0  # number of scalar equations
+    degrees_of_freedom: int = 0  # equations less the number of parameters
+    left_out: tuple[str, ...] = ()  # that the model does without
+    dropped: tuple[str, ...] = ()  # by a reduction
 
 
 @dataclass(frozen=True)
 class DataDiagnostics:
-    """What is known of one recording.
+    """What is known of one recording."""
 
-    Attributes
-    ----------
-    recorded_description
-        Whether it carries the description that it is identified with.
-    signals, quality
-        How it was processed, and what is wrong with which samples.
-    force_constant_deviation
-        Relative standard deviations (n_a,) of the force constants, None for forces.
-    delay
-        Where it was estimated.
-    force_noise, position_noise
-        Standard deviations (n_a,) of one sample that the spread over periods shows.
-    force_noise_correlation
-        (n_a, n_a).
-    """
-
+    # whether it carries the description that it is identified with
     recorded_description: RecordedDescription = RecordedDescription.NONE
-    signals: Mapping[str, Any] = field(default_factory=dict)
-    quality: Mapping[str, Any] | None = None
+    signals: Mapping[str, Any] = field(default_factory=dict)  # how it was processed
+    quality: Mapping[str, Any] | None = None  # what is wrong with which samples
+    # relative standard deviations (n_a,) of the force constants, None for forces
     force_constant_deviation: Array | None = None
-    delay: Delay | None = None
+    delay: Delay | None = None  # where it was estimated
+    # standard deviations (n_a,) of one sample that the spread over periods shows
     force_noise: Array | None = None
-    force_noise_correlation: Array | None = None
-    position_noise: Array | None = None
+    force_noise_correlation: Array | None = None  # (n_a, n_a)
+    position_noise: Array | None = None  # as `force_noise`
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnostics(Mapping[str, Any]):
+class Diagnostics(PlainMapping):
     """All that an identification tells beside the estimate.
 
     As a mapping it holds the same as plain values by key, as the model file does: figures of
     a recording are a list of them where there are several.
-
-    Attributes
-    ----------
-    fit, condition
-        None for a result that was not made by `identify`.
-    parameters
-        By what became of them.
-    data
-        One a recording.
-    is_physical, violations
-        Whether the estimate itself is physically consistent, and what keeps it from it.
-    warnings
-        Of data and estimate.
-    own
-        What the estimator alone tells: its dataclass, or the entries of a file.
     """
 
-    fit: FitDiagnostics | None = None
+    fit: FitDiagnostics | None = None  # None, as `condition`, where `identify` did not make it
     condition: ConditionNumbers | None = None
-    parameters: ParameterDiagnostics = ParameterDiagnostics()
-    data: tuple[DataDiagnostics, ...] = ()
-    is_physical: bool | None = None
-    violations: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    parameters: ParameterDiagnostics = ParameterDiagnostics()  # by what became of them
+    data: tuple[DataDiagnostics, ...] = ()  # one a recording
+    is_physical: bool | None = None  # whether the estimate itself is physically consistent
+    violations: tuple[str, ...] = ()  # what keeps it from it
+    warnings: tuple[str, ...] = ()  # of data and estimate
+    # what the estimator alone tells: its dataclass, or the entries of a file
     own: Any = field(default_factory=dict)
-
-    def __getitem__(self, key: str) -> Any:
-        """Return a plain value."""
-        return self._content[key]
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the keys."""
-        return iter(self._content)
-
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        return len(self._content)
 
     def own_as(self, kind: type[Own]) -> Own:
         """Return what the estimator alone tells as its dataclass, also after loading.
 
-        Raises
-        ------
-        ValueError
-            They are those of another estimator.
+        A `ValueError` where they are those of another estimator.
         """
         if isinstance(self.own, kind):
             return self.own
@@ -248,32 +159,20 @@ class Diagnostics(Mapping[str, Any]):
         content: dict[str, Any] = {}
         if self.fit is not None:
             content |= self.fit.to_mapping()
-        if self.condition is not None:
-            content |= _entries(self.condition)
-        content |= _entries(self.parameters)
+        content |= _entries(self.condition or {}) | _entries(self.parameters)
         if not self.parameters.dropped:
             del content['dropped']
         for each in fields(DataDiagnostics):
             values = [getattr(entry, each.name) for entry in self.data]
             if each.name != 'delay' or any(value is not None for value in values):
                 content[each.name] = values[0] if len(values) == 1 else values
-        content |= {
-            'is_physical': self.is_physical,
-            'violations': self.violations,
-            'warnings': self.warnings,
-        }
+        content |= {name: getattr(self, name) for name in ('is_physical', 'violations', 'warnings')}
         found: dict[str, Any] = plain(content | _entries(self.own))
         return found
 
     @classmethod
     def from_mapping(cls, content: Any, where: str = 'diagnostics') -> Diagnostics:
-        """Read plain entries, those of a model file for example.
-
-        Raises
-        ------
-        ValueError
-            An entry is malformed; it is named.
-        """
+        """Read plain entries, of a model file say; a ValueError names what is malformed."""
         given = Fields(content, where)
         parts = (FitDiagnostics, ConditionNumbers, ParameterDiagnostics, DataDiagnostics)
         known = {each.name for part in parts for each in fields(part)}

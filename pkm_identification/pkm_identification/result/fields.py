@@ -20,19 +20,9 @@ EQUAL = 1e-9  # relative difference of figures that a file holds twice
 
 
 class Fields:
-    """A mapping that a file holds.
+    """A mapping that a file holds; `where` are the keys that lead to it, empty for the whole file.
 
-    Parameters
-    ----------
-    content
-        The mapping.
-    where
-        Keys that lead to it, for the messages; empty for the whole file.
-
-    Raises
-    ------
-    ValueError
-        Here and in all methods: the entry is missing or is something else.
+    Here and in all methods a `ValueError` where the entry is missing or is something else.
     """
 
     def __init__(self, content: Any, where: str = '') -> None:
@@ -56,16 +46,16 @@ class Fields:
 
     def text(self, key: str) -> str:
         """Return a text."""
-        value = self.get(key)
-        if not isinstance(value, str):
-            raise self._wrong(key, 'a text', value)
-        return value
+        return self._of_type(key, str, 'a text')
 
     def flag(self, key: str) -> bool:
         """Return true or false."""
+        return self._of_type(key, bool, 'true or false')
+
+    def _of_type(self, key: str, kind: type[Entries], what: str) -> Entries:
         value = self.get(key)
-        if not isinstance(value, bool):
-            raise self._wrong(key, 'true or false', value)
+        if not isinstance(value, kind):
+            raise self._wrong(key, what, value)
         return value
 
     def number(self, key: str, least: float = -np.inf, most: float = np.inf) -> float:
@@ -137,10 +127,12 @@ class Fields:
 
     def mappings(self, key: str) -> list[Fields]:
         """Return a list of mappings."""
-        value = self.get(key)
-        if not isinstance(value, list):
-            raise self._wrong(key, 'a list', value)
-        return [Fields(item, f'{self.path(key)}[{i}]') for i, item in enumerate(value)]
+        items = self._of_type(key, list, 'a list')
+        return [Fields(item, f'{self.path(key)}[{i}]') for i, item in enumerate(items)]
+
+    def optional(self, key: str) -> list[Fields]:
+        """Return a list of mappings, empty where there is no such entry."""
+        return self.mappings(key) if key in self else []
 
     def read(self, kind: type[Entries]) -> Entries:
         """Return a dataclass from the entries with the names of its fields.
@@ -163,7 +155,7 @@ class Fields:
             return self._read(key, some[0]) if len(some) == 1 else self.get(key)
         if origin is tuple and inner[0] is float:
             return tuple(self.numbers(key, (-1,)).tolist())
-        if origin is tuple and _is_dataclass(inner[0]):
+        if origin is tuple and isinstance(inner[0], type) and dataclasses.is_dataclass(inner[0]):
             return tuple(each.read(inner[0]) for each in self.mappings(key))
         if origin is tuple and get_origin(inner[0]) is not None:
             return tuple(each.content for each in self.mappings(key))
@@ -173,7 +165,7 @@ class Fields:
             return tuple(self.texts(key))
         if origin is np.ndarray:
             return self.numbers(key, None)
-        if _is_dataclass(kind):
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
             return self.mapping(key).read(kind)
         if isinstance(kind, type) and issubclass(kind, Enum):
             return self._member(key, kind, self.get(key))
@@ -195,10 +187,6 @@ class Fields:
 
     def _wrong(self, key: str, what: str, value: Any) -> ValueError:
         return ValueError(f"'{self.path(key)}' must be {what}, not {_shown(value)}")
-
-
-def _is_dataclass(kind: Any) -> bool:
-    return dataclasses.is_dataclass(kind)
 
 
 def different(names: list[str], where: str) -> list[str]:

@@ -15,21 +15,11 @@ from pkm_identification.result.fields import Fields
 
 @dataclass(frozen=True)
 class GuaranteedSet:
-    """An ellipsoid {p: (p - c)^T M (p - c) <= 1} of base parameters, M = R^T R.
+    """An ellipsoid {p: (p - c)^T M (p - c) <= 1} of base parameters, M = R^T R."""
 
-    Attributes
-    ----------
-    centre
-        All base parameters (r,); those that are fixed are exact.
-    root
-        Upper triangular R (f, f) over the free parameters.
-    free
-        Their indices (f,) in `centre`.
-    """
-
-    centre: Array
-    root: Array
-    free: Indices
+    centre: Array  # all base parameters (r,); those that are fixed are exact
+    root: Array  # upper triangular R (f, f) over the free parameters
+    free: Indices  # their indices (f,) in `centre`
 
     def __post_init__(self) -> None:
         """Check, copy and freeze the arrays."""
@@ -68,26 +58,14 @@ class GuaranteedSet:
         return float(-2 * np.sum(np.log(np.abs(np.diag(self.root)))))
 
     def half_axes(self, scale: ArrayLike | None = None) -> tuple[Array, Array]:
-        """Half-axes of the set.
+        """Half-axes of the set: lengths (f,), longest first, and directions (f, f), one a row.
 
-        Parameters
-        ----------
-        scale
-            Unit (f,) of each free parameter; None: its SI unit, so that lengths of
-            parameters with other units are mixed.
-
-        Returns
-        -------
-        lengths, directions
-            (f,), longest first, in units of `scale`; directions (f, f), one a row.
+        In units (f,) of each free parameter (`scale`); None: its SI unit, so that lengths of
+        parameters with other units are mixed.
         """
         units = np.ones(len(self.root)) if scale is None else np.asarray(scale, dtype=float)
         _, singular, right = np.linalg.svd(self.root * units)
         return 1 / singular[::-1], right[::-1]
-
-    def contains(self, values: ArrayLike, tolerance: float = 0.0) -> bool:
-        """Whether parameters (r,) lie in the set; fixed ones are not looked at."""
-        return self.distance(values) <= 1 + tolerance
 
     def distance(self, values: ArrayLike) -> float:
         """Return sqrt((p - c)^T M (p - c)): 1 on the surface of the set."""
@@ -97,14 +75,7 @@ class GuaranteedSet:
     def force_half_widths(self, regressor: Array) -> Array:
         """Half the range sqrt(d^T M^-1 d) [N, N m] of the forces that the set makes [P eq. 37].
 
-        Parameters
-        ----------
-        regressor
-            Of all base parameters (..., r).
-
-        Returns
-        -------
-        (...)
+        (...) of the regressor (..., r) of all base parameters.
         """
         rows = regressor[..., self.free]
         flat = rows.reshape(-1, len(self.free))

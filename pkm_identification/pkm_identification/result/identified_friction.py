@@ -14,24 +14,13 @@ from pkm_identification.result.fields import Fields, check_deviations, different
 
 @dataclass(frozen=True)
 class IdentifiedFriction:
-    """Friction laws of the drives, with the uncertainty of their parameters.
+    """Friction laws of the drives, with the uncertainty of their parameters."""
 
-    Attributes
-    ----------
-    law
-        The friction, with its values (k,); Coulomb and viscous friction are base parameters.
-    units
-        One per parameter.
-    covariance
-        (k, k); an infinite variance marks what the data do not determine.
-    cross_covariance
-        (r, k) with the base parameters.
-    """
-
+    # the friction, with its values (k,); Coulomb and viscous friction are base parameters
     law: DriveFriction
-    units: tuple[str, ...]
-    covariance: Array
-    cross_covariance: Array
+    units: tuple[str, ...]  # one per parameter
+    covariance: Array  # (k, k); an infinite variance marks what the data do not determine
+    cross_covariance: Array  # (r, k) with the base parameters
 
     def __post_init__(self) -> None:
         """Copy and freeze the arrays; their shapes must fit."""
@@ -72,10 +61,7 @@ class IdentifiedFriction:
     def from_fields(cls, given: Fields, joints: list[str], count: int) -> IdentifiedFriction:
         """Read what `to_mapping` gave, of a result with `count` base parameters.
 
-        Raises
-        ------
-        ValueError
-            An entry is malformed; it is named.
+        A `ValueError` names an entry that is malformed.
         """
         rows = given.mappings('parameters')
         names = different([row.text('name') for row in rows], given.path('parameters'))

@@ -25,13 +25,7 @@ HEADER = """\
 
 
 def write_model_file(content: Mapping[str, Any], path: Path | str) -> Path:
-    """Write the entries of a result; a half-written file is never seen.
-
-    Raises
-    ------
-    ModelFileError
-        The file exists already or cannot be written.
-    """
+    """Write the entries of a result to a new file; a half-written one is never seen."""
     text = HEADER + yaml.dump(
         plain(content), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
     )
@@ -39,13 +33,7 @@ def write_model_file(content: Mapping[str, Any], path: Path | str) -> Path:
 
 
 def read_model_file(path: Path) -> dict[str, Any]:
-    """Return the entries of a model file of a known version.
-
-    Raises
-    ------
-    ModelFileError
-        The file is missing, cannot be read, or is something else.
-    """
+    """Return the entries of a model file of a known version; raises ModelFileError."""
     try:
         content = yaml.load(path.read_text(encoding='utf8'), Loader=LOADER)
     except FileNotFoundError as error:

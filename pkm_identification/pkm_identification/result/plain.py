@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -38,3 +38,23 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     return value
+
+
+class PlainMapping(Mapping[str, Any]):
+    """What is a mapping of plain values by key besides; a class says which in `_content`."""
+
+    @property
+    def _content(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a plain value."""
+        return self._content[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys."""
+        return iter(self._content)
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._content)

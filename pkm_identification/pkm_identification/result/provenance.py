@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -15,41 +15,19 @@ from pkm_description.description import digest_of
 from pkm_description.loader import is_of_library
 from pkm_identification.datasets import Recording
 from pkm_identification.result.diagnostics import RecordedDescription
-from pkm_identification.result.plain import plain
+from pkm_identification.result.plain import PlainMapping, plain
 
 PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'clarabel')
 
 
 @dataclass(frozen=True, eq=False)
-class Provenance(Mapping[str, Any]):
-    """What made a result; as a mapping it holds the same as plain values by key.
+class Provenance(PlainMapping):
+    """What made a result; as a mapping it holds the same as plain values by key."""
 
-    Attributes
-    ----------
-    data, recording
-        Files with their hashes, and what the recordings say of themselves, one a recording.
-    options
-        Of `identify`, as they were given.
-    versions
-        Of Python and the packages.
-    """
-
-    data: tuple[Mapping[str, Any], ...] = ()
-    recording: tuple[Mapping[str, Any], ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, Any] = field(default_factory=dict)
-
-    def __getitem__(self, key: str) -> Any:
-        """Return a plain value."""
-        return self._content[key]
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the keys."""
-        return iter(self._content)
-
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        return len(self._content)
+    data: tuple[Mapping[str, Any], ...] = ()  # files with their hashes, one a recording
+    recording: tuple[Mapping[str, Any], ...] = ()  # what the recordings say of themselves
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `identify`, as they were given
+    versions: Mapping[str, Any] = field(default_factory=dict)  # of Python and the packages
 
     @property
     def shared(self) -> bool:

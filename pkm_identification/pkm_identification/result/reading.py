@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,24 +25,17 @@ from pkm_identification.result.model_file import read_model_file
 from pkm_identification.result.provenance import Provenance
 from pkm_identification.result.result import IdentificationResult
 
+Part = TypeVar('Part')
 APART = 0.02  # standard deviations between an estimate and physical bodies that have its values
 ROUNDED = 1e-5  # of the terms of a base parameter
 
 
 def load_result(path: Path | str, model: ClosedChainModel | None = None) -> IdentificationResult:
-    """Read a result.
+    """Read a result that `IdentificationResult.save` wrote.
 
-    Parameters
-    ----------
-    path
-        File that `IdentificationResult.save` wrote.
-    model
-        Mechanism to predict with; without it the result loads its description itself.
-
-    Raises
-    ------
-    ModelFileError
-        The file is missing or malformed, or belongs to another robot than `model`.
+    Without a `model`, the mechanism to predict with, the result loads its description itself. A
+    `ModelFileError` where the file is missing or malformed, or belongs to another robot than
+    `model`.
     """
     path = Path(path)
     content = read_model_file(path)
@@ -53,13 +47,7 @@ def load_result(path: Path | str, model: ClosedChainModel | None = None) -> Iden
 
 
 def result_of(content: Any) -> IdentificationResult:
-    """Return the result that the entries of a model file describe.
-
-    Raises
-    ------
-    ValueError
-        An entry is missing, has the wrong type or contradicts another; it is named.
-    """
+    """Return the result that a model file describes; a ValueError names an entry that is wrong."""
     fields = Fields(content)
     joints = fields.names('actuated_joints')
     rows = fields.mappings('parameters')
@@ -92,36 +80,32 @@ def result_of(content: Any) -> IdentificationResult:
         robot=fields.text('robot'),
         digest=fields.text('description_digest'),
         path=fields.text('description_path'),
-        guaranteed=GuaranteedSet.from_fields(fields.mapping('guaranteed_set'), names)
-        if 'guaranteed_set' in fields
-        else None,
-        force_constants=ForceConstants.from_fields(fields.mapping('force_constants'), joints, count)
-        if 'force_constants' in fields
-        else None,
-        payloads=tuple(
-            PayloadEstimate.from_fields(each) for each in _optional_list(fields, 'payloads')
-        ),
+        guaranteed=_part(fields, 'guaranteed_set', GuaranteedSet.from_fields, names),
+        force_constants=_part(fields, 'force_constants', ForceConstants.from_fields, joints, count),
+        payloads=tuple(map(PayloadEstimate.from_fields, fields.optional('payloads'))),
         diagnostics=Diagnostics.from_mapping(fields.get('diagnostics')),
         provenance=Provenance.from_mapping(fields.mapping('provenance').content),
         residual_analysis=tuple(
-            each.read(AxisResiduals) for each in _optional_list(fields, 'residual_analysis')
+            each.read(AxisResiduals) for each in fields.optional('residual_analysis')
         ),
-        drive_friction=IdentifiedFriction.from_fields(
-            fields.mapping('drive_friction'), joints, count
-        )
-        if 'drive_friction' in fields
-        else None,
-        unidentifiable_directions=UnidentifiableDirections.from_fields(
-            fields.mapping('open_directions'),
+        drive_friction=_part(
+            fields, 'drive_friction', IdentifiedFriction.from_fields, joints, count
+        ),
+        unidentifiable_directions=_part(
+            fields,
+            'open_directions',
+            UnidentifiableDirections.from_fields,
             count + len(joints) if 'force_constants' in fields else count,
-        )
-        if 'open_directions' in fields
-        else None,
+        ),
     )
     check_deviations(rows, result.standard_deviation)
     _check_base(result)
     _check_bodies(result)
     return result
+
+
+def _part(fields: Fields, key: str, read: Callable[..., Part], *about: Any) -> Part | None:
+    return read(fields.mapping(key), *about) if key in fields else None
 
 
 def _check_base(result: IdentificationResult) -> None:
@@ -150,10 +134,6 @@ def _check_bodies(result: IdentificationResult) -> None:
                 f"'standard_parameters' do not have the value of parameter '{name}', though "
                 "'is_physical' says so"
             )
-
-
-def _optional_list(fields: Fields, key: str) -> list[Fields]:
-    return fields.mappings(key) if key in fields else []
 
 
 def _dense(fields: Fields, key: str, names: list[str], count: int) -> Array:

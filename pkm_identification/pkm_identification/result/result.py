@@ -24,7 +24,6 @@ from pkm_identification.force_constants.force_constants import ForceConstants, g
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
 from pkm_identification.physical.nearest import ConsistentParameters
 from pkm_identification.result.diagnostics import Diagnostics, NoiseSource
-from pkm_identification.result.force_prediction import Prediction, predict_forces
 from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.result.identified_friction import IdentifiedFriction
 from pkm_identification.result.model_file import (
@@ -34,6 +33,13 @@ from pkm_identification.result.model_file import (
     write_model_file,
 )
 from pkm_identification.result.provenance import Provenance
+
+
+def check_level(level: float) -> float:
+    """Return a level of confidence, or raise `EstimationError`."""
+    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
+        raise EstimationError(f'the level must lie between 0 and 1, got {level!r}')
+    return float(level)
 
 
 @dataclass(frozen=True)
@@ -139,15 +145,10 @@ class IdentificationResult:
     def confidence_interval(self, level: float = 0.95) -> Array:
         """Return lower and upper ends (r, 2) that hold the true value with this probability.
 
-        Normal quantiles where the noise is known from the spread over periods; Student's t
-        with the degrees of freedom of the residuals where it was taken from these. Infinite
-        for what the data do not determine. Of a guaranteed set its own intervals, whatever
-        the level: nothing is known of probabilities there.
-
-        Raises
-        ------
-        EstimationError
-            The level is not between 0 and 1.
+        Normal quantiles where the noise is known from the spread over periods; Student's t with the
+        degrees of freedom of the residuals where it was taken from these. Infinite for what the
+        data do not determine. Of a guaranteed set its own intervals, whatever the level: nothing is
+        known of probabilities there.
         """
         reach = self.coverage_factor(level) * self.standard_deviation
         if self.guaranteed is not None:
@@ -156,8 +157,7 @@ class IdentificationResult:
 
     def coverage_factor(self, level: float = 0.95) -> float:
         """Half the width of a confidence interval, in standard deviations."""
-        if not isinstance(level, int | float) or not 0.0 < level < 1.0:
-            raise EstimationError(f'the level must lie between 0 and 1, got {level!r}')
+        check_level(level)
         freedom, fit = self.diagnostics.parameters.degrees_of_freedom, self.diagnostics.fit
         if freedom and fit is not None and NoiseSource.RESIDUALS in fit.noise_from:
             return float(stdtrit(freedom, 0.5 + 0.5 * level))
@@ -197,8 +197,7 @@ class IdentificationResult:
     def controller_parameters(self) -> dict[str, float]:
         """All that a controller evaluates, by name: physical bodies and all friction."""
         found = dict(zip(self.parameter_names, self.standard_parameters.tolist(), strict=True))
-        if self.drive_friction is not None:
-            friction = self.drive_friction
+        if (friction := self.drive_friction) is not None:
             found |= dict(zip(friction.names, friction.values.tolist(), strict=True))
         return found
 
@@ -206,10 +205,7 @@ class IdentificationResult:
     def model(self) -> pkm_dynamics.ClosedChainModel:
         """The mechanism, built from the description that the result names.
 
-        Raises
-        ------
-        ModelFileError
-            The description is not there or has changed since.
+        A `ModelFileError` where that is not there or has changed since.
         """
         if self.mechanism is not None:
             return self.mechanism
@@ -281,29 +277,13 @@ class IdentificationResult:
         standard_deviation: bool = False,
         bounds: bool = False,
     ) -> Any:
-        """Predict the actuator forces (N, n_a) [N, N m] of a motion.
+        """Predict the actuator forces (N, n_a) [N, N m] of a motion of N samples.
 
-        Parameters
-        ----------
-        motion
-            `PlatformMotion` of N samples.
-        standard_deviation
-            Also return the standard deviations (N, n_a) that follow from the
-            parameters' covariance: infinite where the motion shows what the data left open.
-        bounds
-            Also return half the range (N, n_a) of the forces that the guaranteed set makes:
-            the forces of the robot, without noise, are those of the centre of the set plus
-            or minus that [P eq. 37].
-
-        Returns
-        -------
-        forces, (forces, standard_deviation), (forces, half_ranges) or all three
-            With bounds the forces are those of the centre of the set.
-
-        Raises
-        ------
-        EstimationError
-            Bounds are asked for and the result has no guaranteed set.
+        With `standard_deviation` also the standard deviations (N, n_a) that follow from the
+        parameters' covariance: infinite where the motion shows what the data left open. With
+        `bounds` also half the range (N, n_a) of the forces that the guaranteed set makes: the
+        forces of the robot, without noise, are those of the centre of the set, which are returned
+        then, plus or minus that [P eq. 37]; an `EstimationError` where the result has no such set.
         """
         if bounds and self.guaranteed is None:
             raise EstimationError(
@@ -321,18 +301,22 @@ class IdentificationResult:
             return (forces, self.unidentifiable_directions.deviation(gradient), *further)
         return (forces, linear_deviation(gradient, covariance), *further)
 
-    def _prediction(self, motion: pkm_dynamics.PlatformMotion) -> Prediction:
-        return predict_forces(
-            self.model, motion, self.columns, self.values, self.covariance, self.drive_friction
+    def _prediction(self, motion: pkm_dynamics.PlatformMotion) -> tuple[Array, Array, Array]:
+        """Forces (N, n_a), their derivatives (N, n_a, k), and the covariance (k, k).
+
+        By base parameters (r) and those of friction laws.
+        """
+        regressor = self.model.regressor(motion) @ self.columns
+        forces = regressor @ self.values
+        if self.drive_friction is None:
+            return forces, regressor, self.covariance
+        friction, cross = self.drive_friction, self.drive_friction.cross_covariance
+        velocities = self.model.actuator_states(motion).velocities
+        return (
+            forces + friction.law.forces(velocities),
+            np.concatenate([regressor, friction.law.jacobian(velocities)], axis=-1),
+            np.block([[self.covariance, cross], [cross.T, friction.covariance]]),
         )
-
-    @overload
-    def predict_currents(self, motion: pkm_dynamics.PlatformMotion) -> Array: ...
-
-    @overload
-    def predict_currents(
-        self, motion: pkm_dynamics.PlatformMotion, standard_deviation: bool
-    ) -> Any: ...
 
     def predict_currents(
         self, motion: pkm_dynamics.PlatformMotion, standard_deviation: bool = False
@@ -340,25 +324,10 @@ class IdentificationResult:
         """Predict the motor currents (N, n_a) [A] of a motion.
 
         With the estimated force constants where there are some, else those of the
-        description, which count as exact. Joints without a drive have no current.
-
-        Parameters
-        ----------
-        motion
-            `PlatformMotion` of N samples.
-        standard_deviation
-            Also return the standard deviations (N, n_a) that follow from the covariance of
-            parameters and force constants. They are finite where the data leave only a
-            common factor of all forces and force constants open.
-
-        Returns
-        -------
-        currents or (currents, standard_deviation)
-
-        Raises
-        ------
-        EstimationError
-            A drive has no force constant.
+        description, which count as exact: `EstimationError` where a drive has none. Joints
+        without a drive have no current. The standard deviations (N, n_a), where they are asked
+        for, follow from the covariance of parameters and force constants; they are finite where
+        the data leave only a common factor of all forces and force constants open.
         """
         forces, gradient, covariance = self._prediction(motion)
         constants = self.force_constants or given_constants(self.model, len(covariance))
@@ -379,8 +348,16 @@ class IdentificationResult:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return all entries of the model file."""
-        deviation, relative = self.standard_deviation, self.relative_standard_deviation
-        interval, names = self.confidence_interval(), self.parameter_names
+        columns = {
+            'name': self.names,
+            'value': self.values,
+            'standard_deviation': self.standard_deviation,
+            'relative_standard_deviation': self.relative_standard_deviation,
+            'interval': self.confidence_interval(),
+            'unit': self.units,
+            'expression': self.expressions,
+        }
+        rows, names = zip(*columns.values(), strict=True), self.parameter_names
         parts = {'force_constants': self.force_constants, 'drive_friction': self.drive_friction}
         content = {
             'format': FORMAT,
@@ -395,18 +372,7 @@ class IdentificationResult:
             'p_value_physical': self.consistent.p_value,
             'actuated_joints': self.joint_names,
             'residual_rms': self.residual_rms,
-            'parameters': [
-                {
-                    'name': self.names[i],
-                    'value': self.values[i],
-                    'standard_deviation': deviation[i],
-                    'relative_standard_deviation': relative[i],
-                    'interval': interval[i],
-                    'unit': self.units[i],
-                    'expression': self.expressions[i],
-                }
-                for i in range(len(self.names))
-            ],
+            'parameters': [dict(zip(columns, row, strict=True)) for row in rows],
             'standard_parameters': dict(zip(names, self.standard_parameters, strict=True)),
             'residual_analysis': list(self.residual_analysis),
             'strongest_correlations': [

@@ -14,6 +14,7 @@ from pkm_identification.covariance.judgement import Judgement
 from pkm_identification.datasets import Recording
 from pkm_identification.regression.preparation import ParameterOptions, Prepared
 from pkm_identification.regression.solution import Solution
+from pkm_identification.result import provenance
 from pkm_identification.result.diagnostics import (
     DataDiagnostics,
     Delay,
@@ -21,12 +22,6 @@ from pkm_identification.result.diagnostics import (
     ParameterDiagnostics,
 )
 from pkm_identification.result.guaranteed_set import GuaranteedSet
-from pkm_identification.result.provenance import (
-    Provenance,
-    description_path,
-    recorded_description,
-    versions,
-)
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.noise import Noise
@@ -41,14 +36,9 @@ def assemble(
     left_out: Sequence[int],
     options: Mapping[str, Any],
 ) -> IdentificationResult:
-    """Put a result together.
+    """Put a result together; `left_out` are indices of the base parameters that it does without.
 
-    Parameters
-    ----------
-    left_out
-        Indices of the base parameters that the model does without.
-    options
-        Of `identify`, as they were given.
+    `options` are those of `identify`, as they were given.
     """
     found, base = solution.estimate, solution.problem.base
     description = model.description
@@ -71,7 +61,7 @@ def assemble(
         residual_rms=judgement.residual_rms,
         robot=description.name,
         digest=description.digest,
-        path=description_path(description),
+        path=provenance.description_path(description),
         guaranteed=None
         if root is None
         else GuaranteedSet(solution.values, root, solution.problem.free),
@@ -80,14 +70,14 @@ def assemble(
         drive_friction=solution.drive_friction,
         unidentifiable_directions=solution.unidentifiable_directions,
         diagnostics=_diagnostics(description.digest, prepared, solution, judgement, left_out),
-        provenance=Provenance(
+        provenance=provenance.Provenance(
             data=tuple(
                 {key: each.provenance[key] for key in each.provenance if key != 'metadata'}
                 for each in prepared.recordings
             ),
             recording=tuple(each.provenance.get('metadata', {}) for each in prepared.recordings),
             options=options,
-            versions=versions(),
+            versions=provenance.versions(),
         ),
         residual_analysis=judgement.analysis,
         mechanism=model,
@@ -154,7 +144,7 @@ def _of_recording(
 
     force_noise = signals.force_noise
     return DataDiagnostics(
-        recorded_description=recorded_description(recording, digest),
+        recorded_description=provenance.recorded_description(recording, digest),
         signals=signals.diagnostics.to_dict(),
         quality=None if signals.quality is None else signals.quality.to_dict(),
         force_constant_deviation=data.effort_scale_deviation,

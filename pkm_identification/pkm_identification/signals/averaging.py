@@ -6,64 +6,44 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets import Recording
+from pkm_identification.quality.prediction import MAD_TO_SIGMA
+from pkm_identification.signals.even_grid import bridged
 from pkm_identification.signals.folding import (
     Folded,
     Periods,
-    bridged_period,
     filled,
     low_harmonics,
     settling_spectra,
 )
 from pkm_identification.signals.noise import Noise, noise_from_blocks
 
-Array = NDArray[np.float64]
-Numbers = NDArray[np.int64]
-
 NEGLIGIBLE = 1e-9  # noise below this share of a signal is rounding
 STRAY = 8.0  # standard deviations of the spread over periods: never by chance
 MOST_STRAYS = 0.01  # share; more of them are how the periods differ
 FEWEST = 3  # periods whose median an outlier does not move
-MAD_TO_SIGMA = 1.4826
 
 
 @dataclass(frozen=True)
 class Averaged:
-    """Positions and forces of P whole periods.
+    """Positions and forces of P whole periods."""
 
-    Attributes
-    ----------
-    positions, forces
-        Folded onto one grid.
-    position_noise, force_noise
-        From the spread; None for one period.
-    periods, skipped
-        Number of periods, and of those left out before them.
-    start
-        Stamp of the first sample [s].
-    strays
-        Samples that were left out for being far from the other periods'.
-    """
-
-    positions: Folded
+    positions: Folded  # folded onto one grid
     forces: Folded
-    position_noise: Noise | None
+    position_noise: Noise | None  # from the spread; None for one period
     force_noise: Noise | None
-    periods: int
-    skipped: int
-    start: float
-    strays: int = 0
+    periods: int  # number P
+    skipped: int  # number of those left out before them
+    start: float  # stamp of the first sample [s]
+    strays: int = 0  # samples that were left out for being far from the other periods'
 
 
 def average(recording: Recording, period: float, skip: int | None) -> Averaged:
     """Average the periods [s] of a recording, in memory that does not grow with their number.
 
-    Parameters
-    ----------
-    skip
-        Periods left out at the beginning; None: those in which the motion still settles.
+    `skip` of them are left out at the beginning; None: those in which the motion still settles.
     """
     axes = len(recording.joint_names)
     if skip is None:
@@ -96,18 +76,18 @@ def _parts(axes: int) -> tuple[slice, slice]:
     return slice(0, axes), slice(axes, 2 * axes)
 
 
-def _mean(periods: Periods) -> tuple[Array, Numbers]:
+def _mean(periods: Periods) -> tuple[Array, Indices]:
     """Mean (n, 2 n_a) of all periods, and of how many samples."""
     total: Array | float = 0.0
-    hits: Numbers | int = 0
+    hits: Indices | int = 0
     for block in periods.blocks():
         total = total + np.nansum(block, axis=0)
         hits = hits + np.count_nonzero(~np.isnan(block), axis=0)
     assert isinstance(total, np.ndarray) and isinstance(hits, np.ndarray)
-    return bridged_period(total, hits), hits
+    return bridged(total, hits, is_period=True), hits
 
 
-def without_strays(periods: Periods, mean: Array, hits: Numbers) -> tuple[Periods, int]:
+def without_strays(periods: Periods, mean: Array, hits: Indices) -> tuple[Periods, int]:
     """Leave samples out that are far from those of the same phase in other periods.
 
     Outliers so close to each other that their neighbours do not show them, in recordings
@@ -135,7 +115,7 @@ def without_strays(periods: Periods, mean: Array, hits: Numbers) -> tuple[Period
     return (replace(periods, nearby=(middle, limit)), count) if count else (periods, 0)
 
 
-def _part(periods: Periods, mean: Array, hits: Numbers, part: slice) -> Folded:
+def _part(periods: Periods, mean: Array, hits: Indices, part: slice) -> Folded:
     def measured() -> Iterator[Array]:
         for block in periods.blocks():
             yield block[..., part]

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import sosfiltfilt
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array, Indices, Mask
 
 BLOCK = 5000
 SAMPLES_A_HARMONIC = 16
@@ -23,51 +21,18 @@ HOLE_REACH = 0.75  # of 1 / cutoff, to either side of a gap
 MARGIN = 10.0  # of 1 / cutoff: beyond it a sample does not change a filtered one (1e-10)
 
 
-class Band(Protocol):
-    """Samples (n, ...) to rows (m, ...)."""
-
-    @property
-    def frequencies(self) -> Array:
-        """Frequency of each row [Hz] (m,); zeros where rows are in time."""
-        ...
-
-    def row_count(self, count: int) -> int:
-        """Return the number of rows of so many samples."""
-        ...
-
-    def rows(self, samples: Array) -> Array:
-        """Turn samples into rows."""
-        ...
-
-    def smooth(self, samples: Array) -> Array:
-        """Return samples without what lies outside the band."""
-        ...
-
-    def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
-        """Rows of a function that is evaluated block by block."""
-        ...
-
-
 @dataclass(frozen=True)
 class HarmonicBand:
     """Orthonormal real Fourier coefficients 0 ... K of exactly one period.
 
     Row 0 is the mean; rows 2k - 1 and 2k are the cosine and sine of harmonic k. White
     noise keeps its variance.
-
-    Attributes
-    ----------
-    harmonics
-        K.
-    period
-        [s].
-    weights
-        Of the samples (n, n_a), 0 where no force was measured: forces and regressor are
-        multiplied alike before they are transformed, so that a gap biases nothing. None: 1.
     """
 
-    harmonics: int
-    period: float
+    harmonics: int  # K
+    period: float  # [s]
+    # of the samples (n, n_a), 0 where no force was measured: forces and regressor are
+    # multiplied alike before they are transformed, so that a gap biases nothing. None: 1
     weights: Array | None = None
 
     @property
@@ -76,7 +41,7 @@ class HarmonicBand:
         return self.indices / self.period
 
     @property
-    def indices(self) -> NDArray[np.int64]:
+    def indices(self) -> Indices:
         """Harmonic of each row."""
         return (np.arange(2 * self.harmonics + 1) + 1) // 2
 
@@ -106,8 +71,7 @@ class HarmonicBand:
     def evaluate(self, function: Callable[[slice], Array], count: int) -> Array:
         """Rows of a function of one whole period.
 
-        Of a long period only every few samples are used, still many a harmonic, and block
-        by block.
+        Of a long period only every few samples are used, still many a harmonic, and block by block.
         """
         stride = self.stride(count) if self.weights is None else 1
         step = BLOCK - BLOCK % stride
@@ -125,25 +89,16 @@ class HarmonicBand:
 
 @dataclass(frozen=True)
 class FilterBand:
-    """Zero-phase low pass, then every `step`-th sample; `trim` samples off both ends.
+    """Zero-phase low pass, then every `step`-th sample; `trim` samples off both ends."""
 
-    Attributes
-    ----------
-    sections, cutoff, rate
-        Of the filter; cutoff and sampling rate [Hz].
-    step, trim
-        Samples from row to row, and left out at either end.
-    holes
-        First and last sample (h, 2) of gaps too long for the motion to be known in them:
-        there are no rows in them and within `HOLE_REACH` / cutoff of them. None: no gaps.
-    """
-
-    sections: Array
-    cutoff: float
-    rate: float
-    step: int
-    trim: int
-    holes: NDArray[np.int64] | None = None
+    sections: Array  # of the filter
+    cutoff: float  # [Hz]
+    rate: float  # of the samples [Hz]
+    step: int  # samples from row to row
+    trim: int  # samples left out at either end
+    # first and last sample (h, 2) of gaps too long for the motion to be known in them:
+    # there are no rows in them and within `HOLE_REACH` / cutoff of them. None: no gaps
+    holes: Indices | None = None
 
     @property
     def frequencies(self) -> Array:
@@ -164,22 +119,14 @@ class FilterBand:
         ]
         return np.concatenate(parts)
 
-    def picked(self, samples: slice, inside: slice) -> slice | NDArray[np.int64]:
-        """Return which of the filtered samples are rows: those `inside` and in no hole.
-
-        Parameters
-        ----------
-        samples
-            Stretch of the record that was filtered.
-        inside
-            Candidates in that stretch.
-        """
+    def picked(self, samples: slice, inside: slice) -> slice | Indices:
+        """Which of the filtered `samples` are rows: those `inside` (from the first) in no hole."""
         if self.holes is None:
             return inside
         index = np.arange(inside.start, inside.stop, inside.step)
         return index[~self.in_hole(samples.start + index)]
 
-    def in_hole(self, samples: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def in_hole(self, samples: Indices) -> Mask:
         """Whether a filtered sample rests on a gap."""
         if self.holes is None:
             return np.zeros(len(samples), dtype=bool)
@@ -218,3 +165,6 @@ class FilterBand:
         flat = samples.reshape(shape[0], -1)
         padding = min(self.reach, len(flat) - 1)
         return sosfiltfilt(self.sections, flat, axis=0, padlen=padding).reshape(shape)
+
+
+Band = HarmonicBand | FilterBand  # samples (n, ...) to rows (m, ...)

@@ -11,17 +11,13 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import savgol_filter
 
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import BLOCK, EVEN
 from pkm_identification.quality.report import stretches
-from pkm_identification.quality.stamps import nominal_interval
 from pkm_identification.signals.local_regression import local_cubic
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 ROUNDS = 3  # of a periodic signal and its own slope
 REACHES = (10, 40)  # intervals to either side that show how a motion without a period goes on
@@ -36,7 +32,7 @@ def is_even(time: Array, tolerance: float = EVEN) -> bool:
     return bool(np.abs(steps - interval).max() <= tolerance * interval)
 
 
-def nearest(time: Array, start: float, step: float, count: int) -> tuple[NDArray[np.int64], Array]:
+def nearest(time: Array, start: float, step: float, count: int) -> tuple[Indices, Array]:
     """Return grid point (N,) of each sample, -1 outside the grid, and how much later it is [s]."""
     number = np.round((time - start) / step).astype(np.int64)
     late = time - (start + step * number)
@@ -44,8 +40,8 @@ def nearest(time: Array, start: float, step: float, count: int) -> tuple[NDArray
 
 
 def collected(
-    number: NDArray[np.int64], values: Array, valid: Flags | None, count: int
-) -> tuple[Array, NDArray[np.int64]]:
+    number: Indices, values: Array, valid: Mask | None, count: int
+) -> tuple[Array, Indices]:
     """Sum of the valid samples (count, c) at each point of a grid, and how many there are."""
     columns = values.shape[1]
     total = np.zeros((count, columns))
@@ -59,17 +55,11 @@ def collected(
     return total, hits
 
 
-def along(slopes: Array, late: Array, phase: NDArray[np.int64]) -> Array:
-    """Return what samples (N, c) changed since their grid points.
+def along(slopes: Array, late: Array, phase: Indices) -> Array:
+    """What samples (N, c) changed since their grid points, `late` (N,) [s] after them.
 
-    Parameters
-    ----------
-    slopes
-        Derivatives (orders, n, c), from the first on, at the points of one period.
-    late
-        (N,) [s].
-    phase
-        Points of the period (N,).
+    By the derivatives (orders, n, c), from the first on, at the points of one period, of which
+    `phase` (N,) are the samples' own.
     """
     change = np.zeros((len(late), slopes.shape[2]))
     factor = np.ones(len(late))
@@ -82,21 +72,10 @@ def along(slopes: Array, late: Array, phase: NDArray[np.int64]) -> Array:
 class EvenSamples:
     """Positions and efforts of a recording on an even grid, any rows of it.
 
-    Stamps that are even already are taken as they are. Of others, every sample goes to the
-    nearest point of the grid, and points without one hold a local cubic through their
-    neighbours, in long gaps a straight line: what filters need to go on. Rows must not rest on
-    long gaps (`filtering.holes`).
-
-    Attributes
-    ----------
-    recording
-        With efforts.
-    is_given
-        Whether the samples are on the grid as they are.
-    interval
-        Of the grid [s].
-    count
-        Number of its points.
+    Stamps that are even already are taken as they are (`is_given`). Of others, every sample goes to
+    the nearest of the `count` points of the grid, `interval` [s] apart, and points without one hold
+    a local cubic through their neighbours, in long gaps a straight line: what filters need to go
+    on. Rows must not rest on long gaps (`filtering.holes`).
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -107,29 +86,20 @@ class EvenSamples:
         intervals = round((scan.last - scan.first) / self.interval)
         self.count = len(recording) if self.is_given else int(intervals) + 1
 
-    def read(self, rows: slice) -> tuple[Array, Array, Flags | None]:
-        """Return some of the samples.
+    def read(self, rows: slice) -> tuple[Array, Array, Mask | None]:
+        """Return time (k,) [s], and positions and efforts (k, 2 n), of a slice of the grid.
 
-        Parameters
-        ----------
-        rows
-            Of the grid, without a step.
-
-        Returns
-        -------
-        time, samples, there
-            (k,) [s], positions and efforts (k, 2 n), and where (k, 2 n) a sample was measured
-            (None: everywhere).
+        Then where (k, 2 n) a sample was measured; None: everywhere.
         """
         if self.recording.is_long:
             return self._made(rows)
         return tuple(None if part is None else part[rows] for part in self._whole)  # type: ignore[return-value]
 
     @cached_property
-    def _whole(self) -> tuple[Array, Array, Flags | None]:
+    def _whole(self) -> tuple[Array, Array, Mask | None]:
         return self._made(slice(0, self.count))
 
-    def _made(self, rows: slice) -> tuple[Array, Array, Flags | None]:
+    def _made(self, rows: slice) -> tuple[Array, Array, Mask | None]:
         source = self.recording.source
         if self.is_given:
             block = source.read(rows)
@@ -140,57 +110,27 @@ class EvenSamples:
         samples, there = evened_on(grid, self.interval, block.time, *block.together())
         return grid, samples, None if there.all() else there
 
-    def blocks(self) -> Iterator[tuple[Array, Array, Flags | None]]:
+    def blocks(self) -> Iterator[tuple[Array, Array, Mask | None]]:
         """Yield all samples in their order; of a short recording all at once."""
         step = BLOCK if self.recording.is_long else self.count
         for begin in range(0, self.count, step):
             yield self.read(slice(begin, min(begin + step, self.count)))
 
 
-def evened(time: Array, values: Array, valid: Flags | None) -> tuple[Array, Array, Flags | None]:
-    """Put consecutive samples of a motion without a period on an even grid of their own.
-
-    Parameters
-    ----------
-    time, values, valid
-        Stamps (N,) [s], samples (N, c), and which of them may be used; None: all.
-
-    Returns
-    -------
-    grid, samples, there
-        (M,) [s], (M, c), and where (M, c) a sample was measured (None: everywhere).
-    """
-    if valid is None and is_even(time):
-        return time, values, None
-    interval = nominal_interval(time)
-    grid = time[0] + interval * np.arange(round(float(time[-1] - time[0]) / interval) + 1)
-    samples, there = evened_on(grid, interval, time, values, valid)
-    return grid, samples, None if there.all() else there
-
-
 def evened_on(
-    grid: Array, interval: float, time: Array, values: Array, valid: Flags | None
-) -> tuple[Array, Flags]:
-    """Put samples on an even grid.
+    grid: Array, interval: float, time: Array, values: Array, valid: Mask | None
+) -> tuple[Array, Mask]:
+    """Samples (N, c) on an even grid (M,) [s] within their stamps, one point each `interval` [s].
 
-    Parameters
-    ----------
-    grid, interval
-        (M,) [s] within the samples, and from one point to the next [s].
-    time, values, valid
-        Stamps (N,) [s], samples (N, c), and which of them may be used; None: all.
-
-    Returns
-    -------
-    samples, there
-        (M, c), bridged where nothing was measured, and where (M, c) it was.
+    Returns them (M, c), bridged where nothing was measured, and where (M, c) it was. `valid` (N,
+    c): which may be used; None: all.
     """
     count = len(grid)
     number, late = nearest(time, float(grid[0]), interval, count)
     moved = values
     total, hits = collected(number, moved, valid, count)
     for _ in range(ROUNDS - 1 if np.abs(late).max() > EVEN * interval else 0):
-        slopes = _smooth_slopes(_bridged(total, hits), interval)
+        slopes = _smooth_slopes(bridged(total, hits), interval)
         moved = values - along(slopes, late, np.clip(number, 0, None))
         total, hits = collected(number, moved, valid, count)
     there = hits > 0
@@ -224,12 +164,15 @@ def _smooth_slopes(samples: Array, interval: float) -> Array:
     )
 
 
-def _bridged(total: Array, hits: NDArray[np.int64]) -> Array:
-    """Means (M, c), straight lines where there are none."""
+def bridged(total: Array, hits: Indices, *, is_period: bool = False) -> Array:
+    """Return total / hits (n, c), a straight line (of a period, over its end) without hits."""
     mean = np.asarray(total / np.maximum(hits, 1))
     points = np.arange(len(mean))
+    period = len(mean) if is_period else None
     for column in np.flatnonzero((hits == 0).any(axis=0)):
         good = hits[:, column] > 0
         if good.any():
-            mean[~good, column] = np.interp(points[~good], points[good], mean[good, column])
+            mean[~good, column] = np.interp(
+                points[~good], points[good], mean[good, column], period=period
+            )
     return mean

@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets import Recording
-from pkm_identification.quality.stamps import nominal_interval
+from pkm_identification.datasets.source import Source
 from pkm_identification.signals import filtering
-from pkm_identification.signals.even_grid import EvenSamples, evened
+from pkm_identification.signals.even_grid import EvenSamples
 from pkm_identification.signals.local_regression import cubic_gains, local_motion
-from pkm_identification.signals.signal_noise import filter_gains, white_covariance
 from pkm_identification.signals.signal_options import OF_PERIODS, SignalOptions
 from pkm_identification.signals.signals import FilterDiagnostics, Samples, Signals
-
-Array = NDArray[np.float64]
 
 DELAY_REACH = 64  # samples that the interpolation of a delay depends on
 HALF_WIDTH = 0.2  # of 1 / cutoff: the second derivative of a cubic bends down early
@@ -29,21 +26,11 @@ CUBIC = 'local weighted cubic regression; rows through a Butterworth filter of o
 
 @dataclass(frozen=True)
 class FilteredSamples:
-    """Motion and forces of a recording, filtered when they are asked for.
+    """Motion and forces of a recording, filtered when they are asked for."""
 
-    Attributes
-    ----------
-    even
-        Positions and efforts on an even grid.
-    grid
-        Filter and coarse grid.
-    delay
-        From a position to the force of the same sample [s].
-    """
-
-    even: EvenSamples
-    grid: filtering.Grid
-    delay: float
+    even: EvenSamples  # positions and efforts on an even grid
+    grid: filtering.Grid  # filter and coarse grid
+    delay: float  # from a position to the force of the same sample [s]
 
     def __len__(self) -> int:
         """Return the number of coarse samples."""
@@ -63,13 +50,7 @@ class FilteredSamples:
 
 
 def filtered_signals(recording: Recording, options: SignalOptions) -> Signals:
-    """Choose the filter from the probes of the recording, and filter what fits into memory.
-
-    Raises
-    ------
-    EstimationError
-        The cutoff does not fit the recording, or local cubics are asked of a long one.
-    """
+    """Choose the filter from the probes of the recording, and filter what fits into memory."""
     if recording.is_long and options.method == 'local_cubic':
         raise EstimationError(
             f"{len(recording)} samples are too many for method 'local_cubic': use 'filter', "
@@ -99,9 +80,9 @@ def filtered_signals(recording: Recording, options: SignalOptions) -> Signals:
             gaps_without_rows=0 if gaps is None else len(gaps),
         ),
         position_covariance=np.mean(
-            [white_covariance(values[:, :axes]) for _, values in probes], axis=0
+            [filtering.white_covariance(values[:, :axes]) for _, values in probes], axis=0
         ),
-        noise_gains=filter_gains(grid.motion),
+        noise_gains=filtering.filter_gains(grid.motion),
         delay=delay,
         quality=recording.quality,
         warnings=tuple(options.unused(*OF_PERIODS)),
@@ -117,16 +98,16 @@ def _probes(recording: Recording, even: EvenSamples) -> list[tuple[float, Array]
         return [(even.interval, even.read(slice(0, even.count))[1])]
     found = []
     for block in recording.source.probes():
-        time, values, _ = evened(block.time, *block.together())
-        found.append((nominal_interval(time), values))
+        part = EvenSamples(replace(recording, source=Source.of(block, is_long=False)))
+        found.append((part.interval, part.read(slice(0, part.count))[1]))
     return found
 
 
-def _gaps(even: EvenSamples, cutoff: float) -> tuple[NDArray[np.int64] | None, float]:
+def _gaps(even: EvenSamples, cutoff: float) -> tuple[Indices | None, float]:
     """First and last sample (h, 2) of gaps without rows, and the share of all samples in gaps."""
     if even.is_given:
         return None, 0.0
-    missing: list[list[NDArray[np.int64]]] = []
+    missing: list[list[Indices]] = []
     first = 0
     for _, values, there in even.blocks():
         missing = missing or [[] for _ in range(values.shape[1])]

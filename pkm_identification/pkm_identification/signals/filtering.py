@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
-from scipy.signal import butter
+from scipy.signal import butter, sosfreqz
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, ComplexArray, Indices
 from pkm_identification.quality.report import stretches
 from pkm_identification.signals.bands import FilterBand
-
-Array = NDArray[np.float64]
 
 ORDER = 4
 HOLE = 0.25  # of 1 / cutoff: neighbours on both sides tell what lies in shorter gaps
@@ -31,19 +29,13 @@ ESSENTIAL = 0.999  # share of the acceleration's power that must pass unchanged
 NOISE_MARGIN = 0.5  # of the frequency at which both noises are equal
 MAX_RELATIVE_FREQUENCY = 0.2
 FALSE_ALARM = 1e-3
+FREQUENCIES = 4096  # at which the gain of a filter is summed up
 
 
-def holes(
-    missing: Sequence[NDArray[np.int64]], cutoff: float, interval: float
-) -> NDArray[np.int64] | None:
-    """First and last sample (h, 2) of gaps that are long against the cutoff.
+def holes(missing: Sequence[Indices], cutoff: float, interval: float) -> Indices | None:
+    """First and last sample (h, 2) of gaps that are long against the cutoff [Hz]; None without any.
 
-    Parameters
-    ----------
-    missing
-        Numbers of the samples of each column that were not measured.
-    cutoff, interval
-        [Hz], [s].
+    `missing` are the numbers of the samples of each column that were not measured.
     """
     found = [np.zeros((0, 2), dtype=np.int64)]
     for rows in missing:
@@ -54,22 +46,15 @@ def holes(
 
 
 def choose_cutoff(positions: Array, forces: Array, interval: float) -> float:
-    """Choose a cutoff [Hz] from what stands out of the noise.
+    """Choose a cutoff [Hz] from what stands out of the noise of positions and forces (n, n_a).
 
     Well above everything that stands out of the position noise, so that the motion passes
-    unchanged, but only as far up as position noise, through the inertia, stays below the
-    force noise; what carries nearly all of the acceleration passes in any case.
-
-    Parameters
-    ----------
-    positions, forces
-        (n, n_a).
-    interval
-        [s].
+    unchanged, but only as far up as position noise, through the inertia, stays below the force
+    noise; what carries nearly all of the acceleration passes in any case.
     """
     count = len(positions)
-    power, floor = _spectrum(positions)
-    _, force_floor = _spectrum(forces)
+    power, floor = _power(positions)
+    _, force_floor = _power(forces)
     limit = np.log(power.size / FALSE_ALARM) * np.maximum(floor, 1e-26 * positions.var(axis=0))
     stands_out = power > limit
     found = np.flatnonzero(stands_out.any(axis=1))
@@ -88,31 +73,23 @@ def choose_cutoff(positions: Array, forces: Array, interval: float) -> float:
     return float(np.clip(cutoff, least, most))
 
 
-def _spectrum(values: Array) -> tuple[Array, Array]:
+def _power(values: Array) -> tuple[Array, Array]:
     """Power (n_f, n_a) of a signal without its trend, and its noise floor (n_a,)."""
-    count = len(values)
-    trend = np.linspace(0, 1, count)[:, None] * (values[-1] - values[0]) + values[0]
-    window = np.hanning(count) ** 2
-    window /= np.sqrt((window**2).mean())
-    spectrum = np.fft.rfft((values - trend) * window[:, None], axis=0)
-    power = np.abs(spectrum) ** 2 / count
+    power = np.abs(_spectrum(values, np.hanning(len(values)) ** 2)) ** 2
     return power, np.median(power[len(power) // 2 :], axis=0) / np.log(2)
 
 
-def low_pass(
-    cutoff: float,
-    interval: float,
-    count: int,
-    gaps: NDArray[np.int64] | None = None,
-    delay: float = 0.0,
-) -> FilterBand:
-    """Build the filter; rows leave `gaps` (h, 2) out, and `delay` [s] at either end.
+def _spectrum(values: Array, window: Array) -> ComplexArray:
+    """Orthonormal spectrum (n_f, n_a) of a signal (n, n_a) without its trend, in a window (n,)."""
+    trend = np.linspace(0, 1, len(values))[:, None] * (values[-1] - values[0]) + values[0]
+    scale = window / np.sqrt((window**2).mean() * len(values))
+    return np.fft.rfft((values - trend) * scale[:, None], axis=0)
 
-    Raises
-    ------
-    EstimationError
-        The cutoff is outside (0, half the sampling rate), or the record too short for it.
-    """
+
+def low_pass(
+    cutoff: float, interval: float, count: int, gaps: Indices | None = None, delay: float = 0.0
+) -> FilterBand:
+    """Build the filter; rows leave `gaps` (h, 2) out, and `delay` [s] at either end."""
     if not 0 < cutoff < 0.5 / interval:
         raise EstimationError(
             f'cutoff {cutoff:g} Hz must lie between 0 and half the sampling rate '
@@ -140,27 +117,14 @@ class Grid:
     it, as the step of friction where a velocity changes its sign, has the band of the forces.
     Hardly anything of the motion is left above twice the cutoff: a coarser grid saves the
     regressor, and moves steps of friction by a fraction of its interval.
-
-    Attributes
-    ----------
-    raw, band
-        The filter on the samples as they are, and on the coarse ones.
-    motion
-        That of the measured positions.
-    cutoff
-        Of the rows [Hz].
-    interval
-        Of the samples as they are [s].
-    coarse
-        Samples from one to the next coarse one.
     """
 
-    raw: FilterBand
-    band: FilterBand
-    motion: FilterBand
-    cutoff: float
-    interval: float
-    coarse: int
+    raw: FilterBand  # the filter on the samples as they are
+    band: FilterBand  # on the coarse ones
+    motion: FilterBand  # that of the measured positions
+    cutoff: float  # of the rows [Hz]
+    interval: float  # of the samples as they are [s]
+    coarse: int  # samples from one to the next coarse one
 
     def signals(
         self, positions: Array, efforts: Array, delay: float
@@ -173,11 +137,7 @@ class Grid:
 
 
 def grid(
-    cutoff: float,
-    interval: float,
-    count: int,
-    gaps: NDArray[np.int64] | None = None,
-    delay: float = 0.0,
+    cutoff: float, interval: float, count: int, gaps: Indices | None = None, delay: float = 0.0
 ) -> Grid:
     """Choose the grid for so many samples with `gaps` (h, 2); raises as `low_pass`.
 
@@ -222,3 +182,19 @@ def derivatives(
         later = np.clip(grid + delay, 0, grid[-1])
         signals = [make_interp_spline(grid, values, k=5)(later) for values in signals]
     return signals[0], signals[1], signals[2]
+
+
+def white_covariance(samples: Array) -> Array:
+    """Covariance (c, c) of white noise on slow signals (n, c), from their fastest half."""
+    spectrum = _spectrum(samples, np.hanning(len(samples)))
+    upper = spectrum[len(spectrum) // 2 : -1]
+    return np.asarray((upper.conj().T @ upper).real / len(upper))
+
+
+def filter_gains(band: FilterBand) -> Array:
+    """Covariance (3, 3) of value, slope and curvature that white unit noise leaves behind."""
+    frequency, response = sosfreqz(band.sections, FREQUENCIES, fs=band.rate)
+    power = np.abs(response) ** 4  # forwards and backwards
+    speed = 2 * np.pi * frequency
+    value, slope, curvature = (np.mean(power * speed**k) for k in (0, 2, 4))
+    return np.array([[value, 0.0, -slope], [0.0, slope, 0.0], [-slope, 0.0, curvature]])

@@ -12,25 +12,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, ComplexArray, Indices, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import EVEN
 from pkm_identification.quality.stamps import nominal_interval
-from pkm_identification.signals.even_grid import along, collected, is_even, nearest
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Numbers = NDArray[np.int64]
+from pkm_identification.signals.even_grid import ROUNDS, along, bridged, collected, is_even, nearest
 
 AT_ONCE = 2**15  # samples of a long recording that are folded at once: some MB
 LOST = 1  # sample at the end of a period that may be lost, the period still being whole
 GRID_TOLERANCE = 0.02  # of a sampling interval: stamps this close to the grid are on it
 SPLINE_ORDER = 5  # leaves noise nearly as it is
 SPLINE_REACH = 64  # samples to either side that a spline of order 5 still depends on (1e-20)
-ROUNDS = 3  # of a periodic signal and its own slope
 BAND = 6  # samples of the fastest harmonic in the slope
 ORDERS = 3  # of the Taylor series over the fraction of an interval
 SETTLING_HARMONICS = 20  # transients of a servo lie below
@@ -40,31 +35,16 @@ NEGLIGIBLE_SETTLING = 1e-6  # of the motion
 
 @dataclass(frozen=True)
 class PeriodGrid:
-    """Whole periods of a signal and how its samples come onto one grid.
+    """Whole periods of a signal and how its samples come onto one grid."""
 
-    Attributes
-    ----------
-    period
-        [s].
-    count, periods
-        Samples a period n and number of periods P.
-    start
-        Stamp of the first point [s].
-    first_row
-        Number of the sample there, where the samples are on the grid.
-    interpolated
-        Whether even stamps lie beside the grid: a spline is taken.
-    slopes
-        Derivatives (orders, n, c) of one period, where stamps are uneven or samples are
-        missing or bad; None: all is there.
-    """
-
-    period: float
-    count: int
-    periods: int
-    start: float
-    first_row: int
-    interpolated: bool = False
+    period: float  # [s]
+    count: int  # samples a period n
+    periods: int  # number P
+    start: float  # stamp of the first point [s]
+    first_row: int  # number of the sample there, where the samples are on the grid
+    interpolated: bool = False  # whether even stamps lie beside the grid: a spline is taken
+    # derivatives (orders, n, c) of one period, where stamps are uneven or samples are
+    # missing or bad; None: all is there
     slopes: Array | None = None
 
     @property
@@ -73,18 +53,12 @@ class PeriodGrid:
         return self.period / self.count
 
     def folded(
-        self, time: Array, values: Array, valid: Flags | None, chosen: range, row: int = 0
+        self, time: Array, values: Array, valid: Mask | None, chosen: range, row: int = 0
     ) -> Array:
-        """Return some periods (k, n, c), NaN where no sample is.
+        """Return the `chosen` periods (k, n, c), NaN where no sample is.
 
-        Parameters
-        ----------
-        time, values, valid
-            Stamps (N,) [s], samples (N, c) around them, and which of them may be used.
-        chosen
-            Numbers of the periods.
-        row
-            Number of the first of the samples in the recording.
+        They are made of samples (N, c) around them at stamps (N,) [s], of which `valid` (None: all)
+        may be used; `row` is the number of the first in the recording.
         """
         size = len(chosen) * self.count
         shape = (len(chosen), self.count, values.shape[1])
@@ -105,34 +79,18 @@ class PeriodGrid:
 
 def period_grid(
     stamps: Iterable[Array],
-    head: tuple[Array, Array, Flags | None],
+    head: tuple[Array, Array, Mask | None],
     last: float,
     period: float,
     skip: int,
     *,
     is_complete: bool,
 ) -> PeriodGrid:
-    """Choose the grid of a signal; whole periods only, the rest is left out.
+    """Choose the grid of a signal; whole periods [s] alone, after `skip` of them, are used.
 
-    Parameters
-    ----------
-    stamps
-        All stamps, part by part [s].
-    head
-        The first stamps (N,) [s] and samples (N, c), and which of them may be used.
-    last
-        Last stamp [s].
-    period
-        [s].
-    skip
-        Number of periods to leave out at the beginning (transients).
-    is_complete
-        Whether the stamps are even and all samples may be used.
-
-    Raises
-    ------
-    EstimationError
-        The record holds no whole period (after `skip`).
+    `stamps` are all, part by part, to the `last` one [s], and `head` the first of them (N,) with
+    their samples (N, c) and which of these may be used. `is_complete`: the stamps are even and all
+    samples may be used.
     """
     time, values, valid = head
     interval, first = nominal_interval(time), float(time[0])
@@ -160,7 +118,7 @@ def _is_on(grid: PeriodGrid, stamps: Iterable[Array], interval: float) -> bool:
 
 
 def _slopes(
-    time: Array, values: Array, valid: Flags | None, grid: PeriodGrid, periods: int
+    time: Array, values: Array, valid: Mask | None, grid: PeriodGrid, periods: int
 ) -> Array:
     """Slopes (orders, n, c) of the mean of some periods, found together with it."""
     count = grid.count
@@ -174,7 +132,7 @@ def _slopes(
             each.reshape(periods, count, -1).sum(axis=0)
             for each in collected(number, moved, valid, count * periods)
         )
-        slopes = periodic_slopes(bridged_period(total, hits), grid.period)
+        slopes = periodic_slopes(bridged(total, hits, is_period=True), grid.period)
     return slopes
 
 
@@ -189,21 +147,7 @@ def periodic_slopes(mean: Array, period: float) -> Array:
     )
 
 
-def bridged_period(total: Array, hits: NDArray[np.int64]) -> Array:
-    """Return total / hits (n, c) of a period, a straight line across where there are no hits."""
-    mean = np.asarray(total / np.maximum(hits, 1))
-    count = len(mean)
-    points = np.arange(count)
-    for column in np.flatnonzero((hits == 0).any(axis=0)):
-        good = hits[:, column] > 0
-        if good.any():
-            mean[~good, column] = np.interp(
-                points[~good], points[good], mean[good, column], period=count
-            )
-    return mean
-
-
-def fold(time: Array, values: Array, period: float, valid: Flags | None = None) -> Array:
+def fold(time: Array, values: Array, period: float, valid: Mask | None = None) -> Array:
     """Fold samples (N, c) at stamps (N,) [s] onto one period: (P, n, c).
 
     Where there is no valid (N, c) sample, the mean of the same phase in the other periods
@@ -221,26 +165,17 @@ def filled(block: Array) -> Array:
     if not missing.any():
         return block
     hits = np.count_nonzero(~missing, axis=0)
-    return np.where(missing, bridged_period(np.nansum(block, axis=0), hits), block)
+    return np.where(missing, bridged(np.nansum(block, axis=0), hits, is_period=True), block)
 
 
 @dataclass(frozen=True)
 class Periods:
-    """Whole periods of positions and efforts of a recording, read again and again.
+    """Whole periods of positions and efforts of a recording, read again and again."""
 
-    Attributes
-    ----------
-    recording
-        With efforts.
-    grid
-        Of the periods.
-    nearby
-        Median period (n, 2 n_a), and the distance (2 n_a,) from it beyond which a sample is
-        left out; None: none are.
-    """
-
-    recording: Recording
-    grid: PeriodGrid
+    recording: Recording  # with efforts
+    grid: PeriodGrid  # of the periods
+    # median period (n, 2 n_a), and the distance (2 n_a,) from it beyond which a sample is
+    # left out; None: none are
     nearby: tuple[Array, Array] | None = None
 
     @classmethod
@@ -290,27 +225,15 @@ class Periods:
 
 @dataclass(frozen=True)
 class Folded:
-    """A signal of P whole periods on one grid of n samples a period.
+    """A signal of P whole periods on one grid of n samples a period."""
 
-    Attributes
-    ----------
-    measured
-        Yields some of the periods (k, n, n_a) at once, NaN where no sample is; begins anew.
-    mean
-        Over the periods (n, n_a).
-    period
-        [s].
-    interpolated
-        Whether even stamps off the grid were interpolated.
-    hits
-        How many samples (n, n_a) the mean is of; None: one of each period.
-    """
-
+    # yields some of the periods (k, n, n_a) at once, NaN where no sample is; begins anew
     measured: Callable[[], Iterator[Array]]
-    mean: Array
-    period: float
-    interpolated: bool
-    hits: Numbers | None = None
+    mean: Array  # over the periods (n, n_a)
+    period: float  # [s]
+    interpolated: bool  # whether even stamps off the grid were interpolated
+    # how many samples (n, n_a) the mean is of; None: one of each period
+    hits: Indices | None = None
 
     def blocks(self) -> Iterator[Array]:
         """Yield some of the periods (k, n, n_a) at once, the mean where nothing was measured."""
@@ -329,14 +252,14 @@ class Folded:
         return np.concatenate(list(self.blocks()))
 
     @cached_property
-    def valid(self) -> Flags | None:
+    def valid(self) -> Mask | None:
         """Which samples (P, n, n_a) were measured; None: all."""
         if self.hits is None:
             return None
         return np.concatenate([~np.isnan(block) for block in self.measured()])
 
     @property
-    def seen(self) -> Flags | None:
+    def seen(self) -> Mask | None:
         """Which phases (n, n_a) were measured in any period; None: all."""
         return None if self.hits is None or self.hits.all() else self.hits > 0
 
@@ -348,13 +271,8 @@ class Folded:
     def scaled_deviations(self, periods: int) -> Iterator[Array]:
         """Yield the deviations of some of the periods, of which there are so many.
 
-        A period has one degree of freedom less than samples at each phase, for the mean is
-        made of them: their mean square is that of the noise.
-
-        Raises
-        ------
-        EstimationError
-            There is one period only.
+        A period has one degree of freedom less than samples at each phase, for the mean is made of
+        them: their mean square is that of the noise.
         """
         if periods < 2:
             raise EstimationError('one period has no spread: at least two are needed')
@@ -378,13 +296,7 @@ class Folded:
 def whole_periods(
     first: float, last: float, interval: float, period: float, skip: int = 0
 ) -> tuple[int, int]:
-    """Return samples a period and number of whole periods between two stamps [s].
-
-    Raises
-    ------
-    EstimationError
-        There is no whole period after `skip`.
-    """
+    """Samples a period, and the whole periods [s] between two stamps [s] after `skip` of them."""
     count = round(period / interval)
     if count < 4:
         raise EstimationError(f'period {period:g} s holds {count} samples; at least 4 are needed')
@@ -397,14 +309,14 @@ def whole_periods(
     return count, periods
 
 
-def low_harmonics(samples: Array) -> NDArray[np.complex128]:
+def low_harmonics(samples: Array) -> ComplexArray:
     """Return the harmonics (P, h, n_a) of periods (P, n, n_a) in which transients lie."""
     count = samples.shape[1]
     spectra = np.fft.rfft(samples, axis=1)[:, : min(SETTLING_HARMONICS + 1, count // 2)]
     return np.asarray(spectra / count)
 
 
-def settling_spectra(spectra: NDArray[np.complex128]) -> int:
+def settling_spectra(spectra: ComplexArray) -> int:
     """Count the settling periods from their `low_harmonics`."""
     size = float(np.mean(np.abs(spectra[:, 1:]) ** 2))
     skipped = 0

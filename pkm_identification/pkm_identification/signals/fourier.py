@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
 from pkm_description.errors import EstimationError
-
-Array = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
+from pkm_identification.arrays import Array, ComplexArray, Mask
 
 FALSE_ALARM = 1e-3
 KEEP_NULL = 0.002  # share of pure-noise harmonics that are kept
@@ -21,21 +18,13 @@ ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class FourierFit:
-    """A periodic signal x(t) = Re sum_k c_k exp(i k w t), t = 0 at the first sample.
+    """A periodic signal x(t) = Re sum_k c_k exp(i k w t), t = 0 at the first sample."""
 
-    Attributes
-    ----------
-    coefficients
-        (K + 1, n_a), complex; c_0 is the mean.
-    period
-        [s].
-    """
-
-    coefficients: ComplexArray
-    period: float
+    coefficients: ComplexArray  # (K + 1, n_a), complex; c_0 is the mean
+    period: float  # [s]
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> Mask:
         """Which harmonics (K + 1,) are not left out as noise."""
         return np.asarray((np.abs(self.coefficients) > 0).any(axis=1))
 
@@ -64,25 +53,11 @@ class FourierFit:
 
 
 def fit(mean: Array, period: float, harmonics: int, variance: Array | None = None) -> FourierFit:
-    """Least squares on one averaged period (n, n_a): the orthogonal projection.
+    """Least squares on one averaged period (n, n_a): the orthogonal projection on K harmonics.
 
-    Parameters
-    ----------
-    mean
-        One period (n, n_a).
-    period
-        [s].
-    harmonics
-        Highest harmonic K.
-    variance
-        Noise variance (n_h, n_a) of one sample of `mean`: harmonics that are
-        indistinguishable from it, over all axes, are left out. Their noise would enter
-        the accelerations with the square of the frequency and bias the inertia.
-
-    Raises
-    ------
-    EstimationError
-        More harmonics than the samples can tell apart.
+    With the noise `variance` (n_h, n_a) of one sample of `mean`, harmonics that are
+    indistinguishable from it, over all axes, are left out. Their noise would enter the
+    accelerations with the square of the frequency and bias the inertia.
     """
     count = len(mean)
     largest = (count - 1) // 2
@@ -110,19 +85,9 @@ def noise_floor(mean: Array) -> Array:
 
 
 def significant_harmonics(mean: Array, variance: Array) -> int:
-    """Return the highest harmonic that stands out of the noise in any axis.
+    """Return the highest harmonic of one averaged period (n, n_a) that stands out in any axis.
 
-    Parameters
-    ----------
-    mean
-        One averaged period (n, n_a).
-    variance
-        Noise variance (n_a,) or (n_h, n_a) of one sample of `mean`.
-
-    Raises
-    ------
-    EstimationError
-        Nothing moves.
+    Out of the noise `variance` (n_a,) or (n_h, n_a) of one sample of `mean`.
     """
     count = len(mean)
     largest = min((count - 1) // 2, max(1, int(MAX_RELATIVE_FREQUENCY * count)))

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 DEGREE = 3
 LEAST = 7  # samples in a window
@@ -17,25 +14,13 @@ WIDER = 8  # times that a window is doubled
 
 
 def local_cubic(
-    time: Array, values: Array, at: Array, half_width: float, valid: Flags | None = None
+    time: Array, values: Array, at: Array, half_width: float, valid: Mask | None = None
 ) -> tuple[Array, Array, Array]:
-    """Fit a cubic around each instant; samples count by the tricube of their distance.
+    """Fit a cubic around each instant (M,) [s]; samples (N, c) count by the tricube of distance.
 
-    Parameters
-    ----------
-    time, values
-        Increasing stamps (N,) [s] and samples (N, c).
-    at
-        Instants (M,) [s].
-    half_width
-        Of the window [s]; samples at its ends count nothing.
-    valid
-        Which samples (N, c) may be used; None: all.
-
-    Returns
-    -------
-    value, first derivative, second derivative
-        (M, c) each; NaN where the window holds fewer than seven samples.
+    Samples at the ends of the window, `half_width` [s] away, count nothing; `valid` (N, c): which
+    may be used, None: all. Returns value, first and second derivative (M, c) each, NaN where the
+    window holds fewer than seven samples.
     """
     count, columns = len(at), values.shape[1]
     found = np.full((3, count, columns), np.nan)

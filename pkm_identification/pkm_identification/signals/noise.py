@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-Array = NDArray[np.float64]
+from pkm_identification.arrays import Array, Mask
+
 AnyArray = NDArray[Any]
 
 BINS = 12
@@ -22,30 +23,15 @@ DEGREES = 20  # complex degrees of freedom of a smoothed spectrum, times the axe
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise of one sample of a measured signal.
+    """Noise of one sample of a measured signal."""
 
-    Attributes
-    ----------
-    covariance
-        (n_a, n_a), with cross-correlation between the axes.
-    spectrum
-        Covariance by harmonic (n_h, n_a, n_a), in the units of `covariance`; white noise
-        has the same in all harmonics. That of the mean, harmonic 0, is larger where the means
-        of the periods drift, as by temperature or an offset of a sensor.
-    is_white
-        Whether the power in no frequency band stands out and no mean drifts.
-    periods
-        Number of periods that it was estimated from.
-    """
-
-    covariance: Array
+    covariance: Array  # (n_a, n_a), with cross-correlation between the axes
+    # covariance by harmonic (n_h, n_a, n_a), in the units of `covariance`; white noise has
+    # the same in all harmonics. That of the mean, harmonic 0, is larger where the means of
+    # the periods drift, as by temperature or an offset of a sensor
     spectrum: Array
-    is_white: bool
-    periods: int
-
-    def by_harmonic(self, harmonics: int) -> Array:
-        """Return the covariance for harmonics 0 ... `harmonics` (harmonics + 1, n_a, n_a)."""
-        return self.spectrum[: harmonics + 1]
+    is_white: bool  # whether the power in no frequency band stands out and no mean drifts
+    periods: int  # number of periods that it was estimated from
 
     @property
     def correlation(self) -> Array:
@@ -58,18 +44,11 @@ class Noise:
 def noise_from_blocks(
     blocks: Iterable[Array], *, use_total: bool = True, negligible: Array | float = 0.0
 ) -> Noise:
-    """Estimate the noise from deviations of periods from their mean.
+    """Estimate the noise from deviations of periods from their mean, (k, n, n_a) of some at once.
 
-    Parameters
-    ----------
-    blocks
-        Deviations (k, n, n_a) of some periods at once, scaled to an unbiased variance as
-        `Folded.scaled_deviations` gives them.
-    use_total
-        Treat noise without colour as white, with the covariance of all samples;
-        otherwise the spectrum is always kept.
-    negligible
-        Variance (n_a,) below which there is no noise worth a colour.
+    They are scaled as `Folded.scaled_deviations` gives them. With `use_total` noise without colour
+    counts as white, with the covariance of all samples; otherwise the spectrum is always kept.
+    Variances (n_a,) that are `negligible` are no noise worth a colour.
     """
     square: Array | float = 0.0
     power: Array | float = 0.0
@@ -80,10 +59,7 @@ def noise_from_blocks(
         square = square + flat.T @ flat
         power = power + np.einsum('pka,pkb->kab', transform.conj(), transform).real
         periods, count = periods + len(block), block.shape[1]
-    covariance, outer = (
-        np.asarray(square / (periods * count)),
-        np.asarray(power / (periods * count)),
-    )
+    covariance, outer = (np.asarray(each / (periods * count)) for each in (square, power))
     is_white = (np.diag(covariance) <= negligible).all() or (
         _is_white(outer, covariance, periods) and not _drifting(outer[0], covariance, periods).any()
     )
@@ -97,14 +73,9 @@ def noise_from_blocks(
 def smoothed_spectrum(outer: AnyArray, periods: int) -> AnyArray:
     """Smooth a spectrum over as many harmonics as its matrices need to be well determined.
 
-    That of the mean, harmonic 0, is that of its neighbours, larger where the means drift.
-
-    Parameters
-    ----------
-    outer
-        Mean outer products (n_h, n, n) of the Fourier coefficients, real or complex.
-    periods
-        That the mean is over.
+    `outer` are mean outer products (n_h, n, n), over the periods, of the Fourier coefficients, real
+    or complex. That of the mean, harmonic 0, becomes that of its neighbours, larger where means
+    drift.
     """
     channels = outer.shape[-1]
     smooth = _smooth(outer, max(1, -(-DEGREES * channels // max(1, periods - 1)) // 2))
@@ -112,12 +83,6 @@ def smoothed_spectrum(outer: AnyArray, periods: int) -> AnyArray:
     growth = np.where(_drifting(outer[0], smooth[0], periods), np.sqrt(ratio), 1.0)
     smooth[0] = growth[:, None] * smooth[0] * growth
     return smooth
-
-
-def white_noise(covariance: Array, harmonics: int, periods: int = 1) -> Noise:
-    """Return noise of a known covariance without colour."""
-    shape = (harmonics + 1, *covariance.shape)
-    return Noise(covariance, np.broadcast_to(covariance, shape), True, periods)
 
 
 def _is_white(outer: Array, covariance: Array, periods: int) -> bool:
@@ -142,7 +107,7 @@ def _power_ratio(mean: AnyArray, expected: AnyArray) -> Array:
     return np.diag(mean).real / np.where(variance > 0, variance, np.inf)
 
 
-def _drifting(mean: AnyArray, expected: AnyArray, periods: int) -> NDArray[np.bool_]:
+def _drifting(mean: AnyArray, expected: AnyArray, periods: int) -> Mask:
     """Which means (n,) of the periods differ more than noise of the expected size makes them."""
     freedom = max(1, periods - 1)
     return _power_ratio(mean, expected) > chdtri(freedom, DRIFT / len(mean)) / freedom

@@ -1,40 +1,36 @@
-"""Signals of a periodic motion: averaged periods and their Fourier series."""
+"""Signals of a periodic motion: averaged periods and their Fourier series.
+
+Phases that no period shows are filled by least squares instead of FFT.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, lsqr
 
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
+from pkm_identification.quality.report import stretches
 from pkm_identification.signals import fourier
 from pkm_identification.signals.averaging import Averaged
 from pkm_identification.signals.bands import HarmonicBand
-from pkm_identification.signals.completion import completed
 from pkm_identification.signals.noise import Noise
 from pkm_identification.signals.signal_options import OF_FILTER, SignalOptions
 from pkm_identification.signals.signals import PeriodicDiagnostics, Samples, Signals
 
-Array = NDArray[np.float64]
-
 MUCH_SETTLING = 0.25  # of the periods: a servo that needs more rather never settles
 FORCE_RESOLUTION = 1e-6  # of the force's range, where it has no noise
+LONGEST = 0.5  # of the shortest wave length: the motion in a longer gap is not determined
+TOLERANCE = 1e-13
+MOST_ROUNDS = 500
 
 
 def periodic_signals(
     recording: Recording, options: SignalOptions, source: str, averaged: Averaged
 ) -> Signals:
-    """Return one period of motion and forces, refitted by a Fourier series.
+    """One period of motion and forces, refitted by a Fourier series.
 
-    Parameters
-    ----------
-    recording
-        Of which the periods are.
-    options
-        Choices; harmonics by default from the noise.
-    source
-        Where the period is known from.
-    averaged
-        The periods.
+    `source` says where the period is known from; the harmonics are by default from the noise.
     """
     position_mean, force_mean = averaged.positions.mean, averaged.forces.mean
     position_noise, force_noise = averaged.position_noise, averaged.force_noise
@@ -120,9 +116,9 @@ def _useful_harmonics(
 ) -> int:
     """Harmonics up to which position noise, through the inertia, stays below force noise.
 
-    The motion there may be below its own noise, but the forces still tell about friction,
-    and leaving the motion's content out would bias the inertia. Never fewer than stand
-    out of the noise.
+    The motion there may be below its own noise, but the forces still tell about friction, and
+    leaving the motion's content out would bias the inertia. Never fewer than stand out of the
+    noise.
     """
     refit = fourier.fit(positions, period, significant)
     acceleration = refit.sampled(len(positions), 0.0, 2).std(axis=0)
@@ -130,13 +126,76 @@ def _useful_harmonics(
     largest = max(1, int(fourier.MAX_RELATIVE_FREQUENCY * len(positions)))
     frequency = 2 * np.pi / period * np.arange(1, largest + 1)[:, None]
     rounding = fourier.ROUNDING * np.abs(positions).max(axis=0)
-    uncertain = (
-        inertia
-        * frequency**2
-        * np.sqrt(np.maximum(position_variance[1 : largest + 1], rounding**2))
-    )
+    deviation = np.sqrt(np.maximum(position_variance[1 : largest + 1], rounding**2))
+    uncertain = inertia * frequency**2 * deviation
     resolution = FORCE_RESOLUTION * np.maximum(forces.std(axis=0), 1e-12)
     certain = np.sqrt(np.maximum(force_variance[1 : largest + 1], resolution**2))
     beyond = np.flatnonzero(np.median(uncertain / certain, axis=1) > 1.0)
     useful = int(beyond[0]) if beyond.size else largest
     return min(max(significant, useful), (len(positions) - 1) // 2)
+
+
+def completed(mean: Array, seen: Mask, harmonics: int) -> tuple[Array, Mask]:
+    """One period (n, n_a), and the phases (n,) at which the motion of all joints is determined.
+
+    Phases that were not `seen` (n, n_a) hold the Fourier series that fits the others by least
+    squares: the discrete Fourier transform of the result, up to `harmonics`, is that series, and
+    the filled phases carry no information of their own.
+    """
+    count = len(mean)
+    filled = np.array(mean)
+    certain = np.ones(count, dtype=bool)
+    for column in np.flatnonzero(~seen.all(axis=0)):
+        good = seen[:, column]
+        certain &= _certain(good, count / harmonics)
+        filled[~good, column] = _series(mean[:, column], good, harmonics)[~good]
+    return filled, certain
+
+
+def _certain(good: Mask, shortest_wave: float) -> Mask:
+    """Which phases (n,) do not lie in a long gap; a gap may go over the end of the period."""
+    count = len(good)
+    certain = np.ones(count, dtype=bool)
+    twice = np.flatnonzero(~np.concatenate([good, good]))
+    for first, last in stretches(twice):
+        if last - first + 1 > LONGEST * shortest_wave:
+            certain[np.arange(first, last + 1) % count] = False
+    return certain
+
+
+def _series(values: Array, good: Mask, harmonics: int) -> Array:
+    """Fourier series (n,) that fits the good ones of some samples (n,)."""
+    count = len(values)
+    start = _synthesis(_analysis(values, harmonics), count)
+
+    def back(samples: Array) -> Array:
+        whole = np.zeros(count)
+        whole[good] = samples
+        return _analysis(whole, harmonics)
+
+    operator = LinearOperator(
+        (int(good.sum()), 2 * harmonics + 1),
+        matvec=lambda spectrum: _synthesis(spectrum, count)[good],
+        rmatvec=back,
+        dtype=float,
+    )
+    rest = values[good] - start[good]
+    change = lsqr(operator, rest, atol=TOLERANCE, btol=TOLERANCE, iter_lim=MOST_ROUNDS)[0]
+    return np.asarray(start + _synthesis(change, count))
+
+
+def _analysis(values: Array, harmonics: int) -> Array:
+    """Orthonormal coefficients (2 K + 1,) of samples (n,)."""
+    transform = np.fft.rfft(values, norm='ortho')[: harmonics + 1]
+    parts = [transform[:1].real, np.sqrt(2) * transform[1:].real, np.sqrt(2) * transform[1:].imag]
+    return np.concatenate(parts)
+
+
+def _synthesis(coefficients: Array, count: int) -> Array:
+    """Samples (n,) of orthonormal coefficients (2 K + 1,): the transpose of `_analysis`."""
+    harmonics = (len(coefficients) - 1) // 2
+    spectrum = np.zeros(count // 2 + 1, dtype=complex)
+    spectrum[0] = coefficients[0]
+    cosine, sine = coefficients[1 : harmonics + 1], coefficients[harmonics + 1 :]
+    spectrum[1 : harmonics + 1] = (cosine + 1j * sine) / np.sqrt(2)
+    return np.fft.irfft(spectrum, count, norm='ortho')

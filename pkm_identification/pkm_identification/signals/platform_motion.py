@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_identification.arrays import Array
 from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.signals import Signals
-
-Array = NDArray[np.float64]
 
 AT_ONCE = 2048  # samples with their neighbours
 COORDINATES = 18
@@ -20,18 +18,11 @@ COORDINATES = 18
 
 @dataclass(frozen=True)
 class UncertainMotion:
-    """Motion of the platform and how certain it is.
+    """Motion of the platform and how certain it is."""
 
-    Attributes
-    ----------
-    motion
-        Of N samples.
-    covariance
-        (N, 18, 18) of position (3) [m], rotation (3) [rad], a small turn about the axes of the
-        base frame, twist (6) [m/s, rad/s] and acceleration (6) [m/s^2, rad/s^2].
-    """
-
-    motion: PlatformMotion
+    motion: PlatformMotion  # of N samples
+    # (N, 18, 18) of position (3) [m], rotation (3) [rad], a small turn about the axes of
+    # the base frame, twist (6) [m/s, rad/s] and acceleration (6) [m/s^2, rad/s^2]
     covariance: Array
 
     @property
@@ -39,23 +30,13 @@ class UncertainMotion:
         """Standard deviations (N, 18), in the order of `covariance`."""
         return np.asarray(np.sqrt(np.maximum(np.einsum('nii->ni', self.covariance), 0.0)))
 
-    @property
-    def pose_covariance(self) -> Array:
-        """Of position and rotation (N, 6, 6)."""
-        return self.covariance[:, :6, :6]
-
 
 def actuator_covariance(signals: Signals) -> Array:
     """Covariance (3 n_a, 3 n_a) of positions, velocities and accelerations of the actuators.
 
-    That of the noise of the measured positions after averaging and refit, or after the
-    filter; the same at all samples. A periodic motion has it from the harmonics in which it
-    was measured; in the others it is taken as zero and has none.
-
-    Raises
-    ------
-    EstimationError
-        The noise of the positions is not known.
+    That of the noise of the measured positions after averaging and refit, or after the filter; the
+    same at all samples. A periodic motion has it from the harmonics in which it was measured; in
+    the others it is taken as zero and has none.
     """
     band = signals.band
     if isinstance(band, HarmonicBand):
@@ -70,7 +51,7 @@ def _of_harmonics(signals: Signals, band: HarmonicBand) -> Array:
     count = len(signals)
     harmonics = np.arange(band.harmonics + 1)
     if signals.position_noise is not None:
-        noise = signals.position_noise.by_harmonic(band.harmonics) / signals.averaged
+        noise = signals.position_noise.spectrum[: band.harmonics + 1] / signals.averaged
     else:
         noise = np.broadcast_to(
             _above_all_motion(signals), (len(harmonics), *2 * (signals.positions.shape[1],))
@@ -103,14 +84,10 @@ def platform_motion(
     """Return the motion of the platform with its covariance.
 
     The noise of the measured positions, as averaging and refit or the filter leave it, is
-    propagated through the forward kinematics, its cross-correlation between the axes and
-    between positions and accelerations included: to first order, by central differences over
-    one standard deviation along the principal directions of the actuators' covariance.
-
-    Raises
-    ------
-    EstimationError
-        The noise of the positions is not known, or the recording is too long.
+    propagated through the forward kinematics, its cross-correlation between the axes and between
+    positions and accelerations included: to first order, by central differences over one standard
+    deviation along the principal directions of the actuators' covariance. An `EstimationError`
+    where that noise is not known, or the recording is too long.
     """
     states = np.stack([signals.positions, signals.velocities, signals.accelerations], axis=1)
     states = states[rows]

@@ -7,8 +7,7 @@ from pkm_identification.datasets import Recording
 from pkm_identification.quality.examine import examined
 from pkm_identification.signals.averaging import average
 from pkm_identification.signals.filtered import filtered_signals
-from pkm_identification.signals.period_refinement import refined_period
-from pkm_identification.signals.period_search import find_period
+from pkm_identification.signals.period_search import find_period, refined_period
 from pkm_identification.signals.periodic import periodic_signals
 from pkm_identification.signals.signal_options import ESTIMATE, IN_TIME, SignalOptions
 from pkm_identification.signals.signals import Signals
@@ -17,21 +16,11 @@ LEAST = 16  # samples: fewer show neither a motion nor its noise
 
 
 def process(recording: Recording, options: SignalOptions | None = None) -> Signals:
-    """Find motion and forces in a recording that has efforts.
+    """Find motion and forces in a recording that has efforts, as `Recording.for_model` returns it.
 
-    Parameters
-    ----------
-    recording
-        As `Recording.for_model` returns it; one that is too long for memory is read in blocks.
-    options
-        Choices; by default all are made from the data.
-
-    Raises
-    ------
-    DatasetError
-        Stamps do not increase or numbers are not finite.
-    EstimationError
-        Too few samples, nothing moves, or the options do not fit the data.
+    One that is too long for memory is read in blocks. Choices are by default made from the data. An
+    `EstimationError` where there are too few samples, nothing moves, or options do not fit the
+    data; a `DatasetError` where stamps do not increase or numbers are not finite.
     """
     options = options or SignalOptions()
     if options.delay == ESTIMATE:

@@ -7,39 +7,28 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.quality.report import Quality
 from pkm_identification.signals import fourier
 from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
 from pkm_identification.signals.folding import Folded
 from pkm_identification.signals.noise import Noise
 
-Array = NDArray[np.float64]
-Rows = slice | NDArray[np.bool_] | NDArray[np.int64]
+Rows = slice | Mask | Indices
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Motion of the actuators and forces at the same instants.
+    """Motion of the actuators and forces at the same instants."""
 
-    Attributes
-    ----------
-    time
-        Stamps of the forces (n,) [s].
-    positions, velocities, accelerations
-        Actuators (n, n_a), evaluated at `time`.
-    forces
-        Forces or torques (n, n_a) [N, N m].
-    """
-
-    time: Array
-    positions: Array
+    time: Array  # stamps of the forces (n,) [s]
+    positions: Array  # actuators (n, n_a), evaluated at `time`
     velocities: Array
     accelerations: Array
-    forces: Array
+    forces: Array  # forces or torques (n, n_a) [N, N m]
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -64,43 +53,21 @@ class SampleSource(Protocol):
 
 @dataclass(frozen=True)
 class PeriodicDiagnostics:
-    """How the signals of a periodic motion were made.
+    """How the signals of a periodic motion were made."""
 
-    Attributes
-    ----------
-    method
-        Always `fourier`.
-    period, period_source
-        [s], and where it is known from.
-    periods, skipped_periods
-        Averaged, and left out at the beginning.
-    samples_a_period
-        n.
-    interpolated
-        Whether even stamps off the grid were interpolated.
-    significant_harmonics, harmonics, kept_harmonics
-        That stand out of the position noise; of the series; in it after its noise was left out.
-    force_noise_is_white
-        None for one period.
-    strays
-        Samples left out for being far from the other periods'.
-    unseen_share
-        Of the phases that no period shows.
-    """
-
-    method: str
-    period: float
-    period_source: str
-    periods: int
-    skipped_periods: int
-    samples_a_period: int
-    interpolated: bool
-    significant_harmonics: int
-    harmonics: int
-    kept_harmonics: int
-    force_noise_is_white: bool | None
-    strays: int
-    unseen_share: float
+    method: str  # always `fourier`
+    period: float  # [s]
+    period_source: str  # where it is known from
+    periods: int  # averaged
+    skipped_periods: int  # left out at the beginning
+    samples_a_period: int  # n
+    interpolated: bool  # whether even stamps off the grid were interpolated
+    significant_harmonics: int  # that stand out of the position noise
+    harmonics: int  # of the series
+    kept_harmonics: int  # in it after its noise was left out
+    force_noise_is_white: bool | None  # None for one period
+    strays: int  # samples left out for being far from the other periods'
+    unseen_share: float  # of the phases that no period shows
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values."""
@@ -109,34 +76,16 @@ class PeriodicDiagnostics:
 
 @dataclass(frozen=True)
 class FilterDiagnostics:
-    """How the signals of a motion without a period were made.
+    """How the signals of a motion without a period were made."""
 
-    Attributes
-    ----------
-    method
-        `filter` or `local_cubic`.
-    cutoff
-        [Hz].
-    filter
-        In words.
-    interval
-        From sample to sample [s].
-    interpolated
-        Whether gaps or uneven stamps were bridged.
-    bridged_share, gaps_without_rows
-        Of all samples; long gaps, on which no rows rest.
-    half_width
-        Of the window of local cubics [s].
-    """
-
-    method: str
-    cutoff: float
-    filter: str
-    interval: float
-    interpolated: bool
-    bridged_share: float
-    gaps_without_rows: int
-    half_width: float | None = None
+    method: str  # `filter` or `local_cubic`
+    cutoff: float  # [Hz]
+    filter: str  # in words
+    interval: float  # from sample to sample [s]
+    interpolated: bool  # whether gaps or uneven stamps were bridged
+    bridged_share: float  # of all samples
+    gaps_without_rows: int  # long gaps, on which no rows rest
+    half_width: float | None = None  # of the window of local cubics [s]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values."""
@@ -150,52 +99,31 @@ class Signals:
     `time`, `positions`, `velocities`, `accelerations` and `forces` are those of all samples; of a
     long recording without a period they are too many for memory, `row_blocks` and `stretches`
     give them part by part.
-
-    Attributes
-    ----------
-    samples
-        One period where averaged; forces are measured ones, averaged over `averaged` periods
-        or filtered: of a motion without a period, nothing outside the band is left in them.
-    band
-        Turns samples into the rows that an estimator sees.
-    diagnostics
-        What was chosen.
-    averaged
-        Number of periods P.
-    force_noise, position_noise
-        Noise of one sample before averaging; None where the data are one period or none.
-    measured_harmonics
-        Harmonics (K + 1,) whose motion was measured and carries position noise; in the
-        others the motion is below its noise and taken as zero.
-    folded_positions, folded_forces
-        The measured periods (P, n, n_a) that were averaged; None for filtered data.
-    position_covariance, noise_gains
-        Of a filtered motion: covariance (n_a, n_a) of the noise of one measured position, and
-        that (3, 3) of the value, slope and curvature that white unit noise leaves behind.
-    delay
-        Time from a position to the force of the same sample [s].
-    quality
-        What an examination of the recording found, None without one.
-    warnings
-        What a user should know of the signals.
-    recording
-        What the recording says of itself, such as the trajectory that was run.
     """
 
+    # one period where averaged; forces are measured ones, averaged over `averaged` periods
+    # or filtered: of a motion without a period, nothing outside the band is left in them
     samples: Samples | SampleSource
-    band: Band
-    diagnostics: PeriodicDiagnostics | FilterDiagnostics
-    averaged: int = 1
+    band: Band  # turns samples into the rows that an estimator sees
+    diagnostics: PeriodicDiagnostics | FilterDiagnostics  # what was chosen
+    averaged: int = 1  # number of periods P
+    # noise of one sample before averaging; None where the data are one period or none
     force_noise: Noise | None = None
     position_noise: Noise | None = None
-    measured_harmonics: NDArray[np.bool_] | None = None
+    # harmonics (K + 1,) whose motion was measured and carries position noise; in the others
+    # the motion is below its noise and taken as zero
+    measured_harmonics: Mask | None = None
+    # the measured periods (P, n, n_a) that were averaged; None for filtered data
     folded_positions: Folded | None = None
     folded_forces: Folded | None = None
+    # of a filtered motion: covariance (n_a, n_a) of the noise of one measured position,
+    # and that (3, 3) of the value, slope and curvature that white unit noise leaves behind
     position_covariance: Array | None = None
     noise_gains: Array | None = None
-    delay: float = 0.0
-    quality: Quality | None = None
-    warnings: tuple[str, ...] = ()
+    delay: float = 0.0  # time from a position to the force of the same sample [s]
+    quality: Quality | None = None  # what an examination of the recording found, None without one
+    warnings: tuple[str, ...] = ()  # what a user should know of the signals
+    # what the recording says of itself, such as the trajectory that was run
     recording: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -256,7 +184,7 @@ class Signals:
         )
 
     @property
-    def usable(self) -> slice | NDArray[np.bool_]:
+    def usable(self) -> slice | Mask:
         """Samples (n,) of which motion and all forces rest on measurements.
 
         Not those at the ends of a filtered record, nor those in gaps.
@@ -283,10 +211,7 @@ class Signals:
     ) -> Iterator[tuple[Array, Array]]:
         """Yield rows of a function of the motion, and of the forces, block by block.
 
-        Parameters
-        ----------
-        function
-            Gives (k, n_a, ...) for some samples of signals, for example a regressor.
+        The function gives (k, n_a, ...) for some samples of signals, for example a regressor.
         """
         band = self.band
         if not isinstance(band, FilterBand):
@@ -317,14 +242,8 @@ class Signals:
             own = band.picked(samples, slice(inside.start, inside.stop, 1))
             yield replace(self, samples=self.samples.rows(samples)), own
 
-    def with_periods(self, chosen: NDArray[np.bool_]) -> Signals:
-        """Return the same signals from some of the periods (P,) only, with the same harmonics.
-
-        Raises
-        ------
-        EstimationError
-            The data are not periods.
-        """
+    def with_periods(self, chosen: Mask) -> Signals:
+        """The same signals from some of the periods (P,) only, with the same harmonics."""
         positions, forces = self.folded_positions, self.folded_forces
         if positions is None or forces is None or not isinstance(self.band, HarmonicBand):
             raise EstimationError('the data are not periodic: there are no periods to choose from')

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc
 
 from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals.noise import Noise
-
-Array = NDArray[np.float64]
 
 SPREAD = 4.0  # standard deviations of a variance that chance leaves
 SINGULAR = 1e-12  # of the largest eigenvalue of a correlation
@@ -21,120 +19,70 @@ SINGULAR = 1e-12  # of the largest eigenvalue of a correlation
 
 @dataclass(frozen=True)
 class Comparison:
-    """Predicted against reference forces.
+    """Predicted against reference forces."""
 
-    Attributes
-    ----------
-    relative_absolute_error
-        Per actuator (n_a,): sum |predicted - reference| / sum |reference - mean| [M 33].
-    overall
-        The same over all actuators together.
-    residual_rms
-        (n_a,) [N, N m].
-    residual_covariance
-        (n_a, n_a) of the model error.
-    """
-
+    # per actuator (n_a,): sum |predicted - reference| / sum |reference - mean| [M 33]
     relative_absolute_error: Array
-    overall: float
-    residual_rms: Array
-    residual_covariance: Array
+    overall: float  # the same over all actuators together
+    residual_rms: Array  # (n_a,) [N, N m]
+    residual_covariance: Array  # (n_a, n_a) of the model error
 
 
 @dataclass(frozen=True)
 class NoiseTest:
-    """Model error against the noise of the reference forces [A V].
+    """Model error against the noise of the reference forces [A V]."""
 
-    Attributes
-    ----------
-    variance_ratio
-        Variance of the model error over that of the noise, per actuator (n_a,).
-    p_value
-        Chance of at least that ratio if the noise is all there is (n_a,): F-distribution,
-        with the degrees of freedom that the colour of the noise leaves.
-    is_unbiased
-        Whether the ratio is at most 1 plus four standard deviations (n_a,), with the same
-        degrees of freedom.
-    """
-
-    variance_ratio: Array
+    variance_ratio: Array  # variance of the model error over that of the noise, per actuator (n_a,)
+    # chance of at least that ratio if the noise is all there is (n_a,): F-distribution,
+    # with the degrees of freedom that the colour of the noise leaves
     p_value: Array
-    is_unbiased: NDArray[np.bool_]
+    # whether the ratio is at most 1 plus four standard deviations (n_a,), with the same
+    # degrees of freedom
+    is_unbiased: Mask
 
 
 @dataclass(frozen=True)
 class Coverage:
     """Share of forces within their predicted bounds.
 
-    Attributes
-    ----------
-    level
-        Nominal share.
-    measured, measured_overall
-        Of the measured forces, per actuator (n_a,) and of all; the bounds hold the
-        uncertainty of the parameters, the noise of the measured motion as it enters through
-        the inertia, and that of the forces. None where the latter is unknown.
-    truth, truth_overall
-        Of the noise-free forces of a simulated robot, in the band; the bounds hold the
-        uncertainty of the parameters and of the motion. None without.
-    noise_from
-        Where the noise is known from.
-    guaranteed, guaranteed_overall
-        Share of the noise-free forces within the bounds of the guaranteed set, whose level
-        is 1; None without such a set or without noise-free forces.
-
     Forces of one recording share one error of the parameters, so their share scatters
     about the level far more than that of independent ones.
     """
 
-    level: float
+    level: float  # nominal share
+    # of the measured forces, per actuator (n_a,) and of all; the bounds hold the
+    # uncertainty of the parameters, the noise of the measured motion as it enters through
+    # the inertia, and that of the forces. None where the latter is unknown
     measured: Array | None
     measured_overall: float | None
+    # of the noise-free forces of a simulated robot, in the band; the bounds hold the
+    # uncertainty of the parameters and of the motion. None without
     truth: Array | None
     truth_overall: float | None
-    noise_from: str
+    noise_from: str  # where the noise is known from
+    # share of the noise-free forces within the bounds of the guaranteed set, whose level
+    # is 1; None without such a set or without noise-free forces
     guaranteed: Array | None = None
     guaranteed_overall: float | None = None
 
 
 @dataclass(frozen=True)
 class ParameterError:
-    """Estimates against the parameters of a simulated robot.
+    """Estimates against the parameters of a simulated robot."""
 
-    Attributes
-    ----------
-    names, values, truth
-        Base parameters (r,).
-    relative
-        |value - truth| / |truth| (r,), nan where the truth is zero.
-    average
-        Mean of these, eps_AV [M 34].
-    median
-        Of these.
-    deviations
-        (value - truth) / standard deviation (r,), nan where that is zero or infinite.
-    p_value
-        Chance of at least that Mahalanobis distance from the truth (chi-squared).
-    """
-
-    names: list[str]
+    names: list[str]  # base parameters (r,)
     values: Array
     truth: Array
-    relative: Array
-    average: float
-    median: float
+    relative: Array  # |value - truth| / |truth| (r,), nan where the truth is zero
+    average: float  # mean of these, eps_AV [M 34]
+    median: float  # of these
+    # (value - truth) / standard deviation (r,), nan where that is zero or infinite
     deviations: Array
-    p_value: float
+    p_value: float  # chance of at least that Mahalanobis distance from the truth (chi-squared)
 
 
 class RunningComparison:
-    """A `Comparison` of forces that come part by part.
-
-    Parameters
-    ----------
-    mean
-        Of the reference forces to come (n_a,) [N, N m].
-    """
+    """A `Comparison` of forces that come part by part; `mean` (n_a,) is that of the references."""
 
     def __init__(self, mean: Array) -> None:
         self._mean, self.count = mean, 0
@@ -177,14 +125,9 @@ def compare(predicted: Array, reference: Array) -> Comparison:
 def noise_test(mean_square: Array, count: int, averaged: Array, noise: Noise) -> NoiseTest:
     """Compare the variance of a model error with that of the noise.
 
-    Parameters
-    ----------
-    mean_square, count
-        Of the model error (n_a,) [N^2, N^2 m^2], over so many samples.
-    averaged
-        Covariance (n_a, n_a) of the noise that the reference forces still have.
-    noise
-        Of one sample, with its colour and the number of periods that it is known from.
+    `mean_square` (n_a,) [N^2, N^2 m^2] is of the model error, over `count` samples, and `averaged`
+    the covariance (n_a, n_a) of the noise that the reference forces still have. `noise` is of one
+    sample, with its colour and the number of periods that it is known from.
     """
     variance = np.maximum(np.diag(averaged), 1e-18)
     ratio = mean_square / variance
@@ -203,7 +146,7 @@ class RunningShare:
         self._within: Array | None = None
         self._count = 0
 
-    def add(self, within: NDArray[np.bool_]) -> None:
+    def add(self, within: Mask) -> None:
         """Take in which forces (k, n_a) are within."""
         found = np.count_nonzero(within, axis=0)
         self._within = found if self._within is None else self._within + found
@@ -217,21 +160,8 @@ class RunningShare:
         return share, float(share.mean())
 
 
-def check_level(level: float) -> float:
-    """Return a level of confidence, or raise `EstimationError`."""
-    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
-        raise EstimationError(f'the level must lie between 0 and 1, got {level!r}')
-    return float(level)
-
-
 def parameter_error(result: IdentificationResult, standard_parameters: Any) -> ParameterError:
-    """Compare a result with the standard parameters (n_p,) of the robot that was simulated.
-
-    Raises
-    ------
-    EstimationError
-        There are not as many parameters as the result has.
-    """
+    """Compare a result with the standard parameters (n_p,) of the robot that was simulated."""
     given = np.asarray(standard_parameters, dtype=float)
     if given.shape != (len(result.parameter_names),):
         raise EstimationError(

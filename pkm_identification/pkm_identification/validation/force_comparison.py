@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, FilterBand
 from pkm_identification.signals.signals import Rows
+from pkm_identification.validation import reference
 from pkm_identification.validation.figures import (
-    Comparison,
     Coverage,
-    NoiseTest,
     RunningComparison,
     RunningShare,
     noise_test,
 )
-from pkm_identification.validation.reference import (
-    motion_variance,
-    noise_free_forces,
-    noise_of_identification,
-    own_noise,
-    predicted_forces,
-)
-
-Array = NDArray[np.float64]
+from pkm_identification.validation.validation import Validation
 
 SHOWN = 50_000  # samples in the series of a long recording: enough for any picture
 
@@ -45,30 +35,13 @@ class _Forces(NamedTuple):
     in_band: Array | None
 
 
-@dataclass(frozen=True)
-class ForceComparison:
-    """What a comparison of forces gives; see `Validation` for the fields."""
-
-    time: Array
-    measured: Array
-    predicted: Array
-    standard_deviation: Array
-    against_measured: Comparison
-    against_truth: Comparison | None
-    against_truth_in_band: Comparison | None
-    noise_covariance: Array | None
-    noise_test: NoiseTest | None
-    coverage: Coverage
-    shown: str | None
-
-
 def compare_forces(
     data: Recording,
     signals: Signals,
     result: IdentificationResult,
     model: ClosedChainModel,
     level: float,
-) -> ForceComparison:
+) -> Validation:
     """Compare in two passes: means of the references first, then errors and coverage.
 
     The series of a long recording keep every k-th sample, at most `SHOWN`.
@@ -81,7 +54,7 @@ def compare_forces(
     shown: list[tuple[Array, ...]] = []
     passed = 0
     for part, own, truth, references in parts:
-        predicted, deviation = predicted_forces(part, result, model)
+        predicted, deviation = reference.predicted_forces(part, result, model)
         predictions = parts.forces_of(part, own, predicted)
         for comparison, forces, expected in zip(against, predictions, references, strict=True):
             if comparison is not None and forces is not None and expected is not None:
@@ -93,14 +66,16 @@ def compare_forces(
         passed += len(references.measured)
     found = [None if each is None else each.result() for each in against]
     assert found[0] is not None
-    noise, test = own_noise(signals), None
+    noise, test = reference.own_noise(signals), None
     if noise is not None and signals.force_noise is not None:
         square = np.diag(found[0].residual_covariance)
         test = noise_test(square, count, noise, signals.force_noise)
     time, measured, predicted, deviation = (
         np.concatenate(each) for each in zip(*shown, strict=True)
     )
-    return ForceComparison(
+    thinned = {'shown': f'every {stride}. of {count} samples'} if signals.is_long else {}
+    return Validation(
+        joint_names=list(model.actuated_joints),
         time=time,
         measured=measured,
         predicted=predicted,
@@ -109,9 +84,10 @@ def compare_forces(
         against_truth=found[2] if parts.is_filtered else found[1],
         against_truth_in_band=found[2],
         noise_covariance=noise,
+        is_unbiased=None if test is None else test.is_unbiased,
+        diagnostics=signals.summary() | thinned,
         noise_test=test,
         coverage=coverage.result(),
-        shown=f'every {stride}. of {count} samples' if signals.is_long else None,
     )
 
 
@@ -125,7 +101,7 @@ class _Parts:
     def __iter__(self) -> Iterator[tuple[Signals, Rows, Array | None, _Forces]]:
         """Yield a stretch, its usable samples, noise-free forces (n, n_a), and references."""
         for part, own in self._signals.stretches():
-            truth = noise_free_forces(self._data.truth, part)
+            truth = reference.noise_free_forces(self._data.truth, part)
             whole = in_band = None
             if truth is not None:
                 in_band = part.band.smooth(truth)
@@ -141,20 +117,15 @@ class _Parts:
 
     def means(self) -> tuple[list[Array | None], int]:
         """Means (n_a,) of the references, and the number of usable samples."""
-        totals: list[Array | None] = [None, None, None]
+        totals: list[Array | float] = [0.0, 0.0, 0.0]
         counts = [0, 0, 0]
         for *_, references in self:
             for k, forces in enumerate(references):
                 if forces is not None:
-                    total = totals[k]
-                    own = forces.sum(axis=0)
-                    totals[k] = own if total is None else total + own
+                    totals[k] = totals[k] + forces.sum(axis=0)
                     counts[k] += len(forces)
-        means = [
-            None if total is None else total / count
-            for total, count in zip(totals, counts, strict=True)
-        ]
-        return means, counts[0]
+        pairs = zip(totals, counts, strict=True)
+        return [np.asarray(total / count) if count else None for total, count in pairs], counts[0]
 
 
 class _Coverage:
@@ -170,11 +141,11 @@ class _Coverage:
     ) -> None:
         self._result, self._model, self._level = result, model, level
         self._reach = float(ndtri(0.5 + 0.5 * level))
-        self._noise, self._noise_from = own_noise(signals), 'spread over periods'
+        self._noise, self._noise_from = reference.own_noise(signals), 'spread over periods'
         if self._noise is None:
-            self._noise = noise_of_identification(data, signals, result)
+            self._noise = reference.noise_of_identification(data, signals, result)
             self._noise_from = 'unknown' if self._noise is None else 'identification'
-        self._of_motion = motion_variance(signals, result, model)
+        self._of_motion = reference.motion_variance(signals, result, model)
         self._measured, self._truth, self._guaranteed = (RunningShare() for _ in range(3))
 
     def add(

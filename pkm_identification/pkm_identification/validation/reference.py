@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import sosfreqz
 from scipy.special import beta
 
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording, Truth
-from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
+from pkm_identification.regression.problem import apparent_inertia, row_covariance
 from pkm_identification.regression.run import LinearParameters
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, FilterBand, HarmonicBand
-
-Array = NDArray[np.float64]
 
 POINTS = 4096  # of the filter's gain
 
@@ -44,11 +42,6 @@ def predicted_forces(
     if isinstance(signals.band, FilterBand):
         forces = signals.band.smooth(forces)  # as the measured forces
     return forces, deviation
-
-
-def interpolated(time: Array, known: Array, values: Array) -> Array:
-    """Values (n, n_a) at some times, linearly between samples."""
-    return np.column_stack([np.interp(time, known, column) for column in values.T])
 
 
 def own_noise(signals: Signals) -> Array | None:

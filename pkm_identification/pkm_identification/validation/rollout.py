@@ -9,71 +9,102 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import EstimationError, KinematicsError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.forward_dynamics import solve_mass
-from pkm_identification.validation.recorded_motion import Recorded, Signal
+from pkm_identification.arrays import Array, Indices, Mask
+from pkm_identification.datasets import Recording
+from pkm_identification.signals import Signals
+from pkm_identification.signals.bands import FilterBand, HarmonicBand
 
-Array = NDArray[np.float64]
+Signal = Callable[[Array], Array]
 
 HORIZONS = (0.1, 0.5, 2.0)  # [s]
 STEP = 2e-3  # [s]
 STABLE = 2.0  # step times the fastest rate, of the Runge-Kutta method of order 4 with margin
 BEYOND = 0.05  # of the stroke: a motion that leaves it further has gone astray
+STARTS = 8
 SLOW = 1e-3  # [m/s, rad/s] velocity that the damping near standstill is measured with
 
 
 @dataclass(frozen=True)
-class Rollout:
-    """Position errors of an open-loop rollout.
+class Recorded:
+    """States and forces of a recording as functions of time."""
 
-    Attributes
-    ----------
-    horizons
-        (h,) [s].
-    starts
-        Number of starts.
-    reached
-        Starts that came so far inside the strokes (h,), the others went astray.
-    actuators
-        Root mean square position error of these (h, n_a) [m, rad]; nan where none came.
-    platform
-        Root mean square distance (h,) [m] of the platform's positions.
-    largest
-        Largest position error of an actuator (h,) [m, rad].
-    forces
-        `noise-free` of a simulated robot, or `measured`.
-    floor
-        The same with the true parameters of a simulated robot: what is not due to
-        the estimate. None where these are unknown.
+    positions: Signal  # functions of times (M,) [s] that return (M, n_a)
+    velocities: Signal
+    forces: Signal
+    starts: Array  # (M,) [s]
+    source: str  # of the forces
+
+
+def recorded_motion(
+    data: Recording, signals: Signals, longest: float, starts: int = STARTS
+) -> Recorded:
+    """States and forces of a recording: noise-free ones where it has them.
+
+    Averaged periods go on for ever; other recordings must be longer than the horizon, and fit into
+    memory.
     """
+    if signals.is_long:
+        raise EstimationError(
+            'a rollout needs a recording that fits into memory: give a part of it'
+        )
+    truth = None if data.is_long else data.truth  # of a long one, the averaged period is taken
+    if truth is not None and truth.time[-1] - truth.time[0] > longest:
+        series = (truth.positions, truth.velocities, truth.forces)
+        positions, velocities, forces = (_between(truth.time, values) for values in series)
+        first, last, source = float(truth.time[0]), float(truth.time[-1]) - longest, 'noise-free'
+    else:
+        series = (signals.positions, signals.velocities, signals.forces)
+        source = 'measured'
+        if isinstance(signals.band, HarmonicBand):
+            period = signals.band.period
+            positions, velocities, forces = (
+                _periodic(signals.time, values, period) for values in series
+            )
+            first = float(signals.time[0])
+            last = first + period * (starts - 1) / starts
+        else:
+            positions, velocities, forces = (_between(signals.time, values) for values in series)
+            edge = signals.band.trim if isinstance(signals.band, FilterBand) else 0
+            first, last = float(signals.time[edge]), float(signals.time[-1 - edge]) - longest
+    if last < first:
+        raise EstimationError(
+            f'the recording is shorter than the rollout of {longest:g} s: give shorter horizons'
+        )
+    return Recorded(positions, velocities, forces, np.linspace(first, last, starts), source)
 
-    horizons: Array
-    starts: int
-    reached: NDArray[np.int64]
+
+def _between(time: Array, values: Array) -> Signal:
+    """Linear between samples (n, n_a)."""
+    return lambda at: np.column_stack([np.interp(at, time, column) for column in values.T])
+
+
+def _periodic(time: Array, values: Array, period: float) -> Signal:
+    closed = _between(np.append(time, time[0] + period), np.concatenate([values, values[:1]]))
+    return lambda at: closed(time[0] + np.mod(at - time[0], period))
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Position errors of an open-loop rollout."""
+
+    horizons: Array  # (h,) [s]
+    starts: int  # number of starts
+    reached: Indices  # starts that came so far inside the strokes (h,), the others went astray
+    # root mean square position error of these (h, n_a) [m, rad]; nan where none came
     actuators: Array
-    platform: Array
-    largest: Array
-    forces: str
+    platform: Array  # root mean square distance (h,) [m] of the platform's positions
+    largest: Array  # largest position error of an actuator (h,) [m, rad]
+    forces: str  # `noise-free` of a simulated robot, or `measured`
+    # the same with the true parameters of a simulated robot: what is not due to the
+    # estimate. None where these are unknown
     floor: Rollout | None = None
-
-    def summary(self) -> dict[str, Any]:
-        """Return the figures as plain numbers."""
-        return {
-            'horizons': self.horizons,
-            'starts': self.starts,
-            'reached': self.reached,
-            'actuators': self.actuators,
-            'platform': self.platform,
-            'largest': self.largest,
-            'forces': self.forces,
-            'floor': None if self.floor is None else self.floor.summary(),
-        }
 
 
 def check_horizons(horizons: ArrayLike) -> Array:
@@ -92,30 +123,18 @@ def roll_out(
     step: float = STEP,
     drive_friction: Callable[[Array], Array] | None = None,
 ) -> Rollout:
-    """Integrate from each start and compare at the horizons.
+    """Integrate from each start and compare at the horizons [s].
 
-    Parameters
-    ----------
-    parameters
-        Standard parameters (n_p,) of real bodies.
-    horizons
-        [s].
-    step
-        Longest step of the Runge-Kutta method of order 4 [s]; shorter where friction near
-        standstill, linear between plus and minus the transition velocity, asks for it.
-    drive_friction
-        Forces (M, n_a) of further friction at velocities (M, n_a) of the actuators.
-
-    Raises
-    ------
-    SimulationError
-        The mass matrix is not positive definite: the parameters are not physical.
+    With standard parameters (n_p,) of real bodies, whose mass matrix is positive definite
+    (`SimulationError`), in steps of the Runge-Kutta method of order 4 of at most `step` [s];
+    shorter where friction near standstill, linear between plus and minus the transition velocity,
+    asks for it. `drive_friction` gives forces (M, n_a) of further friction at velocities (M, n_a)
+    of the actuators.
     """
     ends = check_horizons(horizons)
     starts = recorded.starts
-    q, qd = recorded.positions(starts), recorded.velocities(starts)
-    step = min(step, STABLE / max(_fastest_rate(model, parameters, q, drive_friction), 1e-9))
-    run = _Starts(model, parameters, recorded.forces, starts, q, qd, drive_friction)
+    run = _Starts(model, parameters, recorded, drive_friction)
+    step = min(step, STABLE / max(_fastest_rate(model, parameters, run.q, drive_friction), 1e-9))
     axes = len(model.actuated_joints)
     reached = np.zeros(len(ends), dtype=np.int64)
     actuators, platform = np.full((len(ends), axes), np.nan), np.full(len(ends), np.nan)
@@ -145,16 +164,13 @@ class _Starts:
         self,
         model: ClosedChainModel,
         parameters: Array,
-        forces: Signal,
-        time: Array,
-        q: Array,
-        qd: Array,
+        recorded: Recorded,
         drive_friction: Callable[[Array], Array] | None,
     ) -> None:
-        self.model, self.parameters, self.forces = model, parameters, forces
-        self.drive_friction = drive_friction
-        self.time, self.q, self.qd = time.copy(), q.copy(), qd.copy()
-        self.alive = np.arange(len(time))
+        self.model, self.parameters, self.forces = model, parameters, recorded.forces
+        self.drive_friction, self.time = drive_friction, recorded.starts
+        self.q, self.qd = recorded.positions(self.time), recorded.velocities(self.time)
+        self.alive = np.arange(len(self.time))
         stroke = np.asarray(model.upper) - np.asarray(model.lower)
         reach = BEYOND * np.where(np.isfinite(stroke), stroke, 0.0)
         self.lower, self.upper = np.asarray(model.lower) - reach, np.asarray(model.upper) + reach
@@ -197,7 +213,7 @@ class _Starts:
             return False
         return True
 
-    def _leave_out(self, rows: NDArray[np.bool_]) -> None:
+    def _leave_out(self, rows: Mask) -> None:
         kept = ~rows
         self.alive, self.time = self.alive[kept], self.time[kept]
         self.q, self.qd = self.q[kept], self.qd[kept]

@@ -7,29 +7,32 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.registry import SIGNAL_OPTIONS
-from pkm_identification.result.result import IdentificationResult
+from pkm_identification.options import SIGNALS, require_known
+from pkm_identification.result.result import IdentificationResult, check_level
 from pkm_identification.signals import SignalOptions, Signals, process
 from pkm_identification.validation.figures import (
     Comparison,
-    check_level,
     compare,
     parameter_error,
     relative_absolute_error,
 )
 from pkm_identification.validation.force_comparison import compare_forces
-from pkm_identification.validation.recorded_motion import recorded_motion
-from pkm_identification.validation.rollout import HORIZONS, Rollout, check_horizons, roll_out
+from pkm_identification.validation.rollout import (
+    HORIZONS,
+    Rollout,
+    check_horizons,
+    recorded_motion,
+    roll_out,
+)
 from pkm_identification.validation.validation import Validation
 
 __all__ = ['Comparison', 'Validation', 'compare', 'relative_absolute_error', 'validate']
-
-Array = NDArray[np.float64]
 
 
 def validate(
@@ -47,11 +50,7 @@ def validate(
     Parameters
     ----------
     dataset
-        Another recording than the one that was identified from.
-    result
-        Identified model.
-    model
-        Mechanism of the same robot.
+        Another recording, of the same robot, than the one that was identified from.
     level
         Nominal share of the forces within the predicted bounds.
     true_parameters
@@ -70,11 +69,7 @@ def validate(
         Unusable data or options, or a result of another robot.
     """
     result.check_robot(model)
-    unknown = sorted(set(options) - set(SIGNAL_OPTIONS))
-    if unknown:
-        raise EstimationError(
-            f"unknown option '{unknown[0]}' of validate; valid are {', '.join(SIGNAL_OPTIONS)}"
-        )
+    require_known('of validate', options, {option.name: option for option in SIGNALS})
     check_level(level)
     if dataset.payload is not None:
         raise EstimationError(
@@ -87,32 +82,12 @@ def validate(
     if true_parameters is None and data.truth is not None:
         true_parameters = model.nominal_parameters
     errors = None if true_parameters is None else parameter_error(result, true_parameters)
-    horizons = _horizons(rollout)
+    horizons = None
+    if rollout is not False and rollout is not None:
+        horizons = check_horizons(HORIZONS if rollout is True else rollout)
     rolled = _rolled_out(data, signals, result, model, horizons, true_parameters)
     found = compare_forces(data, signals, result, model, level)
-    return Validation(
-        joint_names=list(model.actuated_joints),
-        time=found.time,
-        measured=found.measured,
-        predicted=found.predicted,
-        standard_deviation=found.standard_deviation,
-        against_measured=found.against_measured,
-        against_truth=found.against_truth,
-        against_truth_in_band=found.against_truth_in_band,
-        noise_covariance=found.noise_covariance,
-        is_unbiased=None if found.noise_test is None else found.noise_test.is_unbiased,
-        diagnostics=signals.summary() | ({'shown': found.shown} if found.shown else {}),
-        noise_test=found.noise_test,
-        coverage=found.coverage,
-        parameter_error=errors,
-        rollout=rolled,
-    )
-
-
-def _horizons(rollout: Sequence[float] | float | bool) -> Array | None:
-    if rollout is False or rollout is None:
-        return None
-    return check_horizons(HORIZONS if rollout is True else rollout)
+    return replace(found, parameter_error=errors, rollout=rolled)
 
 
 def _rolled_out(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.result.plain import plain
 from pkm_identification.validation.figures import Comparison, Coverage, NoiseTest, ParameterError
 from pkm_identification.validation.rollout import Rollout
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Validation:
     against_truth: Comparison | None
     against_truth_in_band: Comparison | None
     noise_covariance: Array | None
-    is_unbiased: NDArray[np.bool_] | None
+    is_unbiased: Mask | None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     noise_test: NoiseTest | None = None
     coverage: Coverage | None = None
@@ -94,12 +92,10 @@ class Validation:
                 else np.sqrt(np.diag(self.noise_covariance)),
                 'noise_covariance': self.noise_covariance,
                 'is_unbiased': self.is_unbiased,
-                'noise_test': None if self.noise_test is None else asdict(self.noise_test),
-                'coverage': None if self.coverage is None else asdict(self.coverage),
-                'parameter_error': None
-                if self.parameter_error is None
-                else asdict(self.parameter_error),
-                'rollout': None if self.rollout is None else self.rollout.summary(),
+                'noise_test': self.noise_test,
+                'coverage': self.coverage,
+                'parameter_error': self.parameter_error,
+                'rollout': self.rollout,
                 'signals': self.diagnostics,
             }
         )

@@ -17,10 +17,10 @@ from rosbags.typesys.store import Typestore
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bags.message_columns import CHUNK, TopicColumns
 from pkm_identification.datasets.bags.message_types import jazzy_typestore
+from pkm_identification.datasets.bags.pairing import NANOSECONDS
 
 MAGIC = b'\x89MCAP0\r\n'
 RECORD_HEADER = 9
-NANOSECONDS = 1e-9
 
 
 @dataclass
@@ -67,13 +67,7 @@ class RawBag:
     complete: bool
 
     def table(self, topic: str) -> TopicColumns:
-        """Return the wanted numbers of a topic as columns.
-
-        Raises
-        ------
-        DatasetError
-            Its messages lack a stamp or a wanted field.
-        """
+        """The wanted numbers of a topic as columns; DatasetError where its messages lack one."""
         raw = self.topics[topic]
         if raw.columns is None:
             raise DatasetError(
@@ -98,14 +92,10 @@ def read_bag(
     allow_incomplete: bool = False,
     numbers: Mapping[str, tuple[str, ...]] | None = None,
 ) -> RawBag:
-    """Read the topics whose names end in one of `wanted`.
+    """Read the topics whose names, without namespace, end in one of `wanted`.
 
     Parameters
     ----------
-    path
-        rosbag2 folder, `.mcap` or `.db3` file.
-    wanted
-        Topic names without namespace, for example `joint_states`.
     allow_incomplete
         Read a cut-off MCAP file up to its last whole chunk instead of refusing it.
     numbers

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.bags.bag_reader import RawBag, matching, read_bag
-from pkm_identification.datasets.bags.pairing import Pairing, pair_by_stamp
+from pkm_identification.datasets.bags.pairing import AT_ONCE, NANOSECONDS, Stamps, pair_by_stamp
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.recorded_metadata import (
     parsed_metadata,
@@ -41,9 +41,6 @@ NUMBERS = {
     STATE: ('phase',),
 }
 RUN = 4  # pkm_msgs/ControllerState.RUN
-NANOSECONDS = 1e-9
-AT_ONCE = 2**18  # samples
-Stamps = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -52,22 +49,16 @@ class _Stream:
 
     stamps: Stamps
     names: list[str]
-    columns: dict[str, NDArray[np.float64]]
+    columns: dict[str, Array]
     defects: tuple[Defect, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
 
-    def rows(self, selection: NDArray[Any]) -> _Stream:
-        selection = _one_piece(selection)
+    def rows(self, selection: Any) -> _Stream:
+        if selection.dtype == np.bool_ and selection.any():  # in one piece: no copies are needed
+            first, stop = int(selection.argmax()), len(selection) - int(selection[::-1].argmax())
+            selection = slice(first, stop) if selection[first:stop].all() else selection
         columns = {name: values[selection] for name, values in self.columns.items()}
         return replace(self, stamps=self.stamps[selection], columns=columns)
-
-
-def _one_piece(selection: NDArray[Any]) -> Any:
-    """Return flags (N,) of consecutive rows as a slice, which needs no copies."""
-    if selection.dtype != np.bool_ or not selection.any():
-        return selection
-    first, stop = int(selection.argmax()), len(selection) - int(selection[::-1].argmax())
-    return slice(first, stop) if selection[first:stop].all() else selection
 
 
 def load_bag(
@@ -83,8 +74,6 @@ def load_bag(
 
     Parameters
     ----------
-    path
-        rosbag2 folder or file.
     allow_incomplete
         Use a cut-off file up to its last whole chunk.
     only_run
@@ -98,11 +87,6 @@ def load_bag(
         ...). One that begins with / is taken literally, others in any namespace.
     joints
         Names in the bag that are wanted, where messages of one topic name different joints.
-
-    Raises
-    ------
-    DatasetError
-        Missing topics, unreadable or inconsistent data.
     """
     if topic is not None:
         if POSITIONS in (topics or {}):
@@ -130,28 +114,20 @@ def load_bag(
     if only_run and state is not None:
         selection, note = _running(bag, state, positions.stamps, period)
         positions = positions.rows(selection)
-    pairs = pair_by_stamp(positions.stamps, efforts.stamps, f"'{path}': efforts to positions")
-    note |= {
-        'left_out_samples': len(positions.stamps) - len(pairs.first),
-        'stamp_jitter': pairs.jitter,
-    }
-    defects = merged([*positions.defects, *efforts.defects], len(positions.stamps))
-    note |= positions.notes
-    return _assemble(path, bag, found, metadata, period, positions, efforts, pairs, note, defects)
+    return _assemble(bag, found, metadata, period, positions, efforts, note)
 
 
 def _assemble(
-    path: Path,
     bag: RawBag,
     found: Mapping[str, str | None],
     metadata: Mapping[str, Any],
     period: float | None,
     positions: _Stream,
     efforts: _Stream,
-    pairs: Pairing,
     note: Mapping[str, Any],
-    defects: tuple[Defect, ...],
 ) -> Recording:
+    path, stamps = str(bag.path), positions.stamps
+    pairs = pair_by_stamp(stamps, efforts.stamps, f"'{path}': efforts to positions")
     kind = 'currents' if 'current' in efforts.columns else 'efforts'
     names = [name for name in efforts.names if name in positions.names]
     if not names:
@@ -164,7 +140,8 @@ def _assemble(
     own = np.array([positions.names.index(name) for name in names])
     delay = pairs.delay
     both = positions.columns.get('effort')
-    if kind == 'efforts' or both is None or _is_nan(both, own):
+    parts = () if both is None else in_parts(both)
+    if kind == 'efforts' or both is None or all(np.isnan(each[:, own]).all() for each in parts):
         both = None
     else:
         delay = 0.0  # efforts came with the positions
@@ -174,40 +151,38 @@ def _assemble(
         samples: dict[str, Any] = {kind: which[second][:, columns]}
         if both is not None:
             samples['efforts'] = both[first][:, own]
-        time = _seconds(positions.stamps[first], origin)
+        time = _seconds(stamps[first], origin)
         return Block(time, positions.columns['position'][first][:, own], **samples)
 
-    origin, last = (int(positions.stamps[pairs.first[row]]) for row in (0, -1))
+    origin, last = (int(stamps[pairs.first[row]]) for row in (0, -1))
     return Recording(
         Source.opened(read, len(pairs.first), len(names)),
         tuple(names),
         effort_delay=delay,
-        defects=defects,
-        force_constants=recorded_force_constants(metadata, str(path)),
+        defects=merged([*positions.defects, *efforts.defects], len(stamps)),
+        force_constants=recorded_force_constants(metadata, path),
         period=period,
-        payload=recorded_payload(metadata.get('payload'), str(path)),
+        payload=recorded_payload(metadata.get('payload'), path),
         truth=_truth(bag, found[TRUTH], origin, last, names),
         urdf=bag.text(found[URDF]),
         sidecar=bag.text(found[SIDECAR]),
         provenance={
-            'source': str(path),
+            'source': path,
             'format': 'bag',
             'complete': bag.complete,
             'start_stamp': origin,
             **note,
+            'left_out_samples': len(stamps) - len(pairs.first),
+            'stamp_jitter': pairs.jitter,
+            **positions.notes,
             'metadata': dict(metadata),
         },
     )
 
 
-def _seconds(stamps: Stamps, origin: int) -> NDArray[np.float64]:
+def _seconds(stamps: Stamps, origin: int) -> Array:
     """Return stamps [ns] in s after `origin`."""
     return np.asarray(stamps - origin, dtype=np.float64) * NANOSECONDS
-
-
-def _is_nan(values: NDArray[np.float64], columns: NDArray[np.int64]) -> bool:
-    """Whether these columns (N, n) hold no number at all."""
-    return all(np.isnan(part[:, columns]).all() for part in in_parts(values))
 
 
 def _topic(bag: RawBag, name: str, role: str) -> str | None:
@@ -237,37 +212,26 @@ def _require(bag: RawBag, topic: str | None, role: str) -> str:
     return topic
 
 
-def _stream(
-    bag: RawBag, topic: str, fields: tuple[str, ...], joints: Sequence[str] = ()
-) -> _Stream:
+def _stream(bag: RawBag, topic: str, joints: Sequence[str] = ()) -> _Stream:
     """Read a measured topic in the order of its stamps; those that occur twice are merged."""
     table = bag.table(topic).of_joints(joints)
     stamps, notes = table.stamps(), dict(table.notes)
     if not stamps.any():
         stamps = table.written()
         notes['stamps'] = f"of writing: the messages on '{topic}' carry none"
-    names, columns = table.by_joint(fields)
-    order = (
-        in_order(
-            stamps.astype(float) * NANOSECONDS,
-            list(columns.values()),
-            f"'{bag.path}', topic '{topic}'",
-        )
-        if not _increases(stamps)
-        else None
-    )
+    names, columns = table.by_joint(table.fields)
     stream = _Stream(stamps, names, columns, notes=notes)
-    return stream if order is None else replace(stream.rows(order.rows), defects=order.defects)
-
-
-def _increases(stamps: Stamps) -> bool:
     parts = (stamps[k : k + AT_ONCE + 1] for k in range(0, len(stamps), AT_ONCE))
-    return all((np.diff(part) > 0).all() for part in parts)
+    if all((np.diff(part) > 0).all() for part in parts):
+        return stream
+    seconds, what = stamps.astype(float) * NANOSECONDS, f"'{bag.path}', topic '{topic}'"
+    order = in_order(seconds, list(columns.values()), what)
+    return replace(stream.rows(order.rows), defects=order.defects)
 
 
 def _positions(bag: RawBag, found: Mapping[str, str | None], joints: Sequence[str]) -> _Stream:
     topic = _require(bag, found[POSITIONS], POSITIONS)
-    stream = _stream(bag, topic, ('position', 'effort'), joints)
+    stream = _stream(bag, topic, joints)
     if 'position' not in stream.columns:
         raise DatasetError(f"'{bag.path}': messages on '{topic}' hold no positions")
     return stream
@@ -278,8 +242,7 @@ def _efforts(
 ) -> _Stream:
     if found[CURRENTS] is None and 'effort' in positions.columns:
         return _Stream(positions.stamps, positions.names, {'effort': positions.columns['effort']})
-    topic = _require(bag, found[CURRENTS], CURRENTS)
-    return _stream(bag, topic, ('current',), joints)
+    return _stream(bag, _require(bag, found[CURRENTS], CURRENTS), joints)
 
 
 def _truth(
@@ -287,17 +250,15 @@ def _truth(
 ) -> Truth | None:
     if topic is None:
         return None
-    stream = _stream(bag, topic, ('position', 'velocity', 'effort'))
+    stream, fields = _stream(bag, topic), NUMBERS[TRUTH]
     missing = [name for name in names if name not in stream.names]
-    lacking = [n for n in ('position', 'velocity', 'effort') if n not in stream.columns]
+    lacking = [name for name in fields if name not in stream.columns]
     if missing or lacking:
         raise DatasetError(f"'{bag.path}': '{topic}' lacks {', '.join(missing + lacking)}")
     margin = _interval(stream.stamps)
-    inside = (stream.stamps >= origin - margin) & (stream.stamps <= last + margin)
-    stream = stream.rows(inside)
+    stream = stream.rows((stream.stamps >= origin - margin) & (stream.stamps <= last + margin))
     time = stored(_seconds(part, origin) for part in in_parts(stream.stamps))
     columns = np.array([stream.names.index(name) for name in names])
-    fields = ('position', 'velocity', 'effort')
     return Truth(time, *(with_columns(stream.columns[field], columns) for field in fields))
 
 
@@ -308,7 +269,7 @@ def _interval(stamps: Stamps) -> int:
 
 def _running(
     bag: RawBag, topic: str, stamps: Stamps, period: float | None
-) -> tuple[NDArray[np.bool_], dict[str, Any]]:
+) -> tuple[Mask, dict[str, Any]]:
     """Select the samples of whole periods at full speed."""
     table = bag.table(topic)
     state_stamps = table.stamps()

@@ -42,23 +42,17 @@ def partial_path(path: Path | str) -> Path:
 class BagWriter:
     """Writer of one MCAP bag; use it as a context manager or call `close`.
 
-    The bag grows in `<path>.partial/` and is renamed to `path` by `close`; leaving the
-    context by an exception leaves what was recorded there (`abort`). Not thread safe.
+    The bag grows in `<path>.partial/` and is renamed to `path` by `close`; leaving the context by
+    an exception leaves what was recorded there (`abort`). Neither may exist before. Not thread
+    safe.
 
     Parameters
     ----------
-    path
-        Folder to create; neither it nor its `.partial` folder may exist.
     definitions
         Texts of `.msg` files by full type name, for types that are neither common ROS 2
         interfaces nor installed (`pkm_msgs/msg/MotorCurrents`, ...).
     custom_data
         Strings for the bag's metadata.
-
-    Raises
-    ------
-    DatasetError
-        The bag exists already, cannot be written, or a type has no definition.
     """
 
     def __init__(

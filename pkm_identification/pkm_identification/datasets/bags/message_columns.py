@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys.store import Typestore
 
 from pkm_description.errors import DatasetError
+from pkm_identification.datasets.bags.pairing import Stamps
 from pkm_identification.datasets.stored_array import StoredArray
 
 AnyArray = NDArray[Any]
-Stamps = NDArray[np.int64]
 
 CHUNK = 20_000  # messages in memory: some MB
 BYTES = {'byte': 'u1', 'char': 'u1', 'octet': 'u1'}  # what NumPy calls otherwise
@@ -87,19 +88,7 @@ def _numbers_in(
 
 
 class Messages:
-    """Some messages of one topic as columns.
-
-    Parameters
-    ----------
-    messages
-        Serialised (CDR).
-    message_type
-        Their full type name.
-    store
-        Typestore of the bag.
-    topic
-        Name for error messages.
-    """
+    """Some serialised (CDR) messages of one `topic` and type as columns."""
 
     def __init__(
         self, messages: Sequence[bytes], message_type: str, store: Typestore, topic: str
@@ -136,16 +125,10 @@ class Messages:
         return self.numbers(SEC).astype(np.int64) * 10**9 + self.numbers(NANOSEC).astype(np.int64)
 
     def numbers(self, name: str) -> AnyArray:
-        """Return a field: (N,) for a number, (N, n) for a sequence.
-
-        Raises
-        ------
-        DatasetError
-            The sequence changes its length from message to message.
-        """
+        """A field, (N,) or of a sequence (N, n), which must not change its length."""
         if self.is_uniform:
             return self._columns[name]
-        rows = [_attribute(message, name) for message in self._decoded]
+        rows = [attrgetter(name)(message) for message in self._decoded]
         if len({np.shape(row) for row in rows}) > 1:
             raise DatasetError(f"topic '{self.topic}': '{name}' changes its length")
         return np.array(rows)
@@ -156,7 +139,7 @@ class Messages:
         return names[:1] if all(each == names[0] for each in names) else names
 
     def by_joint(self, fields: Sequence[str]) -> tuple[list[str], dict[str, AnyArray]]:
-        """Return joint names and fields, sequences (N, n) all in that joint order.
+        """Joint names and fields, sequences (N, n) all in that joint order.
 
         Sequences that the messages leave empty are missing from the answer.
         """
@@ -177,12 +160,6 @@ class Messages:
                 index = [[order.index(joint) for joint in names] for order in orders]
                 columns[name] = np.take_along_axis(values, np.array(index), axis=1)
         return names, columns
-
-
-def _attribute(message: Any, path: str) -> Any:
-    for part in path.split('.'):
-        message = getattr(message, part)
-    return message
 
 
 @dataclass
@@ -206,43 +183,18 @@ class _Group:
 
 @dataclass
 class TopicColumns:
-    """Columns of a topic, put together from some thousand messages at once.
-
-    Attributes
-    ----------
-    topic, message_type
-        Of the messages.
-    store
-        Typestore of the bag.
-    fields
-        Numeric fields that are wanted.
-    by_name
-        Whether some are sequences by joint, under the message's field `name`.
-    """
+    """Columns of a topic, put together from some thousand messages at once."""
 
     topic: str
     message_type: str
-    store: Typestore
-    fields: Sequence[str]
-    by_name: bool
+    store: Typestore  # of the bag
+    fields: Sequence[str]  # numeric fields that are wanted
+    by_name: bool  # whether some are sequences by joint, under the message's field `name`
     _groups: dict[frozenset[str], _Group] = field(default_factory=dict)
-    _left_out: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)  # what was left out, by `of_joints`
 
     def add(self, messages: Sequence[bytes], written: Sequence[int]) -> None:
-        """Take the numbers out of the next messages.
-
-        Parameters
-        ----------
-        messages
-            Serialised.
-        written
-            When they were written [ns].
-
-        Raises
-        ------
-        DatasetError
-            A field changes its length.
-        """
+        """Take the numbers out of the next serialised messages, `written` at these times [ns]."""
         when = np.asarray(written, dtype=np.int64)
         table = Messages(messages, self.message_type, self.store, self.topic)
         if not self.by_name:
@@ -275,20 +227,10 @@ class TopicColumns:
         """Return the number of messages."""
         return sum(len(group) for group in self._groups.values())
 
-    @property
-    def notes(self) -> dict[str, Any]:
-        """What was left out, where the messages of this topic name different joints."""
-        return dict(self._left_out)
-
     def of_joints(self, wanted: Sequence[str]) -> TopicColumns:
         """Return the messages that name all the wanted joints (none wanted: that all name).
 
-        Several drivers may share one topic, each with its own joints.
-
-        Raises
-        ------
-        DatasetError
-            No messages name them all, or some name other joints and nobody said which.
+        Several drivers may share one topic, each with its own joints: then it must be said which.
         """
         if len(self._groups) <= 1:
             return self
@@ -310,7 +252,7 @@ class TopicColumns:
         return replace(
             self,
             _groups={fitting[0]: self._groups[fitting[0]]},
-            _left_out={'left_out_messages': others},
+            notes={'left_out_messages': others},
         )
 
     def stamps(self) -> Stamps:

@@ -28,21 +28,9 @@ def installed_definition(message_type: str) -> str | None:
 
 
 def complete_typestore(message_type: str, definitions: Mapping[str, str], store: Typestore) -> None:
-    """Register `message_type` and everything that it is made of in `store`.
+    """Register a type, `pkm_msgs/msg/MotorCurrents` say, and all that it is made of in `store`.
 
-    Parameters
-    ----------
-    message_type
-        Full name, for example `pkm_msgs/msg/MotorCurrents`.
-    definitions
-        Texts of `.msg` files by full name; looked at before the installed files.
-    store
-        Typestore that is completed in place.
-
-    Raises
-    ------
-    DatasetError
-        A definition was not found or cannot be parsed.
+    `definitions` are texts of `.msg` files by full name, looked at before the installed files.
     """
     if message_type in store.fielddefs:
         return

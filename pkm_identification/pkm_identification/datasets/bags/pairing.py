@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets.stored_array import StoredArray
 
+Stamps = Indices  # [ns]
 NANOSECONDS = 1e-9
 TOLERANCE = 0.25  # of a sampling interval
 AT_ONCE = 2**18  # stamps
@@ -19,35 +20,20 @@ MEDIAN_OF = 2**20
 
 @dataclass(frozen=True)
 class Pairing:
-    """Rows `first` of one stream that belong to rows `second` of another.
+    """Rows `first` of one stream that belong to rows `second` of another."""
 
-    Attributes
-    ----------
-    first, second
-        Row numbers (M,).
-    delay
-        Stamp of the second minus stamp of the first [s].
-    jitter
-        Largest deviation of a pair from `delay` [s].
-    """
-
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    delay: float
-    jitter: float
+    first: Indices  # row numbers (M,)
+    second: Indices
+    delay: float  # stamp of the second minus stamp of the first [s]
+    jitter: float  # largest deviation of a pair from `delay` [s]
 
 
-def pair_by_stamp(first: NDArray[np.int64], second: NDArray[np.int64], what: str) -> Pairing:
+def pair_by_stamp(first: Stamps, second: Stamps, what: str) -> Pairing:
     """Pair two streams of one rate whose stamps [ns] differ by a constant.
 
-    The constant is found from the data (circular mean of the difference within one
-    sampling interval), so a centre half an interval away is as good as none. Rows
-    without a partner within a quarter of the interval are left out.
-
-    Raises
-    ------
-    DatasetError
-        Less than half of the first stream finds a partner.
+    The constant is found from the data (circular mean of the difference within one sampling
+    interval), so a centre half an interval away is as good as none. Rows without a partner within a
+    quarter of the interval are left out, at most half of them.
     """
     interval = float(np.median(np.diff(first[:AT_ONCE]))) if len(first) > 1 else 1e6
     turns = 0j
@@ -85,14 +71,12 @@ def pair_by_stamp(first: NDArray[np.int64], second: NDArray[np.int64], what: str
     )
 
 
-def _parts(stamps: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+def _parts(stamps: Stamps) -> Iterator[Stamps]:
     for begin in range(0, len(stamps), AT_ONCE):
         yield np.asarray(stamps[begin : begin + AT_ONCE])
 
 
-def _nearest(
-    part: NDArray[np.int64], second: NDArray[np.int64], delay: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _nearest(part: Stamps, second: Stamps, delay: float) -> tuple[Indices, Array]:
     """Row of the stamp nearest to each of `part` plus `delay` [ns], and how far it is off."""
     origin = part[0]
     low = int(np.searchsorted(second, origin + int(delay) - 1))

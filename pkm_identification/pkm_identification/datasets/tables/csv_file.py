@@ -9,14 +9,12 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import DatasetError
+from pkm_identification.arrays import Array
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.source import Block, Source
 from pkm_identification.datasets.stored_array import stored
-
-Array = NDArray[np.float64]
 
 ROWS = 2**14  # of text that are turned into numbers at once
 CSV_FORM = 'time, <joint>.position, <joint>.effort and/or <joint>.current'
@@ -46,11 +44,7 @@ def load_csv(path: Path) -> Recording:
             f"'{path}': needs exactly one column 'time', separated by commas; expected "
             f'{CSV_FORM}, the header is {",".join(header)[:80]}'
         )
-    driven = [
-        joint
-        for joint in columns['position']
-        if joint in columns['effort'] or joint in columns['current']
-    ]
+    driven = [j for j in columns['position'] if j in columns['effort'] or j in columns['current']]
     for kind in ('effort', 'current'):
         for joint in columns[kind]:
             if joint not in columns['position']:
@@ -66,11 +60,8 @@ def load_csv(path: Path) -> Recording:
             raise DatasetError(
                 f"'{path}': column '{lacking[0]}.{kind}' is missing, other joints have one"
             )
-    provenance = {
-        'source': str(path),
-        'format': 'csv',
-        'left_out': [joint for joint in columns['position'] if joint not in driven],
-    }
+    left_out = [joint for joint in columns['position'] if joint not in driven]
+    provenance = {'source': str(path), 'format': 'csv', 'left_out': left_out}
     table = stored(_table_blocks(path, len(header)))
 
     def read(rows: slice) -> Block:

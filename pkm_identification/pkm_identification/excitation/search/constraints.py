@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,44 +23,29 @@ APERTURE_SIZE = 0.3  # [rad]
 
 @dataclass(frozen=True)
 class DesignLimits:
-    """How much of each limit a design leaves free, and limits that no description holds.
+    """How much of each limit a design leaves free, and limits that no description holds."""
 
-    Attributes
-    ----------
-    force_margin : float
-        Fraction of the actuator force kept for feedback, noise and model error.
-    velocity_margin : float
-        Fraction of the velocity limits.
-    stroke_margin : float
-        Fraction of each range (strokes, passive joints, workspace), at either end, and of
-        tilt and aperture.
-    condition_factor : float
-        Largest condition number of the scaled actuator Jacobian, as a multiple of that
-        at home.
-    acceleration : float or (n_a,), optional
-        Largest accelerations of the actuators [m/s^2, rad/s^2].
-    aperture : float, optional
-        Largest angle [rad] by which spherical and universal closures bend from home, beside
-        `workspace.aperture` of the description, where it has one.
-    clearance : float
-        Least distance [m] between struts and between struts and platform, for robots whose
-        URDF has collision cylinders.
-    force_uncertainty : float or (n_p, n_p)
-        How wrong the nominal model's forces may be: a fraction, or the covariance of the
-        standard parameters, of which three standard deviations are kept.
-    frequency : float, optional
-        Highest frequency of the motion [Hz], below what the drives follow and the first
-        structural mode of the robot. A free period is at least `harmonics` / `frequency`.
-    """
-
+    # fraction of the actuator force kept for feedback, noise and model error
     force_margin: float = 0.25
-    velocity_margin: float = 0.05
+    velocity_margin: float = 0.05  # fraction of the velocity limits
+    # fraction of each range (strokes, passive joints, workspace), at either end, and of
+    # tilt and aperture
     stroke_margin: float = 0.04
+    # largest condition number of the scaled actuator Jacobian, as a multiple of that at
+    # home
     condition_factor: float = 4.0
-    acceleration: ArrayLike | None = None
+    acceleration: ArrayLike | None = None  # largest accelerations of the actuators [m/s^2, rad/s^2]
+    # largest angle [rad] by which spherical and universal closures bend from home, beside
+    # `workspace.aperture` of the description, where it has one
     aperture: float | None = None
+    # least distance [m] between struts and between struts and platform, for robots whose
+    # URDF has collision cylinders
     clearance: float = 0.005
+    # how wrong the nominal model's forces may be: a fraction, or the covariance of the
+    # standard parameters, of which three standard deviations are kept
     force_uncertainty: ArrayLike = 0.0
+    # highest frequency of the motion [Hz], below what the drives follow and the first
+    # structural mode of the robot. A free period is at least `harmonics` / `frequency`
     frequency: float | None = None
 
     def __post_init__(self) -> None:
@@ -75,29 +60,17 @@ class DesignLimits:
 
     def options(self, home_condition: float) -> LimitOptions:
         """Return the options of a feasibility check, given the condition number at home."""
-        return LimitOptions(
-            self.force_margin,
-            self.velocity_margin,
-            self.stroke_margin,
-            self._condition_limit(home_condition),
-            self.acceleration,
-            self.aperture,
-            self.clearance,
-            self.force_uncertainty,
-        )
-
-    def _condition_limit(self, home_condition: float) -> float:
-        if self.condition_factor == np.inf:
-            return np.inf
-        factor = finite_number('condition_factor', self.condition_factor, positive=True)
-        return factor * home_condition
+        if self.condition_factor != np.inf:
+            finite_number('condition_factor', self.condition_factor, positive=True)
+        same = dict(vars(self))
+        del same['frequency']
+        return LimitOptions(condition_limit=same.pop('condition_factor') * home_condition, **same)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as written into files."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {
             name: None if value is None else np.asarray(value, dtype=float).tolist()
-            for name, value in values.items()
+            for name, value in vars(self).items()
         }
 
 

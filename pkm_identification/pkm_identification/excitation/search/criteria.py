@@ -91,11 +91,8 @@ def _smooth_largest(values: Array, power: float) -> tuple[float, Array]:
 
 
 CRITERIA: Mapping[str, Criterion] = {
-    'd_optimal': d_optimal,
-    'a_optimal': a_optimal,
-    'e_optimal': e_optimal,
-    'condition_number': condition_number,
-    'condition_number_scaled': condition_number_scaled,
+    criterion.__name__: criterion
+    for criterion in (d_optimal, a_optimal, e_optimal, condition_number, condition_number_scaled)
 }
 
 
@@ -133,17 +130,12 @@ def mixed(weights: Mapping[str, float], W: Array, power: float = POWERS[0]) -> t
 def figures(W: Array) -> dict[str, float]:
     """Return the exact value of every criterion.
 
-    All follow from the columns made one unit long, so that the units of the parameters
-    do not decide what is singular.
-
-    Returns
-    -------
-    dict
-        `d_optimal` -ln det F; `a_optimal` trace F^-1, variances of all parameters in
-        SI units; `e_optimal` the smallest eigenvalue of F in SI units (the larger the
-        better); `condition_number` of W in SI units, and `condition_number_scaled` with
-        columns of unit length. Where W is singular, they are infinite and `e_optimal` is 0.
-        `rank`: directions of the parameters that W shows.
+    All follow from the columns made one unit long, so that the units of the parameters do not
+    decide what is singular. `d_optimal` -ln det F; `a_optimal` trace F^-1, variances of all
+    parameters in SI units; `e_optimal` the smallest eigenvalue of F in SI units (the larger the
+    better); `condition_number` of W in SI units, and `condition_number_scaled` with columns of unit
+    length. Where W is singular, they are infinite and `e_optimal` is 0. `rank`: directions of the
+    parameters that W shows.
     """
     R, lengths, rank = _factored(W)
     if rank < W.shape[1]:

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -48,14 +49,7 @@ class DesignTask:
 
 
 class DesignProblem(FourierUnknowns):
-    """Criterion and limits of a Fourier trajectory of one robot.
-
-    Parameters
-    ----------
-    model, base
-        The robot and the base parameters to be identified.
-    task : DesignTask
-    """
+    """Criterion and limits of a Fourier trajectory that shall identify base parameters."""
 
     def __init__(self, model: ClosedChainModel, base: BaseParameters, task: DesignTask) -> None:
         super().__init__(model, task.harmonics, task.period, task.period_range)
@@ -63,9 +57,10 @@ class DesignProblem(FourierUnknowns):
         self.options = task.limits.options(_home_condition(model))
         self._distances = BodyDistances(model)
         self._table = ConstraintTable(model, self.options, self._distances)
-        self.tightening: Array = np.zeros(self._table.count)  # or by sample (M, C)
+        # by how much limits are moved inwards, of all samples or by sample (M, C)
+        self.tightening: Array = np.zeros(self._table.count)
         self.ridge = np.zeros(base.rank)
-        self.power = POWERS[0]
+        self.power = POWERS[0]  # the larger, the less smoothed the criterion
         self.prior_rows = None if task.prior is None else information_factor(task.prior)
         self._last: tuple[bytes, Samples] | None = None
         self._set_grid(max(SAMPLES_PER_HARMONIC * task.harmonics, FEWEST_SAMPLES))
@@ -73,11 +68,6 @@ class DesignProblem(FourierUnknowns):
     @cached_property
     def _evaluator(self) -> Evaluator:
         return self._evaluator_of(self._smoothed())
-
-    @property
-    def constraint_count(self) -> int:
-        """Number of limits, each of which holds at all samples."""
-        return self._table.count + 2 * self.free
 
     def _set_grid(self, samples: int) -> None:
         """Value and two derivatives of offset, sines and cosines by phase: (M, 3, 1 + 2h)."""
@@ -98,35 +88,23 @@ class DesignProblem(FourierUnknowns):
             model, self.base, self.coordinates, self.options, self._distances, self._table.fields
         )
 
-    def unsmoothed(self) -> DesignProblem:
-        """Return the problem of the robot as described, on the same grid."""
-        return self.refined(1)
-
     def refined(self, factor: int) -> DesignProblem:
         """Return the problem of the robot as described on a finer grid, not tightened."""
-        fine = copy.copy(self)
-        fine._evaluator, fine._last = self._evaluator_of(self.model), None
+        fine = self.changed(_evaluator=self._evaluator_of(self.model), _last=None)
         fine._set_grid(self.samples * factor)
-        fine.tightening = np.zeros(self._table.count)
-        return fine
+        return fine.changed(tightening=np.zeros(self._table.count))
+
+    def changed(self, **changes: Any) -> DesignProblem:
+        """Return the problem with other attributes, as `tightening` or `power`."""
+        other = copy.copy(self)
+        vars(other).update(changes)
+        return other
 
     @property
     def powers(self) -> tuple[float, ...]:
         """Of the smoothing of the criterion, for one search after the other."""
         smoothed = any(name in SMOOTHED for name in self.task.weights)
         return POWERS if smoothed else POWERS[:1]
-
-    def with_power(self, power: float) -> DesignProblem:
-        """Return the problem with a criterion smoothed less by a larger power."""
-        sharp = copy.copy(self)
-        sharp.power = power
-        return sharp
-
-    def tightened(self, by: Array) -> DesignProblem:
-        """Return the problem with the limits at each sample (M, C) moved inwards."""
-        tight = copy.copy(self)
-        tight.tightening = by
-        return tight
 
     def followed(self, z: Array, fine: DesignProblem, margin: float = 0.0) -> DesignProblem:
         """Return the problem with limits tightened by what is seen between the samples at z.
@@ -138,7 +116,7 @@ class DesignProblem(FourierUnknowns):
         around = np.roll(fine.peaks(z), factor // 2, axis=0)
         windows = around.reshape(self.samples, factor, -1)
         highest = np.maximum(windows.max(axis=1), np.roll(windows[:, 0], -1, axis=0))
-        return self.tightened(highest - self._table.values(self.evaluate(z)) + margin)
+        return self.changed(tightening=highest - self._table.values(self.evaluate(z)) + margin)
 
     def peaks(self, z: Array) -> Array:
         """Return the sampled constraints (M, C), maxima raised to what lies between samples."""
@@ -153,9 +131,7 @@ class DesignProblem(FourierUnknowns):
         rows = self._rows(self.evaluate(reference))
         lengths = np.linalg.norm(rows, axis=0)
         typical = np.median(lengths[lengths > 0.0]) if np.any(lengths > 0.0) else 1.0
-        regular = copy.copy(self)
-        regular.ridge = np.sqrt(RIDGE) * np.maximum(lengths, 1e-3 * typical)
-        return regular
+        return self.changed(ridge=np.sqrt(RIDGE) * np.maximum(lengths, 1e-3 * typical))
 
     def states(self, z: Array) -> Array:
         """Return (M, 3, n_c) states along one period."""
@@ -192,7 +168,7 @@ class DesignProblem(FourierUnknowns):
         try:
             return self._worst(self.evaluate(z), z)
         except KinematicsError:
-            return np.full(self.constraint_count, np.inf)
+            return np.full(self._table.count + 2 * self.free, np.inf)
 
     def geometric_excess(self, z: Array) -> float:
         """Return the worst value of the limits that no longer period can help."""

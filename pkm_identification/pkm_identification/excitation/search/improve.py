@@ -9,18 +9,13 @@ import numpy as np
 
 from pkm_description.errors import FeasibilityError, KinematicsError
 from pkm_identification.arrays import Array
+from pkm_identification.excitation.search import starts
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.sequential_convex import (
     STALLED,
     merit,
     minimise,
     restored,
-)
-from pkm_identification.excitation.search.starts import (
-    fast_unknowns,
-    perturbed_unknowns,
-    repair,
-    repair_dense,
 )
 
 Watch = Callable[[float, float], bool]  # fraction and criterion; true: stop
@@ -73,22 +68,22 @@ def improve(
     rng = np.random.default_rng([seed, start.index])
     random: list[float] = []
     if start.tightening is not None:
-        problem = problem.tightened(start.tightening)
+        problem = problem.changed(tightening=start.tightening)
     if start.z is None:
         z, random = _screened(problem, candidates, rng)
     elif start.perturbation > 0.0:
-        z = perturbed_unknowns(problem, start.z, start.perturbation, rng)
+        z = starts.perturbed_unknowns(problem, start.z, start.perturbation, rng)
     else:
         z = start.z
     begin, total = z, len(random) * SCREENING
     if not np.isfinite(problem.value(z)[0]):  # so slow that Coulomb friction looks viscous
-        problem = problem.unsmoothed()
+        problem = problem.refined(1)
     budgets = [iterations, *[max(iterations // 4, 2)] * (ROUNDS - 1)]
     longest = sum(budgets) * len(problem.powers)
     stopped, done = False, 0
     fine = problem.refined(REFINEMENT)
     for power in problem.powers:
-        problem, fine = problem.with_power(power), fine.with_power(power)
+        problem, fine = problem.changed(power=power), fine.changed(power=power)
         sharper = power / problem.powers[0]
         for budget in budgets:
 
@@ -114,7 +109,7 @@ def _screened(
     """Return the best of some random motions after their first steps, and the value of each."""
     ends = []
     for _ in range(candidates):
-        z, _ = minimise(problem, fast_unknowns(problem, rng), SCREENING)
+        z, _ = minimise(problem, starts.fast_unknowns(problem, rng), SCREENING)
         ends.append((merit(*problem.value(z)), z))
     return min(ends, key=lambda end: end[0])[1], [value for value, _ in ends]
 
@@ -145,4 +140,4 @@ def _made_feasible(problem: DesignProblem, fine: DesignProblem, z: Array) -> Arr
         if problem.check(problem.trajectory(near)).feasible:
             return near
         near = restored(problem.followed(near, fine, margin), near, RESTORING)
-    return repair_dense(problem, repair(fine, z))
+    return starts.repair_dense(problem, starts.repair(fine, z))

@@ -43,11 +43,7 @@ class Monitor:
 
     def watch(self, index: int) -> Callable[[float, float], bool]:
         """Return what one start calls with its fraction and criterion; true: stop."""
-
-        def tell(fraction: float, value: float) -> bool:
-            return self.update({index: (fraction, value)})
-
-        return tell
+        return lambda fraction, value: self.update({index: (fraction, value)})
 
     def update(self, states: Mapping[int, tuple[float, float]]) -> bool:
         """Take fractions and criteria of running starts; return whether to stop."""

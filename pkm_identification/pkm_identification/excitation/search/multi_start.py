@@ -63,22 +63,18 @@ def solve_design_problem(
 
     Options as of `design_excitation`; each of the `starts`, beside `initial`, is the best of
     `candidates` random motions or begins near the best that was found.
-
-    Raises
-    ------
-    FeasibilityError
-        When nothing informative is feasible, or the search was cancelled before anything
-        was found.
     """
+    options = {'seed': seed, 'candidates': candidates, 'iterations': iterations}
     count = starts + (initial is not None)
     monitor = Monitor(count, problem.task.weights, progress, cancel)
     rng = np.random.default_rng([seed, 2**31])
-    reference = repair(problem, _reference(problem, rng))
+    amplitudes = rng.standard_normal(problem.shape) * problem.scale[:, None]
+    reference = repair(problem, problem.joined(amplitudes, problem.task.period))
     problem = problem.regularised(reference)
     results: list[Improved] = []
     for batch in _rounds(problem, starts, initial, results):
         monitor.begin([start.index for start in batch])
-        results += _run(problem, batch, seed, candidates, iterations, workers, monitor)
+        results += _run(problem, batch, options, workers, monitor)
         results.sort(key=lambda result: result.index)
         if monitor.cancelled:
             break
@@ -100,11 +96,6 @@ def solve_design_problem(
         sum(result.iterations for result in results),
         monitor.cancelled,
     )
-
-
-def _reference(problem: DesignProblem, rng: np.random.Generator) -> Array:
-    amplitudes = rng.standard_normal(problem.shape) * problem.scale[:, None]
-    return problem.joined(amplitudes, problem.task.period)
 
 
 def _rounds(
@@ -135,14 +126,11 @@ def _near(result: Improved, index: int) -> Start:
 def _run(
     problem: DesignProblem,
     batch: list[Start],
-    seed: int,
-    candidates: int,
-    iterations: int,
+    options: dict[str, int],
     workers: int | None,
     monitor: Monitor,
 ) -> Iterable[Improved]:
     """Improve some starts, here or in processes."""
-    options = {'seed': seed, 'candidates': candidates, 'iterations': iterations}
     processes = min(workers or _cores(), len(batch))
     if processes > 1:
         return improve_in_processes(problem, batch, options, processes, monitor)

@@ -46,18 +46,10 @@ class Samples:
 
 
 class Evaluator:
-    """Evaluates one robot at states (M, 3, n_c) of trajectory coordinates.
+    """Evaluates one robot at states (M, 3, n_c) of `platform` or `actuators` coordinates.
 
-    Parameters
-    ----------
-    model, base
-        Robot and base parameters.
-    coordinates : 'platform' or 'actuators'
-    options : LimitOptions
-        For the uncertainty of the forces.
-    distances : BodyDistances
-    wanted : collection of str
-        Which of the costly `POSE_FIELDS` are needed; the others are zero.
+    The `options` are for the uncertainty of the forces; of the costly `POSE_FIELDS` those that are
+    not `wanted` are zero.
     """
 
     def __init__(
@@ -111,16 +103,9 @@ class Evaluator:
     ) -> Samples:
         """Evaluate at states (M, 3, n_c).
 
-        Parameters
-        ----------
-        states : (M, 3, n_c)
-        guess : (M, n_j), optional
-            Positions of the joints nearby.
-        poses : (K,), optional
-            Samples at which the pose fields are wanted; all by default.
-        weights : (M / k, n_a, n_p), optional
-            For each k consecutive samples, what multiplies their regressors; only the sum
-            is kept.
+        `guess` (M, n_j) are positions of the joints nearby, `poses` (K,) the samples at which the
+        pose fields are wanted, all by default. `weights` (M / k, n_a, n_p) multiply the regressors
+        of each k consecutive samples, of which only the sum is kept.
         """
         motion = self.motion(states, guess)
         joints = self.model.joint_states(motion)
@@ -172,18 +157,12 @@ class Evaluator:
 def local_derivatives(
     evaluator: Evaluator, states: Array, samples: Samples, slope: Array, near: Mask
 ) -> list[tuple[int, int, Samples]]:
-    """Return the derivatives of everything at states (M, 3, n_c) with respect to the states.
+    """Return (order, coordinate, derivatives) at states (M, 3, n_c) by the states.
 
-    `samples` is what the evaluator says there, and `slope` (M, n_a, n) the derivative of a
-    criterion with respect to the regressor. Those of `POSE_FIELDS` are costly: they are zero
-    but where a sample is `near` (M,) a limit.
-
-    Returns
-    -------
-    list of (order, coordinate, Samples)
-        For the position (order 0), velocity (1) or acceleration (2) of a coordinate,
-        the derivatives of every field of `Samples`; in place of the regressor's, that of
-        the criterion (M,).
+    By the position (order 0), velocity (1) or acceleration (2) of a coordinate, of every field of
+    `Samples`; in place of the regressor's, that of a criterion (M,), whose derivative by the
+    regressor is `slope` (M, n_a, n). `samples` is what the evaluator says there. Those of
+    `POSE_FIELDS` are costly: they are zero but where a sample is `near` (M,) a limit.
     """
     count, _, n_c = states.shape
     # neighbours in time stay neighbours in the batch

@@ -104,11 +104,6 @@ def random_start(
     problem: DesignProblem, candidates: int, rng: np.random.Generator
 ) -> tuple[Array, list[float]]:
     """Return the best of some random repaired motions, and the criterion of each."""
-    best, values = None, []
-    for _ in range(candidates):
-        z = repair(problem, random_unknowns(problem, rng))
-        values.append(problem.value(z)[0])
-        if best is None or values[-1] < best[0]:
-            best = values[-1], z
-    assert best is not None
-    return best[1], values
+    drawn = [repair(problem, random_unknowns(problem, rng)) for _ in range(candidates)]
+    values = [problem.value(z)[0] for z in drawn]
+    return drawn[values.index(min(values))], values

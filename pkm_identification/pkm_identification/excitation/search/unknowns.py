@@ -18,16 +18,8 @@ class FourierUnknowns:
     """Translates unknowns z into amplitudes, period and trajectory, and back.
 
     z are offsets from home and amplitudes (n_c * (1 + 2 harmonics)), each divided by a typical
-    size, and the logarithm of the period where it is free; z = 0 is rest at home.
-
-    Parameters
-    ----------
-    model : ClosedChainModel
-    harmonics : int
-    period : float
-        [s]; of z = 0 where it is free.
-    period_range : (float, float) or None
-        Least and largest period [s]; None: fixed.
+    size, and the logarithm of the period where it is free: within `period_range` [s], `period` at z
+    = 0, which is rest at home.
     """
 
     def __init__(
