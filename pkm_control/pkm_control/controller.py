@@ -25,8 +25,8 @@ from pkm_control.gains import ServoGains
 from pkm_control.servo import JointServo
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
+from pkm_dynamics.model import require_drives
 from pkm_dynamics.trajectories import Execution, Phase, StoppedExecution, Trajectory
 
 Array = NDArray[np.float64]

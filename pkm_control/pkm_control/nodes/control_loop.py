@@ -18,8 +18,7 @@ from pkm_control.control_types import ControlFault, ErrorCode, Outcome, StepResu
 from pkm_control.controller import TrajectoryController
 from pkm_control.loop_statistics import LoopStatistics
 from pkm_control.nodes.controller_publishers import ControllerPublishers
-from pkm_control.nodes.joint_state_reader import JointStateReader
-from pkm_control.nodes.polled_subscription import PolledSubscription
+from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
 
 Array = NDArray[np.float64]
 LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
