@@ -129,9 +129,7 @@ def _rounding_hint(assembly: Assembly, gap: float) -> str:
 
 def _open_inside_limits(assembly: Assembly, configuration: Configuration) -> str:
     """Say which constraint gapes when the joints are kept inside their limits."""
-    limits = [assembly.description.joint(name).limit for name in assembly.tree.joint_names]
-    bounds = np.array([(limit.lower, limit.upper) for limit in limits]).reshape(-1, 2)
-    clipped = np.clip(configuration.joints, *bounds.T)
+    clipped = np.clip(configuration.joints, *assembly.limits)
     residual, _ = assembly.closure(Configuration(clipped, configuration.platform))
     if not len(residual):
         return ''

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import KinematicsError
 from pkm_description.kinematic_tree import (
@@ -27,11 +26,10 @@ from pkm_description.kinematic_tree import (
     POINT_ROW,
     PRISMATIC,
     REVOLUTE,
+    Floats,
+    Integers,
     KinematicTree,
 )
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

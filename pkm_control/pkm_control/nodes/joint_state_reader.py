@@ -14,8 +14,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from pkm_control.control_types import ControlFault, ErrorCode
-
-Array = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
 
 
 class JointStateReader:
@@ -30,7 +29,7 @@ class JointStateReader:
         self._names: list[str] | None = None
         self._order: NDArray[np.intp] | None = None
 
-    def read(self, message: JointState) -> Array:
+    def read(self, message: JointState) -> Floats:
         """Return positions (n_a,) [m, rad].
 
         Raises ControlFault, BAD_STATE, naming the joint, when one is missing, unknown or not

@@ -95,12 +95,12 @@ class _Writer:
         self.poses = poses_at_home(description)
         self.closures = [
             MjcfClosure(
-                constraint,
-                compose(self.poses[constraint.parent], constraint.parent_origin),
-                compose(self.poses[constraint.child], constraint.child_origin),
+                item,
+                compose(self.poses[item.parent], item.parent_origin),
+                compose(self.poses[item.child], item.child_origin),
                 timestep,
             )
-            for constraint in description.constraints
+            for item in description.constraints
         ]
         self.bodies: dict[str, etree._Element] = {}
         self.home: list[float] = []

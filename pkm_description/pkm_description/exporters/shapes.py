@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from lxml import etree
-from numpy.typing import NDArray
 
 from pkm_description.description import Description, Pose
 from pkm_description.errors import DescriptionError, ExportError
 from pkm_description.rotation_formats import rotation_from_rpy
 from pkm_description.xml_elements import parse_xml
 
-Array = NDArray[np.float64]
 KINDS = ('visual', 'collision')
 
 
