@@ -56,14 +56,12 @@ class ParameterTerms:
         friction = []
         columns = (m.friction_target, m.friction_where, m.friction_kind, m.friction_parameter)
         for target, where, kind, column in np.transpose(columns).tolist():
-            on_row = where != ON_COORDINATE
             axis = np.zeros(3)
             if where in (ON_AXIS_ROTATION, ON_AXIS_SLIDE):
                 constraint = model.description.constraints[m.tree.row_constraint[target]]
                 axis = constraint.parent_origin.rotation @ constraint.parent_axis
-            coordinate, row = (-1, target) if on_row else (target, -1)
-            slides = where == ON_AXIS_SLIDE
-            friction.append(FrictionTerm(kind, column, coordinate, row, axis, slides))
+            place = (target, -1) if where == ON_COORDINATE else (-1, target)
+            friction.append(FrictionTerm(kind, column, *place, axis, where == ON_AXIS_SLIDE))
         bodies = m.inertial_body
         return cls(
             bodies,
