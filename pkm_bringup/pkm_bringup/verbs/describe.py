@@ -8,42 +8,26 @@ from pkm_bringup.arguments import ROBOT, add_json
 from pkm_bringup.verbs import describe_contributions, describe_workspace
 from pkm_bringup.views.console import print_json, progress
 
+FLAGS = {
+    'all': 'all bodies, not one of each design that is declared',
+    'sources': 'where the YAML says that its numbers come from; with --base, what the coefficients '
+    'are in the geometry',
+    'base': 'print the base parameters: nominal value in SI units, and which combination of '
+    'standard parameters each one is',
+    'no-shared': 'base parameters without sharing among links and joints of one design',
+    'no-reduced': 'base parameters with those that the description declares zero or equal',
+}
+
 
 def add_parser(subparsers: Any) -> None:
     """Add the verb."""
     text = 'bodies, joints, loops, mobility, limits, base parameters and warnings of a robot'
     parser = subparsers.add_parser('describe', help=text, description=text)
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
-    parser.add_argument(
-        '--all', action='store_true', help='all bodies, not one of each design that is declared'
-    )
-    parser.add_argument(
-        '--sources',
-        action='store_true',
-        help='where the YAML says that its numbers come from; '
-        'with --base, what the coefficients are in the geometry',
-    )
-    parser.add_argument(
-        '--base',
-        action='store_true',
-        help='print the base parameters: nominal value in SI units, and which combination of '
-        'standard parameters each one is',
-    )
-    parser.add_argument(
-        '--no-shared',
-        action='store_true',
-        help='base parameters without sharing among links and joints of one design',
-    )
-    parser.add_argument(
-        '--no-reduced',
-        action='store_true',
-        help='base parameters with those that the description declares zero or equal',
-    )
-    parser.add_argument(
-        '--reduced',
-        metavar='LEVEL',
-        help="base parameters of one of the description's reduced_models",
-    )
+    for name, text in FLAGS.items():
+        parser.add_argument(f'--{name}', action='store_true', help=text)
+    text = "base parameters of one of the description's reduced_models"
+    parser.add_argument('--reduced', metavar='LEVEL', help=text)
     describe_contributions.add_options(parser)
     describe_workspace.add_options(parser)
     add_json(parser)

@@ -251,8 +251,8 @@ def _bounded(bodies: PhysicalBodies, limits: Limits) -> dict[str, ConeRows]:
 
 def _require_inside(bodies: PhysicalBodies) -> None:
     """Raise `EstimationError` where a nominal body has no logarithm."""
-    for name, (_, has_mass) in bodies.scales.items():
-        if has_mass and bodies.smallest_eigenvalue(name, bodies.nominal) <= LEAST_NOMINAL:
+    for name in bodies.massive:
+        if bodies.smallest_eigenvalue(name, bodies.nominal) <= LEAST_NOMINAL:
             raise EstimationError(
                 f"the nominal body '{name}' is a limit of what can exist (its pseudo-inertia is "
                 'singular): no spread about it can be given'
