@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 
@@ -43,8 +43,7 @@ class Scales:
     resolution: tuple[Array, Array]
     neighbours: tuple[Neighbours, Neighbours]  # that predict positions and efforts best
     limits: Array | None  # largest efforts (c,) [N, N m], or None
-    # smallest and largest value of positions and efforts, (2, c) each; None: those of the
-    # part
+    # smallest and largest value of positions and efforts, (2, c) each; None: those of the part
     extremes: tuple[Array, Array] | None = None
 
 
@@ -168,19 +167,11 @@ def examine_part(
         typical = np.median(noise, axis=0)
         if signal == 'position':
             moving = MOVING * np.maximum(np.maximum(typical, step), 1e-9 * np.ptp(values, axis=0))
-        stuck = find_stuck(
-            values, valid, step, noise, positions, moving, is_motion=signal == 'position'
-        )
+        is_motion = signal == 'position'
+        stuck = find_stuck(values, valid, step, noise, positions, moving, is_motion=is_motion)
+        free, limits = valid & ~stuck, None if is_motion else scales.limits
         extremes = None if scales.extremes is None else scales.extremes[k]
-        saturated = find_saturated(
-            values,
-            valid & ~stuck,
-            scales.limits if signal == 'effort' else None,
-            step,
-            positions,
-            moving,
-            extremes,
-        )
+        saturated = find_saturated(values, free, limits, step, positions, moving, extremes)
         stuck &= ~saturated
         spikes &= ~(stuck | saturated)
         many = spikes.mean(axis=0) > MOST_OUTLIERS
@@ -226,13 +217,9 @@ def report(
 
 def refuse_ruins(quality: Quality, names: Sequence[str], source: str) -> None:
     """Refuse a recording in which most of a joint's samples are bad; names it and what is wrong."""
-    for signal in ('position', 'effort'):
-        for name in names:
-            bad: list[Any] = [
-                defect
-                for defect in quality.defects
-                if defect.joint == name and defect.signal == signal and defect.treatment == LEFT_OUT
-            ]
-            if sum(defect.share for defect in bad) > MOST_BAD:
-                worst = max(bad, key=lambda defect: defect.share)
-                raise DatasetError(f'{source}: most samples are bad: {worst.line()}')
+    left_out = [defect for defect in quality.defects if defect.treatment == LEFT_OUT]
+    for signal, name in product(('position', 'effort'), names):
+        bad = [defect for defect in left_out if (defect.signal, defect.joint) == (signal, name)]
+        if sum(defect.share for defect in bad) > MOST_BAD:
+            worst = max(bad, key=lambda defect: defect.share)
+            raise DatasetError(f'{source}: most samples are bad: {worst.line()}')

@@ -142,12 +142,8 @@ def _control(bag: RawBag, model: ClosedChainModel) -> tuple[float, Array, Array,
     order = [names.index(name) for name in model.actuated_joints]
     error = (columns['desired_position'] - columns['position'])[running][:, order]
     saturated = columns['saturated'][running].astype(bool).any(axis=1)
-    return (
-        float(saturated.mean()),
-        np.sqrt(np.mean(error**2, axis=0)),
-        np.abs(error).max(axis=0),
-        '',
-    )
+    rms = np.sqrt(np.mean(error**2, axis=0))
+    return float(saturated.mean()), rms, np.abs(error).max(axis=0), ''
 
 
 def _tracking_warnings(largest: Array, model: ClosedChainModel) -> list[str]:

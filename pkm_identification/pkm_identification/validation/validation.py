@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pkm_identification.arrays import Array, Mask
-from pkm_identification.result.plain import plain
+from pkm_identification.result.fields import plain
 from pkm_identification.validation.figures import Comparison, Coverage, NoiseTest, ParameterError
 from pkm_identification.validation.rollout import Rollout
 

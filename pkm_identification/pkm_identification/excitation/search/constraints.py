@@ -31,8 +31,7 @@ class DesignLimits:
     # fraction of each range (strokes, passive joints, workspace), at either end, and of
     # tilt and aperture
     stroke_margin: float = 0.04
-    # largest condition number of the scaled actuator Jacobian, as a multiple of that at
-    # home
+    # largest condition number of the scaled actuator Jacobian, as a multiple of that at home
     condition_factor: float = 4.0
     acceleration: ArrayLike | None = None  # largest accelerations of the actuators [m/s^2, rad/s^2]
     # largest angle [rad] by which spherical and universal closures bend from home, beside
