@@ -108,9 +108,9 @@ class _Tidying:
         if is_increasing(block.time):
             return block
         values = [part for part in block[1:4] if part is not None]
-        order = in_order(block.time, values, self.recording.name)
-        self.defects.extend(order.defects)
-        return block.rows(order.rows)
+        rows, defects = in_order(block.time, values, self.recording.name)
+        self.defects.extend(defects)
+        return block.rows(rows)
 
     def _marked(self, block: Block) -> Block:
         """Mark samples that are not finite and put the one before in their place."""

@@ -33,8 +33,7 @@ class RecordingQuality:
     rate: float = 0.0  # median sampling rate [Hz]
     gaps: int = 0
     longest_gap: float = 0.0  # longest interval between samples [s], 0 where none is a gap
-    # of the samples with any clamped command; NaN where the controller's state is not in
-    # the recording
+    # of the samples with any clamped command; NaN where the controller's state was not recorded
     saturated_fraction: float = float('nan')
     # (n_a,) position errors at full speed [m, rad]; NaN as the fraction
     tracking_rms: Array = field(default_factory=lambda: np.zeros(0))

@@ -11,16 +11,7 @@ from dataclasses import MISSING
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import (
-    Any,
-    Protocol,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    runtime_checkable,
-)
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -226,14 +217,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f'{text[:40]}...'
 
 
-@runtime_checkable
-class Describes(Protocol):
-    """Something that says itself what a file holds of it: a trajectory, a result."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entries."""
-
-
 def plain(value: Any) -> Any:
     """Turn arrays, numpy scalars, enums and dataclasses into what YAML and JSON write."""
     if isinstance(value, Mapping):
@@ -248,12 +231,10 @@ def plain(value: Any) -> Any:
         return value.value
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, Describes):
+    if hasattr(value, 'to_dict'):  # says itself what a file holds of it: a trajectory, a result
         return plain(value.to_dict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
+        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     return value
 
 

@@ -216,8 +216,8 @@ def _stream(bag: RawBag, topic: str, joints: Sequence[str] = ()) -> _Stream:
     if all((np.diff(part) > 0).all() for part in parts):
         return stream
     seconds, what = stamps.astype(float) * NANOSECONDS, f"'{bag.path}', topic '{topic}'"
-    order = in_order(seconds, list(columns.values()), what)
-    return replace(stream.rows(order.rows), defects=order.defects)
+    rows, defects = in_order(seconds, list(columns.values()), what)
+    return replace(stream.rows(rows), defects=tuple(defects))
 
 
 def _positions(bag: RawBag, found: Mapping[str, str | None], joints: Sequence[str]) -> _Stream:
