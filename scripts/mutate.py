@@ -59,7 +59,6 @@ TARGETS: Targets = {
             'pkm_control/pkm_control/feedforward.py',
             'pkm_control/pkm_control/gains.py',
             'pkm_control/pkm_control/servo.py',
-            'pkm_control/pkm_control/outcome.py',
             'pkm_control/pkm_control/loop_statistics.py',
         ),
         (

@@ -10,12 +10,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_control.control_types import StepResult
+from pkm_control.control_types import Outcome, StepResult
 from pkm_control.controller import TrajectoryController
-from pkm_control.outcome import Outcome
 from pkm_dynamics.trajectories import Phase, Trajectory
 
 Array = NDArray[np.float64]
+
+# Fields of a recording, and those of a cycle's result that they collect.
+OF_RESULT = {
+    **{name: name for name in ('time', 'trajectory_time', 'phase', 'feedforward', 'feedback')},
+    **{f'{name}s': name for name in ('position', 'desired_position', 'command')},
+    'desired_velocities': 'desired_velocity',
+    'saturated': 'saturated',
+}
 
 
 class Plant(Protocol):
@@ -39,38 +46,25 @@ class ClosedLoopRecording:
 
     Currents and truth, where the plant has them, belong to the interval that follows,
     at `current_time`.
-
-    Attributes
-    ----------
-    time, trajectory_time, compute_time : (N,) [s]
-    phase : (N,) numbers of `Phase`
-    positions, desired_positions, desired_velocities : (N, n_a)
-    commands, feedforward, feedback : (N, n_a) [N, N m]
-    saturated : (N, n_a) bool
-    current_time : (N,) [s]
-    currents : (N, n_a) [A]
-    truth_positions, truth_velocities, truth_forces : (N, n_a)
-    outcome : Outcome or None
-        Of the motion; None when the loop ended before it.
     """
 
-    time: Array
-    trajectory_time: Array
-    compute_time: Array
-    phase: NDArray[np.int64]
-    positions: Array
-    desired_positions: Array
-    desired_velocities: Array
-    commands: Array
-    feedforward: Array
-    feedback: Array
-    saturated: NDArray[np.bool_]
-    current_time: Array
-    currents: Array
-    truth_positions: Array
-    truth_velocities: Array
-    truth_forces: Array
-    outcome: Outcome | None
+    time: Array  # (N,) [s]
+    trajectory_time: Array  # (N,) [s]
+    compute_time: Array  # (N,) [s]
+    phase: NDArray[np.int64]  # (N,) numbers of `Phase`
+    positions: Array  # (N, n_a)
+    desired_positions: Array  # (N, n_a)
+    desired_velocities: Array  # (N, n_a)
+    commands: Array  # (N, n_a) [N, N m]
+    feedforward: Array  # (N, n_a) [N, N m]
+    feedback: Array  # (N, n_a) [N, N m]
+    saturated: NDArray[np.bool_]  # (N, n_a)
+    current_time: Array  # (N,) [s]
+    currents: Array  # (N, n_a) [A]
+    truth_positions: Array  # (N, n_a)
+    truth_velocities: Array  # (N, n_a)
+    truth_forces: Array  # (N, n_a)
+    outcome: Outcome | None  # of the motion; None when the loop ended before it
 
     @property
     def errors(self) -> Array:
@@ -98,30 +92,14 @@ def run_closed_loop(
     before_step: Callable[[float, TrajectoryController], None] | None = None,
     time_limit: float = 600.0,
 ) -> ClosedLoopRecording:
-    """Hold, follow `trajectory`, and come to rest.
+    """Hold, follow `trajectory` from the plant's latest sample, and come to rest.
 
-    Parameters
-    ----------
-    plant : Plant
-        Its latest sample is where the controller starts.
-    controller : TrajectoryController
-        Activated here if it is not active.
-    periods, ramp_time, approach_speed
-        As of `Execution`.
-    settle_time : float [s]
-        Time at rest before and after the motion.
-    before_step : callable, optional
-        Called with the time and the controller before each cycle, to stop a motion or
-        replace the feedforward.
-    time_limit : float [s]
-        The loop ends after this time even if the motion has not.
-
-    Raises
-    ------
-    ControlFault
-        When the controller stops commanding.
-    TrajectoryError
-        When the trajectory or an argument is malformed.
+    The controller is activated if it is not active; `periods`, `ramp_time` and
+    `approach_speed` are those of `Execution`. The robot rests for `settle_time` [s] before and
+    after the motion; the loop ends after `time_limit` [s] even if the motion has not.
+    `before_step` gets the time and the controller before each cycle, to stop a motion or
+    replace the feedforward. Raises ControlFault when the controller stops commanding, and
+    TrajectoryError for a malformed trajectory or argument.
     """
     if not controller.active:
         controller.activate(plant.sample.positions)
@@ -153,32 +131,19 @@ def run_closed_loop(
 def _recording(
     rows: list[tuple[StepResult, Any, float]], outcome: Outcome | None
 ) -> ClosedLoopRecording:
-    results = [row[0] for row in rows]
-    after = [row[1] for row in rows]
-    missing = np.full(len(results[0].position), np.nan)
-
-    def of(name: str) -> Any:
-        return np.array([getattr(result, name) for result in results])
-
-    def seen(name: str, default: Any) -> Any:
-        return np.array([getattr(sample, name, default) for sample in after])
-
+    missing = np.full(len(rows[0][0].position), np.nan)
+    computed: dict[str, Any] = {
+        name: np.array([getattr(result, of_result) for result, _, _ in rows])
+        for name, of_result in OF_RESULT.items()
+    }
+    seen: dict[str, Any] = {
+        name: np.array([getattr(sample, name, missing) for _, sample, _ in rows])
+        for name in ('currents', 'truth_positions', 'truth_velocities', 'truth_forces')
+    }
     return ClosedLoopRecording(
-        time=of('time'),
-        trajectory_time=of('trajectory_time'),
-        compute_time=np.array([row[2] for row in rows]),
-        phase=of('phase').astype(int),
-        positions=of('position'),
-        desired_positions=of('desired_position'),
-        desired_velocities=of('desired_velocity'),
-        commands=of('command'),
-        feedforward=of('feedforward'),
-        feedback=of('feedback'),
-        saturated=of('saturated'),
-        current_time=seen('current_time', np.nan),
-        currents=seen('currents', missing),
-        truth_positions=seen('truth_positions', missing),
-        truth_velocities=seen('truth_velocities', missing),
-        truth_forces=seen('truth_forces', missing),
+        **computed,
+        **seen,
+        compute_time=np.array([duration for _, _, duration in rows]),
+        current_time=np.array([getattr(sample, 'current_time', np.nan) for _, sample, _ in rows]),
         outcome=outcome,
     )

@@ -1,18 +1,86 @@
-"""What goes into and comes out of the trajectory controller."""
+"""What goes into and comes out of the trajectory controller, and how a motion ended."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_control.outcome import ErrorCode, Outcome
 from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_description.errors import PkmError
 from pkm_dynamics.trajectories import Phase
 
 Array = NDArray[np.float64]
+
+
+class ErrorCode(IntEnum):
+    """Error codes of `pkm_msgs/FollowPlatformTrajectory`, by the same names and numbers."""
+
+    NONE = 0
+    BAD_TRAJECTORY = 100
+    WRONG_ROBOT = 101
+    INFEASIBLE = 102
+    NOT_ACTIVE = 103
+    BUSY = 104
+    STATE_TIMEOUT = 105
+    BAD_STATE = 106
+    TRACKING_ERROR = 107
+    CANCELED = 108
+    SUPERSEDED = 109
+    DEACTIVATED = 110
+    LIMIT_VIOLATED = 111
+    KINEMATICS = 112
+
+
+@dataclass
+class TrackingStatistics:
+    """Position errors of the actuators over the cycles at full speed."""
+
+    count: int = 0
+    squares: Array = field(default_factory=lambda: np.zeros(0))
+    largest: Array = field(default_factory=lambda: np.zeros(0))
+    cycles: int = 0
+    saturated_cycles: int = 0
+
+    @classmethod
+    def empty(cls, axes: int) -> TrackingStatistics:
+        """Return statistics of no cycles yet."""
+        return cls(0, np.zeros(axes), np.zeros(axes))
+
+    def add(self, error: Array, saturated: bool, at_full_speed: bool) -> None:
+        """Count one cycle of the motion with position errors (n_a,) [m, rad]."""
+        self.cycles += 1
+        self.saturated_cycles += saturated
+        if at_full_speed:
+            self.count += 1
+            self.squares += error**2
+            np.maximum(self.largest, np.abs(error), out=self.largest)
+
+    @property
+    def rms(self) -> Array:
+        """Root mean square error (n_a,) [m, rad] at full speed, zero before it is reached."""
+        return np.sqrt(self.squares / max(self.count, 1))
+
+    @property
+    def saturated_fraction(self) -> float:
+        """Fraction of all cycles of the motion with any clamped command."""
+        return self.saturated_cycles / max(self.cycles, 1)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a commanded motion."""
+
+    code: ErrorCode
+    message: str
+    statistics: TrackingStatistics
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the whole motion ran as commanded."""
+        return self.code is ErrorCode.NONE
 
 
 class ControlFault(PkmError):
@@ -37,30 +105,18 @@ class OptionsError(PkmError):
 
 @dataclass(frozen=True)
 class ControllerOptions:
-    """Bounds and times of the controller.
+    """Bounds and times of the controller."""
 
-    Attributes
-    ----------
-    velocity_cutoff : float [Hz]
-        Low pass of the derivative part.
-    max_position_error : float [m, rad]
-        A larger error of any actuator ends the motion by a smooth stop.
-    fault_position_error : float [m, rad]
-        A larger error of any actuator stops commanding at once.
-    stroke_tolerance : float [m, rad]
-        A measured position this far beyond the stroke ends the motion by a smooth stop.
-    stop_time : float [s]
-        From full speed to rest; shortened to one period of the trajectory.
-    max_interval : float [s]
-        A longer time between the stamps of two cycles stops commanding at once: the
-        desired motion would jump.
-    """
-
-    velocity_cutoff: float = VELOCITY_CUTOFF
+    velocity_cutoff: float = VELOCITY_CUTOFF  # [Hz] low pass of the derivative part
+    # [m, rad] a larger error of any actuator ends the motion by a smooth stop
     max_position_error: float = 0.05
+    # [m, rad] a larger error of any actuator stops commanding at once
     fault_position_error: float = 0.1
+    # [m, rad] a measured position this far beyond the stroke ends the motion by a smooth stop
     stroke_tolerance: float = 1e-3
-    stop_time: float = 0.5
+    stop_time: float = 0.5  # [s] from full speed to rest; shortened to one period of the trajectory
+    # [s] a longer time between the stamps of two cycles stops commanding at once: the desired
+    # motion would jump
     max_interval: float = 0.1
 
     def __post_init__(self) -> None:
@@ -76,32 +132,20 @@ class ControllerOptions:
 
 @dataclass(frozen=True)
 class StepResult:
-    """One cycle: arrays (n_a,) in the order of the actuated joints.
-
-    Attributes
-    ----------
-    command, feedforward, feedback : [N, N m]
-        The command is clamped to the force limits.
-    saturated : (n_a,) bool
-    desired_position, desired_velocity, position : [m, rad], [m/s, rad/s]
-    trajectory_time : float [s]
-        Path parameter, 0 where the first recorded period begins.
-    outcome : Outcome or None
-        Set in the cycle in which a motion ends.
-    """
+    """One cycle: arrays (n_a,) in the order of the actuated joints."""
 
     time: float
     phase: Phase
-    trajectory_time: float
+    trajectory_time: float  # [s] path parameter, 0 where the first recorded period begins
     period_index: int
     fraction: float
     time_left: float
-    desired_position: Array
-    desired_velocity: Array
-    position: Array
-    feedforward: Array
-    feedback: Array
-    command: Array
+    desired_position: Array  # [m, rad]
+    desired_velocity: Array  # [m/s, rad/s]
+    position: Array  # [m, rad]
+    feedforward: Array  # [N, N m]
+    feedback: Array  # [N, N m]
+    command: Array  # [N, N m] clamped to the force limits
     saturated: NDArray[np.bool_]
     model: str
-    outcome: Outcome | None = None
+    outcome: Outcome | None = None  # set in the cycle in which a motion ends

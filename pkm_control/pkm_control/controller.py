@@ -12,10 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_control.control_types import ControlFault, ControllerOptions, StepResult
+from pkm_control.control_types import (
+    ControlFault,
+    ControllerOptions,
+    ErrorCode,
+    Outcome,
+    StepResult,
+    TrackingStatistics,
+)
 from pkm_control.feedforward import Feedforward
 from pkm_control.gains import ServoGains
-from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
 from pkm_control.servo import JointServo
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
@@ -47,19 +53,8 @@ class TrajectoryController:
     """State machine IDLE, HOLD, APPROACH, RAMP_IN, RUN, RAMP_OUT, STOPPING.
 
     Not thread-safe: whoever calls from several threads holds a lock. `feedforward`
-    alone may be assigned at any time.
-
-    Parameters
-    ----------
-    model : ClosedChainModel
-    gains : ServoGains
-    feedforward : Feedforward
-    options : ControllerOptions
-
-    Raises
-    ------
-    UnderactuatedError
-        When a degree of freedom of the robot has no drive.
+    alone may be assigned at any time. Raises UnderactuatedError when a degree of freedom of
+    the robot has no drive.
     """
 
     def __init__(
@@ -99,10 +94,7 @@ class TrajectoryController:
     def activate(self, positions: ArrayLike) -> None:
         """Hold the robot where it is: at the measured positions (n_a,) [m, rad].
 
-        Raises
-        ------
-        ControlFault
-            When the positions are not valid or belong to no closed configuration.
+        Raises ControlFault when they are not valid or belong to no closed configuration.
         """
         measured = self._checked(positions)
         zero = np.zeros((1, len(measured)))
@@ -117,13 +109,10 @@ class TrajectoryController:
 
     def deactivate(self) -> Outcome | None:
         """Stop commanding; the outcome of a motion that this ends, if one was under way."""
-        outcome = None
-        if self._execution is not None:
-            outcome = Outcome(
-                ErrorCode.DEACTIVATED, 'controller deactivated during the motion', self._statistics
-            )
+        busy = self.busy
         self._rest = self._desired = self._execution = None
-        return outcome
+        message = 'controller deactivated during the motion'
+        return Outcome(ErrorCode.DEACTIVATED, message, self._statistics) if busy else None
 
     def plan(
         self,
@@ -134,12 +123,8 @@ class TrajectoryController:
     ) -> Execution:
         """Return the execution of `trajectory` from where the robot rests now.
 
-        Raises
-        ------
-        TrajectoryError
-            When the trajectory or an argument is malformed.
-        ControlFault
-            When the controller is not active or a motion is under way.
+        Raises TrajectoryError when the trajectory or an argument is malformed, ControlFault
+        when the controller is not active or a motion is under way.
         """
         trajectory = trajectory.ordered(self.model.actuated_joints)
         start = self.resting_coordinates(trajectory.coordinates)
@@ -159,11 +144,8 @@ class TrajectoryController:
     def start(self, execution: Execution) -> None:
         """Begin `execution` with the next cycle.
 
-        Raises
-        ------
-        ControlFault
-            When the controller is not active, a motion is under way, or the execution
-            does not start where the robot rests.
+        Raises ControlFault when the controller is not active, a motion is under way, or the
+        execution does not start where the robot rests.
         """
         coordinates = execution.trajectory.coordinates
         gap = execution.evaluate([0.0])[0][0] - self.resting_coordinates(coordinates)
@@ -193,19 +175,13 @@ class TrajectoryController:
 
     def _brake(self, now: float) -> None:
         assert self._execution is not None
-        period = self._execution.trajectory.period
-        stop_time = self.options.stop_time
-        if period is not None:
-            stop_time = min(stop_time, period)
-        self._execution = self._execution.stop(now, stop_time)
+        period = self._execution.trajectory.period or np.inf
+        self._execution = self._execution.stop(now, min(self.options.stop_time, period))
 
     def step(self, time: float, positions: ArrayLike) -> StepResult:
         """Run one cycle on positions (n_a,) [m, rad] measured at `time` [s].
 
-        Raises
-        ------
-        ControlFault
-            When commanding must stop at once; the controller is then inactive.
+        Raises ControlFault when commanding must stop at once; the controller is then inactive.
         """
         try:
             return self._step(float(time), positions)
@@ -248,8 +224,7 @@ class TrajectoryController:
         command = np.clip(wanted, -self._force_limit, self._force_limit)
         saturated = command != wanted
         self._supervise(phase, measured, error, bool(saturated.any()))
-        motion = (desired.position, desired.velocity, measured)
-        forces = (force, feedback, command)
+        motion, forces = (desired.position, desired.velocity, measured), (force, feedback, command)
         ending = (saturated, feedforward.name, outcome)
         return StepResult(time, phase, *progress, *motion, *forces, *ending)
 
@@ -287,38 +262,28 @@ class TrajectoryController:
         joints, force = feedforward.along(self.model, motion)
         # Found once: the next cycle starts from them.
         motion.joint_positions, motion.joint_velocities, motion.joint_accelerations = joints
-        return _Desired(
-            motion,
-            joints.positions[0, self._actuated],
-            joints.velocities[0, self._actuated],
-            force[0],
-        )
+        position, velocity = (array[0, self._actuated] for array in joints[:2])
+        return _Desired(motion, position, velocity, force[0])
 
     def _supervise(self, phase: Phase, measured: Array, error: Array, saturated: bool) -> None:
-        magnitude = np.abs(error)
-        worst = int(np.argmax(magnitude))
-        joint = self.model.actuated_joints[worst]
-        if magnitude[worst] > self.options.fault_position_error:
-            raise ControlFault(
-                ErrorCode.TRACKING_ERROR,
-                f'{joint}: position error {error[worst]:.4g} exceeds the fault bound '
-                f'{self.options.fault_position_error:g}; {SMALLER}',
-            )
+        joints, options = self.model.actuated_joints, self.options
+        worst = int(np.argmax(np.abs(error)))
+        size, found = abs(error[worst]), f'{joints[worst]}: position error {error[worst]:.4g}'
+        if size > options.fault_position_error:
+            message = f'{found} exceeds the fault bound {options.fault_position_error:g}; {SMALLER}'
+            raise ControlFault(ErrorCode.TRACKING_ERROR, message)
         if self._execution is None:
             return
         self._statistics.add(error, saturated, phase is Phase.RUN)
-        if magnitude[worst] > self.options.max_position_error:
-            self.stop(
-                ErrorCode.TRACKING_ERROR,
-                f'{joint}: position error {error[worst]:.4g} exceeds the bound '
-                f'{self.options.max_position_error:g}; {SMALLER}',
-            )
+        if size > options.max_position_error:
+            message = f'{found} exceeds the bound {options.max_position_error:g}; {SMALLER}'
+            self.stop(ErrorCode.TRACKING_ERROR, message)
         outside = (measured < self._lower) | (measured > self._upper)
         if outside.any():
             axis = int(np.argmax(outside))
             self.stop(
                 ErrorCode.LIMIT_VIOLATED,
-                f'{self.model.actuated_joints[axis]}: measured position {measured[axis]:.5g} '
+                f'{joints[axis]}: measured position {measured[axis]:.5g} '
                 f'left the stroke {self.model.lower[axis]:g} to {self.model.upper[axis]:g}',
             )
 
@@ -328,10 +293,8 @@ class TrajectoryController:
         except (TypeError, ValueError):
             raise ControlFault(ErrorCode.BAD_STATE, 'positions: not an array of numbers') from None
         if measured.shape != (self.model.n_a,):
-            raise ControlFault(
-                ErrorCode.BAD_STATE,
-                f'positions: {self.model.n_a} are needed, got shape {measured.shape}',
-            )
+            message = f'positions: {self.model.n_a} are needed, got shape {measured.shape}'
+            raise ControlFault(ErrorCode.BAD_STATE, message)
         if not np.isfinite(measured).all():
             joint = self.model.actuated_joints[int(np.argmin(np.isfinite(measured)))]
             raise ControlFault(ErrorCode.BAD_STATE, f'{joint}: measured position is not finite')

@@ -37,31 +37,18 @@ class NotPhysicalError(ModelFileError):
 
 @dataclass(frozen=True)
 class Feedforward:
-    """Actuator forces of a motion, or none.
+    """Actuator forces of a motion, or none."""
 
-    Attributes
-    ----------
-    name : str
-        What is reported as the model in use.
-    parameters : (n_p,) or None
-        Standard parameters, those of excluded contributions set to zero; None for no
-        feedforward at all.
-    friction : DriveFriction or None
-        Friction of the drives beyond those parameters.
-    """
-
-    name: str
+    name: str  # what is reported as the model in use
+    # (n_p,) standard, those of excluded contributions zero; None for no feedforward at all
     parameters: Array | None
-    friction: DriveFriction | None = None
+    friction: DriveFriction | None = None  # friction of the drives beyond those parameters
 
     def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Array:
         """Forces (N, n_a) [N, N m]; zeros without a model."""
         if self.parameters is None:
             return np.zeros((len(motion), model.n_a))
-        forces = model.inverse_dynamics(motion, self.parameters)
-        if self.friction is not None:
-            forces = forces + self._beyond(model, model.joint_states(motion))
-        return forces
+        return self.along(model, motion)[1]
 
     def along(self, model: ClosedChainModel, motion: PlatformMotion) -> tuple[JointStates, Array]:
         """Joint states and forces (N, n_a) [N, N m] of a motion in one pass."""
@@ -69,13 +56,9 @@ class Feedforward:
             return model.joint_states(motion), np.zeros((len(motion), model.n_a))
         joints, forces = model.states_and_forces(motion, self.parameters)
         if self.friction is not None:
-            forces = forces + self._beyond(model, joints)
+            drives = [model.joint_names.index(name) for name in model.actuated_joints]
+            forces = forces + self.friction.forces(joints.velocities[:, drives])
         return joints, forces
-
-    def _beyond(self, model: ClosedChainModel, joints: JointStates) -> Array:
-        assert self.friction is not None
-        actuated = [model.joint_names.index(name) for name in model.actuated_joints]
-        return self.friction.forces(joints.velocities[:, actuated])
 
 
 def no_feedforward() -> Feedforward:
@@ -102,15 +85,10 @@ def identified_feedforward(
     """Feedforward with given standard parameters, matched by name.
 
     Parameters of friction laws of the drives (`pkm_dynamics.friction_laws`) may stand among
-    them; their forces are added.
-
-    Raises
-    ------
-    ModelFileError
-        When a parameter is missing, unknown, given twice or not finite.
-    NotPhysicalError
-        When a mass, a friction coefficient or a rotor inertia is negative, a body's inertia
-        is none of any distribution of mass, or a drive's friction would drive it.
+    them; their forces are added. Raises ModelFileError when a parameter is missing, unknown,
+    given twice or not finite; NotPhysicalError when a mass, a friction coefficient or a rotor
+    inertia is negative, a body's inertia is none of any distribution of mass, or a drive's
+    friction would drive it.
     """
     numbers = np.asarray(values, dtype=float)
     names = list(parameter_names)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pkm_description.description import frozen
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
@@ -23,28 +24,14 @@ class GainError(PkmError):
 
 @dataclass(frozen=True)
 class ServoGains:
-    """Diagonal gains of a joint PD.
+    """Diagonal gains of a joint PD."""
 
-    Attributes
-    ----------
-    proportional : (n_a,) [N/m, N m/rad]
-    derivative : (n_a,) [N s/m, N m s/rad]
-    inertia : (n_a,) [kg, kg m^2]
-        That one actuator moves at home while the others are free.
-    bandwidth : float [Hz]
-        Natural frequency of each axis with that inertia at scale 1.
-    damping : float
-        Damping ratio at scale 1.
-    scale : float
-        Factor on both gains.
-    """
-
-    proportional: Array
-    derivative: Array
-    inertia: Array
-    bandwidth: float
-    damping: float
-    scale: float = 1.0
+    proportional: Array  # (n_a,) [N/m, N m/rad]
+    derivative: Array  # (n_a,) [N s/m, N m s/rad]
+    inertia: Array  # (n_a,) [kg, kg m^2] that one actuator moves at home while the others are free
+    bandwidth: float  # [Hz] natural frequency of each axis with that inertia at scale 1
+    damping: float  # damping ratio at scale 1
+    scale: float = 1.0  # factor on both gains
 
 
 def servo_gains(
@@ -53,33 +40,19 @@ def servo_gains(
     damping: float = DAMPING,
     scale: float = 1.0,
 ) -> ServoGains:
-    """Return gains that give each axis, on its own, a natural frequency and damping.
+    """Return gains that give each axis, on its own, a natural frequency [Hz] and damping.
 
     With w = 2 pi bandwidth and m_i of `effective_inertia`, Kp_i = scale m_i w^2 and
     Kd_i = scale 2 damping m_i w. The axes of a parallel robot are coupled, so that its modes
     lie about `bandwidth`. Doubling `scale` doubles both gains: the natural frequency and the
-    damping ratio grow by sqrt(2).
-
-    Parameters
-    ----------
-    model : ClosedChainModel
-    bandwidth : float [Hz]
-    damping : float
-    scale : float
-
-    Raises
-    ------
-    GainError
-        For a bandwidth, damping or scale that is not positive and finite.
-    SimulationError
-        When the inertia matrix of the model is not positive definite.
+    damping ratio grow by sqrt(2). Raises GainError for a number that is not positive and
+    finite, and SimulationError where the inertia matrix is not positive definite.
     """
     for name, value in (('bandwidth', bandwidth), ('damping', damping), ('scale', scale)):
         if not np.isfinite(value) or value <= 0.0:
             raise GainError(f'{name}: a positive number is needed, got {value}')
     inertia = effective_inertia(model)
     w = 2.0 * np.pi * bandwidth
-    arrays = (scale * inertia * w**2, scale * 2.0 * damping * inertia * w, inertia)
-    for array in arrays:
-        array.setflags(write=False)
+    stiffness, damper = scale * inertia * w**2, scale * 2.0 * damping * inertia * w
+    arrays = frozen(stiffness), frozen(damper), frozen(inertia)
     return ServoGains(*arrays, float(bandwidth), float(damping), float(scale))

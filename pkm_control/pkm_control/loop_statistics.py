@@ -10,36 +10,24 @@ import numpy as np
 
 @dataclass(frozen=True)
 class LoopSummary:
-    """Figures over the latest cycles, times in s.
-
-    Attributes
-    ----------
-    rate : float [Hz]
-    compute_p50, compute_p99, compute_max : float [s]
-        Of one feedforward and feedback step.
-    late_p50, late_p99 : float [s]
-        How long after its deadline a cycle began.
-    """
+    """Figures over the latest cycles, times in s."""
 
     cycles: int
     missed: int
     repeated: int
-    rate: float
-    compute_p50: float
-    compute_p99: float
-    compute_max: float
-    late_p50: float
-    late_p99: float
+    rate: float  # [Hz]
+    compute_p50: float  # [s] of one feedforward and feedback step
+    compute_p99: float  # [s]
+    compute_max: float  # [s]
+    late_p50: float  # [s] how long after its deadline a cycle began
+    late_p99: float  # [s]
 
 
 class LoopStatistics:
     """Counts cycles and keeps the times of the latest `window` ones.
 
-    Attributes
-    ----------
-    cycles, missed, repeated : int
-        Since the start: cycles that computed a command, deadlines missed by more than
-        one period, cycles that sent the last command again for want of a new state.
+    Since the start: `cycles` that computed a command, deadlines `missed` by more than one
+    period, cycles that `repeated` the last command for want of a new state.
     """
 
     def __init__(self, window: int = 5000) -> None:

@@ -19,11 +19,7 @@ class FilteredDerivative:
 
     Transfer function s w^2 / (s^2 + sqrt(2) w s + w^2), discretised by the trapezoidal
     rule for the interval at hand, so that it stays stable and unbiased when samples
-    come late or are lost.
-
-    Parameters
-    ----------
-    cutoff : float [Hz]
+    come late or are lost. `cutoff` in Hz.
     """
 
     def __init__(self, cutoff: float) -> None:

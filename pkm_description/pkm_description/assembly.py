@@ -6,22 +6,16 @@ states. Batches are the business of `pkm_dynamics`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_description.description import Description, Pose
+from pkm_description.description import Constraint, Description, Pose
 from pkm_description.errors import ConvergenceError, DescriptionError
-from pkm_description.kinematic_tree import (
-    DIRECTION_ROW,
-    FLOATING,
-    POINT_ROW,
-    PRISMATIC,
-    KinematicTree,
-)
+from pkm_description.kinematic_tree import DIRECTION_ROW, FLOATING, POINT_ROW, KinematicTree
 from pkm_description.rotation_formats import rotation_from_vector, rotation_vector
 from pkm_description.tree_geometry import TreeGeometry, TreeLayout
 
@@ -151,16 +145,8 @@ class Assembly:
 
     def _unwind(self, configuration: Configuration, residual: Floats, jacobian: Floats) -> None:
         """Put angles in place of the direction rows, which vanish for turned frames too."""
-        tree = self.tree
         geometry = self.geometry(configuration)
-        screws = geometry.screws[0]
-        turn = np.concatenate([geometry.rotation[0], np.eye(3)[None]])
-        for index, constraint in enumerate(self.description.constraints):
-            rows = np.flatnonzero((tree.row_constraint == index) & (tree.row_kind == DIRECTION_ROW))
-            if not len(rows) or constraint.type == 'universal':
-                continue
-            r_p = turn[tree.row_parent[rows[0]]] @ constraint.parent_origin.rotation
-            r_c = turn[tree.row_child[rows[0]]] @ constraint.child_origin.rotation
+        for constraint, rows, r_p, r_c in self.aligned_frames(geometry.rotation[0]):
             if constraint.type == 'revolute':
                 cosine = float((r_p @ constraint.parent_axis) @ (r_c @ constraint.child_axis))
                 angle = float(np.arccos(np.clip(cosine, -1.0, 1.0)))
@@ -169,7 +155,23 @@ class Assembly:
                 continue
             residual[rows] = r_p.T @ rotation_vector(r_c @ r_p.T)
             wrench = np.hstack([np.zeros((3, 3)), r_p.T])
-            jacobian[rows] = self.layout.row_sign[rows] * (wrench @ screws.T)
+            jacobian[rows] = self.layout.row_sign[rows] * (wrench @ geometry.screws[0].T)
+
+    def aligned_frames(
+        self, rotation: Floats
+    ) -> Iterator[tuple[Constraint, NDArray[np.int64], Floats, Floats]]:
+        """Constraints that align frames: direction rows, the frames on parent and child (3, 3).
+
+        `rotation` (n_b, 3, 3) are those of the bodies.
+        """
+        tree = self.tree
+        turn = np.concatenate([rotation, np.eye(3)[None]])
+        for index, constraint in enumerate(self.description.constraints):
+            rows = np.flatnonzero((tree.row_constraint == index) & (tree.row_kind == DIRECTION_ROW))
+            if len(rows) and constraint.type != 'universal':
+                parent = turn[tree.row_parent[rows[0]]] @ constraint.parent_origin.rotation
+                child = turn[tree.row_child[rows[0]]] @ constraint.child_origin.rotation
+                yield constraint, rows, parent, child
 
     def close(
         self,
@@ -222,19 +224,8 @@ class Assembly:
         """`closure` with lengths in units of the mechanism's size, for ranks."""
         residual, jacobian = self.closure(configuration)
         rows = np.where(self.tree.row_kind == POINT_ROW, 1.0 / self.size, 1.0)
-        columns = np.where(self.lengths, self.size, 1.0)
+        columns = np.where(self.tree.lengths, self.size, 1.0)
         return rows * residual, rows[:, None] * jacobian * columns
-
-    @cached_property
-    def lengths(self) -> NDArray[np.bool_]:
-        """Which velocity coordinates (n_v,) are lengths."""
-        tree = self.tree
-        lengths = np.zeros(tree.n_v, dtype=bool)
-        lengths[tree.coordinate[tree.joint_kind == PRISMATIC]] = True
-        if tree.floating_body >= 0:
-            first = int(tree.coordinate[tree.floating_body])
-            lengths[first : first + 3] = True
-        return lengths
 
     @cached_property
     def size(self) -> float:

@@ -86,13 +86,11 @@ def _friction_model(value: Mapping[str, Any], base: Friction | None) -> str:
 
 def check_constraint_friction(constraint: Constraint) -> None:
     """Refuse friction that the freedom of a closing constraint cannot have."""
-    friction = constraint.friction
-    if friction is None:
-        return
-    if constraint.type == 'fixed':
+    friction, kind = constraint.friction, constraint.type
+    if friction is not None and kind == 'fixed':
         raise DescriptionError(f"fixed constraint '{constraint.name}' cannot have friction")
-    if constraint.type in ('spherical', 'universal') and friction.model == 'asymmetric':
+    if friction and friction.model == 'asymmetric' and kind in ('spherical', 'universal'):
         raise DescriptionError(
-            f"{constraint.type} constraint '{constraint.name}' cannot have asymmetric friction: "
+            f"{kind} constraint '{constraint.name}' cannot have asymmetric friction: "
             'its rotation has no single direction'
         )

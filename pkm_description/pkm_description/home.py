@@ -97,13 +97,11 @@ def _check_closed(search: HomeSearch, configuration: Configuration) -> None:
     gap = float(np.max(np.abs(residual), initial=0.0))
     if gap >= CLOSURE_TOLERANCE:
         row = int(np.argmax(np.abs(residual)))
-        constraint = description.constraints[assembly.tree.row_constraint[row]]
         unit = 'm' if assembly.tree.row_kind[row] == POINT_ROW else 'rad'
         size = f'{gap:.3g}' if given else f'about {gap:.1g}'  # the least that was met by chance
         raise DescriptionError(
-            f"constraint '{constraint.name}' ({constraint.parent} to {constraint.child}) stays "
-            f'open by {size} {unit} {where}; it must close below {CLOSURE_TOLERANCE:g} {unit}'
-            + _rounding_hint(assembly, gap)
+            f'{_owner(assembly, row)} stays open by {size} {unit} {where}; it must close below '
+            f'{CLOSURE_TOLERANCE:g} {unit}' + _rounding_hint(assembly, gap)
         )
     flipped = search.flipped_constraint(configuration)
     if flipped:
@@ -138,11 +136,13 @@ def _open_inside_limits(assembly: Assembly, configuration: Configuration) -> str
     if not len(residual):
         return ''
     row = int(np.argmax(np.abs(residual)))
-    constraint = assembly.description.constraints[assembly.tree.row_constraint[row]]
-    return (
-        f"; inside the limits constraint '{constraint.name}' ({constraint.parent} to "
-        f'{constraint.child}) stays open by {abs(residual[row]):.3g} m'
-    )
+    gap = f'{abs(residual[row]):.3g} m'
+    return f'; inside the limits {_owner(assembly, row)} stays open by {gap}'
+
+
+def _owner(assembly: Assembly, row: int) -> str:
+    item = assembly.description.constraints[assembly.tree.row_constraint[row]]
+    return f"constraint '{item.name}' ({item.parent} to {item.child})"
 
 
 def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
@@ -182,26 +182,22 @@ def _overconstrained_hint(assembly: Assembly, configuration: Configuration) -> s
     _, jacobian = assembly.scaled_closure(configuration)
     singular = np.linalg.svd(jacobian, compute_uv=False)
     small = singular[(singular > 1e-7 * singular[0]) & (singular < 1e-3 * singular[0])]
-    hint = ''
-    if len(small):
-        rounded = rounded_angles(assembly)
-        hint += (
-            f'. {len(small)} closing rows are almost redundant (relative singular value '
-            f'{small[-1] / singular[0]:.1e}): parallel axes of an over-constrained loop must be '
-            'parallel to eight digits'
-        )
-        hint += f'; {rounded[0]}' if rounded else ''
-    return hint
+    if not len(small):
+        return ''
+    return (
+        f'. {len(small)} closing rows are almost redundant (relative singular value '
+        f'{small[-1] / singular[0]:.1e}): parallel axes of an over-constrained loop must be '
+        'parallel to eight digits'
+    ) + ''.join(f'; {angle}' for angle in rounded_angles(assembly)[:1])
 
 
 def _check_consistency(assembly: Assembly, configuration: Configuration) -> None:
     broken = find_inconsistency(assembly, configuration)
     if broken is None:
         return
-    rows = {item.name: item for item in constraint_rows(assembly, configuration)}
     redundant = [
         f"'{item.name}' ({item.redundant} of {item.rows})"
-        for item in rows.values()
+        for item in constraint_rows(assembly, configuration)
         if item.redundant
     ]
     unit = 'm' if assembly.description.joint(broken.joint).type == 'prismatic' else 'rad'

@@ -47,8 +47,7 @@ class HomeSearch:
         self._coordinates = np.array([tree.coordinate_of(n) for n in tree.joint_names], dtype=int)
         self._free = np.ones(tree.n_v, dtype=bool)
         if home_given and tree.floating_body >= 0:
-            first = int(tree.coordinate[tree.floating_body])
-            self._free[first : first + 6] = False
+            self._free[tree.floating] = False
         elif not home_given:
             actuated = set(assembly.description.actuated_joints)
             held = [name in requirements.guess and name in actuated for name in tree.joint_names]
@@ -132,7 +131,7 @@ class HomeSearch:
 
     def _ranges(self) -> tuple[Floats, Floats]:
         """Finite ranges (n_j,) to draw joints from: the limits, half a turn or 1 m where open."""
-        lengths = self.assembly.lengths[self._coordinates]
+        lengths = self.assembly.tree.lengths[self._coordinates]
         reach = np.where(lengths, max(1.0, self.assembly.size), np.pi)
         below = np.where(np.isfinite(self._upper), self._upper - 2 * reach, -reach)
         lower = np.where(np.isfinite(self._lower), self._lower, below)
@@ -186,17 +185,10 @@ class HomeSearch:
 
     def flipped_constraint(self, configuration: Configuration) -> str | None:
         """Name a constraint whose rows hold with its frames turned against each other."""
-        tree, description = self.assembly.tree, self.assembly.description
-        if not np.any(tree.row_kind == DIRECTION_ROW):
+        if not np.any(self.assembly.tree.row_kind == DIRECTION_ROW):
             return None
         _, rotation = self.assembly.body_poses(configuration)
-        turn = np.concatenate([rotation, np.eye(3)[None]])
-        for index, constraint in enumerate(description.constraints):
-            if constraint.type in ('spherical', 'universal'):
-                continue
-            row = int(np.flatnonzero(tree.row_constraint == index)[0])
-            r_p = turn[tree.row_parent[row]] @ constraint.parent_origin.rotation
-            r_c = turn[tree.row_child[row]] @ constraint.child_origin.rotation
+        for constraint, _, r_p, r_c in self.assembly.aligned_frames(rotation):
             if constraint.type == 'revolute':
                 flipped = (r_p @ constraint.parent_axis) @ (r_c @ constraint.child_axis) < 0
             else:

@@ -72,6 +72,21 @@ class KinematicTree:
         return _Builder(description).build()
 
     @property
+    def floating(self) -> slice:
+        """Velocity coordinates of a floating platform; none of them where none floats."""
+        floats = self.floating_body >= 0
+        first = int(self.coordinate[self.floating_body]) if floats else 0
+        return slice(first, first + 6 * floats)
+
+    @property
+    def lengths(self) -> NDArray[np.bool_]:
+        """Which velocity coordinates (n_v,) are lengths."""
+        lengths = np.zeros(self.n_v, dtype=bool)
+        lengths[self.coordinate[self.joint_kind == PRISMATIC]] = True
+        lengths[self.floating][:3] = True
+        return lengths
+
+    @property
     def n_b(self) -> int:
         """Number of bodies other than the base."""
         return len(self.body_names)

@@ -92,10 +92,8 @@ def moving_joints(assembly: Assembly, configuration: Configuration) -> list[str]
     moves = np.max(np.abs(free), axis=0, initial=0.0) > 1e-6
     tree = assembly.tree
     names = [name for name in tree.joint_names if moves[tree.coordinate_of(name)]]
-    if tree.floating_body >= 0:
-        first = int(tree.coordinate[tree.floating_body])
-        if np.any(moves[first : first + 6]):
-            names.append(tree.body_names[tree.floating_body])
+    if np.any(moves[tree.floating]):
+        names.append(tree.body_names[tree.floating_body])
     return names
 
 
@@ -140,8 +138,7 @@ def find_inconsistency(assembly: Assembly, home: Configuration) -> Inconsistency
     for name, coordinate in zip(
         assembly.description.actuated_joints, assembly.actuated_coordinates, strict=True
     ):
-        scale = assembly.size if assembly.lengths[coordinate] else 1.0
-        result = None
+        scale = assembly.size if assembly.tree.lengths[coordinate] else 1.0
         # Near the end of its reach a mechanism opens in one direction; that is no fault.
         for step in (_STEPS[0], -_STEPS[0], _STEPS[1], -_STEPS[1]):
             result = _moved(assembly, home, int(coordinate), step * scale)
@@ -149,7 +146,6 @@ def find_inconsistency(assembly: Assembly, home: Configuration) -> Inconsistency
             if np.max(np.abs(rows)) <= tolerance:
                 break
         else:
-            assert result is not None
             owner = assembly.tree.row_constraint[int(np.argmax(np.abs(result.residual)))]
             constraint = assembly.description.constraints[owner].name
             return Inconsistency(constraint, result.gap, name, _STEPS[1] * scale)
@@ -172,8 +168,8 @@ def rounded_angles(assembly: Assembly) -> list[str]:
     description = assembly.description
     places: list[tuple[str, Pose]] = [(f"joint '{j.name}'", j.origin) for j in description.joints]
     for item in description.constraints:
-        places.append((f"parent_origin of constraint '{item.name}'", item.parent_origin))
-        places.append((f"child_origin of constraint '{item.name}'", item.child_origin))
+        for end, pose in (('parent', item.parent_origin), ('child', item.child_origin)):
+            places.append((f"{end}_origin of constraint '{item.name}'", pose))
     for label, pose in places:
         for angle in rpy_from_rotation(pose.rotation):
             exact = 0.5 * np.pi * round(angle / (0.5 * np.pi))

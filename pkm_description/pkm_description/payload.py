@@ -93,35 +93,27 @@ class Payload:
     @property
     def values(self) -> Array:
         """Mass, centre, inertia Ixx, Ixy, Ixz, Iyy, Iyz, Izz (10,); nan where not known."""
+        inertia = None if self.inertia is None else np.asarray(self.inertia)[np.triu_indices(3)]
         values = np.full(10, np.nan)
-        if self.mass is not None:
-            values[0] = self.mass
-        if self.centre is not None:
-            values[1:4] = self.centre
-        if self.inertia is not None:
-            values[4:] = np.asarray(self.inertia)[np.triu_indices(3)]
+        for (_, part), value in zip(PARTS, (self.mass, self.centre, inertia), strict=True):
+            values[part] = np.nan if value is None else value
         return values
 
     @property
     def deviations(self) -> Array:
         """Standard deviations (10,) of `values`, infinite where not known."""
-        deviations = np.hstack(
-            [self.mass_deviation, self.centre_deviation, self.inertia_deviation]
-        ).astype(float)
-        return np.where(np.isnan(self.values), np.inf, deviations)
+        given = np.hstack([self.mass_deviation, self.centre_deviation, self.inertia_deviation])
+        return np.where(np.isnan(self.values), np.inf, given.astype(float))
 
     def to_mapping(self) -> dict[str, Any]:
         """Return what is known as numbers and texts for YAML and JSON."""
         content: dict[str, Any] = {'name': self.name, 'link': self.link}
-        values, deviations = self.values, self.deviations
         for name, part in PARTS:
-            if getattr(self, name) is None:
-                continue
-            single = name == 'mass'
-            content[name] = float(values[0]) if single else values[part].tolist()
-            if deviations[part].any():
-                found = deviations[part]
-                content[f'{name}_deviation'] = float(found[0]) if single else found.tolist()
+            chosen = 0 if name == 'mass' else part
+            if getattr(self, name) is not None:
+                content[name] = self.values[chosen].tolist()
+                if self.deviations[part].any():
+                    content[f'{name}_deviation'] = self.deviations[chosen].tolist()
         return content
 
     def to_text(self) -> str:
@@ -144,14 +136,12 @@ class Payload:
 
     def _full_inertia(self, given: Any) -> Array:
         array = self._numbers('inertia', given, ((), (3,), (6,), (3, 3)))
-        if array.shape == ():
-            if array:
-                raise DescriptionError(
-                    f"payload '{self.name}': inertia as one number can only be 0, a point mass"
-                )
-            return frozen(np.zeros((3, 3)))
-        if array.shape == (3,):
-            return frozen(np.diag(array))
+        if array.shape == () and array:
+            raise DescriptionError(
+                f"payload '{self.name}': inertia as one number can only be 0, a point mass"
+            )
+        if array.shape in ((), (3,)):
+            return frozen(np.diag(np.broadcast_to(array, 3)))
         if array.shape == (6,):
             full = np.zeros((3, 3))
             full[np.triu_indices(3)] = array
@@ -238,17 +228,11 @@ def with_payload(description: Description, payload: Payload | None) -> Descripti
 def _without_link(description: Description, link: str) -> tuple[str, ...]:
     """Patterns of parameters that are zero, those of one link left out."""
     kept: list[str] = []
+    bodies = [item.name for item in description.links if item.inertial and item.name != link]
+    others = [f'{body}.{name}' for body in bodies for name in STANDARD]
     for pattern in description.zero_parameters:
-        if not any(fnmatchcase(f'{link}.{name}', pattern) for name in STANDARD):
-            kept.append(pattern)
-            continue
-        others = [
-            f'{item.name}.{name}'
-            for item in description.links
-            if item.inertial is not None and item.name != link
-            for name in STANDARD
-        ]
-        kept += [name for name in others if fnmatchcase(name, pattern)]
+        named = any(fnmatchcase(f'{link}.{name}', pattern) for name in STANDARD)
+        kept += [name for name in others if fnmatchcase(name, pattern)] if named else [pattern]
     return tuple(kept)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,29 +53,33 @@ def physical_state(link: Link) -> str:
 def _about_drives(description: Description) -> list[str]:
     drives = [actuator for actuator in description.actuators if not actuator.free]
     joints = [description.joint(actuator.joint) for actuator in drives]
-    found = []
-    unknown = [a.joint for a in drives if not np.isfinite(a.force_constant)]
-    if unknown:
-        found.append(f'no force constant, so currents cannot become forces: {listed(unknown)}')
-    endless = [j.name for j in joints if not np.isfinite(j.limit.upper - j.limit.lower)]
-    if endless:
-        found.append(f'no stroke limit, so strokes are not checked: {listed(endless)}')
-    unlimited = [j.name for j in joints if not np.isfinite(j.limit.velocity)]
-    if unlimited:
-        found.append(f'no velocity limit, so speeds are not checked: {listed(unlimited)}')
     smooth = [
         j.name
         for j in joints
         if j.friction is None or (j.friction.coulomb == 0.0 and j.friction.viscous == 0.0)
     ]
-    if smooth:
-        found.append(f'no nominal friction in a drive: {listed(smooth)}')
-    if description.free_joints:
-        found.append(
-            'degrees of freedom without a drive (the robot can be identified, not commanded): '
-            f'{listed(description.free_joints)}'
-        )
-    return found
+    return _said(
+        {
+            'no force constant, so currents cannot become forces': [
+                a.joint for a in drives if not np.isfinite(a.force_constant)
+            ],
+            'no stroke limit, so strokes are not checked': [
+                j.name for j in joints if not np.isfinite(j.limit.upper - j.limit.lower)
+            ],
+            'no velocity limit, so speeds are not checked': [
+                j.name for j in joints if not np.isfinite(j.limit.velocity)
+            ],
+            'no nominal friction in a drive': smooth,
+            'degrees of freedom without a drive (the robot can be identified, not commanded)': (
+                description.free_joints
+            ),
+        }
+    )
+
+
+def _said(findings: Mapping[str, list[str]]) -> list[str]:
+    """One remark for each finding that has names."""
+    return [f'{text}: {listed(names)}' for text, names in findings.items() if names]
 
 
 def _about_passive_joints(description: Description) -> list[str]:
@@ -86,9 +92,7 @@ def _about_passive_joints(description: Description) -> list[str]:
         and joint.type != 'continuous'
         and not np.isfinite(joint.limit.upper - joint.limit.lower)
     ]
-    if endless:
-        return [f'passive joints without limits: {listed(endless)}']
-    return []
+    return _said({'passive joints without limits': endless})
 
 
 def _about_bodies(description: Description, assembly: Assembly) -> list[str]:
@@ -99,18 +103,15 @@ def _about_bodies(description: Description, assembly: Assembly) -> list[str]:
         if np.any(tree.ancestors[body])
     }
     fixed = {joint.child for joint in description.joints if joint.type == 'fixed'}
-    found = []
-    massless = [
-        name
-        for name, link in moving.items()
-        if physical_state(link) == 'massless' and name not in fixed
-    ]
-    if massless:
-        found.append(f'moving bodies without mass: {listed(massless)}')
-    points = [n for n, link in moving.items() if physical_state(link) == 'point mass']
-    points = [name for name in points if name not in fixed]
-    if points:
-        found.append(f'bodies with mass but without inertia: {listed(points)}')
+    states = {name: physical_state(link) for name, link in moving.items() if name not in fixed}
+    found = _said(
+        {
+            'moving bodies without mass': [n for n, state in states.items() if state == 'massless'],
+            'bodies with mass but without inertia': [
+                name for name, state in states.items() if state == 'point mass'
+            ],
+        }
+    )
     for name, link in moving.items():
         if link.inertial is None or link.inertial.mass == 0.0:
             continue
@@ -146,8 +147,7 @@ def _about_home(description: Description, assembly: Assembly) -> list[str]:
         for joint in description.joints
         if joint.is_scalar and _near_limit(joint, description.home_joints[joint.name])
     ]
-    if near:
-        found.append(f'at home within {NEAR_LIMIT:.0%} of a limit: {listed(near)}')
+    found += _said({f'at home within {NEAR_LIMIT:.0%} of a limit': near})
     redundant = [
         f'{item.name} ({item.redundant} of {item.rows})'
         for item in constraint_rows(assembly)
@@ -177,8 +177,5 @@ def _about_designs(description: Description) -> list[str]:
         if link.inertial is not None and link.inertial.mass > 0.0 and link.name not in declared:
             key = tuple(link.inertial.standard_parameters().tolist())
             groups.setdefault(key, []).append(link.name)
-    return [
-        f'equal inertias, but not declared `same_design`: {listed(names)}'
-        for names in groups.values()
-        if len(names) > 1
-    ]
+    text = 'equal inertias, but not declared `same_design`: {}'
+    return [text.format(listed(names)) for names in groups.values() if len(names) > 1]

@@ -18,22 +18,10 @@ from pkm_description.xml_elements import suggestion
 MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 50  # ours has five levels; the scanner's time grows with the square of the depth
 KEYS = (
-    'title',
-    'home',
-    'gravity',
-    'free_joints',
-    'same_design',
-    'zero_parameters',
-    'equal_parameters',
-    'reduced_models',
-    'friction',
-    'transition_velocity',
-    'rotor_inertia',
-    'simulation',
-    'workspace',
-    'benchmark_circle',
-    'sources',
-    'notes',
+    *('title', 'home', 'gravity', 'free_joints', 'same_design'),
+    *('zero_parameters', 'equal_parameters', 'reduced_models'),
+    *('friction', 'transition_velocity', 'rotor_inertia'),
+    *('simulation', 'workspace', 'benchmark_circle', 'sources', 'notes'),
 )
 
 
@@ -87,10 +75,8 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
             if isinstance(token, yaml.AliasToken):
                 raise DescriptionError(f"'{where}' uses YAML aliases: refused")
             if isinstance(token, yaml.TagToken):
-                line = token.start_mark.line + 1
-                raise DescriptionError(
-                    f"'{where}' cannot be read: YAML tags (line {line}) are refused"
-                )
+                place = f'line {token.start_mark.line + 1}'
+                raise DescriptionError(f"'{where}' cannot be read: YAML tags ({place}) are refused")
         try:
             content = yaml.load(text, Loader=_StrictLoader)
         except DescriptionError as error:
@@ -194,12 +180,9 @@ def with_actuators(
                 f'{suggestion(str(name), actuated)}; '
                 f'they are {", ".join(sorted(actuated))}'
             )
+    values = {name: number(value, f"rotor_inertia of '{name}'") for name, value in rotors.items()}
     driven = tuple(
-        dataclasses.replace(
-            item, rotor_inertia=number(rotors[item.joint], f"rotor_inertia of '{item.joint}'")
-        )
-        if item.joint in rotors
-        else item
+        dataclasses.replace(item, rotor_inertia=values.get(item.joint, item.rotor_inertia))
         for item in actuators
     )
     return driven + tuple(Actuator(name, np.nan, free=True) for name in free)
@@ -232,12 +215,8 @@ def free_joints_of(
 
 def without_effort(joints: tuple[Joint, ...], free: tuple[str, ...]) -> tuple[Joint, ...]:
     """Set the effort limit of free joints to zero: nothing drives them."""
-    return tuple(
-        dataclasses.replace(joint, limit=dataclasses.replace(joint.limit, effort=0.0))
-        if joint.name in free
-        else joint
-        for joint in joints
-    )
+    held = {j.name: dataclasses.replace(j.limit, effort=0.0) for j in joints if j.name in free}
+    return tuple(dataclasses.replace(j, limit=held.get(j.name, j.limit)) for j in joints)
 
 
 def designs_of(sidecar: Mapping[str, Any], description: Description) -> tuple[tuple[str, ...], ...]:

@@ -22,13 +22,30 @@ CIRCLE_KEYS = ('diameter', 'speed', 'tilt', 'tilt_axis')
 
 def check_sections(description: Description) -> None:
     """Check `workspace`, `benchmark_circle` and `simulation`; raises DescriptionError."""
-    _check_workspace(description.sidecar.get('workspace', {}), description)
+    workspace = read_workspace(description)
+    ends = zip('xyz', workspace.lower, description.home.position, workspace.upper, strict=True)
+    for axis, low, value, high in ends:
+        if not low - 1e-9 <= value <= high + 1e-9:
+            raise DescriptionError(
+                f'workspace: home has {axis} = {value:.6g} m, outside {low:g} to {high:g} m'
+            )
     _check_circle(description.sidecar.get('benchmark_circle', {}))
     read_simulation(description)
 
 
-def _check_workspace(value: Any, description: Description) -> None:
-    table = known_keys(value, 'workspace', WORKSPACE_KEYS)
+@dataclass(frozen=True)
+class WorkspaceSection:
+    """Limits of the platform's pose and of the joints' bending, infinite where none are given."""
+
+    lower: Array  # (3,) [m]
+    upper: Array  # (3,) [m]
+    tilt: float  # [rad]
+    apertures: Mapping[str, float]  # [rad] of all spherical and universal constraints
+
+
+def read_workspace(description: Description) -> WorkspaceSection:
+    """Read and check the section; raises DescriptionError naming the key."""
+    table = known_keys(description.sidecar.get('workspace') or {}, 'workspace', WORKSPACE_KEYS)
     lower = _bounds(table, 'position_lower', -np.inf)
     upper = _bounds(table, 'position_upper', np.inf)
     for axis, low, high in zip('xyz', lower, upper, strict=True):
@@ -36,20 +53,17 @@ def _check_workspace(value: Any, description: Description) -> None:
             raise DescriptionError(
                 f'workspace: position_lower {low:g} is above position_upper {high:g} along {axis}'
             )
-    if 'tilt' in table and not 0.0 < number(table['tilt'], 'workspace.tilt') <= np.pi:
-        raise DescriptionError(
-            f'workspace.tilt must be an angle between 0 and pi [rad], not {table["tilt"]:g}'
-        )
-    _check_aperture(table.get('aperture', {}), description)
-    home = description.home.position
-    for axis, low, value, high in zip('xyz', lower, home, upper, strict=True):
-        if not low - 1e-9 <= value <= high + 1e-9:
+    tilt = np.inf
+    if 'tilt' in table:
+        tilt = number(table['tilt'], 'workspace.tilt')
+        if not 0.0 < tilt <= np.pi:
             raise DescriptionError(
-                f'workspace: home has {axis} = {value:.6g} m, outside {low:g} to {high:g} m'
+                f'workspace.tilt must be an angle between 0 and pi [rad], not {tilt:g}'
             )
+    return WorkspaceSection(lower, upper, tilt, _apertures(table.get('aperture', {}), description))
 
 
-def _check_aperture(value: Any, description: Description) -> None:
+def _apertures(value: Any, description: Description) -> dict[str, float]:
     """One angle [rad] for all spherical and universal constraints, or one by name."""
     joints = [c.name for c in description.constraints if c.type in ('spherical', 'universal')]
     angles = value if isinstance(value, Mapping) else {'all joints': value}
@@ -64,6 +78,8 @@ def _check_aperture(value: Any, description: Description) -> None:
                 f'workspace.aperture of {name} must be an angle between 0 and pi [rad], '
                 f'not {angle:g}'
             )
+    everywhere: Any = angles.get('all joints', np.inf)
+    return {name: float(angles.get(name, everywhere)) for name in joints}
 
 
 def _bounds(table: Mapping[str, Any], key: str, default: float) -> np.ndarray:
@@ -92,28 +108,15 @@ def _check_circle(value: Any) -> None:
 
 @dataclass(frozen=True)
 class SimulationSection:
-    """Arrays over the actuated joints (n_a,); free joints have no cogging.
+    """Arrays over the actuated joints (n_a,); free joints have no cogging."""
 
-    Attributes
-    ----------
-    force_covariance : numpy.ndarray
-        (n_a, n_a) of the measured forces of one sample [N^2].
-    position_covariance : numpy.ndarray
-        (n_a, n_a) of the measured positions of one sample [m^2, rad^2].
-    position_resolution : float
-        Step of the position sensors [m, rad].
-    cogging_amplitude, cogging_period, cogging_phase : numpy.ndarray
-        (n_a,) [N, N m], [m, rad], [rad].
-    stribeck : mapping
-        By joint: `static` [N, N m], `velocity` [m/s, rad/s], perhaps `exponent`.
-    """
-
-    force_covariance: Array
-    position_covariance: Array
-    position_resolution: float
-    cogging_amplitude: Array
-    cogging_period: Array
-    cogging_phase: Array
+    force_covariance: Array  # (n_a, n_a) of the measured forces of one sample [N^2]
+    position_covariance: Array  # (n_a, n_a) of the measured positions of one sample [m^2, rad^2]
+    position_resolution: float  # step of the position sensors [m, rad]
+    cogging_amplitude: Array  # [N, N m]
+    cogging_period: Array  # [m, rad]
+    cogging_phase: Array  # [rad]
+    # by joint: `static` [N, N m], `velocity` [m/s, rad/s], perhaps `exponent`
     stribeck: Mapping[str, Mapping[str, float]]
 
 

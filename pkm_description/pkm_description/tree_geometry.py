@@ -36,29 +36,15 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """Index arrays of a tree that do not depend on the configuration.
-
-    Attributes
-    ----------
-    tree : KinematicTree
-    levels : tuple of (k,) arrays
-        Bodies by their depth in the tree.
-    moved : (n_b, n_v)
-        1 where a coordinate moves a body.
-    row_sign : (n_r, n_v)
-        1 where a coordinate moves only the child of a closing row, -1 only the parent.
-    body : (n_v,)
-        Body whose joint a coordinate belongs to.
-    scalar : (n_j,)
-        Coordinate of each scalar joint.
-    """
+    """Index arrays of a tree that do not depend on the configuration."""
 
     tree: KinematicTree
-    levels: tuple[Integers, ...]
-    moved: Floats
+    levels: tuple[Integers, ...]  # (k,) each: bodies by their depth in the tree
+    moved: Floats  # (n_b, n_v) 1 where a coordinate moves a body
+    # (n_r, n_v) 1 where a coordinate moves only the child of a closing row, -1 only the parent
     row_sign: Floats
-    body: Integers
-    scalar: Integers
+    body: Integers  # (n_v,) body whose joint a coordinate belongs to
+    scalar: Integers  # (n_j,) coordinate of each scalar joint
 
     @classmethod
     def build(cls, tree: KinematicTree) -> TreeLayout:
@@ -90,43 +76,25 @@ class TreeLayout:
 
 @dataclass(frozen=True)
 class TreeGeometry:
-    """A batch of configurations.
-
-    Attributes
-    ----------
-    layout : TreeLayout
-    position : (N, n_b, 3) [m]
-    rotation : (N, n_b, 3, 3)
-    screws : (N, n_v, 6)
-        Twist of a unit rate of each coordinate.
-    row_wrench : (N, n_r, 6)
-        Wrench on the child of a unit multiplier of each closing row.
-    row_direction, row_arm : (N, n_r, 3)
-        Direction that the parent holds; point or direction that the child holds.
-    row_jacobian : (N, n_r, n_v)
-    """
+    """A batch of configurations."""
 
     layout: TreeLayout
-    position: Floats
-    rotation: Floats
-    screws: Floats
-    row_wrench: Floats
+    position: Floats  # (N, n_b, 3) [m]
+    rotation: Floats  # (N, n_b, 3, 3)
+    screws: Floats  # (N, n_v, 6) twist of a unit rate of each coordinate
+    row_wrench: Floats  # (N, n_r, 6) wrench on the child of a unit multiplier of each closing row
+    # (N, n_r, 3) direction that the parent holds; point or direction that the child holds
     row_direction: Floats
-    row_arm: Floats
-    row_jacobian: Floats
+    row_arm: Floats  # (N, n_r, 3)
+    row_jacobian: Floats  # (N, n_r, n_v)
 
     @classmethod
     def build(
         cls, layout: TreeLayout, joints: Floats, position: Floats, rotation: Floats
     ) -> TreeGeometry:
-        """Place all bodies.
+        """Place all bodies at joints (N, n_j) [m, rad].
 
-        Parameters
-        ----------
-        layout : TreeLayout
-        joints : (N, n_j) [m, rad]
-        position : (N, 3) [m], rotation : (N, 3, 3)
-            Of the platform; used where it floats.
+        The poses (N, 3) [m], (N, 3, 3) of the platform are used where it floats.
         """
         places, turns = body_poses(layout, joints, position, rotation)
         screws = _screws(layout, places, turns)
@@ -147,9 +115,8 @@ class TreeGeometry:
 
     def residual(self) -> Floats:
         """How far the closing rows are open (N, n_r) [m, 1]."""
-        tree, n = self.layout.tree, len(self.position)
-        places = np.concatenate([self.position, np.zeros((n, 1, 3))], axis=1)
-        turns = np.concatenate([self.rotation, np.broadcast_to(np.eye(3), (n, 1, 3, 3))], axis=1)
+        tree = self.layout.tree
+        places, turns = with_base(self.position, self.rotation)
         held = np.einsum('nrij,rj->nri', turns[:, tree.row_parent], tree.row_parent_point)
         point = (tree.row_kind == POINT_ROW)[:, None]
         gap = self.row_arm - np.where(point, held + places[:, tree.row_parent], 0.0)
@@ -166,11 +133,10 @@ class TreeGeometry:
         )
         if tree.floating_body >= 0:
             # Its angular rates turn about axes that move with its origin but do not turn.
-            first = int(tree.coordinate[tree.floating_body])
             body = twists[:, tree.floating_body]
             speed = body[:, :3] + cross(body[:, 3:], self.position[:, tree.floating_body])
-            rates[:, first : first + 6] = 0.0
-            rates[:, first + 3 : first + 6, :3] = cross(speed[:, None], np.eye(3))
+            rates[:, tree.floating] = 0.0
+            rates[:, tree.floating][:, 3:, :3] = cross(speed[:, None], np.eye(3))
         return rates
 
     def row_jacobian_rate(self, twists: Floats, screw_rates: Floats) -> Floats:
@@ -262,6 +228,13 @@ def body_poses(
     return places, turns
 
 
+def with_base(places: Floats, turns: Floats) -> tuple[Floats, Floats]:
+    """Poses of the bodies and, last, of the base, where its index -1 finds it."""
+    n = len(places)
+    places = np.concatenate([places, np.zeros((n, 1, 3))], axis=1)
+    return places, np.concatenate([turns, np.broadcast_to(np.eye(3), (n, 1, 3, 3))], axis=1)
+
+
 def _axis_rotations(axis: Floats, angle: Floats) -> Floats:
     """Rotations (N, k, 3, 3) about unit axes (k, 3) by angles (N, k)."""
     skew = cross(axis[:, None, :], np.eye(3)).transpose(0, 2, 1)
@@ -279,18 +252,15 @@ def _screws(layout: TreeLayout, places: Floats, turns: Floats) -> Floats:
     screws[:, turning, :3] = cross(places[:, layout.body[turning]], axis[:, turning])
     screws[:, sliding, :3] = axis[:, sliding]
     if tree.floating_body >= 0:
-        first = int(tree.coordinate[tree.floating_body])
-        screws[:, first : first + 6] = np.eye(6)
-        screws[:, first + 3 : first + 6, :3] = cross(places[:, tree.floating_body, None], np.eye(3))
+        screws[:, tree.floating] = np.eye(6)
+        arm = places[:, tree.floating_body, None]
+        screws[:, tree.floating][:, 3:, :3] = cross(arm, np.eye(3))
     return screws
 
 
 def _rows(tree: KinematicTree, places: Floats, turns: Floats) -> tuple[Floats, Floats, Floats]:
     """Directions (N, n_r, 3), arms (N, n_r, 3) and wrenches (N, n_r, 6) of the closing rows."""
-    n = len(places)
-    # The base comes last, where its index -1 finds it.
-    places = np.concatenate([places, np.zeros((n, 1, 3))], axis=1)
-    turns = np.concatenate([turns, np.broadcast_to(np.eye(3), (n, 1, 3, 3))], axis=1)
+    places, turns = with_base(places, turns)
     point = (tree.row_kind == POINT_ROW)[:, None]
     direction = np.einsum('nrij,rj->nri', turns[:, tree.row_parent], tree.row_parent_direction)
     held = np.where(point, tree.row_child_point, tree.row_child_direction)

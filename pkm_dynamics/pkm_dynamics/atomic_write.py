@@ -15,12 +15,7 @@ def write_atomically(
 ) -> Path:
     """Let `write` fill a temporary file of the same suffix, then put it in place.
 
-    Missing folders are made.
-
-    Raises
-    ------
-    error
-        The file exists already or cannot be written.
+    Missing folders are made. Raises `error` where the file exists or cannot be written.
     """
     path = Path(path)
     if path.exists() or path.is_symlink():

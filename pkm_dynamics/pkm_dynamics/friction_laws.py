@@ -15,7 +15,7 @@ no force depends on the direction in which a drive came to rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_description.description import frozen
 from pkm_description.errors import ModelFileError
 from pkm_dynamics.array_types import Floats, Integers
 
@@ -32,20 +33,12 @@ LINEAR = 'coulomb_viscous'
 
 
 class FrictionLaw(NamedTuple):
-    """One law f(v).
+    """One law f(v)."""
 
-    Attributes
-    ----------
-    fields : tuple of str
-        Its parameters, the amplitude D first: f is linear in it and in nothing else.
-    units : tuple of str
-        With {force} and {velocity} for those of the joint.
-    shape : function
-        f / D and its derivatives by the other parameters, from v, s(v) and those parameters.
-    """
-
+    # its parameters, the amplitude D first: f is linear in it and in nothing else
     fields: tuple[str, ...]
-    units: tuple[str, ...]
+    units: tuple[str, ...]  # with {force} and {velocity} for those of the joint
+    # f / D and its derivatives by the other parameters, from v, s(v) and those parameters
     shape: Callable[[Floats, Floats, Sequence[Floats]], Evaluation]
 
 
@@ -91,29 +84,16 @@ def parameter_units(law: str, force_unit: str) -> list[str]:
 
 @dataclass(frozen=True)
 class DriveFriction:
-    """Friction of the drives beyond their Coulomb and viscous parameters.
+    """Friction of the drives beyond their Coulomb and viscous parameters."""
 
-    Attributes
-    ----------
-    joint_names : tuple of str
-        Actuated joints (n_a,), the order of velocities and forces.
-    laws : tuple of str
-        Law of each, a key of `LAWS`; `coulomb_viscous` adds nothing.
-    values : (k,)
-        Parameters of all laws, joint by joint, in the order of `names`.
-    transition_velocity : float
-        Half width of the smoothing around standstill [m/s, rad/s].
-    """
-
-    joint_names: tuple[str, ...]
-    laws: tuple[str, ...]
-    values: Floats
-    transition_velocity: float
+    joint_names: tuple[str, ...]  # actuated joints (n_a,), the order of velocities and forces
+    laws: tuple[str, ...]  # law of each, a key of `LAWS`; `coulomb_viscous` adds nothing
+    values: Floats  # (k,) parameters of all laws, joint by joint, in the order of `names`
+    transition_velocity: float  # half width of the smoothing around standstill [m/s, rad/s]
 
     def __post_init__(self) -> None:
         """Copy, freeze and check."""
-        values = np.array(self.values, dtype=float)
-        values.setflags(write=False)
+        values = frozen(self.values)
         object.__setattr__(self, 'values', values)
         if len(self.laws) != len(self.joint_names) or values.shape != (len(self.names),):
             raise ModelFileError(
@@ -127,11 +107,8 @@ class DriveFriction:
     ) -> DriveFriction:
         """Friction from values by name (`<joint>.stribeck_force`, ...).
 
-        Raises
-        ------
-        ModelFileError
-            A name belongs to no drive or law, a law is not complete or a joint has two, or
-            a value is none that the law can have.
+        Raises ModelFileError where a name belongs to no drive or law, a law is not complete or a
+        joint has two, or a value is none that the law can have.
         """
         laws, values = [], []
         left = dict(parameters)
@@ -159,30 +136,26 @@ class DriveFriction:
         """Forces (N, n_a) [N, N m] at velocities (N, n_a) [m/s, rad/s] of the drives."""
         v = np.asarray(velocities, dtype=float)
         forces = np.zeros_like(v)
-        for law, columns, index in self._groups:
-            values = self.values[index]
-            rate = v[:, columns]
-            shape, _ = LAWS[law].shape(rate, self._sign(rate), list(values[1:]))
-            forces[:, columns] = values[0] * shape
+        for columns, index, shape, _ in self._shapes(v):
+            forces[:, columns] = self.values[index[0]] * shape
         return forces
 
     def jacobian(self, velocities: ArrayLike) -> Floats:
         """Derivatives (N, n_a, k) of the forces by the parameters."""
         v = np.asarray(velocities, dtype=float)
         jacobian = np.zeros((*v.shape, len(self.values)))
-        for law, columns, index in self._groups:
-            values = self.values[index]
-            rate = v[:, columns]
-            shape, slopes = LAWS[law].shape(rate, self._sign(rate), list(values[1:]))
+        for columns, index, shape, slopes in self._shapes(v):
             jacobian[:, columns, index[0]] = shape
             for row, slope in zip(index[1:], slopes, strict=True):
-                jacobian[:, columns, row] = values[0] * slope
+                jacobian[:, columns, row] = self.values[index[0]] * slope
         return jacobian
 
-    def _sign(self, velocities: Floats) -> Floats:
-        if self.transition_velocity > 0.0:
-            return np.clip(velocities / self.transition_velocity, -1.0, 1.0)
-        return np.sign(velocities)
+    def _shapes(self, v: Floats) -> Iterator[tuple[Integers, Integers, Floats, tuple[Floats, ...]]]:
+        """Columns of the drives of each law, their parameters, and the law's evaluation."""
+        for law, columns, index in self._groups:
+            rate, v0 = v[:, columns], self.transition_velocity
+            sign = np.clip(rate / v0, -1.0, 1.0) if v0 > 0.0 else np.sign(rate)
+            yield columns, index, *LAWS[law].shape(rate, sign, list(self.values[index[1:]]))
 
     @cached_property
     def _groups(self) -> list[tuple[str, Integers, Integers]]:

@@ -74,7 +74,8 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         )
     triple, base_axis = _base_axes(tree, rows)
     table, terms = parameter_table(assembly)
-    friction = np.array(terms.friction, dtype=np.int64).reshape(-1, 4)
+    friction = np.array(terms.friction, dtype=np.int64).reshape(-1, 4).T.copy()
+    scalar = [tree.joint_names.index(name) for name in description.actuated_joints]
     mechanism = Mechanism(
         tree=tree,
         row_sign=sign,
@@ -82,9 +83,7 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         row_base_axis=base_axis,
         independent=independent,
         actuated=actuated,
-        actuated_scalar=np.array(
-            [tree.joint_names.index(name) for name in description.actuated_joints], dtype=np.int64
-        ),
+        actuated_scalar=np.array(scalar, dtype=np.int64),
         independent_is_platform=not np.array_equal(independent, actuated),
         component_start=starts,
         component_coordinates=coordinates,
@@ -96,10 +95,10 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         inertial_body=np.array(terms.inertial_body, dtype=np.int64),
         rotor_coordinate=np.array(terms.rotor_coordinate, dtype=np.int64),
         rotor_parameter=np.array(terms.rotor_parameter, dtype=np.int64),
-        friction_target=friction[:, 0].copy(),
-        friction_where=friction[:, 1].copy(),
-        friction_kind=friction[:, 2].copy(),
-        friction_parameter=friction[:, 3].copy(),
+        friction_target=friction[0],
+        friction_where=friction[1],
+        friction_kind=friction[2],
+        friction_parameter=friction[3],
         transition_velocity=description.transition_velocity,
         n_parameters=len(table.names),
     )
@@ -121,8 +120,7 @@ def _independent_coordinates(assembly: Assembly, jacobian: Floats) -> Integers:
     """Coordinates of the platform where it floats with six degrees of freedom, else actuators."""
     tree = assembly.tree
     if tree.floating_body >= 0 and len(assembly.actuated_coordinates) == 6:
-        first = int(tree.coordinate[tree.floating_body])
-        platform = np.arange(first, first + 6)
+        platform = np.arange(tree.n_v)[tree.floating]
         rest = np.delete(jacobian, platform, axis=1)
         singular = np.linalg.svd(rest, compute_uv=False)
         if rest.shape[1] and singular[rest.shape[1] - 1] > 1e-7 * singular[0]:
@@ -181,12 +179,8 @@ def _components(
         starts.append(len(coordinates))
         determinants.append(float(np.linalg.det(jacobian[np.ix_(chosen, columns)])))
         remaining -= members
-    return (
-        np.array(starts, dtype=np.int64),
-        np.array(coordinates, dtype=np.int64),
-        np.array(rows, dtype=np.int64),
-        np.array(determinants),
-    )
+    found = [np.array(indices, dtype=np.int64) for indices in (starts, coordinates, rows)]
+    return found[0], found[1], found[2], np.array(determinants)
 
 
 def _independent_rows(matrix: Floats) -> tuple[list[int], list[float]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,13 +52,8 @@ class PlatformMotion:
     """
 
     FIELDS: ClassVar[tuple[str, ...]] = (
-        'position',
-        'rotation',
-        'twist',
-        'acceleration',
-        'joint_positions',
-        'joint_velocities',
-        'joint_accelerations',
+        *('position', 'rotation', 'twist', 'acceleration'),
+        *('joint_positions', 'joint_velocities', 'joint_accelerations'),
     )
     __slots__ = FIELDS
 
@@ -79,11 +75,8 @@ class PlatformMotion:
         self.joint_positions = _optional(joint_positions, 'joint_positions', count)
         self.joint_velocities = _optional(joint_velocities, 'joint_velocities', count)
         self.joint_accelerations = _optional(joint_accelerations, 'joint_accelerations', count)
-        shapes = [
-            array.shape
-            for array in (self.joint_positions, self.joint_velocities, self.joint_accelerations)
-            if array is not None
-        ]
+        joints = (getattr(self, name) for name in self.FIELDS[4:])
+        shapes = [array.shape for array in joints if array is not None]
         if shapes and (self.joint_positions is None or len(set(shapes)) > 1):
             raise TrajectoryError(
                 'joint velocities and accelerations need joint positions of the same shape'
@@ -96,15 +89,18 @@ class PlatformMotion:
         """Return the motion of some samples; `index` is a slice, a mask or an index array."""
         if isinstance(index, int | np.integer):
             index = slice(index, index + 1) if index != -1 else slice(-1, None)
-        return PlatformMotion(
-            *(
-                None if (array := getattr(self, name)) is None else array[index]
-                for name in self.FIELDS
-            )  # type: ignore[arg-type]
-        )
+        arrays = (getattr(self, name) for name in self.FIELDS)
+        chosen: list[Any] = [None if array is None else array[index] for array in arrays]
+        return PlatformMotion(*chosen)
 
     def __repr__(self) -> str:
         return f'PlatformMotion({len(self)} samples)'
+
+
+def joined_motions(motions: Sequence[PlatformMotion]) -> PlatformMotion:
+    """Return motions that all have joint states as one."""
+    arrays = ([getattr(motion, name) for motion in motions] for name in PlatformMotion.FIELDS)
+    return PlatformMotion(*map(np.concatenate, arrays))
 
 
 def samples(
@@ -118,9 +114,7 @@ def samples(
         )
     if count is not None and len(array) != count:
         raise TrajectoryError(f'{name} has {len(array)} samples where the others have {count}')
-    _check_finite(array, name)
-    array.setflags(write=False)
-    return array
+    return _finite(array, name)
 
 
 def rotations(values: ArrayLike, name: str, count: int | None = None) -> Floats:
@@ -136,7 +130,8 @@ def rotations(values: ArrayLike, name: str, count: int | None = None) -> Floats:
     return array
 
 
-def _check_finite(array: Floats, name: str) -> None:
+def _finite(array: Floats, name: str) -> Floats:
+    """Return an array as read-only, if all of its numbers are finite."""
     if not np.isfinite(array.sum()):
         bad = np.argwhere(~np.isfinite(array))
         if len(bad):
@@ -144,6 +139,8 @@ def _check_finite(array: Floats, name: str) -> None:
             raise TrajectoryError(
                 f'{name} is not finite at sample {where[0]}, component {where[1:]}'
             )
+    array.setflags(write=False)
+    return array
 
 
 def _optional(values: ArrayLike | None, name: str, count: int) -> Floats | None:
@@ -152,6 +149,4 @@ def _optional(values: ArrayLike | None, name: str, count: int) -> Floats | None:
     array = np.array(values, dtype=np.float64, order='C')
     if array.ndim != 2 or len(array) != count:
         raise TrajectoryError(f'{name} must have the shape ({count}, n_j), got {array.shape}')
-    _check_finite(array, name)
-    array.setflags(write=False)
-    return array
+    return _finite(array, name)

@@ -8,7 +8,7 @@ from pkm_description import ConvergenceError
 from pkm_dynamics.array_types import Booleans
 from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.kinematics.roll_pitch_yaw import rotations_from_vectors
-from pkm_dynamics.motion import PlatformMotion
+from pkm_dynamics.motion import PlatformMotion, joined_motions
 
 # Wide enough for all parameters to show, small enough for most draws to assemble.
 _STROKE_FRACTION = 0.25
@@ -24,12 +24,8 @@ def random_motion(
     Platform poses where the platform has six degrees of freedom, actuator positions
     elsewhere, wider with `scale`; samples that do not assemble or leave the stroke are
     drawn again from a smaller range. Without limits the stroke does not count: what
-    holds for all motions is no question of limits.
-
-    Raises
-    ------
-    ConvergenceError
-        Too few configurations assemble.
+    holds for all motions is no question of limits. Raises ConvergenceError where too few
+    configurations assemble.
     """
     rng = np.random.default_rng(seed)
     drawn: list[PlatformMotion] = []
@@ -43,7 +39,7 @@ def random_motion(
         drawn.append(motion[:left])
         left -= len(drawn[-1])
         if left == 0:
-            return _concatenate(drawn)
+            return joined_motions(drawn)
         scale *= 0.9
     raise ConvergenceError(
         f"robot '{model.description.name}': too few random configurations assemble around home"
@@ -58,12 +54,9 @@ def _random_poses(
     turn = rotations_from_vectors(scale * _POSE_ANGLE * rng.uniform(-1, 1, (count, 3)))
     rotation = turn @ model.home_rotation
     rates = np.array([4.0 * reach] * 3 + [4.0 * scale * _POSE_ANGLE] * 3)
-    motion = PlatformMotion(
-        position,
-        rotation,
-        rates * rng.uniform(-1, 1, (count, 6)),
-        4.0 * rates * rng.uniform(-1, 1, (count, 6)),
-    )
+    twist = rates * rng.uniform(-1, 1, (count, 6))
+    acceleration = 4.0 * rates * rng.uniform(-1, 1, (count, 6))
+    motion = PlatformMotion(position, rotation, twist, acceleration)
     try:
         q = model.inverse_kinematics(position, rotation)
     except ConvergenceError as error:
@@ -106,9 +99,3 @@ def characteristic_length(model: DynamicModel) -> float:
 def _prismatic(model: DynamicModel) -> Booleans:
     types = [model.description.joint(name).type for name in model.actuated_joints]
     return np.array([kind == 'prismatic' for kind in types], dtype=bool)
-
-
-def _concatenate(motions: list[PlatformMotion]) -> PlatformMotion:
-    return PlatformMotion(
-        *(np.concatenate([getattr(m, name) for m in motions]) for name in PlatformMotion.FIELDS)
-    )

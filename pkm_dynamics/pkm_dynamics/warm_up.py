@@ -19,17 +19,15 @@ ROBOT = 'palida'  # any robot: the kernels are the same for all
 def compile_positions(robot: str) -> None:
     """Call the kernels that close the loops."""
     model = ClosedChainModel(load(robot))
-    pose = model.home_position[None].copy(), model.home_rotation[None].copy()
-    model.inverse_kinematics(*pose)
+    model.inverse_kinematics(*model.home_configuration[1:])
     model.forward_kinematics(model.home_actuators[None])
-    model._positions.check_joints(model.home_joints[None].copy(), *pose)
+    model._positions.check_joints(*model.home_configuration)
 
 
 def compile_motions(robot: str) -> None:
     """Call the kernels of rates, forces and Jacobians, none of which closes the loops."""
     model = ClosedChainModel(load(robot))
-    home = model.home_joints, model.home_position, model.home_rotation
-    configuration = [array[None].copy() for array in home]
+    configuration = model.home_configuration
     state = closure.BY_PLATFORM, *configuration, np.zeros((1, 6)), np.zeros((1, 6))
     code = model._motion_code(closure.BY_PLATFORM, 'columns', 'inertial', 'dynamics', 'systems')
     parameters = model.nominal_parameters.copy()

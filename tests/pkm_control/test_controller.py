@@ -7,11 +7,10 @@ import pytest
 from gantry import Gantry, GantryPlant
 
 from pkm_control.closed_loop import run_closed_loop
-from pkm_control.control_types import ControlFault, ControllerOptions
+from pkm_control.control_types import ControlFault, ControllerOptions, ErrorCode, TrackingStatistics
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import Feedforward, no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
-from pkm_control.outcome import ErrorCode, TrackingStatistics
 from pkm_description.errors import PkmError
 from pkm_dynamics.trajectories import (
     CircleTrajectory,

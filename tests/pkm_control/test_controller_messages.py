@@ -12,12 +12,11 @@ pytest.importorskip('rclpy')
 from builtin_interfaces.msg import Time  # noqa: E402
 from diagnostic_msgs.msg import DiagnosticStatus  # noqa: E402
 
-from pkm_control.control_types import StepResult  # noqa: E402
+from pkm_control.control_types import ErrorCode, StepResult  # noqa: E402
 from pkm_control.loop_statistics import LoopStatistics  # noqa: E402
 from pkm_control.nodes.controller_diagnostics import ControllerDiagnostics  # noqa: E402
 from pkm_control.nodes.controller_parameters import PARAMETERS, controller_options  # noqa: E402
 from pkm_control.nodes.controller_publishers import ControllerPublishers  # noqa: E402
-from pkm_control.outcome import ErrorCode  # noqa: E402
 from pkm_dynamics.trajectories import Phase  # noqa: E402
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pkm_control.outcome import ErrorCode
+from pkm_control.control_types import ErrorCode
 from pkm_dynamics.trajectories import Phase
 
 

@@ -16,8 +16,8 @@ from rclpy.action import ActionClient  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray  # noqa: E402
 
+from pkm_control.control_types import ErrorCode  # noqa: E402
 from pkm_control.nodes.trajectory_controller import TrajectoryControllerNode  # noqa: E402
-from pkm_control.outcome import ErrorCode  # noqa: E402
 from pkm_description import load  # noqa: E402
 from pkm_dynamics import ClosedChainModel  # noqa: E402
 from pkm_dynamics.nodes.simulated_robot import SimulatedRobot  # noqa: E402

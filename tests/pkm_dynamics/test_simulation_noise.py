@@ -8,7 +8,7 @@ from scipy.linalg import sqrtm
 
 import pkm_description
 from pkm_dynamics.simulation import PlantEffects, correlated_noise
-from pkm_dynamics.simulation.noise_samples import noise_root
+from pkm_dynamics.simulation.sensors import noise_root
 
 
 def test_covariance_of_many_samples():

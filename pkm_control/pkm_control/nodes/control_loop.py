@@ -14,13 +14,12 @@ from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
-from pkm_control.control_types import ControlFault, StepResult
+from pkm_control.control_types import ControlFault, ErrorCode, Outcome, StepResult
 from pkm_control.controller import TrajectoryController
 from pkm_control.loop_statistics import LoopStatistics
 from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.joint_state_reader import JointStateReader
 from pkm_control.nodes.polled_subscription import PolledSubscription
-from pkm_control.outcome import ErrorCode, Outcome
 
 Array = NDArray[np.float64]
 LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
@@ -40,35 +39,18 @@ class ControlLoop:
     The time of the controller is that of the states' stamps; the watchdog runs on the
     machine's steady clock. Commands flow only between `activate` and `deactivate` or a
     fault; the thread takes joint states from `start` to `close`.
-
-    Parameters
-    ----------
-    controller : TrajectoryController
-    reader : JointStateReader
-    source : PolledSubscription
-        Of the joint states; `wait` and `take` are used.
-    output : ControllerPublishers
-        `publish`, `repeat` and `zero` are used.
-    rate : float or None
-        Cycles a second [Hz] at absolute deadlines; None for one cycle per state.
-    state_timeout : float [s]
-        Commands stop when no state with a new stamp has come for this long.
-    on_fault : callable
-        Called after commands have stopped for a reason; in the thread of the loop.
-    on_outcome : callable
-        Called when a motion has ended, in whatever thread.
     """
 
     def __init__(
         self,
         controller: TrajectoryController,
         reader: JointStateReader,
-        source: PolledSubscription,
+        source: PolledSubscription,  # of the joint states
         output: ControllerPublishers,
-        rate: float | None,
-        state_timeout: float,
-        on_fault: Callable[[ControlFault], None],
-        on_outcome: Callable[[Outcome], None],
+        rate: float | None,  # cycles a second [Hz] at absolute deadlines; None for one per state
+        state_timeout: float,  # [s] without a state with a new stamp until commands stop
+        on_fault: Callable[[ControlFault], None],  # in the thread of the loop, without commands
+        on_outcome: Callable[[Outcome], None],  # of a motion that has ended, in whatever thread
     ) -> None:
         self.controller = controller
         self.statistics = LoopStatistics()
@@ -122,19 +104,16 @@ class ControlLoop:
     def activate(self) -> None:
         """Hold the measured pose and begin to command.
 
-        Raises
-        ------
-        ControlFault
-            When there is no valid, recent joint state to start from, or the first cycle fails.
+        Raises ControlFault when there is no valid, recent joint state to start from, or the
+        first cycle fails.
         """
         with self.lock:
             if self._bad is not None:
                 raise self._bad
             latest = self._latest
             if latest is None or not self.has_recent_state:
-                raise ControlFault(
-                    ErrorCode.STATE_TIMEOUT, f'no joint state within {self._timeout:g} s'
-                )
+                message = f'no joint state within {self._timeout:g} s'
+                raise ControlFault(ErrorCode.STATE_TIMEOUT, message)
             self.controller.activate(latest.positions)
             self.statistics = LoopStatistics()
             self.last_result = None
@@ -221,9 +200,8 @@ class ControlLoop:
                 self._output.repeat()
                 return None
             start = time.perf_counter()
-            result = self.controller.step(
-                (latest.nanoseconds - self._origin) * 1e-9, latest.positions
-            )
+            now = (latest.nanoseconds - self._origin) * 1e-9
+            result = self.controller.step(now, latest.positions)
             compute_time = time.perf_counter() - start
             self._output.publish(result, latest.stamp, compute_time)
             self._answered = latest.nanoseconds

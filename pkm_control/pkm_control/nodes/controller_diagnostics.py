@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
+from pkm_control.control_types import ErrorCode
 from pkm_control.nodes.control_loop import ControlLoop
-from pkm_control.outcome import ErrorCode
+from pkm_description.nodes.running import publish_status
 
 
 class ControllerDiagnostics:
     """Publishes state, loop figures, the last fault and the last rejected goal.
 
-    Parameters
-    ----------
-    node : rclpy.node.Node
-    robot : str
-        Shown as the hardware.
+    The robot's name is shown as the hardware.
     """
 
     def __init__(self, node: Node, robot: str) -> None:
@@ -29,47 +26,40 @@ class ControllerDiagnostics:
 
     def fault(self, code: ErrorCode, message: str) -> None:
         """Remember why commands stopped."""
-        self._fault = f'{code.name} ({int(code)}): {message}'
+        self._fault = _said(code, message)
 
     def rejected(self, code: ErrorCode, message: str) -> None:
         """Remember why a goal was rejected."""
-        self._rejection = f'{code.name} ({int(code)}): {message}'
+        self._rejection = _said(code, message)
 
     def publish(self, loop: ControlLoop | None) -> None:
         """Publish one status."""
-        status = DiagnosticStatus(
-            name=self._node.get_fully_qualified_name(), hardware_id=self._robot
-        )
+        level, message = DiagnosticStatus.OK, 'not configured'
         values = {'last rejected goal': self._rejection}
-        if loop is None:
-            status.message = 'not configured'
-        else:
+        if loop is not None:
             if loop.commanding:
                 self._fault = ''
-            status.message = 'active' if loop.commanding else 'inactive, no commands'
+            message = 'active' if loop.commanding else 'inactive, no commands'
             values |= _figures(loop)
-        if loop is not None and not loop.running:
-            status.level = DiagnosticStatus.ERROR
-            status.message = 'the control thread has ended'
+            if not loop.running:
+                level, message = DiagnosticStatus.ERROR, 'the control thread has ended'
         if self._fault:
-            status.level = DiagnosticStatus.ERROR
-            status.message = f'stopped commanding: {self._fault}'
-        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self._node.get_clock().now().to_msg()
-        self._publisher.publish(array)
+            level, message = DiagnosticStatus.ERROR, f'stopped commanding: {self._fault}'
+        publish_status(self._node, self._publisher, self._robot, message, values, level)
+
+
+def _said(code: ErrorCode, message: str) -> str:
+    return f'{code.name} ({int(code)}): {message}'
 
 
 def _figures(loop: ControlLoop) -> dict[str, str]:
     summary = loop.statistics.summary()
     result = loop.last_result
-    error = 0.0
-    if result is not None:
-        error = float(np.abs(result.desired_position - result.position).max())
+    missed = 0.0 if result is None else np.abs(result.desired_position - result.position).max()
     return {
         'phase': 'IDLE' if result is None or not loop.commanding else result.phase.name,
         'feedforward': loop.controller.feedforward.name,
-        'position error [m, rad]': f'{error:.3e}',
+        'position error [m, rad]': f'{missed:.3e}',
         'joint state age [s]': f'{loop.state_age:.4f}',
         'cycles': str(summary.cycles),
         'rate [Hz]': f'{summary.rate:.1f}',

@@ -14,6 +14,13 @@ UPDATE_MODES = ('timer', 'state')
 FEEDFORWARDS = ('none', 'nominal')
 _DEFAULT = ControllerOptions()
 LOCKSTEP_INTERVAL = 0.1  # [s] longest between the stamps of two states in lockstep
+# Options of the controller: name, description, unit, lower and upper bound.
+_BOUNDS = (
+    ('max_position_error', 'position error of a smooth stop', 'm, rad', 1e-6, 100.0),
+    ('fault_position_error', 'position error that ends all commands', 'm, rad', 1e-6, 100.0),
+    ('stroke_tolerance', 'beyond the stroke: smooth stop', 'm, rad', 0.0, 1.0),
+    ('stop_time', 'of a smooth stop, at most a period', 's', 1e-3, 60.0),
+)
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
@@ -42,32 +49,9 @@ PARAMETERS = (
     NodeParameter(
         'velocity_cutoff', VELOCITY_CUTOFF, 'low pass of the derivative part', 'Hz', 0.1, 1e4
     ),
-    NodeParameter(
-        'max_position_error',
-        _DEFAULT.max_position_error,
-        'position error of a smooth stop',
-        'm, rad',
-        1e-6,
-        100.0,
-    ),
-    NodeParameter(
-        'fault_position_error',
-        _DEFAULT.fault_position_error,
-        'position error that ends all commands',
-        'm, rad',
-        1e-6,
-        100.0,
-    ),
-    NodeParameter(
-        'stroke_tolerance',
-        _DEFAULT.stroke_tolerance,
-        'beyond the stroke: smooth stop',
-        'm, rad',
-        0.0,
-        1.0,
-    ),
-    NodeParameter(
-        'stop_time', _DEFAULT.stop_time, 'of a smooth stop, at most a period', 's', 1e-3, 60.0
+    *(
+        NodeParameter(name, getattr(_DEFAULT, name), text, unit, lower, upper)
+        for name, text, unit, lower, upper in _BOUNDS
     ),
     NodeParameter('feedforward', 'none', "feedforward to begin with: 'none' or 'nominal'"),
     NodeParameter(

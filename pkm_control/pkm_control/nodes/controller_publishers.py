@@ -18,18 +18,14 @@ from pkm_msgs.msg import ControllerState
 
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 STATES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+ARRAYS = ('desired_position', 'desired_velocity', 'position', 'feedforward', 'feedback')
 
 
 class ControllerPublishers:
     """Publishes effort commands and what led to them.
 
-    Every command carries the stamp of the joint state that it answers in its layout.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-    joints : sequence of str
-        Actuated joints, the order of the commands.
+    Every command carries the stamp of the joint state that it answers in its layout. The
+    commands are in the order of `joints`, the actuated ones.
     """
 
     def __init__(self, node: Node, joints: Sequence[str]) -> None:
@@ -50,16 +46,12 @@ class ControllerPublishers:
         state = self._state
         state.header.stamp = stamp
         state.phase = int(result.phase)
-        state.trajectory_time = result.trajectory_time
-        state.period_index = result.period_index
-        state.desired_position = _doubles(result.desired_position)
-        state.desired_velocity = _doubles(result.desired_velocity)
-        state.position = _doubles(result.position)
-        state.feedforward = _doubles(result.feedforward)
-        state.feedback = _doubles(result.feedback)
+        for name in ('trajectory_time', 'period_index', 'model'):
+            setattr(state, name, getattr(result, name))
+        for name in ARRAYS:
+            setattr(state, name, _doubles(getattr(result, name)))
         state.command = self._command.data
         state.saturated = result.saturated.tolist()
-        state.model = result.model
         state.compute_time = compute_time
         self._states.publish(state)
 

@@ -11,9 +11,8 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
 
-from pkm_control.control_types import ControlFault
+from pkm_control.control_types import ControlFault, ErrorCode, Outcome, TrackingStatistics
 from pkm_control.nodes.control_loop import ControlLoop
-from pkm_control.outcome import ErrorCode, Outcome, TrackingStatistics
 from pkm_description.errors import PkmError, TrajectoryError
 from pkm_description.nodes.background import Background
 from pkm_dynamics import ClosedChainModel
@@ -40,24 +39,16 @@ class FollowServer:
     followed is aborted with code and reason before anything moves. It is checked as a whole;
     the check runs in a thread of its own, since joint states are received meanwhile. One goal
     at a time.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-    loop : callable
-        Returns the control loop, or None while the node is not configured.
-    feasibility_rate : float
-        Sampling rate of the check [Hz].
-    on_rejected : callable
-        Gets the code and the reason of every rejected goal.
     """
 
     def __init__(
         self,
         node: Node,
-        loop: Callable[[], ControlLoop | None],
-        feasibility_rate: float,
-        on_rejected: Callable[[ErrorCode, str], None],
+        loop: Callable[[], ControlLoop | None],  # None while the node is not configured
+        feasibility_rate: float,  # [Hz] of the samples of the check
+        on_rejected: Callable[
+            [ErrorCode, str], None
+        ],  # gets code and reason of every rejected goal
     ) -> None:
         self._node = node
         self._loop = loop
@@ -93,23 +84,22 @@ class FollowServer:
         result = None if loop is None else loop.last_result
         if handle is None or self._done is None or result is None or not handle.is_active:
             return
-        feedback = FollowPlatformTrajectory.Feedback()
-        feedback.phase = int(result.phase)
-        feedback.fraction = float(result.fraction)
-        feedback.time_left = float(result.time_left)
-        feedback.position_error = (result.desired_position - result.position).tolist()
+        feedback = FollowPlatformTrajectory.Feedback(
+            phase=int(result.phase),
+            fraction=float(result.fraction),
+            time_left=float(result.time_left),
+            position_error=(result.desired_position - result.position).tolist(),
+        )
         handle.publish_feedback(feedback)
 
     async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> Execution:
         """Return the execution of a goal, or raise GoalRejected."""
         loop = self._active_loop()
         model = loop.controller.model
-        robot = goal.trajectory.robot
-        if robot and robot != model.description.name:
-            raise GoalRejected(
-                ErrorCode.WRONG_ROBOT,
-                f"the trajectory is for robot '{robot}', this is '{model.description.name}'",
-            )
+        robot, own = goal.trajectory.robot, model.description.name
+        if robot not in ('', own):
+            message = f"the trajectory is for robot '{robot}', this is '{own}'"
+            raise GoalRejected(ErrorCode.WRONG_ROBOT, message)
         try:
             arguments = (goal.ramp_time, goal.approach_speed)
             trajectory = from_message(goal.trajectory)
@@ -196,14 +186,14 @@ class FollowServer:
                 loop.controller.start(execution)
         except ControlFault as fault:
             raise GoalRejected(fault.code, str(fault)) from fault
-        self._node.get_logger().info(
+        logger = self._node.get_logger()
+        logger.info(
             f'following {execution.trajectory!r}, {execution.periods} periods, '
             f'{execution.duration:.2f} s in all'
         )
         if handle.is_cancel_requested:
             self._on_cancel(handle)
         outcome: Outcome = await done
-        logger = self._node.get_logger()
         if outcome.succeeded:
             logger.info('motion ended at its goal')
         else:

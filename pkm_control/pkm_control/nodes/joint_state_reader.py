@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
-from pkm_control.control_types import ControlFault
-from pkm_control.outcome import ErrorCode
+from pkm_control.control_types import ControlFault, ErrorCode
 
 Array = NDArray[np.float64]
 
@@ -17,12 +16,7 @@ Array = NDArray[np.float64]
 class JointStateReader:
     """Finds the actuated joints by name and refuses what is not a valid state.
 
-    Parameters
-    ----------
-    actuated : sequence of str
-        Joints that must be there, in the order of the result.
-    known : sequence of str
-        Joints that may be there as well.
+    The `actuated` joints must be there, in the order of the result; the `known` ones may be.
     """
 
     def __init__(self, actuated: Sequence[str], known: Sequence[str] = ()) -> None:
@@ -34,11 +28,8 @@ class JointStateReader:
     def read(self, message: JointState) -> Array:
         """Return positions (n_a,) [m, rad].
 
-        Raises
-        ------
-        ControlFault
-            BAD_STATE, naming the joint, when one is missing, unknown or not finite, or
-            names and positions differ in number.
+        Raises ControlFault, BAD_STATE, naming the joint, when one is missing, unknown or not
+        finite, or names and positions differ in number.
         """
         if self._names is None or message.name != self._names:
             self._order = self._match(list(message.name))

@@ -25,11 +25,8 @@ class ModelRefused(ModelFileError):
 def requested_feedforward(model: ClosedChainModel, request: SetModel.Request) -> Feedforward:
     """Return the feedforward that a request asks for.
 
-    Raises
-    ------
-    ModelRefused
-        When the source is unknown, the model is another robot's, a parameter is
-        missing, unknown or not finite, or the parameters are not physical.
+    Raises ModelRefused when the source is unknown, the model is another robot's, a parameter is
+    missing, unknown or not finite, or the parameters are not physical.
     """
     parts = (request.rigid_body, request.friction, request.rotor)
     if request.source == SetModel.Request.NONE:
@@ -44,10 +41,8 @@ def requested_feedforward(model: ClosedChainModel, request: SetModel.Request) ->
         )
     parameters, description = request.parameters, model.description
     if parameters.robot != description.name:
-        raise ModelRefused(
-            SetModel.Response.WRONG_ROBOT,
-            f"the model is of robot '{parameters.robot}', this is '{description.name}'",
-        )
+        message = f"the model is of robot '{parameters.robot}', this is '{description.name}'"
+        raise ModelRefused(SetModel.Response.WRONG_ROBOT, message)
     if parameters.description_digest != description.digest:
         raise ModelRefused(
             SetModel.Response.WRONG_ROBOT,

@@ -31,15 +31,7 @@ class NeverExecuted(CallbackGroup):
 
 
 class PolledSubscription:
-    """Messages of one topic, waited for and taken by one thread.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-    message_type : type
-    topic : str
-    qos : QoSProfile
-    """
+    """Messages of one topic, waited for and taken by one thread."""
 
     def __init__(self, node: Node, message_type: Any, topic: str, qos: QoSProfile) -> None:
         self._node = node

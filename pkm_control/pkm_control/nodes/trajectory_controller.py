@@ -17,7 +17,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 import pkm_description
-from pkm_control.control_types import ControlFault
+from pkm_control.control_types import ControlFault, ErrorCode
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
@@ -34,7 +34,6 @@ from pkm_control.nodes.follow_server import FollowServer
 from pkm_control.nodes.joint_state_reader import JointStateReader
 from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
 from pkm_control.nodes.polled_subscription import PolledSubscription
-from pkm_control.outcome import ErrorCode, Outcome
 from pkm_description.errors import DescriptionError, PkmError
 from pkm_description.nodes.node_parameters import declare_parameters
 from pkm_description.nodes.running import FatalError, run_node
@@ -62,15 +61,17 @@ class TrajectoryControllerNode(LifecycleNode):
         super().__init__('trajectory_controller')
         values = declare_parameters(self, PARAMETERS)
         self._values = values
-        _check_choice('update_mode', values['update_mode'], UPDATE_MODES)
-        _check_choice('feedforward', values['feedforward'], FEEDFORWARDS)
+        for name, valid in (('update_mode', UPDATE_MODES), ('feedforward', FEEDFORWARDS)):
+            if values[name] not in valid:
+                raise DescriptionError(
+                    f"parameter '{name}': '{values[name]}'; valid are {', '.join(valid)}"
+                )
         controller_options(values)  # refuses bounds that contradict each other
         self.loop: ControlLoop | None = None
         self._output: ControllerPublishers | None = None
         self._source: PolledSubscription | None = None
-        self._follow = FollowServer(
-            self, lambda: self.loop, values['feasibility_rate'], self._on_rejected
-        )
+        rate = values['feasibility_rate']
+        self._follow = FollowServer(self, lambda: self.loop, rate, self._on_rejected)
         self._diagnostics = ControllerDiagnostics(self, values['robot'])
         self.create_service(SetModel, '~/set_model', self._on_set_model)
         self._change_state = self._service_change_state.callback
@@ -91,15 +92,13 @@ class TrajectoryControllerNode(LifecycleNode):
     ) -> ChangeState.Response:
         """Answer requests that the state does not allow, which rclpy raises errors for."""
         try:
-            response = self._change_state(request, response)
+            return self._change_state(request, response)
         except Exception as error:
-            state = self._state_machine.current_state[1]
-            self.get_logger().error(
-                f'transition {request.transition.label or request.transition.id} '
-                f"refused in the state '{state}': {error}"
-            )
+            state, wanted = self._state_machine.current_state[1], request.transition
+            what = f"{wanted.label or wanted.id} refused in the state '{state}'"
+            self.get_logger().error(f'transition {what}: {error}')
             response.success = False
-        return response
+            return response
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Build model, gains and feedforward; listen to joint states."""
@@ -181,7 +180,7 @@ class TrajectoryControllerNode(LifecycleNode):
             values['rate'] if timed else None,
             values['state_timeout' if timed else 'lockstep_timeout'],
             self._on_fault,
-            self._on_outcome,
+            self._follow.finish,
         )
 
     def _release(self) -> None:
@@ -207,9 +206,6 @@ class TrajectoryControllerNode(LifecycleNode):
             self.destroy_timer(self._autostart)
 
     # -- events -------------------------------------------------------------------
-
-    def _on_outcome(self, outcome: Outcome) -> None:
-        self._follow.finish(outcome)
 
     def _on_fault(self, fault: ControlFault) -> None:
         self.get_logger().fatal(f'stopped commanding: {fault.code.name}: {fault}')
@@ -245,20 +241,13 @@ class TrajectoryControllerNode(LifecycleNode):
                 raise ModelRefused(response.WRONG_STATE, 'the controller is not configured')
             controller = self.loop.controller
             controller.feedforward = requested_feedforward(controller.model, request)
+            self.get_logger().info(f'feedforward: {controller.feedforward.name}')
+            response.success = True
         except ModelRefused as refusal:
             self.get_logger().error(f'model refused: {refusal}')
             response.success = False
-            response.error_code = refusal.code
-            response.error_msg = str(refusal)
-            return response
-        self.get_logger().info(f'feedforward: {controller.feedforward.name}')
-        response.success = True
+            response.error_code, response.error_msg = refusal.code, str(refusal)
         return response
-
-
-def _check_choice(name: str, value: str, valid: tuple[str, ...]) -> None:
-    if value not in valid:
-        raise DescriptionError(f"parameter '{name}': '{value}'; valid are {', '.join(valid)}")
 
 
 def _warm_up(controller: TrajectoryController) -> None:

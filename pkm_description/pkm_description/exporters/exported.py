@@ -10,28 +10,19 @@ from lxml import etree
 from numpy.typing import ArrayLike
 
 from pkm_description.assembly import Assembly
-from pkm_description.description import Description, Pose
+from pkm_description.description import Constraint, Description, Friction, Pose
 from pkm_description.errors import ExportError
 
 
 @dataclass(frozen=True)
 class Exported:
-    """One exported description.
+    """One exported description."""
 
-    Attributes
-    ----------
-    text : str
-        The file.
-    losses : tuple of str
-        What the file does not say, or says only roughly, one sentence each: everything
-        that makes another tool's forces differ from those of the description.
-    sidecar : str
-        The YAML that belongs beside the file; empty where none does.
-    """
-
-    text: str
+    text: str  # the file
+    # what the file does not say, or says only roughly, one sentence each: everything that makes
+    # another tool's forces differ from those of the description
     losses: tuple[str, ...] = ()
-    sidecar: str = ''
+    sidecar: str = ''  # the YAML that belongs beside the file; empty where none does
 
 
 def refuse_losses(robot: str, form: str, losses: Iterable[str]) -> None:
@@ -72,3 +63,43 @@ def as_text(root: etree._Element, losses: Iterable[str], *heads: str) -> str:
         # Two hyphens end a comment.
         root.insert(index, etree.Comment(f' {line.replace("--", "- -")} '))
     return str(etree.tostring(root, pretty_print=True, encoding='unicode'))
+
+
+def symmetric(friction: Friction | None) -> tuple[float, float]:
+    """Return Coulomb [N, N m] and viscous friction [N s/m, N m s/rad] of a joint.
+
+    Of an asymmetric friction the mean of both directions is taken.
+    """
+    if friction is None or friction.model == 'none':
+        return 0.0, 0.0
+    coulomb = friction.coulomb if friction.model != 'viscous' else 0.0
+    if friction.model == 'asymmetric':
+        coulomb = 0.5 * (friction.coulomb + friction.coulomb_negative)
+    return coulomb, friction.viscous if friction.model != 'coulomb' else 0.0
+
+
+def asymmetry_losses(description: Description) -> list[str]:
+    """Say of which joints the friction differs between the directions."""
+    items: list[tuple[str, Friction | None]] = [(j.name, j.friction) for j in description.joints]
+    items += [(c.name, c.friction) for c in description.constraints]
+    return [
+        f"joint '{name}': Coulomb friction {friction.coulomb:g} forwards and "
+        f'{friction.coulomb_negative:g} backwards is written as its mean'
+        for name, friction in items
+        if friction is not None
+        and friction.model == 'asymmetric'
+        and friction.coulomb != friction.coulomb_negative
+    ]
+
+
+def cut_loss(constraint: Constraint, coulomb: bool, viscous: bool) -> str | None:
+    """Say what is lost of a constraint's friction; None where nothing is.
+
+    `coulomb` and `viscous` tell what the format holds.
+    """
+    dry, wet = symmetric(constraint.friction)
+    lost = [f'Coulomb friction {dry:g}'] if dry and not coulomb else []
+    lost += [f'viscous friction {wet:g}'] if wet and not viscous else []
+    if not lost:
+        return None
+    return f"{constraint.type} constraint '{constraint.name}': {' and '.join(lost)} is left out"

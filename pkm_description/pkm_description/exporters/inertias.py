@@ -1,18 +1,33 @@
-"""Inertias that are moved, divided and taken from one another."""
+"""Inertias that are moved and divided, and those of links that have none.
+
+Some tools refuse or replace links without mass.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pkm_description.description import Inertial, Pose, frozen
+from pkm_description.assembly import Assembly
+from pkm_description.description import Description, Inertial, Joint, Pose, frozen
 
 Array = NDArray[np.float64]
+
+#: Inertia of a link that has none [kg, kg m^2]: far below any part's, above what solvers drop.
+TINY_MASS = 1e-8
+TINY_INERTIA = 1e-10
+_TURNING = ('revolute', 'continuous')
 
 
 def compose(first: Pose, second: Pose) -> Pose:
     """Return the pose `second`, given in the frame `first`, where `first` is given."""
     return Pose(first.position + first.rotation @ second.position, first.rotation @ second.rotation)
+
+
+def inverse(pose: Pose) -> Pose:
+    """Return the pose of the outer frame in the inner one."""
+    turn = pose.rotation.T
+    return Pose(-turn @ pose.position, turn)
 
 
 def seen_from(frame: Pose, inertial: Inertial) -> Inertial:
@@ -47,3 +62,80 @@ def without(inertial: Inertial, part: Inertial) -> Inertial | None:
 def _point(arm: Array) -> Array:
     """Return the inertia (3, 3) of a unit mass at a distance `arm`."""
     return np.asarray(np.dot(arm, arm) * np.eye(3) - np.outer(arm, arm))
+
+
+class StandIns:
+    """Inertias of all links, none without mass among them that moves by a joint of its own.
+
+    The mass of a stand-in is taken from a neighbour wherever the link's origin is a fixed
+    point of that neighbour, as the centre of a cardan ring is; then only the rotational
+    inertia is new. A massless link that is fixed to a body takes all of its stand-in from
+    that body, which leaves the dynamics as they are. `welded` says whether links that are
+    fixed to their parent need one too.
+
+    `inertials` are those of the links by name, None for the base and where none is needed;
+    `moving` are the links that any joint moves; `losses` say what differs from the description,
+    one sentence for each link.
+    """
+
+    def __init__(self, description: Description, welded: bool) -> None:
+        self.description = description
+        tensor = frozen(TINY_INERTIA * np.eye(3))
+        self.stand_in = Inertial(TINY_MASS, frozen(np.zeros(3)), tensor)
+        self.inertials: dict[str, Inertial | None] = {
+            link.name: link.inertial if link.inertial and link.inertial.mass > 0 else None
+            for link in description.links
+        }
+        self.losses: list[str] = []
+        self._given = {name for name, value in self.inertials.items() if value is not None}
+        tree = Assembly(description).tree
+        self.moving = {
+            name for body, name in enumerate(tree.body_names) if np.any(tree.ancestors[body])
+        }
+        joints = {joint.child: joint for joint in description.joints}
+        for name in tree.body_names:
+            if name not in self._given and (welded or joints[name].type != 'fixed'):
+                self._fill(name, joints[name])
+
+    def _fill(self, name: str, joint: Joint) -> None:
+        self.inertials[name] = self.stand_in
+        if name not in self.moving or self._taken_whole(name):
+            return
+        point = Inertial(self.stand_in.mass, self.stand_in.com, frozen(np.zeros((3, 3))))
+        made_up = joint.type in _TURNING and joint.parent not in self.moving
+        made_up = made_up or any(
+            self._take(donor, place, point) for donor, place in self._beside(name, joint)
+        )
+        added = '' if made_up else f'{TINY_MASS:g} kg and '
+        added += f'{TINY_INERTIA:g} kg m^2'
+        self.losses.append(f"link '{name}' has no mass: {added} are added to it")
+
+    def _taken_whole(self, name: str) -> bool:
+        """Take the stand-in of a link from a body that it is fixed to."""
+        welds = [joint for joint in self.description.joints if joint.type == 'fixed']
+        beside = [(j.parent, j.origin) for j in welds if j.child == name]
+        beside += [(j.child, inverse(j.origin)) for j in welds if j.parent == name]
+        return any(self._take(donor, place, self.stand_in) for donor, place in beside)
+
+    def _beside(self, name: str, joint: Joint) -> list[tuple[str, Pose]]:
+        """Return neighbours of which the link's origin is a fixed point, and where it is."""
+        found = [(joint.parent, joint.origin)] if joint.type in _TURNING else []
+        found += [
+            (other.child, Pose())
+            for other in self.description.joints
+            if other.parent == name
+            and other.type in _TURNING
+            and float(np.linalg.norm(other.origin.position)) < 1e-12
+        ]
+        return found
+
+    def _take(self, donor: str, place: Pose, part: Inertial) -> bool:
+        """Take a part, whose frame stands at `place` in the donor, if the donor has it."""
+        whole = self.inertials[donor]
+        if donor not in self._given or whole is None:
+            return False
+        rest = without(whole, seen_from(inverse(place), part))
+        if rest is None:
+            return False
+        self.inertials[donor] = rest
+        return True

@@ -8,21 +8,39 @@ from transforms3d.quaternions import mat2quat
 
 from pkm_description.description import Description, Inertial, Joint
 from pkm_description.errors import ExportError
-from pkm_description.exporters.exported import Exported, as_text, number, numbers, poses_at_home
-from pkm_description.exporters.friction_pairs import asymmetry_losses, cut_loss, symmetric
-from pkm_description.exporters.inertias import compose, scaled, without
-from pkm_description.exporters.mjcf_closures import MjcfClosure
-from pkm_description.exporters.mjcf_elements import add_geometry, add_inertial, pose_attributes
+from pkm_description.exporters.exported import (
+    Exported,
+    as_text,
+    asymmetry_losses,
+    cut_loss,
+    number,
+    numbers,
+    poses_at_home,
+    symmetric,
+)
+from pkm_description.exporters.inertias import (
+    TINY_INERTIA,
+    TINY_MASS,
+    StandIns,
+    compose,
+    scaled,
+    without,
+)
+from pkm_description.exporters.mjcf_closures import (
+    MjcfClosure,
+    add_geometry,
+    add_inertial,
+    pose_attributes,
+)
 from pkm_description.exporters.shapes import Shape, read_shapes
-from pkm_description.exporters.stand_ins import TINY_INERTIA, TINY_MASS, StandIns
 
 
 def build_mjcf(
     description: Description,
-    timestep: float = 1e-4,
-    joint_friction: bool = True,
-    joint_limits: bool = True,
-    shapes: bool = True,
+    timestep: float = 1e-4,  # [s] of the integration; the stiffness of the closures follows it
+    joint_friction: bool = True,  # viscous and Coulomb, as `damping` and `frictionloss`
+    joint_limits: bool = True,  # of which MuJoCo makes soft end stops
+    shapes: bool = True,  # boxes, cylinders and spheres, as geoms without mass or contact
 ) -> Exported:
     """Write a robot as MJCF.
 
@@ -44,30 +62,8 @@ def build_mjcf(
     such a body is soft unless its `body_invweight0` is bounded after loading, as the
     simulated plant does. MJCF has symmetric friction only: of an asymmetric one the mean of
     both directions is written. Of friction in closing constraints only that of a prismatic
-    one is written; the others have no joint in MJCF.
-
-    Parameters
-    ----------
-    description : Description
-        The robot.
-    timestep : float
-        Integration step [s]; the stiffness of the closures follows it.
-    joint_friction : bool
-        Write the joints' viscous and Coulomb friction as `damping` and `frictionloss`.
-    joint_limits : bool
-        Write the joints' ranges; MuJoCo makes soft end stops of them.
-    shapes : bool
-        Write boxes, cylinders and spheres of the links as geoms without mass or contact.
-
-    Returns
-    -------
-    Exported
-        The XML text and what it does not say.
-
-    Raises
-    ------
-    ExportError
-        If MJCF cannot hold an element of the description; names the element.
+    one is written; the others have no joint in MJCF. Raises ExportError where MJCF cannot hold
+    an element of the description; names the element.
     """
     if not timestep > 0.0:
         raise ExportError(f'the MJCF time step must be positive, not {timestep} s')
@@ -88,9 +84,9 @@ class _Writer:
     ) -> None:
         self.shapes = shapes
         self.losses = asymmetry_losses(description) if friction else []
-        stand_ins = StandIns(description, welded=False)
-        self.inertials = stand_ins.inertials
-        self.losses += stand_ins.losses
+        bodies = StandIns(description, welded=False)
+        self.inertials = bodies.inertials
+        self.losses += bodies.losses
         self.description = description
         self.timestep = timestep
         self.friction = friction
@@ -130,15 +126,10 @@ class _Writer:
         return root
 
     def _add_option(self, root: etree._Element) -> None:
-        option = etree.SubElement(
-            root,
-            'option',
-            timestep=number(self.timestep),
-            gravity=numbers(self.description.gravity),
-            integrator='Euler',
-            solver='Newton',
-            tolerance='1e-12',
-        )
+        option = etree.SubElement(root, 'option', timestep=number(self.timestep))
+        option.set('gravity', numbers(self.description.gravity))
+        for key, value in (('integrator', 'Euler'), ('solver', 'Newton'), ('tolerance', '1e-12')):
+            option.set(key, value)
         etree.SubElement(option, 'flag', contact='disable', autoreset='disable')
 
     def _fill(self, body: etree._Element, link: str) -> None:

@@ -1,4 +1,4 @@
-"""Closing constraints as MJCF equalities between sites."""
+"""Closing constraints as MJCF equalities between sites; sites, geoms and inertias of bodies."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Mapping
 
 import numpy as np
 from lxml import etree
+from numpy.typing import NDArray
+from transforms3d.quaternions import mat2quat
 
 from pkm_description.description import Constraint, Inertial, Pose
 from pkm_description.errors import ExportError
-from pkm_description.exporters.exported import number, numbers
-from pkm_description.exporters.friction_pairs import symmetric
-from pkm_description.exporters.inertias import seen_from
-from pkm_description.exporters.mjcf_elements import Array, add_inertial, add_site, pose_attributes
+from pkm_description.exporters.exported import number, numbers, symmetric
+from pkm_description.exporters.inertias import TINY_INERTIA, TINY_MASS, seen_from
+from pkm_description.exporters.shapes import Shape
+
+Array = NDArray[np.float64]
 
 #: Distance of the two points that close a revolute joint [m].
 REVOLUTE_LEVER = 0.1
@@ -24,16 +27,8 @@ class MjcfClosure:
 
     A universal or prismatic closure has an auxiliary body on the constraint's parent
     link, which moves about or along the parent's axis and is closed to the child link
-    as a revolute or a fixed closure.
-
-    Parameters
-    ----------
-    constraint : Constraint
-        The constraint.
-    parent, child : Pose
-        The constraint's frames on its two links, in the base frame, at home.
-    timestep : float
-        Integration step [s]; the closure's time constant is two of them.
+    as a revolute or a fixed closure. `parent` and `child` are the constraint's frames on its
+    two links, in the base frame, at home; the closure's time constant is two time steps [s].
     """
 
     def __init__(self, constraint: Constraint, parent: Pose, child: Pose, timestep: float) -> None:
@@ -116,18 +111,68 @@ class MjcfClosure:
         parent: tuple[etree._Element, Pose],
         child: tuple[etree._Element, Pose],
     ) -> None:
-        etree.SubElement(
-            equality,
-            kind,
-            name=name,
-            site1=add_site(parent[0], f'{name}_parent', parent[1]),
-            site2=add_site(child[0], f'{name}_child', child[1]),
-            solref=self.solref,
-            solimp=IMPEDANCE,
-        )
+        sites = {
+            'site1': add_site(parent[0], f'{name}_parent', parent[1]),
+            'site2': add_site(child[0], f'{name}_child', child[1]),
+        }
+        stiffness = {'solref': self.solref, 'solimp': IMPEDANCE}
+        etree.SubElement(equality, kind, name=name, **sites, **stiffness)
 
 
 def _along(origin: Pose, axis: Array) -> Pose:
     """Return the frame moved by the lever along an axis given in its own directions."""
     offset = np.asarray(REVOLUTE_LEVER * (origin.rotation @ axis))
     return Pose(origin.position + offset, origin.rotation)
+
+
+def pose_attributes(pose: Pose) -> dict[str, str]:
+    """Return `pos` and `quat` (w, x, y, z) of a pose."""
+    return {'pos': numbers(pose.position), 'quat': numbers(mat2quat(pose.rotation))}
+
+
+def add_site(body: etree._Element, name: str, pose: Pose) -> str:
+    """Add a site to a body and return its name."""
+    etree.SubElement(body, 'site', name=name, size='0.005', **pose_attributes(pose))
+    return name
+
+
+def add_geometry(body: etree._Element, name: str, shape: Shape) -> None:
+    """Add a shape as a geom without mass or contact; meshes are left out."""
+    if shape.geometry == 'mesh':
+        return
+    half = [0.5 * edge for edge in shape.size]
+    size = {'box': half, 'sphere': shape.size, 'cylinder': (shape.size[0], half[-1])}
+    group = '1' if shape.kind == 'visual' else '3'
+    attributes = {'type': shape.geometry, 'size': numbers(size[shape.geometry]), 'group': group}
+    attributes |= {'mass': '0', 'contype': '0', 'conaffinity': '0'}
+    geom = etree.SubElement(body, 'geom', name=name, **attributes, **pose_attributes(shape.pose))
+    if shape.colour:
+        geom.set('rgba', numbers(shape.colour))
+
+
+def add_inertial(body: etree._Element, link: str, inertial: Inertial | None) -> None:
+    """Add the inertia of a moving body, or the stand-in where there is none.
+
+    Raises ExportError if no rigid body has this inertia.
+    """
+    mass, com, inertia = _solid(link, inertial)
+    full = numbers([*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]])
+    place = {'pos': numbers(com), 'mass': number(mass)}
+    etree.SubElement(body, 'inertial', **place, fullinertia=full)
+
+
+def _solid(link: str, inertial: Inertial | None) -> tuple[float, Array, Array]:
+    """Return mass, centre of mass and inertia that MuJoCo accepts for a moving body."""
+    if inertial is None:
+        return TINY_MASS, np.zeros(3), TINY_INERTIA * np.eye(3)
+    inertia = np.asarray(inertial.inertia, dtype=float)
+    smallest, middle, largest = np.linalg.eigvalsh(inertia)
+    if smallest < 0.0 or largest > (smallest + middle) * (1.0 + 1e-9):
+        raise ExportError(
+            f"link '{link}': no rigid body has the principal inertias {smallest:.6g}, "
+            f'{middle:.6g}, {largest:.6g} kg m^2 (none may exceed the sum of the others), '
+            'and MuJoCo refuses them'
+        )
+    if smallest < TINY_INERTIA:
+        inertia = inertia + TINY_INERTIA * np.eye(3)
+    return max(inertial.mass, TINY_MASS), np.asarray(inertial.com, dtype=float), inertia

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from lxml import etree
 from transforms3d.quaternions import mat2quat
 
 from pkm_description.description import Description, Pose
 from pkm_description.exporters.exported import Exported, add_text, as_text, number, numbers
-from pkm_description.exporters.sdf_gazebo import add_model_plugins, add_scene
 from pkm_description.exporters.sdf_structure import (
     SdfAxis,
     SdfJoint,
@@ -24,6 +25,13 @@ VERSION = '1.9'
 NAMESPACE = 'urn:pkm-description:sdf'
 #: SDF's own word for no limit.
 UNLIMITED = 1e16
+#: Systems that every world of Gazebo needs; naming one switches its defaults off.
+WORLD_SYSTEMS = (
+    ('physics', 'Physics'),
+    ('user-commands', 'UserCommands'),
+    ('scene-broadcaster', 'SceneBroadcaster'),
+)
+TIMESTEP = 0.001
 
 
 def build_sdf(description: Description, form: str = 'graph') -> Exported:
@@ -32,24 +40,14 @@ def build_sdf(description: Description, form: str = 'graph') -> Exported:
     All poses are those of home, and SDF counts joint positions from there: the limits
     are moved accordingly, and `<pkm:home>` of each joint holds the position that the
     description has at home. The base link is fixed to the world, whose gravity is the
-    description's.
+    description's. SDF cannot say rotor inertias, friction that differs between the directions,
+    friction of ball joints, links without mass.
 
-    Parameters
-    ----------
-    description : Description
-        The robot.
-    form : str
-        ``'graph'``: every constraint is a joint between its two links (`spherical` is
-        `ball`), which describes the mechanism fully. ``'gazebo'``: a tree with a dummy
-        link for each closing constraint, which the `DetachableJoint` system welds to its
-        counterpart when the simulation starts; the solver of Dart that keeps these loops
-        closed, force commands and joint states on topics.
-
-    Returns
-    -------
-    Exported
-        The XML text and what SDF cannot say: rotor inertias, friction that differs
-        between the directions, friction of ball joints, links without mass.
+    In the form ``'graph'`` every constraint is a joint between its two links (`spherical` is
+    `ball`), which describes the mechanism fully. ``'gazebo'`` is a tree with a dummy link for
+    each closing constraint, which the `DetachableJoint` system welds to its counterpart when
+    the simulation starts; the solver of Dart that keeps these loops closed, force commands and
+    joint states on topics.
     """
     structure = build_structure(description, form)
     names = _Names(structure, description.base_link)
@@ -169,3 +167,52 @@ def _add_pose(element: etree._Element, pose: Pose) -> None:
     w, x, y, z = mat2quat(pose.rotation)
     text = numbers([*pose.position, x, y, z, w])
     etree.SubElement(element, 'pose', rotation_format='quat_xyzw').text = text
+
+
+def add_scene(world: etree._Element, redundant: bool) -> None:
+    """Add physics, systems and a light to a world.
+
+    Of Dart's solvers `dantzig` is exact, but it loses loops whose equations are redundant
+    and whose axes lie askew (gazebosim/gz-physics#719). `pgs` keeps those, and loses the
+    many coupled loops of a hexapod. So the closing equations decide.
+    """
+    physics = etree.SubElement(world, 'physics', name='dart', type='dart')
+    add_text(physics, 'max_step_size', repr(TIMESTEP))
+    add_text(physics, 'real_time_factor', '1.0')
+    solver = etree.SubElement(etree.SubElement(physics, 'dart'), 'solver')
+    add_text(solver, 'solver_type', 'pgs' if redundant else 'dantzig')
+    for library, name in WORLD_SYSTEMS:
+        _plugin(world, library, name)
+    light = etree.SubElement(world, 'light', name='sun', type='directional')
+    add_text(light, 'direction', '-0.5 0.2 -1.0')
+    add_text(light, 'diffuse', '0.9 0.9 0.9 1')
+
+
+def add_model_plugins(
+    model: etree._Element, welds: Iterable[tuple[str, str, str]], driven: Iterable[str]
+) -> None:
+    """Add the systems of a model.
+
+    The welds (name, parent link, child link) are fixed to each other at the start:
+    `DetachableJoint` welds them where they stand, and Dart gives each weld a part of the child
+    link's inertia. The driven joints take forces [N, N m] on
+    ``/model/<model>/joint/<joint>/cmd_force``.
+    """
+    name = str(model.get('name'))
+    for weld, parent, child in welds:
+        plugin = _plugin(model, 'detachable-joint', 'DetachableJoint')
+        add_text(plugin, 'parent_link', parent)
+        add_text(plugin, 'child_model', '__model__')
+        add_text(plugin, 'child_link', child)
+        for topic, verb in (('detach', 'detach'), ('attach', 'attach'), ('output', 'state')):
+            add_text(plugin, f'{topic}_topic', f'/model/{name}/closure/{weld}/{verb}')
+    for joint in driven:
+        plugin = _plugin(model, 'apply-joint-force', 'ApplyJointForce')
+        add_text(plugin, 'joint_name', joint)
+    _plugin(model, 'joint-state-publisher', 'JointStatePublisher')
+
+
+def _plugin(parent: etree._Element, library: str, name: str) -> etree._Element:
+    """Add a system of Gazebo."""
+    filename, full = f'gz-sim-{library}-system', f'gz::sim::systems::{name}'
+    return etree.SubElement(parent, 'plugin', filename=filename, name=full)

@@ -10,10 +10,8 @@ import numpy as np
 
 from pkm_description.assembly import Assembly
 from pkm_description.description import Constraint, Description, Inertial, Joint, Pose, frozen
-from pkm_description.exporters.exported import poses_at_home
-from pkm_description.exporters.friction_pairs import asymmetry_losses, cut_loss, symmetric
-from pkm_description.exporters.inertias import Array, compose, scaled, seen_from
-from pkm_description.exporters.stand_ins import StandIns
+from pkm_description.exporters.exported import asymmetry_losses, cut_loss, poses_at_home, symmetric
+from pkm_description.exporters.inertias import Array, StandIns, compose, scaled, seen_from
 from pkm_description.kinematic_tree import tree_order
 from pkm_description.mobility import constraint_rows
 

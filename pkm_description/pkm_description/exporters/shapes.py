@@ -37,10 +37,7 @@ class Shape:
 def read_shapes(description: Description) -> list[Shape]:
     """Return all shapes of a description, in the order of its URDF.
 
-    Raises
-    ------
-    ExportError
-        A shape that cannot be read; names its link.
+    Raises ExportError where a shape cannot be read; names its link.
     """
     robot = parse_xml(description.urdf, f"URDF of robot '{description.name}'")
     colours = {

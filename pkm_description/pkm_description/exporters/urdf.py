@@ -20,21 +20,11 @@ _COMPARED = ('links', 'joints', 'constraints', 'actuators', 'gravity', 'transiti
 def build_urdf(description: Description, form: str = 'closed') -> Exported:
     """Write a robot as one expanded URDF, with its YAML as the sidecar.
 
-    Parameters
-    ----------
-    description : Description
-        The robot.
-    form : str
-        ``'closed'``: the URDF text that was read, xacro expanded. Its `<constraint>`
-        elements stay; tools that do not know them see the tree. Loaded again together
-        with the sidecar it is the same robot, of the same digest. ``'tree'``: without the
-        constraints, the loops are open.
-
-    Raises
-    ------
-    ExportError
-        If the description was changed after it had been read, so that its texts do not
-        say it; names what differs.
+    The form ``'closed'`` is the URDF text that was read, xacro expanded. Its `<constraint>`
+    elements stay; tools that do not know them see the tree. Loaded again together with the
+    sidecar it is the same robot, of the same digest. ``'tree'`` is without the constraints, the
+    loops are open. Raises ExportError if the description was changed after it had been read,
+    so that its texts do not say it; names what differs.
     """
     changed = _changed(description)
     if changed:
@@ -72,8 +62,6 @@ def _same(first: Any, second: Any) -> bool:
         return all(_same(getattr(first, name), getattr(second, name)) for name in fields)
     if isinstance(first, tuple):
         return len(first) == len(second) and all(map(_same, first, second))
-    if isinstance(first, str):
-        return first == second
-    if first is None or second is None:
-        return first is second
+    if first is None or isinstance(first, str):
+        return bool(first == second)
     return bool(np.array_equal(first, second, equal_nan=True))

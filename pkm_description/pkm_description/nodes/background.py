@@ -17,14 +17,8 @@ T = TypeVar('T')
 class Background:
     """What coroutines of a node's executor await: work in one thread, time, other futures.
 
-    Time is that of the steady clock, whatever time the robot keeps.
-
-    Parameters
-    ----------
-    node
-        The node whose executor is woken when work is done.
-    name
-        Of the thread.
+    Time is that of the steady clock, whatever time the robot keeps. The executor of `node` is
+    woken when work is done; `name` is that of the thread.
     """
 
     def __init__(self, node: Node, name: str) -> None:

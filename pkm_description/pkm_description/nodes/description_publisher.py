@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -14,7 +14,7 @@ from std_msgs.msg import String
 from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly
 from pkm_description.loader import load
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
-from pkm_description.nodes.running import run_node
+from pkm_description.nodes.running import publish_status, run_node
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
@@ -33,24 +33,19 @@ class DescriptionPublisher(Node):
     def __init__(self) -> None:
         super().__init__('description_publisher')
         values = declare_parameters(self, PARAMETERS)
-        description = load(values['robot'])
+        description = self._description = load(values['robot'])
         assembly = Assembly(description)
         residual, _ = assembly.closure(assembly.home())
         gap = float(abs(residual).max(initial=0.0))
-        self._status = DiagnosticStatus(
-            name=self.get_fully_qualified_name(),
-            hardware_id=description.name,
-            message='loops closed at home',
-            values=[
-                KeyValue(key='closure gap at home [m]', value=f'{gap:.3e}'),
-                KeyValue(key='closing constraints', value=str(len(description.constraints))),
-                KeyValue(key='actuated joints', value=str(len(description.actuated_joints))),
-                KeyValue(key='digest', value=description.digest),
-            ],
-        )
+        self._verdict = DiagnosticStatus.OK, 'loops closed at home'
         if gap > CLOSURE_TOLERANCE:
-            self._status.level = DiagnosticStatus.ERROR
-            self._status.message = 'loops gape at home'
+            self._verdict = DiagnosticStatus.ERROR, 'loops gape at home'
+        self._values = {
+            'closure gap at home [m]': f'{gap:.3e}',
+            'closing constraints': str(len(description.constraints)),
+            'actuated joints': str(len(description.actuated_joints)),
+            'digest': description.digest,
+        }
         self._urdf = self.create_publisher(String, 'robot_description', LATCHED)
         self._yaml = self.create_publisher(String, 'robot_description_yaml', LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
@@ -64,9 +59,9 @@ class DescriptionPublisher(Node):
         )
 
     def _publish_diagnostics(self) -> None:
-        message = DiagnosticArray(status=[self._status])
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+        level, message = self._verdict
+        robot = self._description.name
+        publish_status(self, self._diagnostics, robot, message, self._values, level)
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -6,12 +6,15 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import rclpy
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.signals import SignalHandlerOptions
 
 from pkm_description.errors import PkmError
@@ -43,26 +46,13 @@ def run_node(
     args: Sequence[str] | None = None,
     create_executor: Callable[[], Executor] = SingleThreadedExecutor,
 ) -> int:
-    """Run one node until a signal ends it.
+    """Run one node until a signal ends it; the exit status is 1 after an error, which is printed.
 
     An error in a callback is logged and the node runs on, unless it is a `FatalError`.
     A signal only ends the spinning: ROS is still up while the node closes, so a node can
-    say goodbye, and nothing of it meets a context that is gone.
-
-    Parameters
-    ----------
-    create : callable
-        Makes the node. A method `close` of the node, if it has one, is called at the
-        end, before the node is destroyed.
-    args : sequence of str, optional
-        Command line, as `rclpy.init` takes it.
-    create_executor : callable
-        Makes the executor; not the multi-threaded one, whose timing is erratic.
-
-    Returns
-    -------
-    int
-        Exit status: 0 after SIGINT or SIGTERM, 1 after an error, which is printed.
+    say goodbye, and nothing of it meets a context that is gone. A method `close` of the node,
+    if it has one, is called at the end, before the node is destroyed. The executor is not the
+    multi-threaded one, whose timing is erratic.
     """
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -101,6 +91,28 @@ def run_node(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
     return 0
+
+
+def publish_status(
+    node: Node,
+    publisher: Publisher,
+    hardware: str,
+    message: str,
+    values: Mapping[str, str],
+    level: bytes = DiagnosticStatus.OK,
+    stamp: Time | None = None,
+) -> None:
+    """Publish the diagnostics of a node, one status, at a stamp or now."""
+    status = DiagnosticStatus(
+        name=node.get_fully_qualified_name(),
+        hardware_id=hardware,
+        message=message,
+        level=level,
+        values=[KeyValue(key=key, value=value) for key, value in values.items()],
+    )
+    array = DiagnosticArray(status=[status])
+    array.header.stamp = node.get_clock().now().to_msg() if stamp is None else stamp
+    publisher.publish(array)
 
 
 def _log(node: Node, error: Exception) -> None:

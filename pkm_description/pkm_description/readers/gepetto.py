@@ -83,16 +83,15 @@ def _loops(content: Mapping[str, Any], where: str) -> list[tuple[tuple[str, str]
         raise DescriptionError(
             f"'{where}': type must give 3d or 6d for each of the {len(pairs)} closed loops"
         )
-    for pair, kind in zip(pairs, kinds, strict=True):
+    loops = []
+    for (first, second), kind in zip(pairs, kinds, strict=True):
         if str(kind).lower() not in LOOP_TYPES:
             raise DescriptionError(
-                f"'{where}': the loop of {pair[0]} and {pair[1]} has the unknown type '{kind}'; "
+                f"'{where}': the loop of {first} and {second} has the unknown type '{kind}'; "
                 f'types are {", ".join(LOOP_TYPES)}'
             )
-    return [
-        ((str(pair[0]), str(pair[1])), str(kind).lower())
-        for pair, kind in zip(pairs, kinds, strict=True)
-    ]
+        loops.append(((first, second), str(kind).lower()))
+    return loops
 
 
 def _replaced_joints(content: Mapping[str, Any], where: str) -> list[tuple[str, str]]:

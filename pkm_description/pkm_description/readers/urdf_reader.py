@@ -46,25 +46,14 @@ ROBOT_ELEMENTS = ('link', 'joint', 'constraint', 'ros2_control')
 ROBOT_FOREIGN = ('material', 'transmission', 'gazebo', 'sensor', 'group', 'mujoco', 'drake')
 LINK_ELEMENTS = ('inertial', 'visual', 'collision')
 JOINT_ELEMENTS = (
-    'parent',
-    'child',
-    'origin',
-    'axis',
-    'limit',
-    'dynamics',
-    'mimic',
-    'calibration',
-    'safety_controller',
+    *('parent', 'child', 'origin', 'axis', 'limit', 'dynamics'),
+    *('mimic', 'calibration', 'safety_controller'),
 )
 CONSTRAINT_ELEMENTS = (
-    'parent',
-    'child',
-    'parent_origin',
-    'child_origin',
-    'parent_axis',
-    'child_axis',
+    *('parent', 'child', 'parent_origin', 'child_origin', 'parent_axis', 'child_axis'),
     'dynamics',
 )
+ENDS = ('parent', 'child')  # of joints and constraints
 UNIT_TOLERANCE = 1e-3  # an axis that is longer or shorter is named in a warning
 
 
@@ -152,19 +141,13 @@ class _Reader:
         return Link(name, Inertial(number(mass, 'value'), frame.position, frozen(turned)))
 
     def _joint(self, element: etree._Element) -> Joint:
-        name = name_of(element)
-        kind = element.get('type', '')
-        if kind not in JOINT_TYPES:
-            hint = ''
-            if kind in ('spherical', 'ball', 'universal', 'planar'):
-                hint = (
-                    ': a universal joint is two revolute joints with a link between them, a '
-                    'spherical one a <constraint> or three revolute joints'
-                )
-            raise DescriptionError(
-                f"joint '{name}' has the unknown type '{kind}'; types are "
-                f'{", ".join(JOINT_TYPES)}{hint}'
+        name, hint = name_of(element), ''
+        if element.get('type') in ('spherical', 'ball', 'universal', 'planar'):
+            hint = (
+                ': a universal joint is two revolute joints with a link between them, a spherical '
+                'one a <constraint> or three revolute joints'
             )
+        kind = _type(element, JOINT_TYPES, hint)
         if element.find('mimic') is not None:
             raise DescriptionError(
                 f"joint '{name}' has <mimic>, which closed chains do not need: use a <constraint>"
@@ -183,21 +166,16 @@ class _Reader:
         )
 
     def _constraint(self, element: etree._Element) -> Constraint:
-        name = name_of(element)
-        kind = element.get('type', '')
-        if kind not in CONSTRAINT_TYPES:
-            raise DescriptionError(
-                f"constraint '{name}' has the unknown type '{kind}'; "
-                f'types are {", ".join(CONSTRAINT_TYPES)}'
-            )
+        name, kind = name_of(element), _type(element, CONSTRAINT_TYPES)
         for child in element:
             if child.tag not in CONSTRAINT_ELEMENTS:
                 raise DescriptionError(
                     f"constraint '{name}' has the unknown element <{child.tag}>; "
                     f'elements are {", ".join(CONSTRAINT_ELEMENTS)}'
                 )
-        parent_axis = self._unit(only(element, 'parent_axis'), (0.0, 0.0, 1.0))
-        child_axis = self._unit(only(element, 'child_axis'), (0.0, 0.0, 1.0))
+        parent_axis, child_axis = (
+            self._unit(only(element, f'{role}_axis'), (0.0, 0.0, 1.0)) for role in ENDS
+        )
         if kind == 'prismatic' and element.find('child_axis') is None:
             child_axis = parent_axis
         return Constraint(
@@ -225,6 +203,16 @@ class _Reader:
                 f'{label(element)} has the length {length:.6g}; only its direction is used'
             )
         return frozen(axis / length)
+
+
+def _type(element: etree._Element, valid: tuple[str, ...], hint: str = '') -> str:
+    """Type of a joint or constraint that has a name."""
+    kind = element.get('type', '')
+    if kind not in valid:
+        raise DescriptionError(
+            f"{label(element)} has the unknown type '{kind}'; types are {', '.join(valid)}{hint}"
+        )
+    return str(kind)
 
 
 def _more(names: list[str]) -> str:
@@ -256,23 +244,13 @@ def _friction(element: etree._Element | None) -> Friction | None:
     if element is None:
         return None
     check_attributes(element, ('damping', 'friction'))
-    viscous, coulomb = element.get('damping'), element.get('friction')
-    if viscous is None and coulomb is None:
+    kinds = {'friction': 'coulomb', 'damping': 'viscous'}
+    model = '_'.join(kind for key, kind in kinds.items() if element.get(key) is not None)
+    if not model:
         return None
-    model = (
-        'coulomb_viscous'
-        if viscous is not None and coulomb is not None
-        else 'coulomb'
-        if viscous is None
-        else 'viscous'
-    )
-    friction = Friction(
-        coulomb=number(element, 'friction', 0.0),
-        viscous=number(element, 'damping', 0.0),
-        coulomb_negative=number(element, 'friction', 0.0),
-        model=model,
-    )
-    if not (0.0 <= friction.coulomb < math.inf and 0.0 <= friction.viscous < math.inf):
+    coulomb, viscous = (number(element, key, 0.0) for key in kinds)
+    friction = Friction(coulomb, viscous, coulomb, model)
+    if not (0.0 <= coulomb < math.inf and 0.0 <= viscous < math.inf):
         raise DescriptionError(
             f'{label(element)}: damping and friction must be finite and not negative'
         )

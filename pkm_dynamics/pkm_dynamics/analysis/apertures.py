@@ -8,12 +8,12 @@ about the pin (spin) does not count.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from pkm_description.tree_geometry import body_poses
+from pkm_description.sidecar_sections import read_workspace
+from pkm_description.tree_geometry import body_poses, with_base
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.model import ClosedChainModel
 
@@ -32,9 +32,7 @@ def apertures_of_joints(
 ) -> Apertures:
     """Apertures of closed configurations: joints (N, n_j), platform (N, 3), (N, 3, 3)."""
     names, parents, children, pins = _pins(model)
-    home = _rotations(
-        model, model.home_joints[None], model.home_position[None], model.home_rotation[None]
-    )
+    home = _rotations(model, *model.home_configuration)
     here = _rotations(model, joints, position, rotation)
     held = np.einsum('nkij,kj->nki', here[:, parents], pins)
     # The child holds what the parent's pin is at home.
@@ -42,7 +40,8 @@ def apertures_of_joints(
     other = np.einsum('nkij,kj->nki', here[:, children], in_child)
     sine = np.linalg.norm(np.cross(held, other), axis=2)
     angles = np.arctan2(sine, np.einsum('nki,nki->nk', held, other))
-    return Apertures(tuple(names), angles, _limits(model, names))
+    declared = read_workspace(model.description).apertures
+    return Apertures(tuple(names), angles, np.array([declared[name] for name in names]))
 
 
 def _pins(model: ClosedChainModel) -> tuple[list[str], Integers, Integers, Floats]:
@@ -50,9 +49,7 @@ def _pins(model: ClosedChainModel) -> tuple[list[str], Integers, Integers, Float
     description, tree = model.description, model.tree_layout.tree
     body = {name: index for index, name in enumerate(tree.body_names)}
     base = tree.n_b
-    home = _rotations(
-        model, model.home_joints[None], model.home_position[None], model.home_rotation[None]
-    )[0]
+    home = _rotations(model, *model.home_configuration)[0]
     names, parents, children, pins = [], [], [], []
     for constraint in description.constraints:
         if constraint.type not in ('spherical', 'universal'):
@@ -68,25 +65,12 @@ def _pins(model: ClosedChainModel) -> tuple[list[str], Integers, Integers, Float
         parents.append(parent)
         children.append(child)
         pins.append(pin)
-    return (
-        names,
-        np.array(parents, dtype=np.int64),
-        np.array(children, dtype=np.int64),
-        np.array(pins, dtype=float).reshape(-1, 3),
-    )
+    first, second = (np.array(ends, dtype=np.int64) for ends in (parents, children))
+    return names, first, second, np.array(pins, dtype=float).reshape(-1, 3)
 
 
 def _rotations(
     model: ClosedChainModel, joints: Floats, position: Floats, rotation: Floats
 ) -> Floats:
     """Rotations (N, n_b + 1, 3, 3) of all bodies, the base last."""
-    _, turns = body_poses(model.tree_layout, joints, position, rotation)
-    base = np.broadcast_to(np.eye(3), (len(joints), 1, 3, 3))
-    return np.concatenate([turns, base], axis=1)
-
-
-def _limits(model: ClosedChainModel, names: list[str]) -> Floats:
-    declared = (model.description.sidecar.get('workspace') or {}).get('aperture', {})
-    if isinstance(declared, Mapping):
-        return np.array([float(declared.get(name, np.inf)) for name in names])
-    return np.full(len(names), float(declared))
+    return with_base(*body_poses(model.tree_layout, joints, position, rotation))[1]

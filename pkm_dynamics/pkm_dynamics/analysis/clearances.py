@@ -24,11 +24,8 @@ BASE = -1  # a body that stands still
 class BodyDistances:
     """Clearances of one robot.
 
-    Attributes
-    ----------
-    pairs : list of str
-        '<link>-<link>' of the bodies whose clearance counts; empty where the URDF gives
-        no collision cylinders or spheres.
+    `pairs` are '<link>-<link>' of the bodies whose clearance counts; empty where the URDF gives
+    no collision cylinders or spheres.
     """
 
     def __init__(self, model: ClosedChainModel) -> None:
@@ -38,7 +35,7 @@ class BodyDistances:
         self._body = np.array([index.get(link, BASE) for link in links], dtype=np.int64)
         first, second, joined = _pairs(model.description, links)
         if len(joined):
-            home = model.home_joints[None], model.home_position[None], model.home_rotation[None]
+            home = model.home_configuration
             gaps = self._gaps(*home, first, second, np.arange(len(joined)))[0]
             thinner = np.minimum(self._radii[first], self._radii[second])
             counts = ~joined | (gaps > thinner)
@@ -52,30 +49,16 @@ class BodyDistances:
     def clearances(self, joints: Floats, position: Floats, rotation: Floats) -> Floats:
         """Return the distance (N, pairs) [m] between the surfaces; negative inside.
 
-        Parameters
-        ----------
-        joints : (N, n_j)
-            Positions of all scalar joints.
-        position : (N, 3), rotation : (N, 3, 3)
-            Of the platform.
+        At positions (N, n_j) of all scalar joints and poses (N, 3), (N, 3, 3) of the platform.
         """
         return self._gaps(joints, position, rotation, self._first, self._second, self._column)
 
-    def _gaps(
-        self,
-        joints: Floats,
-        position: Floats,
-        rotation: Floats,
-        first: Integers,
-        second: Integers,
-        column: Integers,
-    ) -> Floats:
-        out = np.full((len(joints), 1 + int(column.max(initial=-1))), np.inf)
+    def _gaps(self, joints: Floats, position: Floats, rotation: Floats, *pairs: Integers) -> Floats:
+        """Gaps at a configuration; of each pair two capsules and a column of the result."""
+        out = np.full((len(joints), 1 + int(pairs[-1].max(initial=-1))), np.inf)
         if out.size:
             places, turns = body_poses(self._layout, joints, position, rotation)
-            capsule_gaps(
-                places, turns, self._body, self._ends, self._radii, first, second, column, out
-            )
+            capsule_gaps(places, turns, self._body, self._ends, self._radii, *pairs, out)
         return out
 
 

@@ -23,21 +23,12 @@ from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 @dataclass(frozen=True)
 class ComSensitivity:
-    """Forces per shift of the centres of mass along a motion.
+    """Forces per shift of the centres of mass along a motion."""
 
-    Attributes
-    ----------
-    bodies : tuple of str
-        Links with inertia.
-    sensitivity : (n, N, n_a, 3) [N/m, N]
-        Actuator forces per shift along each axis of the link's frame.
-    forces : (N, n_a) [N, N m]
-        Without any shift.
-    """
-
-    bodies: tuple[str, ...]
+    bodies: tuple[str, ...]  # links with inertia
+    # (n, N, n_a, 3) [N/m, N] actuator forces per shift along each axis of the link's frame
     sensitivity: Floats
-    forces: Floats
+    forces: Floats  # (N, n_a) [N, N m] without any shift
 
     def percent_per_millimetre(self) -> dict[str, Floats]:
         """Mean norm of the change of force per millimetre by that of the force [%/mm] (3,)."""

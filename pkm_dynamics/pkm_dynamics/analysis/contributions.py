@@ -16,14 +16,15 @@ angular rates centripetal, as in [O appendix B].
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description.kinematic_tree import FLOATING, PRISMATIC
 from pkm_description.tree_geometry import solve_rows
-from pkm_dynamics.array_types import Booleans, Floats, Integers
+from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.equations.body_regressors import local, local_columns, wrench_regressor
 from pkm_dynamics.kinematics.body_motion import BodyMotion, body_accelerations, shifted
 from pkm_dynamics.model import ClosedChainModel
@@ -32,29 +33,16 @@ from pkm_dynamics.parameters.parameter_table import checked_parameters
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 GROUPS = (
-    'platform_inertia',
-    'strut_inertia',
-    'coriolis',
-    'centripetal',
-    'platform_gravity',
-    'strut_gravity',
-    'friction',
-    'rotor',
+    *('platform_inertia', 'strut_inertia', 'coriolis', 'centripetal'),
+    *('platform_gravity', 'strut_gravity', 'friction', 'rotor'),
 )
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """Actuator forces by dynamic group along a motion.
+    """Actuator forces by dynamic group along a motion."""
 
-    Attributes
-    ----------
-    forces : dict
-        Forces (N, n_a) [N, N m] of each of `GROUPS`.
-    actuated_joints : list of str
-    """
-
-    forces: dict[str, Floats]
+    forces: dict[str, Floats]  # forces (N, n_a) [N, N m] of each of `GROUPS`
     actuated_joints: list[str]
 
     @property
@@ -71,16 +59,18 @@ class Contributions:
 
         Groups act against each other: the shares do not add up to 100.
         """
-        whole = max(float(np.linalg.norm(self.total, axis=1).mean()), 1e-300)
-        return {name: 100.0 * float(norm.mean()) / whole for name, norm in self.norms().items()}
+        return self._shares(np.mean)
 
     def variation(self) -> dict[str, float]:
         """Range of each group's norm by the mean norm of the total [%] [O 2.82-2.88].
 
         What does not vary along a motion is hard to tell from an offset.
         """
+        return self._shares(np.ptp)
+
+    def _shares(self, figure: Callable[[Floats], Any]) -> dict[str, float]:
         whole = max(float(np.linalg.norm(self.total, axis=1).mean()), 1e-300)
-        return {name: 100.0 * float(np.ptp(norm)) / whole for name, norm in self.norms().items()}
+        return {name: 100.0 * float(figure(norm)) / whole for name, norm in self.norms().items()}
 
 
 def contributions(
@@ -88,31 +78,21 @@ def contributions(
 ) -> Contributions:
     """Actuator forces of a motion by dynamic group.
 
-    Parameters
-    ----------
-    model : ClosedChainModel
-    motion : PlatformMotion
-        N samples.
-    parameters : (n_p,), optional
-        Standard parameters; the description's when absent.
-
-    Raises
-    ------
-    TrajectoryError
-        The parameters have a wrong shape.
+    The standard parameters (n_p,) are the description's when absent; TrajectoryError where
+    their shape is wrong.
     """
     values = checked_parameters(parameters, model.nominal_parameters)
     terms, bodies = ParameterTerms.of(model), model.body_motion(motion)
     forces_of = _BodyForces(bodies, terms, values)
-    platform = bodies.geometry.layout.tree.platform_body
-    is_platform = terms.bodies == platform
+    tree = bodies.geometry.layout.tree
+    is_platform = terms.bodies == tree.platform_body
     independent = _independent(model, bodies)
 
     bias = _velocity_accelerations(bodies, independent, bodies.rates)
     inertia = forces_of.at(bodies.rates_dot - bias)
     gravity = forces_of.in_gravity(np.asarray(model.description.gravity))
     products = forces_of.of_velocity(bias, bodies.rates)
-    turning = np.where(_is_linear(bodies), 0.0, bodies.rates)
+    turning = np.where(tree.lengths, 0.0, bodies.rates)
     own = _velocity_accelerations(bodies, independent, turning)
     centripetal = forces_of.of_velocity(own, turning)
     friction = np.einsum('nfv,f->nv', terms.friction_forces(bodies), values[terms.friction_columns])
@@ -149,8 +129,7 @@ class _BodyForces:
 
     def at(self, rates_dot: Floats) -> Floats:
         """From rest, at accelerations (N, n_v)."""
-        rest = np.zeros_like(rates_dot)
-        return self.of_velocity(rates_dot, rest)
+        return self.of_velocity(rates_dot, np.zeros_like(rates_dot))
 
     def in_gravity(self, gravity: Floats) -> Floats:
         """At rest in gravity (3,)."""
@@ -181,16 +160,4 @@ def _independent(model: ClosedChainModel, bodies: BodyMotion) -> Integers:
     tree = bodies.geometry.layout.tree
     if not model.platform_determines_joints:
         return bodies.actuated
-    first = int(tree.coordinate[tree.floating_body])
-    return np.arange(first, first + 6)
-
-
-def _is_linear(bodies: BodyMotion) -> Booleans:
-    """Which velocity coordinates (n_v,) are lengths."""
-    tree = bodies.geometry.layout.tree
-    linear = tree.joint_kind[bodies.geometry.layout.body] == PRISMATIC
-    if tree.floating_body >= 0:
-        assert tree.joint_kind[tree.floating_body] == FLOATING
-        first = int(tree.coordinate[tree.floating_body])
-        linear[first : first + 3] = True
-    return np.asarray(linear)
+    return np.arange(tree.n_v)[tree.floating]

@@ -24,38 +24,6 @@ def rotation_length(model: ClosedChainModel) -> float:
     return _ratio(home[:3], home[3:])
 
 
-def scaled_jacobian(
-    model: ClosedChainModel,
-    position: ArrayLike,
-    rotation: ArrayLike,
-    actuators: ArrayLike,
-    joints: ArrayLike | None = None,
-    length: float | None = None,
-) -> Floats:
-    """Jacobian between platform twist and actuator rates, with rotation made a length.
-
-    The twist's angular part is multiplied by `length` [m] (`rotation_length` by default),
-    so that the singular values do not depend on the unit of length. `joints` (N, n_j) are
-    the joint positions of these poses, where they are known; that saves time.
-
-    Returns
-    -------
-    (N, n_a, 6) actuator rates by platform twist where the platform has six degrees of
-    freedom, else (N, 6, n_a) platform twist by actuator rates.
-    """
-    length = rotation_length(model) if length is None else length
-    if model.platform_determines_joints:
-        jacobian = np.array(model.jacobian(position, rotation, joints))
-        jacobian[:, :, 3:] /= length
-        return jacobian
-    if joints is None:
-        jacobian = np.array(model.platform_jacobian(actuators))
-    else:
-        jacobian = np.array(model.platform_jacobian_at(joints, position, rotation))
-    jacobian[:, 3:] *= length
-    return jacobian
-
-
 def reciprocal_condition(
     model: ClosedChainModel,
     position: ArrayLike,
@@ -64,8 +32,23 @@ def reciprocal_condition(
     joints: ArrayLike | None = None,
     length: float | None = None,
 ) -> Floats:
-    """Reciprocal condition number (N,) of the scaled Jacobian; 0 where it is singular."""
-    jacobian = scaled_jacobian(model, position, rotation, actuators, joints, length)
+    """Reciprocal condition number (N,) of the scaled Jacobian; 0 where it is singular.
+
+    Of the actuators' rates by the platform's twist where the platform has six degrees of
+    freedom, else of the twist by the rates; the twist's angular part is multiplied by `length`
+    [m] (`rotation_length` by default), so that the unit of length does not matter. `joints`
+    (N, n_j) are the joint positions of these poses, where they are known; that saves time.
+    """
+    length = rotation_length(model) if length is None else length
+    if model.platform_determines_joints:
+        jacobian = np.array(model.jacobian(position, rotation, joints))
+        jacobian[:, :, 3:] /= length
+    else:
+        if joints is None:
+            jacobian = np.array(model.platform_jacobian(actuators))
+        else:
+            jacobian = np.array(model.platform_jacobian_at(joints, position, rotation))
+        jacobian[:, 3:] *= length
     values = np.linalg.svd(jacobian, compute_uv=False)
     return np.asarray(values[:, -1] / values[:, 0])
 
@@ -75,10 +58,8 @@ def jacobian_condition(model: ClosedChainModel, motion: PlatformMotion) -> Float
     if not has_singularities(model):
         return None
     joints = model.joint_states(motion).positions
-    columns = [model.joint_names.index(name) for name in model.actuated_joints]
-    reciprocal = reciprocal_condition(
-        model, motion.position, motion.rotation, joints[:, columns], joints
-    )
+    actuators = joints[:, model.mechanism.actuated_scalar]
+    reciprocal = reciprocal_condition(model, motion.position, motion.rotation, actuators, joints)
     return np.asarray(1.0 / np.maximum(reciprocal, 1e-300))
 
 

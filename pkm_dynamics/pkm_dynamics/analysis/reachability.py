@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.singularities import singularities_of_joints
 from pkm_dynamics.array_types import Booleans, Floats
@@ -21,36 +22,23 @@ _TOLERANCE = 1e-9  # [m, rad]: a pose at a limit is within it, whatever rounding
 
 @dataclass(frozen=True)
 class Reachability:
-    """Verdict on N poses or actuator positions.
+    """Verdict on N poses or actuator positions."""
 
-    Attributes
-    ----------
-    reachable : (N,)
-        Whether all criteria hold.
-    failed : dict of (N,)
-        By criterion, where it does not hold. `assembly`: the loops do not close on the
-        assembly of home, or the platform has not the freedom; `stroke`: an actuator
-        beyond its limits; `joint`: a passive joint beyond them; `aperture`: a spherical or
-        universal joint bends too far; `singularity`: a measure of `singularities` below
-        the limit; `workspace`: outside the box or tilt that the YAML declares. Where the
-        loops do not close, nothing else is judged.
-    margins : dict of (N,)
-        By criterion: smallest distance to its limits, negative beyond them, nan where
-        not judged [m or rad, of the joint that is closest in relation to its range;
-        singularity: measure less limit].
-    joints : (N, n_j) [m, rad]
-        nan where the loops do not close.
-    position, rotation : (N, 3) [m], (N, 3, 3)
-        Of the platform; nan where the loops do not close.
-    """
-
-    reachable: Booleans
+    reachable: Booleans  # (N,) whether all criteria hold
+    # (N,) by criterion, where it does not hold. `assembly`: the loops do not close on the
+    # assembly of home, or the platform has not the freedom; `stroke`: an actuator beyond its
+    # limits; `joint`: a passive joint beyond them; `aperture`: a spherical or universal joint bends
+    # too far; `singularity`: a measure of `singularities` below the limit; `workspace`: outside the
+    # box or tilt that the YAML declares. Where the loops do not close, nothing else is judged
     failed: dict[str, Booleans]
+    # (N,) by criterion: smallest distance to its limits, negative beyond them, nan where not
+    # judged [m or rad, of the joint that is closest in relation to its range; singularity: measure
+    # less limit]
     margins: dict[str, Floats]
     offenders: dict[str, NDArray[np.str_]]
-    joints: Floats
-    position: Floats
-    rotation: Floats
+    joints: Floats  # (N, n_j) [m, rad] nan where the loops do not close
+    position: Floats  # (N, 3) [m] of the platform; nan where the loops do not close
+    rotation: Floats  # (N, 3, 3)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -87,14 +75,10 @@ def reachable(
 ) -> Reachability:
     """Judge platform poses (N, 3) [m], (N, 3, 3), each on its own; no pose raises.
 
-    Parameters
-    ----------
-    singularity_limit : float
-        Smallest measure of `singularities` that is accepted.
-    nearest : str, optional
-        Judge the nearest pose (`pose`) or the nearest position (`position`, whatever the
-        rotation there) that a platform with fewer than six degrees of freedom can take,
-        instead of calling a pose that it has not the freedom for unreachable.
+    `singularity_limit` is the smallest measure of `singularities` that is accepted. With
+    `nearest`, judge the nearest pose (`pose`) or the nearest position (`position`, whatever the
+    rotation there) that a platform with fewer than six degrees of freedom can take, instead of
+    calling a pose that it has not the freedom for unreachable.
     """
     found, closed = model.configurations_of_poses(position, rotation, nearest)
     return judge(model, found, closed, singularity_limit)
@@ -141,17 +125,13 @@ def judge(
         [name for name, has in zip(apertures.names, limited, strict=True) if has],
     )
     if model.n_a <= 6 and len(index):
-        measures = singularities_of_joints(model, *at)
-        smallest = measures.smallest
+        smallest = singularities_of_joints(model, *at).smallest
         keep('singularity', smallest[:, None] - singularity_limit, np.ones(1), [''])
-    for array in at:
-        array.setflags(write=False)
-    lost = np.flatnonzero(~closed)
-    joints, position, rotation = (np.array(array) for array in found)
-    for array in (joints, position, rotation):
-        array[lost] = np.nan
+    judged = [np.array(array) for array in found]
+    for array in judged:
+        array[~closed] = np.nan
     good = ~np.any([failed[name] for name in CRITERIA], axis=0)
-    return Reachability(good, failed, margins, offenders, joints, position, rotation)
+    return Reachability(good, failed, margins, offenders, *judged)
 
 
 def _joint_margins(
@@ -176,18 +156,15 @@ def _workspace_margins(
     model: ClosedChainModel, at: Configurations
 ) -> tuple[Floats, Floats, list[str]]:
     """Distances (N, k) to the declared box and tilt."""
-    workspace = model.description.sidecar.get('workspace') or {}
-    lower = np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float)
-    upper = np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float)
-    margin = np.minimum(at.position - lower, upper - at.position)
-    span = np.where(np.isfinite(upper - lower), upper - lower, 1.0)
-    names = ['x', 'y', 'z']
-    if 'tilt' in workspace:
-        tilt = np.arccos(np.clip(at.rotation[:, 2, 2], -1.0, 1.0))
-        margin = np.column_stack([margin, workspace['tilt'] - tilt])
-        span = np.append(span, workspace['tilt'])
-        names.append('tilt')
-    keep = ~np.all(np.isinf(margin), axis=0)
+    workspace = read_workspace(model.description)
+    tilt = np.arccos(np.clip(at.rotation[:, 2, 2], -1.0, 1.0))
+    values = np.column_stack([at.position, tilt])
+    lower, upper = np.append(workspace.lower, -np.inf), np.append(workspace.upper, workspace.tilt)
+    margin = np.minimum(values - lower, upper - values)
+    span = np.append(workspace.upper - workspace.lower, workspace.tilt)
+    span = np.where(np.isfinite(span), span, 1.0)
+    names = ['x', 'y', 'z', 'tilt']
+    keep = np.isfinite(lower) | np.isfinite(upper)
     return (
         margin[:, keep],
         np.maximum(span[keep], 1e-12),

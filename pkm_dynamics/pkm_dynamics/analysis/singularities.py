@@ -31,7 +31,7 @@ from pkm_description.errors import KinematicsError
 from pkm_description.kinematic_tree import POINT_ROW
 from pkm_description.tree_geometry import TreeGeometry
 from pkm_dynamics.analysis.jacobian_condition import rotation_length
-from pkm_dynamics.array_types import Floats, Integers
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
 
@@ -41,21 +41,14 @@ MEASURES = ('parallel', 'serial', 'constraint', 'passive')
 
 @dataclass(frozen=True)
 class Singularities:
-    """Measures of N configurations; 0 at the singularity, dimensionless.
+    """Measures of N configurations; 0 at the singularity, dimensionless."""
 
-    Attributes
-    ----------
-    parallel, serial, constraint, passive : (N,)
-        See the module. Where `constraint` or `passive` vanishes, the others mean nothing.
-    length : float
-        L [m], by which lengths were divided.
-    """
-
+    # (N,) see the module. Where `constraint` or `passive` vanishes, the others mean nothing
     parallel: Floats
-    serial: Floats
-    constraint: Floats
-    passive: Floats
-    length: float
+    serial: Floats  # (N,)
+    constraint: Floats  # (N,)
+    passive: Floats  # (N,)
+    length: float  # L [m], by which lengths were divided
 
     @property
     def smallest(self) -> Floats:
@@ -71,7 +64,7 @@ def characteristic_length(model: ClosedChainModel) -> float:
     if model.platform_determines_joints:
         return rotation_length(model)
     jacobian = model.platform_jacobian(np.asarray(model.home_actuators)[None])[0]
-    linear, angular = float(np.linalg.norm(jacobian[:3])), float(np.linalg.norm(jacobian[3:]))
+    linear, angular = (float(np.linalg.norm(part)) for part in np.split(jacobian, 2))
     if min(linear, angular * model.length_scale) < NEGLIGIBLE * max(linear, model.length_scale):
         return float(model.length_scale)
     return linear / angular
@@ -80,18 +73,10 @@ def characteristic_length(model: ClosedChainModel) -> float:
 def singularities(
     model: ClosedChainModel, motion: PlatformMotion, length: float | None = None
 ) -> Singularities:
-    """Measures along a motion.
+    """Measures along a motion, L [m] by default the characteristic length of the home pose.
 
-    Parameters
-    ----------
-    length : float, optional
-        L [m]; the characteristic length of the home pose when absent.
-
-    Raises
-    ------
-    KinematicsError
-        The mechanism has more actuators than its platform has degrees of freedom (a redundant
-        arm has no serial Jacobian of full rank).
+    Raises KinematicsError where the mechanism has more actuators than its platform has degrees
+    of freedom (a redundant arm has no serial Jacobian of full rank).
     """
     joints = model.joint_states(motion).positions
     return singularities_of_joints(model, joints, motion.position, motion.rotation, length)
@@ -113,11 +98,8 @@ def singularities_of_joints(
             f"robot '{model.description.name}' has {model.n_a} actuators: more than its platform "
             'has degrees of freedom'
         )
-    at_home = model.home_joints[None], model.home_position[None], model.home_rotation[None]
-    home = _spectra(model, *at_home, scale)
-    here = _spectra(
-        model, np.asarray(joints, dtype=float), np.asarray(position), np.asarray(rotation), scale
-    )
+    home = _spectra(model, *model.home_configuration, scale)
+    here = _spectra(model, np.asarray(joints), np.asarray(position), np.asarray(rotation), scale)
     return Singularities(
         parallel=here.inputs[:, -1],
         serial=here.outputs[:, -1],
@@ -141,17 +123,15 @@ def _spectra(
     layout = model.tree_layout
     tree = layout.tree
     geometry = TreeGeometry.build(layout, joints, p, r)
-    unit = _coordinate_units(model, length)
+    unit = np.where(tree.lengths, length, 1.0)  # of a scaled rate of 1 (n_v,)
     motions, closure = _closed_motions(geometry, unit, length, model.n_a)
     body = tree.platform_body
     twist = np.einsum(
         'nki,nkm->nim', geometry.screws * layout.moved[body][:, None], unit[:, None] * motions
     )
-    place = geometry.position[:, body]
-    turn = twist[:, 3:]
-    twist[:, :3] += np.cross(turn, place[:, :, None], axis=1)
+    twist[:, :3] += np.cross(twist[:, 3:], geometry.position[:, body, :, None], axis=1)
     twist[:, :3] /= length
-    seen = np.concatenate([motions[:, _actuated(model)], twist], axis=1)
+    seen = np.concatenate([motions[:, model.mechanism.actuated], twist], axis=1)
     u, s, _ = np.linalg.svd(seen, full_matrices=False)
     return _Spectra(
         np.linalg.svd(u[:, : model.n_a], compute_uv=False),
@@ -159,24 +139,6 @@ def _spectra(
         closure,
         s[:, -1],
     )
-
-
-def _coordinate_units(model: ClosedChainModel, length: float) -> Floats:
-    """What a scaled rate of 1 is (n_v,): L for lengths, 1 for angles."""
-    tree = model.tree_layout.tree
-    unit = np.ones(tree.n_v)
-    for name in model.joint_names:
-        if model.description.joint(name).type == 'prismatic':
-            unit[tree.coordinate_of(name)] = length
-    if tree.floating_body >= 0:
-        first = int(tree.coordinate[tree.floating_body])
-        unit[first : first + 3] = length
-    return unit
-
-
-def _actuated(model: ClosedChainModel) -> Integers:
-    tree = model.tree_layout.tree
-    return np.array([tree.coordinate_of(name) for name in model.actuated_joints])
 
 
 def _closed_motions(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from pkm_description.errors import KinematicsError
+from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics.analysis.reachability import (
     CRITERIA,
     SINGULARITY_LIMIT,
@@ -26,63 +29,36 @@ _REACH = 0.6  # of the mechanism's size: half the side of a region that nobody d
 
 @dataclass(frozen=True)
 class Workspace:
-    """Random samples of a region and which of them the robot can reach.
+    """Random samples of a region and which of them the robot can reach."""
 
-    Attributes
-    ----------
-    coordinates : str
-        `platform`: positions in a box with rotations about home; `actuators`: positions
-        within the strokes, where the platform has fewer than six degrees of freedom.
-    lower, upper : (k,)
-        The region that was sampled: x, y, z [m] or the actuators [m, rad].
-    tilt : float
-        Largest angle [rad] between sampled rotations and home's.
-    share, share_deviation : float
-        Reachable samples among all, and its standard deviation.
-    volume, volume_deviation : float
-        `platform`: of the reachable positions [m^3], counted with the sampled rotations;
-        nan in actuator coordinates.
-    reached_lower, reached_upper : (3,) [m]
-        Box around the platform positions of the reachable samples.
-    samples : Reachability
-        Verdicts; `samples.counts` tells how many fail by which criterion.
-    seed : int
-    """
-
+    # `platform`: positions in a box with rotations about home; `actuators`: positions within the
+    # strokes, where the platform has fewer than six degrees of freedom
     coordinates: str
-    lower: Floats
-    upper: Floats
-    tilt: float
-    share: float
+    lower: Floats  # (k,) the region that was sampled: x, y, z [m] or the actuators [m, rad]
+    upper: Floats  # (k,)
+    tilt: float  # largest angle [rad] between sampled rotations and home's
+    share: float  # reachable samples among all, and its standard deviation
     share_deviation: float
+    # `platform`: of the reachable positions [m^3], counted with the sampled rotations; nan in
+    # actuator coordinates
     volume: float
     volume_deviation: float
-    reached_lower: Floats
-    reached_upper: Floats
-    samples: Reachability
+    reached_lower: Floats  # (3,) [m] box around the platform positions of the reachable samples
+    reached_upper: Floats  # (3,) [m]
+    samples: Reachability  # verdicts; `samples.counts` tells how many fail by which criterion
     seed: int
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Verdicts on a grid of positions in a plane, all with one rotation.
+    """Verdicts on a grid of positions in a plane, all with one rotation."""
 
-    Attributes
-    ----------
-    axes : tuple of str
-        Axes that span the plane: columns and rows of `verdict`.
-    fixed, height : str, float
-        Axis across the plane and where it is cut [m].
-    columns, rows : (n,), (m,) [m]
-    verdict : (m, n)
-        0 where reachable, else 1 + the index in `CRITERIA` of what fails first.
-    """
-
-    axes: tuple[str, str]
-    fixed: str
-    height: float
-    columns: Floats
-    rows: Floats
+    axes: tuple[str, str]  # axes that span the plane: columns and rows of `verdict`
+    fixed: str  # axis across the plane and where it is cut [m]
+    height: float  # [m]
+    columns: Floats  # (n,) [m]
+    rows: Floats  # (m,) [m]
+    # (m, n) 0 where reachable, else 1 + the index in `CRITERIA` of what fails first
     verdict: Integers
 
 
@@ -98,22 +74,11 @@ def workspace(
 ) -> Workspace:
     """Estimate the reachable share of a region by random sampling.
 
-    Parameters
-    ----------
-    count, seed : int
-    tilt : float, optional
-        Rotations are sampled up to this angle [rad] from home's; what the YAML declares
-        when absent, else 0. Platform coordinates only.
-    lower, upper : (3,) or (n_a,), optional
-        Region; what the YAML declares when absent, else around home (platform) or the
-        strokes (actuators).
-    coordinates : str, optional
-        `platform` or `actuators`; the platform's where it has six degrees of freedom.
-
-    Raises
-    ------
-    KinematicsError
-        Where the coordinates are unknown, or the region is empty or has no finite ends.
+    The `coordinates` are `platform` (where it has six degrees of freedom) or `actuators`; the
+    region from `lower` to `upper` is by default what the YAML declares, else around home
+    (platform) or the strokes (actuators). In platform coordinates rotations are sampled up to
+    `tilt` [rad] from home's; what the YAML declares when absent, else 0. Raises KinematicsError
+    where the coordinates are unknown, or the region is empty or has no finite ends.
     """
     chosen = coordinates or ('platform' if model.platform_determines_joints else 'actuators')
     if chosen not in COORDINATES:
@@ -123,38 +88,32 @@ def workspace(
     points = rng.uniform(low, high, (int(count), len(low)))
     angle = 0.0
     if chosen == 'platform':
-        declared = (model.description.sidecar.get('workspace') or {}).get('tilt', 0.0)
-        angle = float(declared if tilt is None else tilt)
+        declared = read_workspace(model.description).tilt
+        angle = float((declared if np.isfinite(declared) else 0.0) if tilt is None else tilt)
         rotation = random_rotations(model, len(points), angle, rng)
         parts = [
-            reachable(model, points[k : k + _BLOCK], rotation[k : k + _BLOCK], singularity_limit)
-            for k in range(0, len(points), _BLOCK)
+            reachable(model, points[some], rotation[some], singularity_limit)
+            for some in _blocks(len(points))
         ]
     else:
         parts = [
-            reachable_actuators(model, points[k : k + _BLOCK], singularity_limit)
-            for k in range(0, len(points), _BLOCK)
+            reachable_actuators(model, points[some], singularity_limit)
+            for some in _blocks(len(points))
         ]
     samples = _joined(parts)
     share = float(np.mean(samples.reachable)) if len(points) else 0.0
     deviation = float(np.sqrt(share * (1.0 - share) / max(len(points), 1)))
     size = float(np.prod(high - low)) if chosen == 'platform' else float('nan')
     reached = samples.position[samples.reachable]
-    empty = np.full((1, 3), np.nan)
-    return Workspace(
-        chosen,
-        low,
-        high,
-        angle,
-        share,
-        deviation,
-        share * size,
-        deviation * size,
-        np.min(reached if len(reached) else empty, axis=0),
-        np.max(reached if len(reached) else empty, axis=0),
-        samples,
-        seed,
-    )
+    if not len(reached):
+        reached = np.full((1, 3), np.nan)
+    shares = share, deviation, share * size, deviation * size
+    box = np.min(reached, axis=0), np.max(reached, axis=0)
+    return Workspace(chosen, low, high, angle, *shares, *box, samples, seed)
+
+
+def _blocks(count: int) -> list[slice]:
+    return [slice(first, first + _BLOCK) for first in range(0, count, _BLOCK)]
 
 
 def region(
@@ -164,15 +123,13 @@ def region(
     upper: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """Ends of the region to look at: given ones, declared ones, a box about home."""
-    declared = model.description.sidecar.get('workspace') or {}
     if coordinates == 'platform':
+        declared = read_workspace(model.description)
         reach = _REACH * model.length_scale
         ends = [
-            np.array(declared.get(key, [np.nan] * 3), dtype=float)
-            for key in ('position_lower', 'position_upper')
+            np.where(np.isfinite(end), end, model.home_position + way)
+            for end, way in ((declared.lower, -reach), (declared.upper, reach))
         ]
-        ends[0] = np.where(np.isfinite(ends[0]), ends[0], model.home_position - reach)
-        ends[1] = np.where(np.isfinite(ends[1]), ends[1], model.home_position + reach)
         names = ['x', 'y', 'z']
     else:
         ends = [np.array(model.lower), np.array(model.upper)]
@@ -256,30 +213,23 @@ def largest_box(
     start = [int(np.argmin(np.abs(t - h))) for t, h in zip(ticks, model.home_position, strict=True)]
     if not good[tuple(start)]:
         return np.full(3, np.nan), np.full(3, np.nan)
-    begin, end = np.array(start), np.array(start)
+    ends = np.array([start, start])  # first and last layer (2, 3)
     while True:
-        best: tuple[int, int] | None = None
-        gain = 0
-        for side in range(3):
-            for step in (-1, 1):
-                layer = begin[side] - 1 if step < 0 else end[side] + 1
-                if not 0 <= layer < len(ticks[side]):
-                    continue
-                index = [slice(b, e + 1) for b, e in zip(begin, end, strict=True)]
-                index[side] = slice(layer, layer + 1)
-                cells = good[tuple(index)]
-                if np.all(cells) and cells.size > gain:
-                    best, gain = (side, step), int(cells.size)
+        best, gain = None, 0
+        for side, (way, step) in product(range(3), ((0, -1), (1, 1))):
+            layer = ends[way, side] + step
+            if not 0 <= layer < len(ticks[side]):
+                continue
+            index = [slice(first, last + 1) for first, last in ends.T]
+            index[side] = slice(layer, layer + 1)
+            cells = good[tuple(index)]
+            if np.all(cells) and cells.size > gain:
+                best, gain = (way, side, step), int(cells.size)
         if best is None:
             break
-        if best[1] < 0:
-            begin[best[0]] -= 1
-        else:
-            end[best[0]] += 1
-    return (
-        np.array([t[k] for t, k in zip(ticks, begin, strict=True)]),
-        np.array([t[k] for t, k in zip(ticks, end, strict=True)]),
-    )
+        ends[best[:2]] += best[2]
+    low, high = (np.array([t[k] for t, k in zip(ticks, end, strict=True)]) for end in ends)
+    return low, high
 
 
 def _verdicts(
@@ -290,30 +240,21 @@ def _verdicts(
     turns = np.repeat(turn[None], len(points), axis=0)
     nearest = None if model.platform_determines_joints else 'position'
     parts = []
-    for k in range(0, len(points), _BLOCK):
-        block = points[k : k + _BLOCK]
-        found = reachable(model, block, turns[k : k + _BLOCK], limit, nearest)
+    for some in _blocks(len(points)):
+        found = reachable(model, points[some], turns[some], limit, nearest)
         names = found.first_failure
         if nearest:
-            away = np.abs(found.position - block).max(axis=1)
+            away = np.abs(found.position - points[some]).max(axis=1)
             names = np.where(away < 1e-6, names, 'assembly')
         parts.append(np.array([CRITERIA.index(name) + 1 if name else 0 for name in names]))
     return np.concatenate(parts).astype(np.int64)
 
 
 def _joined(parts: list[Reachability]) -> Reachability:
-    def together(name: str) -> dict:
-        return {
-            key: np.concatenate([getattr(part, name)[key] for part in parts]) for key in CRITERIA
-        }
+    def together(name: str) -> Any:
+        values = [getattr(part, name) for part in parts]
+        if isinstance(values[0], dict):
+            return {key: np.concatenate([value[key] for value in values]) for key in CRITERIA}
+        return np.concatenate(values)
 
-    return Reachability(
-        np.concatenate([part.reachable for part in parts]),
-        together('failed'),
-        together('margins'),
-        together('offenders'),
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ('joints', 'position', 'rotation')
-        ),
-    )
+    return Reachability(*(together(field.name) for field in fields(Reachability)))

@@ -19,34 +19,22 @@ from pkm_dynamics.mechanism import Mechanism
 _DUST = 4e-16
 
 
-class Velocities(NamedTuple):
-    """Velocities of the bodies' origins and angular velocities (n_b, 3), base axes."""
+class Rates(NamedTuple):
+    """Velocities of the bodies' origins and angular velocities (n_b, 3), base axes.
 
-    linear: list[Objects]
-    angular: list[Objects]
-
-
-class Accelerations(NamedTuple):
-    """Derivatives of `Velocities`, less gravity."""
+    Or their derivatives, less gravity.
+    """
 
     linear: list[Objects]
     angular: list[Objects]
 
 
 class Chain:
-    """A mechanism at one configuration.
-
-    Parameters
-    ----------
-    m : Mechanism
-    joints : (n_j,)
-        Positions of the scalar joints.
-    position, rotation : (3,), (3, 3)
-        Pose of the floating platform; unused where none floats.
-    """
+    """A mechanism at one configuration: joints (n_j,), and the pose of a platform that floats."""
 
     def __init__(self, m: Mechanism, joints: Objects, position: Objects, rotation: Objects) -> None:
         self.m, self.tree = m, m.tree
+        self.gravity: Objects = np.array(m.gravity.tolist(), dtype=object)
         self.position: list[Objects] = []
         self.rotation: list[Objects] = []
         self.axis: list[Objects] = []  # of the joint; zero where it has none
@@ -57,12 +45,12 @@ class Chain:
     def _place(self, body: int, joints: Objects, p: Objects, r: Objects) -> None:
         tree, kind, above = self.tree, self.tree.joint_kind[body], self.tree.parent[body]
         if kind == FLOATING:
-            self._append(p, r, _zeros(), p)
+            self._append(p, r, zeros(), p)
             return
         offset, rotation = _exact(tree.origin_position[body]), _exact(tree.origin_rotation[body])
         if above != BASE:
             offset, rotation = self.rotation[above] @ offset, self.rotation[above] @ rotation
-        axis = _zeros() if kind == FIXED else rotation @ _exact(tree.axis[body])
+        axis = zeros() if kind == FIXED else rotation @ _exact(tree.axis[body])
         if kind == REVOLUTE:
             rotation = rotation @ _about(_exact(tree.axis[body]), joints[tree.scalar_index[body]])
         elif kind == PRISMATIC:
@@ -70,17 +58,16 @@ class Chain:
         place = offset if above == BASE else self.position[above] + offset
         self._append(place, rotation, axis, offset)
 
-    def _append(self, p: Objects, r: Objects, axis: Objects, offset: Objects) -> None:
-        self.position.append(p)
-        self.rotation.append(r)
-        self.axis.append(axis)
-        self.offset.append(offset)
+    def _append(self, *found: Objects) -> None:
+        known = (self.position, self.rotation, self.axis, self.offset)
+        for values, value in zip(known, found, strict=True):
+            values.append(value)
 
     # -- motion -------------------------------------------------------------------
 
-    def velocities(self, rates: Objects) -> Velocities:
+    def velocities(self, rates: Objects) -> Rates:
         """Velocities of all bodies from the coordinates' rates (n_v,)."""
-        tree, out = self.tree, Velocities([], [])
+        tree, out = self.tree, Rates([], [])
         for body in range(len(tree.parent)):
             kind, above, first = tree.joint_kind[body], tree.parent[body], tree.coordinate[body]
             if kind == FLOATING:
@@ -97,22 +84,17 @@ class Chain:
             out.angular.append(w)
         return out
 
-    def accelerations(
-        self, rates: Objects, rates_dot: Objects, velocities: Velocities
-    ) -> Accelerations:
+    def accelerations(self, rates: Objects, rates_dot: Objects, velocities: Rates) -> Rates:
         """Accelerations of all bodies, less gravity."""
-        m, tree, out = self.m, self.tree, Accelerations([], [])
-        gravity = np.array([float(g) for g in m.gravity], dtype=object)
+        tree, out = self.tree, Rates([], [])
         for body in range(len(tree.parent)):
             kind, above, first = tree.joint_kind[body], tree.parent[body], tree.coordinate[body]
             if kind == FLOATING:
-                out.linear.append(rates_dot[first : first + 3] - gravity)
+                out.linear.append(rates_dot[first : first + 3] - self.gravity)
                 out.angular.append(rates_dot[first + 3 : first + 6])
                 continue
-            if above == BASE:
-                a, alpha, w = _zeros() - gravity, _zeros(), _zeros()
-            else:
-                a, alpha, w = out.linear[above], out.angular[above], velocities.angular[above]
+            a = zeros() - self.gravity if above == BASE else out.linear[above]
+            alpha, w = _at(out.angular, above), _at(velocities.angular, above)
             offset, axis = self.offset[body], self.axis[body]
             a = a + cross(alpha, offset) + cross(w, cross(w, offset))
             if kind == PRISMATIC:
@@ -184,7 +166,7 @@ class Chain:
             body = self.tree.parent[body]
         return arm if body == joint else arm - self.position[joint]
 
-    def row_rates(self, row: int, velocities: Velocities) -> Number:
+    def row_rates(self, row: int, velocities: Rates) -> Number:
         """Time derivative of a row's residual at a closed configuration."""
         m, tree = self.m, self.tree
         parent, child = tree.row_parent[row], tree.row_child[row]
@@ -205,36 +187,34 @@ class Chain:
         local = _exact((tree.row_child_point if child else tree.row_parent_point)[row])
         return body, local if body == BASE else self.rotation[body] @ local
 
-    def _point_rate(self, row: int, child: bool, velocities: Velocities) -> Objects:
+    def _point_rate(self, row: int, child: bool, velocities: Rates) -> Objects:
         body, arm = self._arm(row, child)
         if body == BASE:
-            return _zeros()
+            return zeros()
         return velocities.linear[body] + cross(velocities.angular[body], arm)
 
     def _point_acceleration(
-        self, row: int, child: bool, velocities: Velocities, accelerations: Accelerations
+        self, row: int, child: bool, velocities: Rates, accelerations: Rates
     ) -> Objects:
         body, arm = self._arm(row, child)
         if body == BASE:
-            return _zeros() - np.array([float(g) for g in self.m.gravity], dtype=object)
+            return zeros() - self.gravity
         w = velocities.angular[body]
         turning = cross(accelerations.angular[body], arm) + cross(w, cross(w, arm))
         return accelerations.linear[body] + turning
 
-    def row_accelerations(
-        self, row: int, velocities: Velocities, accelerations: Accelerations
-    ) -> Number:
+    def row_accelerations(self, row: int, velocities: Rates, accelerations: Rates) -> Number:
         """Second time derivative of a row's residual."""
         m, tree = self.m, self.tree
         parent, child = tree.row_parent[row], tree.row_child[row]
         d, other = self.direction(row, child=False), self.direction(row, child=True)
-        d_dot, d_dot_dot = self._turned(d, parent, velocities, accelerations)
+        d_dot, d_dot_dot = _turned(d, parent, velocities, accelerations)
         if tree.row_kind[row] != POINT_ROW:
-            o_dot, o_dot_dot = self._turned(other, child, velocities, accelerations)
+            o_dot, o_dot_dot = _turned(other, child, velocities, accelerations)
             return d_dot_dot @ other + 2.0 * (d_dot @ o_dot) + d @ o_dot_dot
-        relative = self._point_acceleration(
-            row, True, velocities, accelerations
-        ) - self._point_acceleration(row, False, velocities, accelerations)
+        moving = (velocities, accelerations)
+        held = self._point_acceleration(row, False, *moving)
+        relative = self._point_acceleration(row, True, *moving) - held
         speed = self._point_rate(row, True, velocities) - self._point_rate(row, False, velocities)
         if m.row_is_triple[row]:
             return d @ relative  # where the loops are closed there is neither gap nor speed
@@ -248,7 +228,7 @@ class Chain:
         start = row + 3 if m.row_is_triple[row] else row
         return cross(self.direction(start, child=False), self.direction(start + 1, child=False))
 
-    def sliding(self, row: int, velocities: Velocities) -> Objects:
+    def sliding(self, row: int, velocities: Rates) -> Objects:
         """Velocity (3,) of the child against the parent, both at the child's point."""
         speed = self._point_rate(row, True, velocities)
         parent = self.tree.row_parent[row]
@@ -257,14 +237,14 @@ class Chain:
         arm = self.point(row, child=True) - self.position[parent]
         return speed - velocities.linear[parent] - cross(velocities.angular[parent], arm)
 
-    @staticmethod
-    def _turned(
-        vector: Objects, body: int, velocities: Velocities, accelerations: Accelerations
-    ) -> tuple[Objects, Objects]:
-        """First and second derivative of a vector fixed in a body."""
-        w, alpha = _at(velocities.angular, body), _at(accelerations.angular, body)
-        first = cross(w, vector)
-        return first, cross(alpha, vector) + cross(w, first)
+
+def _turned(
+    vector: Objects, body: int, velocities: Rates, accelerations: Rates
+) -> tuple[Objects, Objects]:
+    """First and second derivative of a vector fixed in a body."""
+    w, alpha = _at(velocities.angular, body), _at(accelerations.angular, body)
+    first = cross(w, vector)
+    return first, cross(alpha, vector) + cross(w, first)
 
 
 def cross(a: Objects, b: Objects) -> Objects:
@@ -275,21 +255,21 @@ def cross(a: Objects, b: Objects) -> Objects:
     )
 
 
-def _zeros() -> Objects:
-    return np.array([0.0, 0.0, 0.0], dtype=object)
+def zeros(count: int = 3) -> Objects:
+    """Vector (count,) of the number zero."""
+    return np.array([0.0] * count, dtype=object)
 
 
 def _at(values: list[Objects], body: int) -> Objects:
-    return _zeros() if body == BASE else values[body]
+    return zeros() if body == BASE else values[body]
 
 
 def _exact(values: np.ndarray) -> Objects:
     """Constants as floats, dust of right angles removed."""
     out = np.array(values, dtype=float)
-    out[np.abs(out) < _DUST] = 0.0
-    for one in (1.0, -1.0):
-        out[np.abs(out - one) < _DUST] = one
-    return np.array([float(x) for x in out.ravel()], dtype=object).reshape(out.shape)
+    for exact in (0.0, 1.0, -1.0):
+        out[np.abs(out - exact) < _DUST] = exact
+    return np.array(out.tolist(), dtype=object)
 
 
 def _about(axis: Objects, angle: Number) -> Objects:

@@ -9,7 +9,7 @@ or one disappear: a joint axis along z costs what its zeros leave.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Union
 
 import numpy as np
@@ -133,29 +133,18 @@ class Expression:
         node = self.graph.nodes[self.index]
         return Expression(self.graph, node[1]) if node[0] == 'neg' else None
 
-    def unary(self, operation: str) -> Expression:
-        """Return sin, cos, sqrt or abs of this."""
-        return self.graph.node(operation, self.index)
+
+def _function(operation: str, known: Callable[[float], float]) -> Callable[[Number], Number]:
+    """Return a function of one number that is recorded as an operation."""
+
+    def apply(x: Number) -> Number:
+        return x.graph.node(operation, x.index) if isinstance(x, Expression) else known(x)
+
+    return apply
 
 
-def sine(x: Number) -> Number:
-    """Sine of an angle [rad]."""
-    return x.unary('sin') if isinstance(x, Expression) else math.sin(x)
-
-
-def cosine(x: Number) -> Number:
-    """Cosine of an angle [rad]."""
-    return x.unary('cos') if isinstance(x, Expression) else math.cos(x)
-
-
-def root(x: Number) -> Number:
-    """Square root."""
-    return x.unary('sqrt') if isinstance(x, Expression) else math.sqrt(x)
-
-
-def absolute(x: Number) -> Number:
-    """Absolute value."""
-    return x.unary('abs') if isinstance(x, Expression) else abs(x)
+sine, cosine = _function('sin', math.sin), _function('cos', math.cos)  # of an angle [rad]
+root, absolute = _function('sqrt', math.sqrt), _function('abs', abs)
 
 
 def smaller(x: Number, y: Number) -> Number:

@@ -77,9 +77,7 @@ class _Emitter:
         for index in reachable(graph, outputs):
             self.values[index] = self._emit(graph.nodes[index])
         for k, value in enumerate(outputs):
-            vector = (
-                self.values[value.index] if isinstance(value, Expression) else _splat(float(value))
-            )
+            vector = self.values[value.index] if isinstance(value, Expression) else _splat(value)
             self.builder.store(vector, self._address(self.outputs, LANES * k), align=8)
         self.builder.ret_void()
 
@@ -191,15 +189,8 @@ class MachineCode:
         """Address of a function (inputs (n, LANES), uniforms (k,), outputs (m, LANES)).
 
         Its code is read from the store. Only where that has none, `build` records the
-        expressions, which are compiled and kept for next time.
-
-        Parameters
-        ----------
-        name : str
-        origin : bytes
-            Says what `build` gives: equal bytes, equal expressions.
-        build : callable
-            Returns the graph and the outputs.
+        expressions, which are compiled and kept for next time. Equal bytes of `origin` mean
+        equal expressions.
         """
         symbol = f'pkm_{name}'
         origin = b'\0'.join((name.encode(), GENERATOR, origin))
@@ -220,7 +211,7 @@ class MachineCode:
 
 
 def _splat(value: float) -> ir.Constant:
-    return ir.Constant(_VECTOR, [value] * LANES)
+    return ir.Constant(_VECTOR, [float(value)] * LANES)
 
 
 def _integers(value: int) -> ir.Constant:

@@ -6,10 +6,13 @@ rates d, B (n, n_i) the independent ones i.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import combinations_with_replacement
+
 import numpy as np
 
 from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, PRISMATIC
-from pkm_dynamics.codegen.chain import Accelerations, Chain, Velocities, cross
+from pkm_dynamics.codegen.chain import Chain, Rates, cross, zeros
 from pkm_dynamics.codegen.expression import Number, Objects, absolute, choose, larger, root, smaller
 from pkm_dynamics.mechanism import Mechanism
 from pkm_dynamics.parameters.parameter_table import (
@@ -52,10 +55,7 @@ def coupling(chain: Chain, component: tuple[list[int], list[int]]) -> Objects:
 
 def matrix_of(rows: list[list[Number]]) -> Objects:
     """Floats (n, k) of symbols."""
-    out = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=object)
-    for i, row in enumerate(rows):
-        out[i] = row
-    return out
+    return np.array(rows, dtype=object).reshape(len(rows), -1 if rows else 0)
 
 
 def inverse(a: Objects) -> tuple[Objects, Number]:
@@ -109,7 +109,7 @@ def eliminate(a: Objects, right: Objects) -> tuple[Objects, Number]:
 
 def with_independent(m: Mechanism, independent: Objects) -> Objects:
     """Rates (n_v,) with the independent ones set and the dependent ones zero."""
-    out = np.array([0.0] * m.row_sign.shape[1], dtype=object)
+    out = zeros(m.tree.n_v)
     out[m.independent] = independent
     return out
 
@@ -128,19 +128,22 @@ class Inline:
         """Rates (n_v,) of all coordinates from the independent ones in `rates`."""
         out = rates.copy()
         velocities = self.chain.velocities(rates)
-        for (coordinates, rows), matrix in zip(self.components, self.inverses, strict=True):
-            moving = np.array([self.chain.row_rates(row, velocities) for row in rows], dtype=object)
-            out[coordinates] = [-x for x in matrix @ moving]
-        return out
+        return self._answered(out, lambda row: self.chain.row_rates(row, velocities))
 
-    def accelerate(self, rates: Objects, rates_dot: Objects, velocities: Velocities) -> Objects:
+    def accelerate(self, rates: Objects, rates_dot: Objects, velocities: Rates) -> Objects:
         """Derivatives (n_v,) of all rates from the independent ones in `rates_dot`."""
         out = rates_dot.copy()
         start = self.chain.accelerations(rates, rates_dot, velocities)
+        return self._answered(out, lambda row: self.chain.row_accelerations(row, velocities, start))
+
+    def close(self, residual: Callable[[int], Number]) -> Objects:
+        """Changes (n_v,) of the dependent coordinates that take the rows' residuals away."""
+        return self._answered(zeros(self.chain.m.tree.n_v), residual)
+
+    def _answered(self, out: Objects, value: Callable[[int], Number]) -> Objects:
+        """Fill the dependent coordinates of `out` with what takes the values of the rows away."""
         for (coordinates, rows), matrix in zip(self.components, self.inverses, strict=True):
-            missing = np.array(
-                [self.chain.row_accelerations(row, velocities, start) for row in rows], dtype=object
-            )
+            missing = np.array([value(row) for row in rows], dtype=object)
             out[coordinates] = [-x for x in matrix @ missing]
         return out
 
@@ -172,7 +175,7 @@ class Inline:
         if m.independent_is_platform:
             given = eliminate(self.actuation(), given)[0]
         columns = [self.complete(with_independent(m, given[:, a])) for a in range(n_a)]
-        return np.array(columns, dtype=object).reshape(n_a, m.row_sign.shape[1]).T
+        return np.array(columns, dtype=object).reshape(n_a, m.tree.n_v).T
 
     def branch(self) -> Number:
         """Smallest of the determinants, each by its value at home: negative on other branches."""
@@ -223,7 +226,7 @@ def friction_factor(kind: int, rate: Number, v0: float) -> Number:
     return sign
 
 
-def cut_friction(chain: Chain, velocities: Velocities, term: int) -> tuple[int, Objects, Objects]:
+def cut_friction(chain: Chain, velocities: Rates, term: int) -> tuple[int, Objects, Objects]:
     """Force and moment (3,) at a cut joint's point, per unit parameter, that it needs.
 
     They act from the parent on the child: the actuators have to supply them.
@@ -232,8 +235,7 @@ def cut_friction(chain: Chain, velocities: Velocities, term: int) -> tuple[int, 
     row, where = int(m.friction_target[term]), m.friction_where[term]
     kind = int(m.friction_kind[term])
     parent, child = int(m.tree.row_parent[row]), int(m.tree.row_child[row])
-    zero: Objects = np.array([0.0, 0.0, 0.0], dtype=object)
-    spin: Objects = zero.copy()
+    zero, spin = zeros(), zeros()
     if child != BASE:
         spin = spin + velocities.angular[child]
     if parent != BASE:
@@ -252,21 +254,19 @@ def cut_friction(chain: Chain, velocities: Velocities, term: int) -> tuple[int, 
 
 def tree_forces(
     chain: Chain,
-    rates: Objects,
-    rates_dot: Objects,
-    velocities: Velocities,
-    accelerations: Accelerations,
+    coordinates: tuple[Objects, Objects],
+    velocities: Rates,
+    accelerations: Rates,
     parameters: Objects,
 ) -> Objects:
-    """Generalised forces (n_v,) of the spanning tree."""
-    m = chain.m
-    out = np.array([0.0] * len(rates), dtype=object)
-    forces = [np.array([0.0] * 3, dtype=object) for _ in m.tree.parent]
-    moments = [np.array([0.0] * 3, dtype=object) for _ in m.tree.parent]
+    """Generalised forces (n_v,) of the spanning tree, by rates and derivatives (n_v,)."""
+    m, (rates, rates_dot) = chain.m, coordinates
+    out = zeros(len(rates))
+    forces = [zeros() for _ in m.tree.parent]
+    moments = [zeros() for _ in m.tree.parent]
     for k, body in enumerate(m.inertial_body.tolist()):
-        f, n = _body_wrench(
-            chain, body, velocities, accelerations, parameters[10 * k : 10 * k + 10]
-        )
+        own = parameters[10 * k : 10 * k + 10]
+        f, n = _body_wrench(chain, body, velocities, accelerations, own)
         forces[body], moments[body] = forces[body] + f, moments[body] + n
     for term, target in enumerate(m.friction_target.tolist()):
         value = parameters[m.friction_parameter[term]]
@@ -295,14 +295,13 @@ def tree_forces(
             out[first] = out[first] + chain.axis[body] @ load
         if above != BASE:
             forces[above] = forces[above] + forces[body]
-            moments[above] = (
-                moments[above] + moments[body] + cross(chain.offset[body], forces[body])
-            )
+            carried = cross(chain.offset[body], forces[body])
+            moments[above] = moments[above] + moments[body] + carried
     return out
 
 
 def local_motion(
-    chain: Chain, body: int, velocities: Velocities, accelerations: Accelerations
+    chain: Chain, body: int, velocities: Rates, accelerations: Rates
 ) -> tuple[Objects, Objects, Objects]:
     """Acceleration less gravity, omega and its derivative, (3,) each, in the body's axes."""
     back = chain.rotation[body].T
@@ -314,7 +313,7 @@ def local_motion(
 
 
 def _body_wrench(
-    chain: Chain, body: int, velocities: Velocities, accelerations: Accelerations, p: Objects
+    chain: Chain, body: int, velocities: Rates, accelerations: Rates, p: Objects
 ) -> tuple[Objects, Objects]:
     """Force and moment (3,) at a body's origin, in base axes, that move it."""
     a, w, dw = local_motion(chain, body, velocities, accelerations)
@@ -346,12 +345,10 @@ def inertial_columns(a: Objects, w: Objects, dw: Objects, jacobian: Objects) -> 
         first = v @ turn + cross(a, o)  # force of the first moments, and their moment h x a
         out[j, 1:4] = first
         s = cross(o, w)
-        out[j, 4] = o[0] * dw[0] + s[0] * w[0]
-        out[j, 5] = o[0] * dw[1] + o[1] * dw[0] + s[0] * w[1] + s[1] * w[0]
-        out[j, 6] = o[0] * dw[2] + o[2] * dw[0] + s[0] * w[2] + s[2] * w[0]
-        out[j, 7] = o[1] * dw[1] + s[1] * w[1]
-        out[j, 8] = o[1] * dw[2] + o[2] * dw[1] + s[1] * w[2] + s[2] * w[1]
-        out[j, 9] = o[2] * dw[2] + s[2] * w[2]
+        for k, (x, y) in enumerate(combinations_with_replacement(range(3), 2), start=4):
+            out[j, k] = o[x] * dw[y] + s[x] * w[y]
+            if x != y:
+                out[j, k] = o[x] * dw[y] + o[y] * dw[x] + s[x] * w[y] + s[y] * w[x]
     return out
 
 

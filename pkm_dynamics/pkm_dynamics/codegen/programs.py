@@ -43,7 +43,7 @@ import numpy as np
 
 from pkm_description.kinematic_tree import BASE
 from pkm_dynamics.codegen import mechanism_equations as equations
-from pkm_dynamics.codegen.chain import Accelerations, Chain, Velocities
+from pkm_dynamics.codegen.chain import Chain, Rates, zeros
 from pkm_dynamics.codegen.expression import Graph, Number, Objects, absolute, choose, larger
 from pkm_dynamics.layout import LARGEST_STEP, STEP_TOLERANCE
 from pkm_dynamics.mechanism import Mechanism
@@ -67,9 +67,9 @@ class _Symbols:
         self.joints = self.take(int(np.max(self.m.tree.scalar_index, initial=-1)) + 1)
         return Chain(self.m, self.joints, self.take(3), self.take(3, 3))
 
-    def moving(self) -> tuple[Chain, tuple[Objects, Objects], Velocities, Accelerations]:
+    def moving(self) -> tuple[Chain, tuple[Objects, Objects], Rates, Rates]:
         """Chain, rates and derivatives (n_v,) of all its coordinates, motion of its bodies."""
-        chain, n_v = self.chain(), self.m.row_sign.shape[1]
+        chain, n_v = self.chain(), self.m.tree.n_v
         rates, rates_dot = self.take(n_v), self.take(n_v)
         velocities = chain.velocities(rates)
         accelerations = chain.accelerations(rates, rates_dot, velocities)
@@ -87,11 +87,7 @@ def newton(m: Mechanism) -> tuple[Graph, list[Number]]:
     """One Newton step of the dependent joints towards a given platform pose."""
     s = _Symbols(m)
     chain = s.chain()
-    solved = equations.Inline(chain)
-    change = np.array([0.0] * m.row_sign.shape[1], dtype=object)
-    for k, (coordinates, rows) in enumerate(solved.components):
-        residual = np.array([chain.residual(row) for row in rows], dtype=object)
-        change[coordinates] = [-x for x in solved.inverses[k] @ residual]
+    change = equations.Inline(chain).close(chain.residual)
     longest = equations.largest_change(m, change)
     scale = choose((longest, LARGEST_STEP), 1.0, LARGEST_STEP / longest)
     scale = choose((longest, STEP_TOLERANCE), 0.0, scale)
@@ -120,17 +116,13 @@ def approach(m: Mechanism) -> tuple[Graph, list[Number]]:
     chain = s.chain()
     target = s.take(len(m.actuated))
     solved = equations.Inline(chain)
-    rows = range(len(m.tree.row_kind))
-    residuals = {row: chain.residual(row) for row in rows}
-    closing = np.array([0.0] * m.row_sign.shape[1], dtype=object)
-    for (coordinates, own), matrix in zip(solved.components, solved.inverses, strict=True):
-        open_by = np.array([residuals[row] for row in own], dtype=object)
-        closing[coordinates] = [-x for x in matrix @ open_by]
+    residuals = [chain.residual(row) for row in range(len(m.tree.row_kind))]
+    closing = solved.close(residuals.__getitem__)
     missing = target - s.joints[m.actuated_scalar] - closing[m.actuated]
     moving = equations.with_independent(m, solved.platform_rates(missing))
     gap: Number = 0.0
-    for row in rows:
-        gap = larger(gap, absolute(residuals[row]))
+    for residual in residuals:
+        gap = larger(gap, absolute(residual))
     return s.graph, _flat(closing + solved.complete(moving), [gap, solved.branch()])
 
 
@@ -153,22 +145,17 @@ def twist(m: Mechanism) -> tuple[Graph, list[Number]]:
     """Twist of the platform from the rates of all coordinates."""
     s = _Symbols(m)
     chain = s.chain()
-    velocities = chain.velocities(s.take(m.row_sign.shape[1]))
+    velocities = chain.velocities(s.take(m.tree.n_v))
     body = m.tree.platform_body
     return s.graph, _flat(velocities.linear[body], velocities.angular[body])
 
 
-def _platform(
-    chain: Chain, velocities: Velocities, accelerations: Accelerations
-) -> tuple[Objects, Objects, Objects, Objects]:
+def _platform(chain: Chain, velocities: Rates, accelerations: Rates) -> list[Number]:
+    """Twist of the platform and its derivative."""
     body = chain.m.tree.platform_body
-    gravity = np.array([float(g) for g in chain.m.gravity], dtype=object)
-    return (
-        velocities.linear[body],
-        velocities.angular[body],
-        accelerations.linear[body] + gravity,
-        accelerations.angular[body],
-    )
+    acceleration = accelerations.linear[body] + chain.gravity
+    twist = (velocities.linear[body], velocities.angular[body])
+    return _flat(*twist, acceleration, accelerations.angular[body])
 
 
 def kinematics(m: Mechanism) -> tuple[Graph, list[Number]]:
@@ -204,7 +191,7 @@ class _Motion:
         self.rates = solved.complete(equations.with_independent(m, rates))
         self.velocities = chain.velocities(self.rates)
         if by_actuators:
-            still = equations.with_independent(m, np.array([0.0] * given, dtype=object))
+            still = equations.with_independent(m, zeros(given))
             bias = solved.accelerate(self.rates, still, self.velocities)
             rates_dot = solved.platform_rates(rates_dot - bias[m.actuated])
         self.rates_dot = solved.accelerate(
@@ -215,13 +202,12 @@ class _Motion:
     def outputs(self) -> list[Number]:
         """Rates, their derivatives, the platform's twist and its derivative."""
         platform = _platform(self.chain, self.velocities, self.accelerations)
-        return _flat(self.rates, self.rates_dot, *platform)
+        return _flat(self.rates, self.rates_dot) + platform
 
     def forces(self, parameters: Objects) -> Objects:
         """Actuator forces (n_a,)."""
-        force = equations.tree_forces(
-            self.chain, self.rates, self.rates_dot, self.velocities, self.accelerations, parameters
-        )
+        rates, moving = (self.rates, self.rates_dot), (self.velocities, self.accelerations)
+        force = equations.tree_forces(self.chain, rates, *moving, parameters)
         return self.solved.drive(self.solved.project(force))
 
 
@@ -237,29 +223,24 @@ def platform(m: Mechanism) -> tuple[Graph, list[Number]]:
     """Platform motion from the rates of all coordinates."""
     s = _Symbols(m)
     chain, _, velocities, accelerations = s.moving()
-    return s.graph, _flat(*_platform(chain, velocities, accelerations))
+    return s.graph, _platform(chain, velocities, accelerations)
 
 
 def forces(m: Mechanism) -> tuple[Graph, list[Number]]:
     """Platform motion and generalised forces of the spanning tree."""
     s = _Symbols(m)
-    chain, (rates, rates_dot), velocities, accelerations = s.moving()
-    force = equations.tree_forces(
-        chain, rates, rates_dot, velocities, accelerations, s.parameters()
-    )
-    return s.graph, _flat(*_platform(chain, velocities, accelerations), force)
+    chain, rates, velocities, accelerations = s.moving()
+    force = equations.tree_forces(chain, rates, velocities, accelerations, s.parameters())
+    return s.graph, _platform(chain, velocities, accelerations) + _flat(force)
 
 
 def columns(m: Mechanism) -> tuple[Graph, list[Number]]:
     """Local motions and Jacobians of the bodies, columns of friction and rotors."""
     s = _Symbols(m)
-    chain = s.chain()
-    n_v, n_a = m.row_sign.shape[1], len(m.actuated)
-    rates, rates_dot = s.take(n_v), s.take(n_v)
+    chain, (rates, rates_dot), velocities, accelerations = s.moving()
+    n_v, n_a = m.tree.n_v, len(m.actuated)
     inline = equations.is_inline(m)
     transfer = equations.Inline(chain).transfer() if inline else s.take(n_v, n_a)
-    velocities = chain.velocities(rates)
-    accelerations = chain.accelerations(rates, rates_dot, velocities)
     units = [chain.velocities(transfer[:, a]) for a in range(n_a)]
     out: list[Number] = []
     for body in m.inertial_body.tolist():
@@ -284,7 +265,7 @@ def columns(m: Mechanism) -> tuple[Graph, list[Number]]:
     return s.graph, out
 
 
-def _power(chain: Chain, row: int, force: Objects, moment: Objects, unit: Velocities) -> Number:
+def _power(chain: Chain, row: int, force: Objects, moment: Objects, unit: Rates) -> Number:
     """Power of a cut joint's force and moment in the motion of one actuator's unit rate."""
     total: Number = force @ chain.sliding(row, unit)
     for body, sign in (

@@ -55,9 +55,8 @@ class Store:
 
     def path(self, origin: bytes) -> Path | None:
         """Where the code of an origin is kept."""
-        if self._folder is None:
-            return None
-        return self._folder / f'{self._key(origin).hex()[:40]}.object'
+        folder = self._folder
+        return None if folder is None else folder / f'{self._key(origin).hex()[:40]}.object'
 
     def read(self, origin: bytes) -> bytes | None:
         """Code of an origin, None where there is none or it is damaged."""

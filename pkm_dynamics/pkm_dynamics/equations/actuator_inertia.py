@@ -14,12 +14,7 @@ def inertia_matrix(model: ClosedChainModel, positions: ArrayLike | None = None) 
     """Inertia of the mechanism as the actuators feel it, (n_a, n_a) [kg, kg m^2].
 
     Column i is the change of the actuator forces at rest when actuator i accelerates
-    by one unit and the others do not.
-
-    Parameters
-    ----------
-    positions : (n_a,), optional
-        Actuator positions; home by default.
+    by one unit and the others do not; at actuator positions (n_a,), home by default.
     """
     q = np.asarray(model.home_actuators if positions is None else positions, dtype=float)
     count = len(q)
@@ -35,12 +30,8 @@ def effective_inertia(model: ClosedChainModel) -> Floats:
 
     The reciprocal diagonal of the inverse of `inertia_matrix`. It is smaller than the
     diagonal itself, which holds the other actuators still, and so gives gains that
-    leave the light modes of the coupled mechanism enough stability.
-
-    Raises
-    ------
-    SimulationError
-        When the inertia matrix of the model is not positive definite.
+    leave the light modes of the coupled mechanism enough stability. Raises SimulationError
+    when the inertia matrix of the model is not positive definite.
     """
     matrix = inertia_matrix(model)
     matrix = 0.5 * (matrix + matrix.T)

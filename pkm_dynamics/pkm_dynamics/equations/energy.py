@@ -35,14 +35,8 @@ from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 def energy_balance(model: ClosedChainModel, motion: PlatformMotion, time: ArrayLike) -> Floats:
     """Regressor (N - 1, n_p) of the energy balance between samples [J].
 
-    energy_balance @ parameters equals `actuator_work` of the same samples.
-
-    Parameters
-    ----------
-    model : ClosedChainModel
-    motion : PlatformMotion
-        N consecutive samples; its accelerations do not matter.
-    time : (N,) [s]
+    energy_balance @ parameters equals `actuator_work` of the same N consecutive samples at
+    times (N,) [s], whose accelerations do not matter.
     """
     bodies = model.body_motion(with_joint_rates(model, motion))
     terms = ParameterTerms.of(model)
@@ -57,15 +51,10 @@ def energy_balance(model: ClosedChainModel, motion: PlatformMotion, time: ArrayL
 def actuator_work(
     model: ClosedChainModel, motion: PlatformMotion, time: ArrayLike, forces: ArrayLike
 ) -> Floats:
-    """Work (N - 1,) of the actuators between samples [J].
+    """Work (N - 1,) of the actuators between samples [J], at times (N,) [s].
 
-    Parameters
-    ----------
-    model : ClosedChainModel
-    motion : PlatformMotion
-    time : (N,) [s]
-    forces : (N, n_a) [N, N m]
-        Of the actuators; add `wrench_forces` where a wrench acts on the platform.
+    `forces` (N, n_a) [N, N m] are those of the actuators; add `wrench_forces` where a wrench
+    acts on the platform.
     """
     given = checked_forces(model, forces, len(motion))
     states = model.actuator_states(with_joint_rates(model, motion))

@@ -49,14 +49,7 @@ class Coordinates(NamedTuple):
 
 
 class EquationsOfMotion:
-    """Rates of a state vector that holds `Coordinates`.
-
-    Parameters
-    ----------
-    model : ClosedChainModel
-    forces, wrench, parameters
-        See `integrate_motion`.
-    """
+    """Rates of a state vector that holds `Coordinates`; arguments as of `integrate_motion`."""
 
     def __init__(
         self,
@@ -73,8 +66,8 @@ class EquationsOfMotion:
         self._inertia = inertia_matrices(self.values[self.terms.columns])
         self._layout = model.tree_layout
         tree = self._layout.tree
-        self._actuated = np.array([tree.coordinate_of(n) for n in model.actuated_joints])
-        self._scalar = np.array([tree.joint_names.index(n) for n in model.actuated_joints])
+        self._actuated = model.mechanism.actuated
+        self._scalar = model.mechanism.actuated_scalar
         self._rank = tree.n_v - model.n_a
         forces = np.zeros(model.n_a) if forces is None else forces
         self._given: Any = forces if callable(forces) else self._checked(forces)
@@ -100,25 +93,16 @@ class EquationsOfMotion:
         rates = np.zeros(tree.n_v)
         rates[self._layout.scalar] = states.velocities[0]
         if tree.floating_body >= 0:
-            first = int(tree.coordinate[tree.floating_body])
-            rates[first : first + 6] = motion.twist[0]
+            rates[tree.floating] = motion.twist[0]
         quaternion = Rotation.from_matrix(motion.rotation[0]).as_quat()
-        vector = self.packed(
-            Coordinates(states.positions[0], motion.position[0], quaternion, rates, 0.0, 0.0)
-        )
-        return self.projected(vector)
+        state = Coordinates(states.positions[0], motion.position[0], quaternion, rates, 0.0, 0.0)
+        return self.projected(self.packed(state))
 
     def unpacked(self, vector: Floats) -> Coordinates:
         """Parts of a state vector."""
-        n_j = len(self._layout.scalar)
-        return Coordinates(
-            vector[:n_j],
-            vector[n_j : n_j + 3],
-            vector[n_j + 3 : n_j + 7],
-            vector[n_j + 7 : -2],
-            float(vector[-2]),
-            float(vector[-1]),
-        )
+        ends = len(self._layout.scalar) + np.array([0, 3, 7])
+        joints, position, quaternion, rates, rest = np.split(vector, [*ends, len(vector) - 2])
+        return Coordinates(joints, position, quaternion, rates, float(rest[0]), float(rest[1]))
 
     def packed(self, state: Coordinates) -> Floats:
         """State vector of its parts."""
@@ -133,8 +117,7 @@ class EquationsOfMotion:
         tree = self._layout.tree
         linear = np.zeros(3)
         if tree.floating_body >= 0:
-            first = int(tree.coordinate[tree.floating_body])
-            linear, omega = state.rates[first : first + 3], state.rates[first + 3 : first + 6]
+            linear, omega = np.split(state.rates[tree.floating], 2)
             x, w = state.quaternion[:3], state.quaternion[3]
             spin[:3], spin[3] = 0.5 * (w * omega + cross(omega, x)), -0.5 * (omega @ x)
         return np.concatenate(
@@ -220,18 +203,11 @@ class EquationsOfMotion:
 
     def _bodies(self, geometry: TreeGeometry, state: Coordinates, basis: Floats) -> BodyMotion:
         """Motion of the bodies at zero accelerations."""
-        tree = self._layout.tree
-        rates = state.rates[None]
-        twist = np.zeros((1, 6))
-        if tree.floating_body >= 0:
-            first = int(tree.coordinate[tree.floating_body])
-            twist = rates[:, first : first + 6]
-        floating = PlatformMotion(
-            state.position[None],
-            Rotation.from_quat(state.quaternion).as_matrix()[None],
-            twist,
-            np.zeros((1, 6)),
-        )
+        rates, twist = state.rates[None], np.zeros((1, 6))
+        if self._layout.tree.floating_body >= 0:
+            twist = rates[:, self._layout.tree.floating]
+        turn = Rotation.from_quat(state.quaternion).as_matrix()[None]
+        floating = PlatformMotion(state.position[None], turn, twist, np.zeros((1, 6)))
         velocities = rates[:, self._layout.scalar]
         states = JointStates(state.joints[None], velocities, np.zeros_like(velocities))
         return build_body_motion(
@@ -263,12 +239,9 @@ class EquationsOfMotion:
         tree = self._layout.tree
         moved = state._replace(joints=state.joints + change[self._layout.scalar])
         if tree.floating_body >= 0:
-            first = int(tree.coordinate[tree.floating_body])
-            turn = Rotation.from_rotvec(change[first + 3 : first + 6])
-            quaternion = (turn * Rotation.from_quat(state.quaternion)).as_quat()
-            moved = moved._replace(
-                position=state.position + change[first : first + 3], quaternion=quaternion
-            )
+            shift, turn = np.split(change[tree.floating], 2)
+            quaternion = Rotation.from_rotvec(turn) * Rotation.from_quat(state.quaternion)
+            moved = moved._replace(position=state.position + shift, quaternion=quaternion.as_quat())
         return moved
 
     def _checked(self, forces: ArrayLike) -> Floats:

@@ -28,19 +28,11 @@ from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 @dataclass(frozen=True)
 class Accelerations:
-    """What a state and its forces lead to.
+    """What a state and its forces lead to."""
 
-    Attributes
-    ----------
-    actuators : (N, n_a) [m/s^2, rad/s^2]
-    platform : (N, 6) [dv; domega] [m/s^2, rad/s^2]
-    motion : PlatformMotion
-        The state with its accelerations, of all joints too.
-    """
-
-    actuators: Floats
-    platform: Floats
-    motion: PlatformMotion
+    actuators: Floats  # (N, n_a) [m/s^2, rad/s^2]
+    platform: Floats  # (N, 6) [dv; domega] [m/s^2, rad/s^2]
+    motion: PlatformMotion  # the state with its accelerations, of all joints too
 
 
 def forward_dynamics(
@@ -52,25 +44,11 @@ def forward_dynamics(
 ) -> Accelerations:
     """Accelerations of a state under actuator forces.
 
-    Parameters
-    ----------
-    model : DynamicModel
-    state : PlatformMotion
-        Positions and velocities (N samples), see `actuator_state`; its accelerations do
-        not matter.
-    forces : (N, n_a) or (n_a,) [N, N m]
-        Of the actuators, positive along positive velocity.
-    parameters : (n_p,), optional
-        Standard parameters; the description's when absent.
-    wrench : PlatformWrench, optional
-        Acts on the platform.
-
-    Raises
-    ------
-    TrajectoryError
-        A shape is wrong.
-    SimulationError
-        The mass matrix of a sample is not positive definite.
+    Of the N samples of the state (see `actuator_state`) positions and velocities count; the
+    forces (N, n_a) or (n_a,) [N, N m] are positive along positive velocity, the standard
+    parameters (n_p,) the description's when absent, and the wrench acts on the platform.
+    Raises TrajectoryError where a shape is wrong, SimulationError where the mass matrix of a
+    sample is not positive definite.
     """
     values = checked_parameters(parameters, model.nominal_parameters)
     given = checked_forces(model, forces, len(state))
@@ -137,34 +115,15 @@ def actuator_state(
 
 def with_joint_rates(model: DynamicModel, state: PlatformMotion) -> PlatformMotion:
     """Return the state with all joint positions and velocities, whatever its accelerations."""
-    if state.joint_positions is not None and state.joint_velocities is not None:
-        joints, rates = state.joint_positions, state.joint_velocities
-    else:
-        bare = PlatformMotion(
-            state.position,
-            state.rotation,
-            state.twist,
-            np.zeros((len(state), 6)),
-            state.joint_positions,
-        )
+    joints, rates = state.joint_positions, state.joint_velocities
+    moving = (state.position, state.rotation, state.twist, np.zeros((len(state), 6)))
+    if joints is None or rates is None:
         if not model.platform_determines_joints:
-            return _restricted_state(model, bare)
-        joints, rates, _ = model.joint_states(bare)
-    return PlatformMotion(
-        state.position,
-        state.rotation,
-        state.twist,
-        np.zeros((len(state), 6)),
-        joints,
-        rates,
-        np.zeros_like(joints),
-    )
-
-
-def _restricted_state(model: DynamicModel, state: PlatformMotion) -> PlatformMotion:
-    q = model.inverse_kinematics(state.position, state.rotation)
-    jacobian = model.platform_jacobian(q)
-    return actuator_state(model, q, actuator_rates_of(jacobian, state.twist, 'twist'))
+            q = model.inverse_kinematics(state.position, state.rotation)
+            jacobian = model.platform_jacobian(q)
+            return actuator_state(model, q, actuator_rates_of(jacobian, state.twist, 'twist'))
+        joints, rates, _ = model.joint_states(PlatformMotion(*moving, joints))
+    return PlatformMotion(*moving, joints, rates, np.zeros_like(joints))
 
 
 def checked_forces(model: DynamicModel, forces: ArrayLike, count: int) -> Floats:

@@ -8,7 +8,9 @@ of the bodies is not, so that energy - work + heat shows how true the integratio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +21,7 @@ from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.energy import body_energy_parts, checked_times
 from pkm_dynamics.equations.equations_of_motion import EquationsOfMotion, Forces, Wrenches
 from pkm_dynamics.model import ClosedChainModel
-from pkm_dynamics.motion import PlatformMotion
+from pkm_dynamics.motion import PlatformMotion, joined_motions
 
 METHODS = {
     'RK23': integrate.RK23,
@@ -35,47 +37,24 @@ CLOSURE_TOLERANCE = 1e-9  # [m, 1] of a loop before a projection; each one start
 
 @dataclass(frozen=True)
 class IntegratedMotion:
-    """A motion in time and how true it is.
+    """A motion in time and how true it is."""
 
-    Attributes
-    ----------
-    time : (N,) [s]
-        The instants that were asked for, up to where the integration came.
-    motion : PlatformMotion
-        With the states of all joints.
-    forces : (N, n_a) [N, N m]
-        Of the actuators.
-    kinetic, potential : (N,) [J]
-        Energies of bodies and rotors.
-    work : (N,) [J]
-        Of actuators and wrench since the start.
-    heat : (N,) [J]
-        Of friction since the start.
-    closure_gap : float [m, 1; m/s, 1/s]
-        Largest gap of any loop, in position or velocity, at the end of any step before it
-        was projected.
-    projections : int
-        How often the state was projected onto the loops.
-    status : str
-        complete, singular (the loops have more freedom there than drives), no_step (the
-        step got too small), too_many (evaluations).
-    message : str
-    evaluations : int
-        Of the equations of motion.
-    """
-
-    time: Floats
-    motion: PlatformMotion
-    forces: Floats
-    kinetic: Floats
-    potential: Floats
-    work: Floats
-    heat: Floats
+    time: Floats  # (N,) [s] the instants that were asked for, up to where the integration came
+    motion: PlatformMotion  # with the states of all joints
+    forces: Floats  # (N, n_a) [N, N m] of the actuators
+    kinetic: Floats  # (N,) [J] energies of bodies and rotors
+    potential: Floats  # (N,) [J]
+    work: Floats  # (N,) [J] of actuators and wrench since the start
+    heat: Floats  # (N,) [J] of friction since the start
+    # [m, 1; m/s, 1/s] largest gap of any loop, in position or velocity, at the end of any step
+    # before it was projected
     closure_gap: float
-    projections: int
+    projections: int  # how often the state was projected onto the loops
+    # complete, singular (the loops have more freedom there than drives), no_step (the step got too
+    # small), too_many (evaluations)
     status: str
     message: str
-    evaluations: int
+    evaluations: int  # of the equations of motion
 
     @property
     def success(self) -> bool:
@@ -118,63 +97,33 @@ def integrate_motion(
     velocity: it creeps where real friction sticks, and makes the equations stiff near
     standstill, where 'LSODA' and 'Radau' take longer steps than 'DOP853'.
 
-    Parameters
-    ----------
-    model : ClosedChainModel
-    time : (N,) [s]
-        Instants of the result; the motion starts at the first.
-    forces : optional
-        (n_a,) [N, N m], or a function of time [s], q (n_a,) and qd (n_a,) that returns
-        them; none at all when absent (free fall, or a free joint's coordinate).
-    q, qd : (n_a,), optional
-        Start; home and standstill when absent.
-    parameters : (n_p,), optional
-        Standard parameters; the description's when absent.
-    wrench : optional
-        A `PlatformWrench`, or a function of time and the state that returns one.
-    method : str
-        One of scipy's: RK23, RK45, DOP853, Radau, BDF, LSODA.
-    tolerance : float
-        Relative error of a step; the absolute one is a hundredth of it.
-    max_step : float [s]
-    max_evaluations : int
-        After which the integration is given up.
-
-    Raises
-    ------
-    TrajectoryError
-        A shape is wrong or a name unknown.
-    SimulationError
-        The mass matrix is not positive definite, or a force is not finite.
-    KinematicsError
-        The mechanism does not assemble at the start, or is singular there.
+    The motion starts at the first of the times (N,) [s] at q, qd (n_a,), by default at home
+    and at rest. `forces` are (n_a,) [N, N m], or a function of time [s], q and qd that returns
+    them; none at all when absent (free fall, or a free joint's coordinate). `wrench` may be a
+    function of time and the state, too. `tolerance` is the relative error of a step, the
+    absolute one a hundredth of it; after `max_evaluations` the integration is given up.
+    Raises TrajectoryError where a shape is wrong or a name unknown; SimulationError where the
+    mass matrix is not positive definite or a force not finite; KinematicsError where the
+    mechanism does not assemble at the start, or is singular there.
     """
     times = checked_times(time)
     if method not in METHODS:
         raise TrajectoryError(f"unknown method '{method}'; methods are {', '.join(METHODS)}")
     equations = EquationsOfMotion(model, forces, wrench, parameters)
-    run = _Run(equations, METHODS[method], tolerance, max_step, max_evaluations)
+    options = {'max_step': max_step, 'rtol': tolerance, 'atol': 0.01 * tolerance}
+    run = _Run(equations, partial(METHODS[method], equations, **options), max_evaluations)
     return run.through(times, equations.start(q, qd))
 
 
+@dataclass
 class _Run:
     """One integration: steps, projections and what came of it."""
 
-    def __init__(
-        self,
-        equations: EquationsOfMotion,
-        method: type[integrate.OdeSolver],
-        tolerance: float,
-        max_step: float,
-        max_evaluations: int,
-    ) -> None:
-        self.equations = equations
-        self.method = method
-        self.tolerance = tolerance
-        self.max_step = max_step
-        self.max_evaluations = max_evaluations
-        self.gap = 0.0
-        self.projections = 0
+    equations: EquationsOfMotion
+    solver: Callable[..., integrate.OdeSolver]  # of the start's time and state, and the end's time
+    max_evaluations: int
+    gap: float = 0.0
+    projections: int = 0
 
     def through(self, times: Floats, start: Floats) -> IntegratedMotion:
         """Integrate over the times; the result says how far it came."""
@@ -182,7 +131,7 @@ class _Run:
         states = [start]
         status, message = COMPLETE, f'reached {times[-1]:g} s'
         try:
-            solver = self._solver(times[0], start, times[-1], None)
+            solver = self.solver(times[0], start, times[-1])
             while solver.status == 'running' and status == COMPLETE:
                 problem = solver.step()
                 if solver.status == 'failed':
@@ -202,20 +151,6 @@ class _Run:
             status, message = SINGULAR, f'after {reached:.6g} s: {error}'
         return self._result(times[: len(states)], np.array(states), status, message)
 
-    def _solver(
-        self, t: float, state: Floats, end: float, step: float | None
-    ) -> integrate.OdeSolver:
-        return self.method(
-            self.equations,
-            t,
-            state,
-            end,
-            max_step=self.max_step,
-            first_step=step,
-            rtol=self.tolerance,
-            atol=0.01 * self.tolerance,
-        )
-
     def _closed(self, solver: integrate.OdeSolver, end: float) -> integrate.OdeSolver:
         """Start anew from the projected state where a loop has opened."""
         gap = self.equations.gap(solver.y)
@@ -224,7 +159,7 @@ class _Run:
             return solver
         self.projections += 1
         step = min(solver.step_size or np.inf, end - solver.t)
-        return self._solver(solver.t, self.equations.projected(solver.y), end, step)
+        return self.solver(solver.t, self.equations.projected(solver.y), end, first_step=step)
 
     def _result(
         self, times: Floats, vectors: Floats, status: str, message: str
@@ -233,15 +168,13 @@ class _Run:
         evaluations = equations.count
         states = [equations.unpacked(vector) for vector in vectors]
         found = [equations.accelerations(t, y) for t, y in zip(times, states, strict=True)]
-        kinetic, potential, motions = [], [], []
+        energies, motions = [], []
         for bodies, rates_dot, *_ in found:
             motions.append(bodies.accelerated(rates_dot[None]).platform_motion())
             parts = body_energy_parts(model, bodies, equations.terms)
-            kinetic.append(float(parts[0][0] @ equations.values))
-            potential.append(float(parts[1][0] @ equations.values))
-        motion = PlatformMotion(
-            *(np.concatenate([getattr(m, name) for m in motions]) for name in PlatformMotion.FIELDS)
-        )
+            energies.append([part[0] @ equations.values for part in parts])
+        motion = joined_motions(motions)
+        kinetic, potential = np.array(energies).T
         actuators = model.actuator_states(motion)
         forces = [
             equations.forces(t, q, qd)
@@ -251,8 +184,8 @@ class _Run:
             time=times,
             motion=motion,
             forces=np.array(forces),
-            kinetic=np.array(kinetic),
-            potential=np.array(potential),
+            kinetic=kinetic,
+            potential=potential,
             work=np.array([state.work for state in states]),
             heat=np.array([state.heat for state in states]),
             closure_gap=self.gap,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_description.description import frozen
 from pkm_description.errors import TrajectoryError
 from pkm_description.tree_geometry import cross
 from pkm_dynamics.array_types import Floats
@@ -21,26 +22,14 @@ AXES = ('base', 'platform')
 class PlatformWrench:
     """A force and a moment that the surroundings exert ON the platform.
 
-    Parameters
-    ----------
-    force : (3,) or (N, 3) [N]
-        Acts at `point`.
-    moment : (3,) or (N, 3) [N m]
-    point : (3,) or (N, 3) [m]
-        In the platform's frame; its origin by default.
-    axes : str
-        Axes in which force and moment are given: 'base' or 'platform'.
-
-    Raises
-    ------
-    TrajectoryError
-        A shape is wrong, a number is not finite, or the axes are unknown.
+    Raises TrajectoryError where a shape, a number or the axes cannot be used.
     """
 
-    force: ArrayLike = (0.0, 0.0, 0.0)
-    moment: ArrayLike = (0.0, 0.0, 0.0)
+    force: ArrayLike = (0.0, 0.0, 0.0)  # (3,) or (N, 3) [N] acts at `point`
+    moment: ArrayLike = (0.0, 0.0, 0.0)  # (3,) or (N, 3) [N m]
+    # (3,) or (N, 3) [m] in the platform's frame; its origin by default
     point: ArrayLike = (0.0, 0.0, 0.0)
-    axes: str = 'base'
+    axes: str = 'base'  # axes in which force and moment are given: 'base' or 'platform'
 
     def __post_init__(self) -> None:
         if self.axes not in AXES:
@@ -52,8 +41,7 @@ class PlatformWrench:
                     f'{name} of a wrench must be finite numbers of the shape (3,) or (N, 3), got '
                     f'the shape {array.shape}'
                 )
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, frozen(array))
 
     def at_origin(self, rotation: Floats) -> Floats:
         """Force and moment (N, 6) in base axes about the platform's origin.

@@ -3,6 +3,9 @@
 A Newton step moves the independent coordinates towards their target and the dependent
 ones so that the loops stay closed to first order; steps are so short that a distant
 target is approached along a path that stays on the branch it started from.
+
+A configuration is (joints (n_j,), position (3,), rotation (3, 3)) of one sample or a batch; a
+target is (platform position, platform rotation, actuator positions (n_a,)).
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ import numpy as np
 
 from pkm_description.kinematic_tree import FIXED, FLOATING, PRISMATIC
 from pkm_dynamics.kernels.decorator import compiled, inlined
-from pkm_dynamics.kernels.generated import evaluate
 from pkm_dynamics.kernels.vectors import (
     copy_matrix,
     copy_vector,
@@ -21,7 +23,14 @@ from pkm_dynamics.kernels.vectors import (
     solve,
     vector_rotation_into,
 )
-from pkm_dynamics.kernels.work import block_of, make_work, put, put_configuration
+from pkm_dynamics.kernels.work import (
+    block_of,
+    evaluate,
+    make_work,
+    put,
+    put_block,
+    put_configuration,
+)
 from pkm_dynamics.layout import LANES, LARGEST_STEP, LEAST_DETERMINANT, STEP_TOLERANCE
 
 CONVERGED, NOT_CONVERGED, SINGULAR, WRONG_BRANCH = 0, 1, 2, 3
@@ -99,8 +108,10 @@ def dependent_solution(m, w, lane, chosen, out):
 
 
 @inlined
-def independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r):
+def independent_step(m, w, mode, target, here):
     """Change of the independent coordinates that would reach the target."""
+    p_target, r_target, q_target = target
+    joints, p, r = here
     n_i, n_a = len(m.independent), len(m.actuated)
     step = w.independent
     if mode == BY_PLATFORM:
@@ -124,12 +135,12 @@ def independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r):
 
 
 @inlined
-def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
+def newton_change(m, code, w, mode, target, here):
     """Full Newton step of lane 0 in `w.change` (n_v,); returns a status, fills `w.gap`."""
     n_v, n_i, n_d = m.n_v, len(m.independent), len(m.component_rows)
-    row = put_configuration(w, 0, joints, p, r)
+    row = put_configuration(w, 0, here[0], here[1], here[2])
     if code.inline and mode == BY_ACTUATORS:
-        put(w, 0, row, q_target)
+        put(w, 0, row, target[2])
         evaluate(code.approach, w.inputs, w.no_parameters, w.outputs)
         copy_vector(w.outputs[:n_v, 0], w.change)
         w.gap[0] = w.outputs[n_v, 0]
@@ -147,7 +158,7 @@ def newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r):
     for k in range(n_v):
         w.change[k] = 0.0
     dependent_solution(m, w, lane, w.chosen, w.change)
-    independent_step(m, w, mode, p_target, r_target, q_target, joints, p, r)
+    independent_step(m, w, mode, target, here)
     for k in range(n_v):
         for j in range(n_i):
             w.change[k] += w.mapping[0, k, j] * w.independent[j]
@@ -170,8 +181,8 @@ def component_flipped(m, w):
 
 
 @compiled
-def newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest):
-    """Move `joints`, `p`, `r` in place to the target; uses lane 0.
+def newton(m, code, w, mode, target, here, largest):
+    """Move a configuration in place to the target; uses lane 0.
 
     The residuals shrink in proportion along the exact path, which is the straight way of
     the actuators (or of the platform) to the target. A step is taken back and shortened
@@ -180,11 +191,11 @@ def newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest
     turn the mapping is one to one around the step (Newton-Kantorovich), so the iterates
     cannot change to another assembly. A path that ends at a singularity is given up.
     """
-    last_joints, last_p, last_r = joints.copy(), p.copy(), r.copy()
+    last = here[0].copy(), here[1].copy(), here[2].copy()
     last_change, turned = np.zeros(m.n_v), np.empty(m.n_v)
     before, scale, stride = 0.0, 0.0, largest
     for _ in range(MAX_ITERATIONS):
-        status = newton_change(m, code, w, mode, p_target, r_target, q_target, joints, p, r)
+        status = newton_change(m, code, w, mode, target, here)
         flipped = status != CONVERGED
         if mode == BY_PLATFORM and status == WRONG_BRANCH:
             # Poses beyond a singularity of the actuators may lie on the way, not at the end.
@@ -199,7 +210,7 @@ def newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest
             stride = scale * before * max(0.25, min(0.5, 0.7 * LARGEST_TURN * before / turn))
             if stride < SMALLEST_STEP:
                 return SINGULAR if status == CONVERGED else status
-            copy_configuration(last_joints, last_p, last_r, joints, p, r)
+            copy_configuration(last, here)
             copy_vector(last_change, w.change)
         elif not np.isfinite(longest):
             return status if status != CONVERGED else NOT_CONVERGED
@@ -210,11 +221,11 @@ def newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest
             if scale > 0.0:
                 stride *= max(0.5, min(3.0, 0.7 * LARGEST_TURN * before / max(turn, 1e-300)))
                 stride = min(stride, largest)
-            copy_configuration(joints, p, r, last_joints, last_p, last_r)
+            copy_configuration(here, last)
             copy_vector(w.change, last_change)
             before = longest
         scale = min(1.0, stride / before)
-        move(m, w, scale, joints, p, r)
+        move(m, w, scale, here)
     return NOT_CONVERGED
 
 
@@ -241,8 +252,9 @@ def largest_change(m, change):
 
 
 @inlined
-def move(m, w, scale, joints, p, r):
+def move(m, w, scale, here):
     """Apply `scale` times the change to the configuration."""
+    joints, p, r = here
     for body in range(len(m.joint_kind)):
         first = m.coordinate[body]
         if m.scalar_index[body] >= 0:
@@ -257,26 +269,20 @@ def move(m, w, scale, joints, p, r):
 
 
 @inlined
-def copy_configuration(joints, p, r, to_joints, to_p, to_r):
+def copy_configuration(source, out):
     """Overwrite a configuration by another one."""
-    copy_vector(joints, to_joints)
-    copy_vector(p, to_p)
-    copy_matrix(r, to_r)
+    copy_vector(source[0], out[0])
+    copy_vector(source[1], out[1])
+    copy_matrix(source[2], out[2])
 
 
 @inlined
-def search(
-    m, code, w, mode, p_target, r_target, q_target, joints, p, r, home_joints, home_p, home_r
-):
-    """Close one sample from where `joints`, `p`, `r` stand, else from home in short steps."""
-    result = NOT_CONVERGED
-    for attempt in range(2):
-        if attempt == 1:
-            copy_configuration(home_joints, home_p, home_r, joints, p, r)
-        largest = LARGEST_STEP if attempt == 0 else 0.2 * LARGEST_STEP
-        result = newton(m, code, w, mode, p_target, r_target, q_target, joints, p, r, largest)
-        if result == CONVERGED:
-            break
+def search(m, code, w, mode, target, here, home):
+    """Close one sample from where it stands, else from home in short steps."""
+    result = newton(m, code, w, mode, target, here, LARGEST_STEP)
+    if result != CONVERGED:
+        copy_configuration(home, here)
+        result = newton(m, code, w, mode, target, here, 0.2 * LARGEST_STEP)
     return result
 
 
@@ -293,8 +299,7 @@ def check_configurations(m, code, joints, p, r, determinants):
     w = make_work(m)
     for first in range(0, n, LANES):
         count = block_of(first, n)
-        for lane in range(count):
-            put_configuration(w, lane, joints[first + lane], p[first + lane], r[first + lane])
+        put_block(w, first, count, joints, p, r)
         evaluate(code.systems, w.inputs, w.no_parameters, w.outputs)
         for lane in range(count):
             for row in range(m.n_r):
@@ -314,54 +319,34 @@ def check_configurations(m, code, joints, p, r, determinants):
 
 
 @compiled
-def solve_positions(
-    m,
-    code,
-    mode,
-    p_target,
-    r_target,
-    q_target,
-    guess,
-    guess_p,
-    guess_r,
-    per_sample,
-    from_home,
-    home_joints,
-    home_p,
-    home_r,
-):
+def solve_positions(m, code, mode, targets, guess, per_sample, from_home, home):
     """Close every sample of a batch, one after another.
 
-    `guess` (N, n_j), `guess_p` (N, 3), `guess_r` (N, 3, 3) start each sample where
-    `per_sample`, else their first row starts the first sample and every later one starts
-    at its predecessor. With `from_home`, a sample that fails is tried again from home in
-    short steps. Returns joints (N, n_j), positions (N, 3), rotations (N, 3, 3), largest
-    residuals (N,) and statuses (N,).
+    The guesses start each sample where `per_sample`, else the first one starts the first
+    sample and every later one starts at its predecessor. With `from_home`, a sample that fails
+    is tried again from home in short steps. Returns joints (N, n_j), positions (N, 3),
+    rotations (N, 3, 3), largest residuals (N,) and statuses (N,).
     """
+    p_target, r_target, q_target = targets
     n = max(len(p_target), len(q_target))
-    n_j = len(home_joints)
-    joints, p, r = np.empty((n, n_j)), np.empty((n, 3)), np.empty((n, 3, 3))
-    status = np.zeros(n, np.int64)
-    residual = np.zeros(n)
+    joints, p, r = np.empty((n, len(home[0]))), np.empty((n, 3)), np.empty((n, 3, 3))
+    status, residual = np.zeros(n, np.int64), np.zeros(n)
     w = make_work(m)
-    last = -1
-    none3, none33, none_q = home_p, home_r, np.zeros(len(m.actuated))
+    last, none_q = -1, np.zeros(len(m.actuated))
     for k in range(n):
-        pt = p_target[k] if mode == BY_PLATFORM else none3
-        rt = r_target[k] if mode == BY_PLATFORM else none33
+        pt = p_target[k] if mode == BY_PLATFORM else home[1]
+        rt = r_target[k] if mode == BY_PLATFORM else home[2]
         qt = q_target[k] if mode == BY_ACTUATORS else none_q
-        if per_sample:
-            copy_configuration(guess[k], guess_p[k], guess_r[k], joints[k], p[k], r[k])
-        elif last >= 0:
-            copy_configuration(joints[last], p[last], r[last], joints[k], p[k], r[k])
+        here = joints[k], p[k], r[k]
+        if last >= 0 and not per_sample:
+            copy_configuration((joints[last], p[last], r[last]), here)
         else:
-            copy_configuration(guess[0], guess_p[0], guess_r[0], joints[k], p[k], r[k])
+            given = k if per_sample else 0
+            copy_configuration((guess[0][given], guess[1][given], guess[2][given]), here)
         if from_home:
-            status[k] = search(
-                m, code, w, mode, pt, rt, qt, joints[k], p[k], r[k], home_joints, home_p, home_r
-            )
+            status[k] = search(m, code, w, mode, (pt, rt, qt), here, home)
         else:
-            status[k] = newton(m, code, w, mode, pt, rt, qt, joints[k], p[k], r[k], LARGEST_STEP)
+            status[k] = newton(m, code, w, mode, (pt, rt, qt), here, LARGEST_STEP)
         if status[k] == CONVERGED:
             last = k
         residual[k] = w.gap[0]
@@ -376,8 +361,7 @@ def platform_poses(m, code, w, joints, p, r):
     n = len(joints)
     for first in range(0, n, LANES):
         count = block_of(first, n)
-        for lane in range(count):
-            put_configuration(w, lane, joints[first + lane], p[first + lane], r[first + lane])
+        put_block(w, first, count, joints, p, r)
         evaluate(code.pose, w.inputs, w.no_parameters, w.outputs)
         for lane in range(count):
             for i in range(3):
@@ -421,14 +405,14 @@ def close_block(m, code, w, first, count, p, r, joints, status):
 
 
 @compiled
-def close_poses(m, code, mode, p, r, guess, per_sample, home_joints, home_p, home_r):
+def close_poses(m, code, p, r, guess, per_sample, home):
     """Joints (N, n_j), residuals and statuses (N,) at platform poses, a block at a time.
 
     Started as in `solve_positions`; a block starts at the last closed sample before it,
     and samples that do not close so are searched for one by one.
     """
-    n, n_j = len(p), len(home_joints)
-    joints = np.empty((n, n_j))
+    n = len(p)
+    joints = np.empty((n, len(home[0])))
     status, residual = np.zeros(n, np.int64), np.zeros(n)
     w = make_work(m)
     none_q, pose_p, pose_r = np.zeros(len(m.actuated)), np.empty(3), np.empty((3, 3))
@@ -436,12 +420,10 @@ def close_poses(m, code, mode, p, r, guess, per_sample, home_joints, home_p, hom
     for first in range(0, n, LANES):
         count = block_of(first, n)
         for k in range(first, first + count):
-            if per_sample:
-                copy_vector(guess[k], joints[k])
-            elif last >= 0:
+            if last >= 0 and not per_sample:
                 copy_vector(joints[last], joints[k])
             else:
-                copy_vector(guess[0], joints[k])
+                copy_vector(guess[k if per_sample else 0], joints[k])
         close_block(m, code, w, first, count, p, r, joints, status)
         for k in range(first, first + count):
             if status[k] != CONVERGED:
@@ -449,25 +431,12 @@ def close_poses(m, code, mode, p, r, guess, per_sample, home_joints, home_p, hom
                 for other in range(first, first + count):
                     if status[other] == CONVERGED and (near < first or other < k):
                         near = other
+                here = joints[k], pose_p, pose_r
                 if near >= 0:
-                    copy_configuration(joints[near], p[near], r[near], joints[k], pose_p, pose_r)
+                    copy_configuration((joints[near], p[near], r[near]), here)
                 else:
-                    copy_configuration(home_joints, home_p, home_r, joints[k], pose_p, pose_r)
-                status[k] = search(
-                    m,
-                    code,
-                    w,
-                    mode,
-                    p[k],
-                    r[k],
-                    none_q,
-                    joints[k],
-                    pose_p,
-                    pose_r,
-                    home_joints,
-                    home_p,
-                    home_r,
-                )
+                    copy_configuration(home, here)
+                status[k] = search(m, code, w, BY_PLATFORM, (p[k], r[k], none_q), here, home)
                 residual[k] = w.gap[0]
         for k in range(first, first + count):
             if status[k] == CONVERGED:

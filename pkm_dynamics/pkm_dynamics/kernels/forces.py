@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from pkm_dynamics.kernels.decorator import compiled, inlined
-from pkm_dynamics.kernels.generated import evaluate, evaluate_part
 from pkm_dynamics.kernels.joint_rates import (
     block_rates,
     block_solve_rates,
@@ -19,7 +18,7 @@ from pkm_dynamics.kernels.joint_rates import (
     take_rates,
 )
 from pkm_dynamics.kernels.vectors import solve_transposed
-from pkm_dynamics.kernels.work import block_of, make_work, put, put_configuration
+from pkm_dynamics.kernels.work import block_of, evaluate, evaluate_part, make_work, put, put_block
 from pkm_dynamics.layout import LANES
 
 
@@ -27,9 +26,7 @@ from pkm_dynamics.layout import LANES
 def block_forces(m, code, w, mode, first, count, joints, p, r, rates, rates_dot, parameters, out):
     """Actuator forces of one block into `out` (N, n_a); leaves `w.rates`, `w.rates_dot`."""
     n_v, n_i, n_a = m.n_v, len(m.independent), len(m.actuated)
-    for lane in range(count):
-        put_configuration(w, lane, joints[first + lane], p[first + lane], r[first + lane])
-    row = joints.shape[1] + 12
+    row = put_block(w, first, count, joints, p, r)
     if code.inline:
         for lane in range(count):
             after = put(w, lane, row, rates[first + lane])
@@ -42,12 +39,11 @@ def block_forces(m, code, w, mode, first, count, joints, p, r, rates, rates_dot,
     linear_systems(m, code, w, count)
     block_solve_rates(m, code, w, mode, first, count, row, rates, rates_dot)
     evaluate(code.forces, w.inputs, parameters, w.outputs)
-    start = 12
     for lane in range(count):
         for i in range(n_i):
             total = 0.0
             for v in range(n_v):
-                total += w.mapping[lane, v, i] * w.outputs[start + v, lane]
+                total += w.mapping[lane, v, i] * w.outputs[12 + v, lane]
             w.right[i] = total
         if m.independent_is_platform:
             solve_transposed(w.actuation[lane], n_a, w.actuation_pivots[lane], w.right)
@@ -103,14 +99,8 @@ def regressor(m, code, mode, joints, p, r, rates, rates_dot):
                         out[first + lane, a, 10 * index + c] = w.columns[10 * a + c, lane]
         start = width * m.inertial_bodies
         for column in m.other_parameters:
-            place_column(w, start, first, count, out, column)
+            for lane in range(count):
+                for a in range(n_a):
+                    out[first + lane, a, column] = w.outputs[start + a, lane]
             start += n_a
     return out
-
-
-@inlined
-def place_column(w, row, first, count, out, column):
-    """Copy a column (n_a,) that starts at a row of the outputs into the regressor."""
-    for lane in range(count):
-        for a in range(out.shape[1]):
-            out[first + lane, a, column] = w.outputs[row + a, lane]

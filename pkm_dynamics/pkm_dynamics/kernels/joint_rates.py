@@ -6,9 +6,8 @@ import numpy as np
 
 from pkm_dynamics.kernels.closure import BY_PLATFORM, SINGULAR, dependent_solution, linearise
 from pkm_dynamics.kernels.decorator import compiled, inlined
-from pkm_dynamics.kernels.generated import evaluate
 from pkm_dynamics.kernels.vectors import solve
-from pkm_dynamics.kernels.work import block_of, make_work, put, put_configuration
+from pkm_dynamics.kernels.work import block_of, evaluate, make_work, put, put_block
 from pkm_dynamics.layout import LANES
 
 
@@ -31,12 +30,10 @@ def block_rates(m, code, w, mode, first, count, joints, p, r, rates, rates_dot):
 
     Returns where in the outputs the platform's twist and its derivative (12) start.
     """
-    for lane in range(count):
-        k = first + lane
-        put_configuration(w, lane, joints[k], p[k], r[k])
+    start = put_block(w, first, count, joints, p, r)
     if code.inline:
         for lane in range(count):
-            row = put(w, lane, joints.shape[1] + 12, rates[first + lane])
+            row = put(w, lane, start, rates[first + lane])
             put(w, lane, row, rates_dot[first + lane])
         address = code.actuated
         if mode == BY_PLATFORM or not m.independent_is_platform:
@@ -45,7 +42,7 @@ def block_rates(m, code, w, mode, first, count, joints, p, r, rates, rates_dot):
         take_rates(m, w, count)
         return 2 * m.n_v
     linear_systems(m, code, w, count)
-    block_solve_rates(m, code, w, mode, first, count, joints.shape[1] + 12, rates, rates_dot)
+    block_solve_rates(m, code, w, mode, first, count, start, rates, rates_dot)
     evaluate(code.platform, w.inputs, w.no_parameters, w.outputs)
     return 0
 
@@ -137,8 +134,7 @@ def actuator_jacobians(m, code, joints, p, r):
     w = make_work(m)
     for first in range(0, n, LANES):
         count = block_of(first, n)
-        for lane in range(count):
-            put_configuration(w, lane, joints[first + lane], p[first + lane], r[first + lane])
+        put_block(w, first, count, joints, p, r)
         linear_systems(m, code, w, count)
         for lane in range(count):
             for i in range(n_a):
@@ -172,9 +168,7 @@ def platform_jacobians(m, code, joints, p, r):
     transfer = np.empty((LANES, n_v, n_a))
     for first in range(0, n, LANES):
         count = block_of(first, n)
-        row = 0
-        for lane in range(count):
-            row = put_configuration(w, lane, joints[first + lane], p[first + lane], r[first + lane])
+        row = put_block(w, first, count, joints, p, r)
         linear_systems(m, code, w, count)
         for lane in range(count):
             block_transfer(m, w, lane, transfer[lane])

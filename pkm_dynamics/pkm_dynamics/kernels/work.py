@@ -1,10 +1,13 @@
-"""Scratch arrays of one block of samples, allocated once a batch."""
+"""Scratch arrays of one block of samples, and the generated functions that work on them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from pkm_dynamics.kernels.decorator import compiled, inlined
 from pkm_dynamics.layout import LANES
@@ -89,6 +92,14 @@ def put_configuration(w, lane, joints, p, r):
 
 
 @inlined
+def put_block(w, first, count, joints, p, r):
+    """Write the configurations of a block into the inputs; returns the next free row."""
+    for lane in range(count):
+        put_configuration(w, lane, joints[first + lane], p[first + lane], r[first + lane])
+    return joints.shape[1] + 12
+
+
+@inlined
 def put(w, lane, first, values):
     """Write values (n,) into one lane of the inputs from row `first`; returns the next row."""
     for i in range(len(values)):
@@ -100,3 +111,29 @@ def put(w, lane, first, values):
 def block_of(first, n):
     """Number of samples in the block that starts at `first`."""
     return min(LANES, n - first)
+
+
+@intrinsic
+def _call(typing_context, address, inputs, uniforms, outputs):  # noqa: ARG001
+    signature = types.void(types.int64, types.uintp, types.uintp, types.uintp)
+
+    def generate(context, builder, _signature, arguments):
+        pointer = ir.DoubleType().as_pointer()
+        function = ir.FunctionType(ir.VoidType(), [pointer] * 3).as_pointer()
+        target = builder.inttoptr(arguments[0], function)
+        builder.call(target, [builder.inttoptr(value, pointer) for value in arguments[1:]])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@compiled
+def evaluate(address, inputs, uniforms, outputs):
+    """Call the function at `address` on inputs (n, LANES), uniforms (k,), outputs (m, LANES)."""
+    _call(address, inputs.ctypes.data, uniforms.ctypes.data, outputs.ctypes.data)
+
+
+@compiled
+def evaluate_part(address, inputs, first, uniforms, outputs):
+    """Call the function on the inputs from row `first` on."""
+    _call(address, inputs[first:].ctypes.data, uniforms.ctypes.data, outputs.ctypes.data)

@@ -17,54 +17,26 @@ from pkm_dynamics.motion import JointStates, PlatformMotion
 
 @dataclass(frozen=True)
 class BodyMotion:
-    """Motion of the n_b bodies other than the base, in base axes.
+    """Motion of the n_b bodies other than the base, in base axes."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Links, in the order of the axis n_b.
-    position : (N, n_b, 3) [m]
-        Origins of the link frames.
-    rotation : (N, n_b, 3, 3)
-    twist : (N, n_b, 6) [v; omega] [m/s, rad/s]
-        v of the link frame's origin.
-    acceleration : (N, n_b, 6) [dv; domega] [m/s^2, rad/s^2]
-        dv is the classical acceleration of the origin, without gravity.
-    jacobian : (N, n_b, 6, n_a)
-        Twists from the actuators' rates.
-    joint_jacobian : (N, n_j, n_a)
-        Rates of all scalar joints from those of the actuators.
-    joints : (N, n_j) [m, rad]
-        Positions of all scalar joints.
-    geometry : TreeGeometry
-        Screws and closing rows, about the base's origin.
-    actuated : (n_a,)
-        Velocity coordinates of the actuators.
-    rates, rates_dot : (N, n_v)
-        Of all velocity coordinates: scalar joints and a floating platform's [v; omega].
-    transfer : (N, n_v, n_a)
-        Rates of all velocity coordinates from those of the actuators.
-    spatial_twist : (N, n_b, 6)
-        Twists about the base's origin.
-    screw_rates : (N, n_v, 6)
-        Time derivatives of the screws.
-    """
-
-    names: tuple[str, ...]
-    position: Floats
-    rotation: Floats
-    twist: Floats
+    names: tuple[str, ...]  # links, in the order of the axis n_b
+    position: Floats  # (N, n_b, 3) [m] origins of the link frames
+    rotation: Floats  # (N, n_b, 3, 3)
+    twist: Floats  # (N, n_b, 6) [v; omega] [m/s, rad/s] v of the link frame's origin
+    # (N, n_b, 6) [dv; domega] [m/s^2, rad/s^2] dv is the classical acceleration of the origin,
+    # without gravity
     acceleration: Floats
-    jacobian: Floats
-    joint_jacobian: Floats
-    joints: Floats
-    geometry: TreeGeometry
-    actuated: Integers
+    jacobian: Floats  # (N, n_b, 6, n_a) twists from the actuators' rates
+    joint_jacobian: Floats  # (N, n_j, n_a) rates of all scalar joints from those of the actuators
+    joints: Floats  # (N, n_j) [m, rad] positions of all scalar joints
+    geometry: TreeGeometry  # screws and closing rows, about the base's origin
+    actuated: Integers  # (n_a,) velocity coordinates of the actuators
+    # (N, n_v) of all velocity coordinates: scalar joints and a floating platform's [v; omega]
     rates: Floats
-    rates_dot: Floats
-    transfer: Floats
-    spatial_twist: Floats
-    screw_rates: Floats
+    rates_dot: Floats  # (N, n_v)
+    transfer: Floats  # (N, n_v, n_a) rates of all velocity coordinates from those of the actuators
+    spatial_twist: Floats  # (N, n_b, 6) twists about the base's origin
+    screw_rates: Floats  # (N, n_v, 6) time derivatives of the screws
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -95,16 +67,10 @@ class BodyMotion:
     def platform_motion(self) -> PlatformMotion:
         """Return the motion of the platform, with all joint states."""
         layout = self.geometry.layout
-        platform = layout.tree.platform_body
-        return PlatformMotion(
-            self.position[:, platform],
-            self.rotation[:, platform],
-            self.twist[:, platform],
-            self.acceleration[:, platform],
-            self.joints,
-            self.rates[:, layout.scalar],
-            self.rates_dot[:, layout.scalar],
-        )
+        moving = (self.position, self.rotation, self.twist, self.acceleration)
+        rates, rates_dot = self.rates[:, layout.scalar], self.rates_dot[:, layout.scalar]
+        p, r, v, a = (array[:, layout.tree.platform_body] for array in moving)
+        return PlatformMotion(p, r, v, a, self.joints, rates, rates_dot)
 
 
 def build_body_motion(
@@ -115,26 +81,12 @@ def build_body_motion(
     transfer: Floats | None = None,
     geometry: TreeGeometry | None = None,
 ) -> BodyMotion:
-    """Motion of the bodies from the platform's and all joints' motion.
+    """Motion of the bodies from the platform's and all joints' motion; the loops are closed.
 
-    Parameters
-    ----------
-    layout : TreeLayout
-        Of the mechanism's spanning tree.
-    actuated : (n_a,)
-        Velocity coordinates of the actuators.
-    motion : PlatformMotion
-    states : JointStates
-        Of all scalar joints (N, n_j); the loops are closed.
-    transfer : (N, n_v, k), optional
-        Other independent rates than the actuators'; all Jacobians are then from those.
-    geometry : TreeGeometry, optional
-        Of these positions, where it is at hand.
-
-    Raises
-    ------
-    KinematicsError
-        The actuators do not determine the mechanism at one of the samples.
+    `actuated` (n_a,) are the velocity coordinates of the actuators; with `transfer` (N, n_v, k)
+    all Jacobians are from other independent rates. The `geometry` of these positions saves
+    time, where it is at hand. Raises KinematicsError where the actuators do not determine the
+    mechanism at one of the samples.
     """
     tree = layout.tree
     if geometry is None:
@@ -142,9 +94,8 @@ def build_body_motion(
     rates, rates_dot = np.zeros((len(motion), tree.n_v)), np.zeros((len(motion), tree.n_v))
     rates[:, layout.scalar], rates_dot[:, layout.scalar] = states.velocities, states.accelerations
     if tree.floating_body >= 0:
-        first = int(tree.coordinate[tree.floating_body])
-        rates[:, first : first + 6] = motion.twist
-        rates_dot[:, first : first + 6] = motion.acceleration
+        rates[:, tree.floating] = motion.twist
+        rates_dot[:, tree.floating] = motion.acceleration
     if transfer is None:
         transfer = actuator_transfer(geometry, actuated)
     spatial = geometry.twists(rates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from pkm_description import Description, EstimationError, KinematicsError, TrajectoryError
 from pkm_description.assembly import Assembly
+from pkm_description.description import frozen
 from pkm_description.tree_geometry import TreeLayout
 from pkm_dynamics.array_types import Booleans, Floats
 from pkm_dynamics.codegen.program_set import ProgramSet
@@ -40,17 +42,15 @@ class KinematicModel:
         self.parameter_names = table.names
         self.parameter_units = table.units
         self.parameter_kinds = table.kinds
-        self.nominal_parameters = _frozen(table.nominal)
-        self.home_joints = _frozen(home.joints)
-        self.home_position = _frozen(description.home.position)
-        self.home_rotation = _frozen(description.home.rotation)
-        self.home_actuators = _frozen(home.joints[self.mechanism.actuated_scalar])
+        self.nominal_parameters = frozen(table.nominal)
+        self.home_joints = frozen(home.joints)
+        self.home_position = frozen(description.home.position)
+        self.home_rotation = frozen(description.home.rotation)
+        self.home_actuators = frozen(home.joints[self.mechanism.actuated_scalar])
         limits = [description.joint(name).limit for name in self.actuated_joints]
-        self.lower = _frozen([limit.lower for limit in limits])
-        self.upper = _frozen([limit.upper for limit in limits])
-        self.velocity_limit = _frozen([limit.velocity for limit in limits])
-        self.force_limit = _frozen([limit.effort for limit in limits])
-        self.force_constants = _frozen([a.force_constant for a in description.actuators])
+        ends = np.array([astuple(limit) for limit in limits]).reshape(-1, 4).T
+        self.lower, self.upper, self.velocity_limit, self.force_limit = map(frozen, ends)
+        self.force_constants = frozen([a.force_constant for a in description.actuators])
         self._positions = Positions(self._assembly, self.mechanism, self._programs)
         _ = self.zero_parameter_mask  # refuses patterns that match nothing
 
@@ -61,6 +61,11 @@ class KinematicModel:
     def n_a(self) -> int:
         """Number of actuated joints."""
         return len(self.actuated_joints)
+
+    @property
+    def home_configuration(self) -> Configurations:
+        """The one configuration at home."""
+        return self._positions.home_starts
 
     @property
     def free_joints(self) -> list[str]:
@@ -154,7 +159,7 @@ class KinematicModel:
     def configurations_of_actuators(self, q: ArrayLike) -> tuple[Configurations, Booleans]:
         """Configurations at actuator positions (N, n_a), each from home, and which close."""
         q = self._check_actuators(q, 'q')
-        starts = (np.repeat(array, len(q), axis=0) for array in self._positions.home_starts)
+        starts = (np.repeat(array, len(q), axis=0) for array in self.home_configuration)
         return self._positions.follow(Configurations(*starts), q)
 
     def joint_states(self, motion: PlatformMotion) -> JointStates:
@@ -175,13 +180,8 @@ class KinematicModel:
 
     def with_joint_states(self, motion: PlatformMotion) -> PlatformMotion:
         """Return the motion with its joint states filled in, so that they are found only once."""
-        return PlatformMotion(
-            motion.position,
-            motion.rotation,
-            motion.twist,
-            motion.acceleration,
-            *self.joint_states(motion),
-        )
+        moving = (motion.position, motion.rotation, motion.twist, motion.acceleration)
+        return PlatformMotion(*moving, *self.joint_states(motion))
 
     def jacobian(
         self, position: ArrayLike, rotation: ArrayLike, joints: ArrayLike | None = None
@@ -277,14 +277,8 @@ class KinematicModel:
         p, r = motion.position.copy(), motion.rotation.copy()
         if self.platform_determines_joints:
             joints = self._positions.joints_of_poses(p, r, motion.joint_positions)
-            return (
-                closure.BY_PLATFORM,
-                joints,
-                p,
-                r,
-                motion.twist.copy(),
-                motion.acceleration.copy(),
-            )
+            given = motion.twist.copy(), motion.acceleration.copy()
+            return closure.BY_PLATFORM, joints, p, r, *given
         if motion.joint_velocities is not None and motion.joint_accelerations is not None:
             assert motion.joint_positions is not None
             joints = self._positions.check_guess(motion.joint_positions).copy()
@@ -292,13 +286,7 @@ class KinematicModel:
             rates_dot = np.ascontiguousarray(self._actuated(motion.joint_accelerations))
             self._positions.check_joints(joints, p, r, determinants=self._programs.inline)
             return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
-        return self._state_of_pose_motion(motion)
-
-    def _state_of_pose_motion(
-        self, motion: PlatformMotion
-    ) -> tuple[int, Floats, Floats, Floats, Floats, Floats]:
-        """State of a mechanism with fewer than six degrees of freedom from its platform alone."""
-        p, r = motion.position.copy(), motion.rotation.copy()
+        # Fewer than six degrees of freedom, and only the platform is known.
         joints = self._positions.joints_of_poses(p, r, motion.joint_positions)
         jacobian = self._positions.platform_jacobians(joints, p, r)
         rates = actuator_rates_of(jacobian, motion.twist, 'twist')
@@ -306,12 +294,6 @@ class KinematicModel:
         _, _, _, bias = self._joint_motion(closure.BY_ACTUATORS, joints, p, r, rates, zero)
         rates_dot = actuator_rates_of(jacobian, motion.acceleration - bias, 'acceleration')
         return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
-
-
-def _frozen(values: ArrayLike) -> Floats:
-    array = np.array(values, dtype=np.float64)
-    array.setflags(write=False)
-    return array
 
 
 def actuator_rates_of(jacobian: Floats, target: Floats, what: str) -> Floats:

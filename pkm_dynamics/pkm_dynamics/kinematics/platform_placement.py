@@ -48,13 +48,12 @@ def _turns() -> Iterator[Floats]:
 def _place(
     layout: TreeLayout, joints: Floats, position: Floats, rotation: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    first = int(layout.tree.coordinate[layout.tree.floating_body])
     p = np.repeat(np.asarray(position)[None], len(joints), axis=0)
     r = np.repeat(np.asarray(rotation)[None], len(joints), axis=0)
     gap = np.zeros(len(joints))
     for _ in range(_ITERATIONS):
         geometry = TreeGeometry.build(layout, joints, p, r)
-        rows = geometry.row_jacobian[:, :, first : first + 6]
+        rows = geometry.row_jacobian[:, :, layout.tree.floating]
         residual = geometry.residual()
         gap = np.abs(residual).max(axis=1, initial=0.0)
         step = -np.einsum('nij,nj->ni', np.linalg.pinv(rows), residual)

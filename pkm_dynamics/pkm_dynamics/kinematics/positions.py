@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,6 @@ from pkm_dynamics.codegen.program_set import ProgramSet
 from pkm_dynamics.kernels import closure, joint_rates
 from pkm_dynamics.kinematics.platform_placement import place_platform
 from pkm_dynamics.kinematics.restricted_poses import POSE_TOLERANCE, Configurations, PoseSolver
-from pkm_dynamics.layout import Code
 from pkm_dynamics.mechanism import Mechanism, layout_of
 from pkm_dynamics.motion import PlatformMotion, rotations, samples
 
@@ -38,14 +38,8 @@ _SEEDS = 200  # random configurations over the strokes: enough for one near each
 class Positions:
     """Solves the loops of one mechanism for positions, from given starts or from home.
 
-    Attributes
-    ----------
-    home_starts : Configurations
-        The one configuration at home.
-    tree_layout : TreeLayout
-        The spanning tree and its closing rows as arrays.
-    pose_solver : PoseSolver
-        For platforms with fewer than six degrees of freedom.
+    `home_starts` is the one configuration at home, `pose_solver` for platforms with fewer than
+    six degrees of freedom.
     """
 
     def __init__(self, assembly: Assembly, mechanism: Mechanism, programs: ProgramSet) -> None:
@@ -57,12 +51,8 @@ class Positions:
         self._joint_names = list(assembly.tree.joint_names)
         self._n_a = len(description.actuated_joints)
         self._hanging = ('pose',) if mechanism.tree.floating_body < 0 else ()  # further functions
-        home = assembly.home()
-        self._home = (
-            home.joints.copy(),
-            np.array(description.home.position),
-            np.array(description.home.rotation),
-        )
+        at_home = (assembly.home().joints, description.home.position, description.home.rotation)
+        self._home = tuple(map(np.array, at_home))
         self.home_starts = Configurations(*(array[None].copy() for array in self._home))
         joints = [description.joint(name) for name in self._joint_names]
         self.pose_solver = PoseSolver(
@@ -95,29 +85,27 @@ class Positions:
             start = Configurations(self.check_guess(guess).copy(), p.copy(), r.copy())
         if self._programs.inline:
             code = self._programs.code('newton', 'branch', 'systems')
+            pose = p.copy(), r.copy()
             joints, residual, status = closure.close_poses(
-                self._layout,
-                code,
-                closure.BY_PLATFORM,
-                p.copy(),
-                r.copy(),
-                start.joints,
-                per_sample,
-                *self._home,
+                self._layout, code, *pose, start.joints, per_sample, self._home
             )
-        else:
-            target = p.copy(), r.copy(), np.zeros((0, self._n_a))
-            joints, _, _, residual, status = closure.solve_positions(
-                self._layout,
-                self._position_code(),
-                closure.BY_PLATFORM,
-                *target,
-                *start,
-                per_sample,
-                True,
-                *self._home,
-            )
+            return joints, residual, status
+        target = p.copy(), r.copy(), np.zeros((0, self._n_a))
+        joints, _, _, residual, status = self._close(
+            closure.BY_PLATFORM, target, start, per_sample, True, self._home
+        )
         return joints, residual, status
+
+    def _close(
+        self, mode: int, target: tuple[Floats, ...], start: Configurations, *further: Any
+    ) -> tuple[Floats, Floats, Floats, Floats, Integers]:
+        """Call `closure.solve_positions` with its further arguments."""
+        inside = ('approach',) if self._programs.inline else ()
+        code = self._programs.code('systems', *self._hanging, *inside)
+        found: tuple[Floats, Floats, Floats, Floats, Integers] = closure.solve_positions(
+            self._layout, code, mode, target, tuple(start), *further
+        )
+        return found
 
     def _joints_of_restricted_poses(self, p: Floats, r: Floats, guess: Floats | None) -> Floats:
         """Joint positions where the platform cannot take every pose."""
@@ -189,19 +177,11 @@ class Positions:
         One start leads to the first sample and each sample to the next, from `home` where
         that fails; or each sample has a start of its own, and no other try.
         """
-        found: tuple[Floats, Floats, Floats, Floats, Integers] = closure.solve_positions(
-            self._layout,
-            self._position_code(),
-            closure.BY_ACTUATORS,
-            np.zeros((0, 3)),
-            np.zeros((0, 3, 3)),
-            q,
-            *start,
-            not in_sequence,
-            in_sequence,
-            *(array[0] for array in home),
+        target, first = (
+            (np.zeros((0, 3)), np.zeros((0, 3, 3)), q),
+            tuple(array[0] for array in home),
         )
-        return found
+        return self._close(closure.BY_ACTUATORS, target, start, not in_sequence, in_sequence, first)
 
     def _seeds(self) -> Configurations:
         """Configurations at random actuator positions within the limits, and home."""
@@ -317,10 +297,6 @@ class Positions:
             f'(gap {residual[first]:.2e} m)',
             failed.tolist(),
         )
-
-    def _position_code(self) -> Code:
-        inside = ('approach',) if self._programs.inline else ()
-        return self._programs.code('systems', *self._hanging, *inside)
 
 
 def _listed(failed: Integers, count: int) -> str:

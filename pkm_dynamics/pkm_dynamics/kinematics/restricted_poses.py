@@ -10,6 +10,7 @@ much from a straight path is taken back and shortened.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -52,22 +53,11 @@ class Configurations(NamedTuple):
 class PoseSolver:
     """Solves batches of poses of one mechanism.
 
-    Parameters
-    ----------
-    follow : callable
-        Configurations and actuator positions (N, n_a) to the closed configurations there
-        and a mask (N,) of those that were reached.
-    jacobians : callable
-        Configurations to the platform's twists by actuator rates (N, 6, n_a).
-    actuated : (n_a,)
-        Columns of the actuated joints.
-    revolute : (n_j,)
-        Which joints turn.
-    length_scale : float
-        [m], by which positions are divided where they are weighed against angles.
-    seeds : callable
-        Configurations all over the workspace to start from where home is too far; asked
-        for once, when they are needed.
+    `follow` leads configurations to actuator positions (N, n_a): the closed configurations
+    there and a mask (N,) of those that were reached. `jacobians` gives the platform's twists by
+    actuator rates (N, 6, n_a). Positions are divided by `length_scale` [m] where they are
+    weighed against angles. `seeds` gives configurations all over the workspace to start from
+    where home is too far; it is asked once, when they are needed.
     """
 
     def __init__(
@@ -83,8 +73,7 @@ class PoseSolver:
         self._jacobians = jacobians
         self._actuated = actuated
         self.revolute = revolute[actuated]
-        self._seeds = seeds
-        self._known: Configurations | None = None
+        self._seeds = cache(seeds)
         self._weight = np.array([1.0 / length_scale] * 3 + [1.0] * 3)
         self._actuator_weight = np.where(self.revolute, 1.0, 1.0 / length_scale)
 
@@ -187,9 +176,7 @@ class PoseSolver:
 
     def _nearest_seeds(self, position: Floats, rotation: Floats, rank: int) -> Configurations:
         """Seed of each pose: the nearest (rank 0), the next one (rank 1), ..."""
-        if self._known is None:
-            self._known = self._seeds()
-        known = self._known
+        known = self._seeds()
         distance = np.empty((len(position), len(known.joints)))
         for k in range(len(known.joints)):
             one = known.take(np.full(len(position), k))

@@ -44,24 +44,12 @@ def rotation_to_rpy(rotation: ArrayLike) -> Floats:
 def rpy_motion(
     rpy: ArrayLike, rates: ArrayLike, accelerations: ArrayLike
 ) -> tuple[Floats, Floats, Floats]:
-    """Rotation, angular velocity and angular acceleration of a motion given in angles.
+    """Rotations (N, 3, 3), angular velocities and accelerations (N, 3) of a motion in angles.
 
-    Parameters
-    ----------
-    rpy, rates, accelerations : (N, 3)
-        Roll, pitch, yaw [rad] and their first and second time derivatives.
-
-    Returns
-    -------
-    rotation : (N, 3, 3)
-    angular_velocity : (N, 3) [rad/s]
-    angular_acceleration : (N, 3) [rad/s^2]
+    Roll, pitch, yaw (N, 3) [rad] and their first and second time derivatives go in.
     """
-    return _rpy_kernel(
-        np.ascontiguousarray(rpy, dtype=float),
-        np.ascontiguousarray(rates, dtype=float),
-        np.ascontiguousarray(accelerations, dtype=float),
-    )
+    angles = (np.ascontiguousarray(array, dtype=float) for array in (rpy, rates, accelerations))
+    return _rpy_kernel(*angles)
 
 
 @compiled

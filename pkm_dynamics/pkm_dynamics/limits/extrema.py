@@ -20,17 +20,9 @@ class Extremum(NamedTuple):
 
 
 def peaks(values: Floats) -> Floats:
-    """Raise every local maximum to the apex of the parabola through its neighbours.
+    """Evenly spaced samples (N, n), local maxima raised to the apex of the parabola through them.
 
-    Parameters
-    ----------
-    values : (N, n)
-        Evenly spaced samples of n signals.
-
-    Returns
-    -------
-    (N, n)
-        The samples; local maxima replaced by the interpolated maximum, never lower.
+    The parabola goes through the neighbours; no sample is lowered.
     """
     raised = np.array(values, dtype=float)
     if len(raised) < 3:
@@ -55,15 +47,10 @@ def largest(values: Floats, limit: Floats, time: Floats) -> list[Extremum]:
     margins = limit[finite] - raised
     margins = np.where(np.isnan(margins), -np.inf, margins)
     rows = np.argmin(margins, axis=0)
+    found = zip(margins.min(axis=0), raised[rows, np.arange(len(rows))], finite, rows, strict=True)
     return [
-        Extremum(
-            float(margins[row, place]),
-            float(raised[row, place]),
-            float(limit[column]),
-            int(column),
-            float(time[row]),
-        )
-        for place, (row, column) in enumerate(zip(rows, finite, strict=True))
+        Extremum(float(margin), float(value), float(limit[column]), int(column), float(time[row]))
+        for margin, value, column, row in found
     ]
 
 

@@ -77,16 +77,8 @@ clearance, force_uncertainty
     TrajectoryError
         When the motion is empty or not finite, or an option makes no sense.
     """
-    options = LimitOptions(
-        force_margin,
-        velocity_margin,
-        stroke_margin,
-        condition_limit,
-        acceleration,
-        aperture,
-        clearance,
-        force_uncertainty,
-    )
+    free, further = (force_margin, velocity_margin, stroke_margin), (acceleration, aperture)
+    options = LimitOptions(*free, condition_limit, *further, clearance, force_uncertainty)
     rate = _rate(motion) if rate is None else finite_number('rate', rate, positive=True)
     limits = Limits(model, options)
     worst: dict[str, Margin] = {}
@@ -203,7 +195,7 @@ def _commanded_stroke(limits: Limits, motion: Checked, time: Floats) -> list[Mar
     trajectory = _trajectory_of(motion)
     if isinstance(motion, PlatformMotion) or trajectory is None:
         return []
-    if trajectory.coordinates != 'actuators':
+    if trajectory.coordinates == 'platform':
         return []
     order = [trajectory.coordinate_names.index(name) for name in limits.model.actuated_joints]
     return limits.stroke_margins(motion.evaluate(time)[0][:, order], time)

@@ -13,34 +13,18 @@ from pkm_description.errors import FeasibilityError
 class Margin:
     """The worst case of one constraint along a motion.
 
-    Attributes
-    ----------
-    constraint : str
-        `stroke`, `velocity`, `acceleration`, `force`, `joint`, `joint_velocity`,
-        `workspace`, `tilt`, `aperture`, `clearance`, `conditioning` or `kinematics`.
-    margin : float
-        Distance to the limit in `unit`, negative beyond it.
-    value, limit : float
-        Value reached and the limit that is meant, safety margins included.
-    name : str
-        Joint or coordinate.
-    time : float
-        Time of the worst case [s].
-    unit : str
-        Unit of `margin`, `value` and `limit`.
-    size : float, optional
-        What the margin is compared with: the range between two limits, else the limit's
-        magnitude.
+    Constraints are `stroke`, `velocity`, `acceleration`, `force`, `joint`, `joint_velocity`,
+    `workspace`, `tilt`, `aperture`, `clearance`, `conditioning` and `kinematics`.
     """
 
     constraint: str
-    margin: float
-    value: float
-    limit: float
-    name: str
-    time: float
-    unit: str
-    size: float | None = None
+    margin: float  # distance to the limit in `unit`, negative beyond it
+    value: float  # reached
+    limit: float  # that is meant, safety margins included
+    name: str  # of the joint or coordinate
+    time: float  # [s] of the worst case
+    unit: str  # of margin, value and limit
+    size: float | None = None  # the range between two limits; the limit's magnitude when absent
 
     @property
     def relative(self) -> float:
@@ -60,14 +44,8 @@ class Margin:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as written into files and reports."""
-        return {
-            'margin': float(self.margin),
-            'value': float(self.value),
-            'limit': float(self.limit),
-            'name': self.name,
-            'time': float(self.time),
-            'unit': self.unit,
-        }
+        keys = ('margin', 'value', 'limit', 'name', 'time', 'unit')
+        return {key: getattr(self, key) for key in keys}
 
 
 @dataclass(frozen=True)

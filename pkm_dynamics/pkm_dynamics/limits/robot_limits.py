@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import TrajectoryError
+from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.clearances import BodyDistances
 from pkm_dynamics.analysis.jacobian_condition import has_singularities, jacobian_condition
@@ -26,36 +27,24 @@ DEVIATIONS = 3.0  # standard deviations of the forces that an uncertain model le
 
 @dataclass(frozen=True)
 class LimitOptions:
-    """How much of each limit stays free, and limits that no description holds.
+    """How much of each limit stays free, and limits that no description holds."""
 
-    Attributes
-    ----------
-    force_margin, velocity_margin : float
-        Fractions of the force and velocity limits that stay free.
-    stroke_margin : float
-        Fraction of each range that stays free at either end (strokes, passive joints,
-        workspace), of the largest tilt and of the largest aperture.
-    condition_limit : float, optional
-        Largest condition number of the scaled actuator Jacobian; None: unchecked.
-    acceleration : float or (n_a,), optional
-        Largest accelerations of the actuators [m/s^2, rad/s^2].
-    aperture : float, optional
-        Largest aperture of spherical and universal closures [rad], beside
-        `workspace.aperture` of the description with its margin.
-    clearance : float, optional
-        Least distance between the bodies' collision shapes [m]; None: unchecked.
-    force_uncertainty : float or (n_p, n_p)
-        Relative error of the model's forces, or covariance of its standard parameters,
-        of which three standard deviations count.
-    """
-
-    force_margin: float = 0.0
+    force_margin: float = 0.0  # fractions of the force and velocity limits that stay free
     velocity_margin: float = 0.0
+    # fraction of each range that stays free at either end (strokes, passive joints, workspace), of
+    # the largest tilt and of the largest aperture
     stroke_margin: float = 0.0
+    # largest condition number of the scaled actuator Jacobian; None: unchecked
     condition_limit: float | None = 1e3
+    # one or (n_a,): largest accelerations of the actuators [m/s^2, rad/s^2]
     acceleration: ArrayLike | None = None
+    # largest aperture of spherical and universal closures [rad], beside `workspace.aperture` of the
+    # description with its margin
     aperture: float | None = None
+    # least distance between the bodies' collision shapes [m]; None: unchecked
     clearance: float | None = 0.0
+    # relative error of the model's forces, or covariance (n_p, n_p) of its standard parameters, of
+    # which three standard deviations count
     force_uncertainty: ArrayLike = 0.0
 
     def __post_init__(self) -> None:
@@ -67,8 +56,8 @@ class LimitOptions:
         ):
             if not 0.0 <= finite_number(name, fraction) < top:
                 raise TrajectoryError(f'{name} must lie in [0, {top}), not {fraction}')
-        if self.condition_limit is not None:
-            _check_condition(self.condition_limit)
+        if self.condition_limit is not None and self.condition_limit != np.inf:
+            finite_number('condition_limit', self.condition_limit, positive=True)
         if self.acceleration is not None:
             _check_acceleration(self.acceleration)
         if self.aperture is not None:
@@ -76,12 +65,6 @@ class LimitOptions:
         if self.clearance is not None:
             finite_number('clearance', self.clearance)
         _check_uncertainty(self.force_uncertainty)
-
-
-def _check_condition(value: Any) -> None:
-    if isinstance(value, (int, float, np.number)) and value == np.inf:
-        return
-    finite_number('condition_limit', value, positive=True)
 
 
 def _check_acceleration(value: Any) -> None:
@@ -120,8 +103,7 @@ def acceleration_limit(model: ClosedChainModel, options: LimitOptions) -> Floats
 
 def aperture_limits(model: ClosedChainModel, options: LimitOptions) -> tuple[list[str], Floats]:
     """Return the joints that have an aperture and their limits (n,) [rad], infinite without."""
-    home = model.home_joints[None], model.home_position[None], model.home_rotation[None]
-    found = apertures_of_joints(model, *home)
+    found = apertures_of_joints(model, *model.home_configuration)
     further = np.inf if options.aperture is None else float(options.aperture)
     return list(found.names), np.minimum(found.limits * (1.0 - options.stroke_margin), further)
 
@@ -170,11 +152,9 @@ class Limits:
             1.0 - velocity_margin
         )
         self.passive_names = [joints[i].name for i in self.passive]
-        workspace = model.description.sidecar.get('workspace') or {}
-        lower = np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float)
-        upper = np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float)
-        self.box = _inset(lower, upper, stroke_margin)
-        self.tilt = float(workspace.get('tilt', np.inf)) * (1.0 - stroke_margin)
+        workspace = read_workspace(model.description)
+        self.box = _inset(workspace.lower, workspace.upper, stroke_margin)
+        self.tilt = workspace.tilt * (1.0 - stroke_margin)
 
     def margins(
         self, motion: PlatformMotion, time: Floats, parameters: Floats | None
@@ -185,39 +165,36 @@ class Limits:
         """
         model, names = self.model, list(self.model.actuated_joints)
         motion = model.with_joint_states(motion)
-        units = [self.units[name] for name in names]
         actuators, joints = model.actuator_states(motion), model.joint_states(motion)
         forces = model.inverse_dynamics(motion, parameters)
         found = self.stroke_margins(actuators.positions, time)
-        speed = [f'{unit}/s' for unit in units]
-        found += _magnitude('velocity', actuators.velocities, self.velocity, names, speed, time)
-        speed = [f'{unit}/s^2' for unit in units]
-        pushed = actuators.accelerations
-        found += _magnitude('acceleration', pushed, self.acceleration, names, speed, time)
-        effort = ['N' if unit == 'm' else 'N m' for unit in units]
+        for constraint, values, limit, unit in (
+            ('velocity', actuators.velocities, self.velocity, '/s'),
+            ('acceleration', actuators.accelerations, self.acceleration, '/s^2'),
+        ):
+            extrema = largest(values, limit, time), smallest(values, -limit, time)
+            found += worst_and_broken(constraint, extrema, names, self._units(names, unit))
+        effort = ['N' if unit == 'm' else 'N m' for unit in self._units(names)]
         allowance = force_allowance(model, self.options, lambda: model.regressor(motion), forces)
         high, low = forces + allowance, forces - allowance
         extrema = largest(high, self.force, time), smallest(low, -self.force, time)
         found += worst_and_broken('force', extrema, names, effort)
-        passive, units = self.passive_names, [self.units[name] for name in self.passive_names]
-        found += _range(
-            'joint',
-            joints.positions[:, self.passive],
-            (self.passive_lower, self.passive_upper),
-            passive,
-            units,
-            time,
-        )
-        speed = [f'{unit}/s' for unit in units]
-        rates = joints.velocities[:, self.passive]
-        found += _magnitude('joint_velocity', rates, self.passive_velocity, passive, speed, time)
+        names, ends = self.passive_names, (self.passive_lower, self.passive_upper)
+        values, rates = joints.positions[:, self.passive], joints.velocities[:, self.passive]
+        found += _range('joint', values, ends, names, self._units(names), time)
+        limit = self.passive_velocity
+        extrema = largest(rates, limit, time), smallest(rates, -limit, time)
+        found += worst_and_broken('joint_velocity', extrema, names, self._units(names, '/s'))
         return found + self._conditioning(motion, time) + self._distances(motion, joints, time)
+
+    def _units(self, joints: list[str], suffix: str = '') -> list[str]:
+        return [f'{self.units[name]}{suffix}' for name in joints]
 
     def stroke_margins(self, positions: Floats, time: Floats) -> list[Margin]:
         """Return the margins of actuator positions (N, n_a), as `margins` does."""
         names = list(self.model.actuated_joints)
-        units = [self.units[name] for name in names]
-        return _range('stroke', positions, (self.lower, self.upper), names, units, time)
+        ends = self.lower, self.upper
+        return _range('stroke', positions, ends, names, self._units(names), time)
 
     def pose_margins(self, motion: PlatformMotion, time: Floats) -> list[Margin]:
         """Return the margins of the platform's pose, which need no kinematics."""
@@ -281,14 +258,6 @@ def _range(
     return worst_and_broken(constraint, (below, above), names, units, ends[1] - ends[0])
 
 
-def _magnitude(
-    constraint: str, values: Floats, limit: Floats, names: list[str], units: list[str], time: Floats
-) -> list[Margin]:
-    return worst_and_broken(
-        constraint, (largest(values, limit, time), smallest(values, -limit, time)), names, units
-    )
-
-
 def worst_and_broken(
     constraint: str,
     extrema: tuple[list[Extremum], ...],
@@ -301,19 +270,11 @@ def worst_and_broken(
     The worst is that with the smallest share of its size left: of the range of each signal
     `sizes` (n,), else of its limit. Limits may differ, and so may units.
     """
-    found = [extremum for some in extrema for extremum in some]
-    margins = [
-        Margin(
-            constraint,
-            e.margin,
-            e.value,
-            e.limit,
-            names[e.column],
-            e.time,
-            units[e.column],
-            abs(e.limit) if sizes is None or not np.isfinite(sizes[e.column]) else sizes[e.column],
-        )
-        for e in found
-    ]
+    margins = []
+    for margin, value, limit, column, time in (e for some in extrema for e in some):
+        ranged = sizes is not None and np.isfinite(sizes[column])
+        size = sizes[column] if sizes is not None and ranged else abs(limit)
+        what = (names[column], time, units[column], size)
+        margins.append(Margin(constraint, margin, value, limit, *what))
     worst = min(margins, key=lambda margin: margin.relative, default=None)
     return [margin for margin in margins if margin is worst or margin.margin < 0.0]

@@ -20,17 +20,7 @@ CLOCK = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 
 
 class PlantPublishers:
-    """Publishers of a plant's samples.
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        Owner of the publishers.
-    joints : list of str
-        Actuated joints.
-    ground_truth, clock : bool
-        Whether these two topics are published.
-    """
+    """Publishers of a plant's samples; ground truth and clock only where they are wanted."""
 
     def __init__(self, node: Node, joints: list[str], ground_truth: bool, clock: bool) -> None:
         zeros = [0.0] * len(joints)

@@ -8,7 +8,8 @@ import time
 import traceback
 from collections.abc import Sequence
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -18,7 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 import pkm_description
 from pkm_description.errors import SimulationError
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
-from pkm_description.nodes.running import quick_executor, run_node
+from pkm_description.nodes.running import publish_status, quick_executor, run_node
 from pkm_dynamics.nodes.command_stamps import label_of, stamp_label
 from pkm_dynamics.nodes.plant_publishers import PlantPublishers, set_stamp
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
@@ -114,34 +115,23 @@ class SimulatedRobot(Node):
     # -- commands -----------------------------------------------------------------
 
     def _on_command(self, message: Float64MultiArray) -> None:
-        if self._lockstep:
-            self._answer(message)
-            return
-        try:
-            self._plant.check_command(message.data)
-        except SimulationError as error:
-            self._reject(error)
-            return
-        with self._lock:
-            self._command = message.data
-            self._commanded_at = time.monotonic()
-
-    def _answer(self, message: Float64MultiArray) -> None:
         label = label_of(message)
-        if label is not None and label != self._expected:
+        if self._lockstep and label is not None and label != self._expected:
             self._stale += 1
             return
         try:
             self._plant.check_command(message.data)
         except SimulationError as error:
-            self._reject(error)
+            self._rejected += 1
+            self.get_logger().error(f'command rejected: {error}', throttle_duration_sec=1.0)
             return
-        self._repeat = REPEAT if label else UNSTAMPED_REPEAT
-        self._step(message.data)
-
-    def _reject(self, error: SimulationError) -> None:
-        self._rejected += 1
-        self.get_logger().error(f'command rejected: {error}', throttle_duration_sec=1.0)
+        if self._lockstep:
+            self._repeat = REPEAT if label else UNSTAMPED_REPEAT
+            self._step(message.data)
+            return
+        with self._lock:
+            self._command = message.data
+            self._commanded_at = time.monotonic()
 
     # -- stepping -----------------------------------------------------------------
 
@@ -219,9 +209,8 @@ class SimulatedRobot(Node):
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         with self._lock:
-            self._command = None
+            self._command = self._failure = None
             self._braked = True
-            self._failure = None
             self._plant.reset(time=self._plant.time + self._plant.step_time)
             self._repeat = REPEAT
             self._publish()
@@ -244,25 +233,22 @@ class SimulatedRobot(Node):
         with self._lock:
             gap = self._plant.closure_gap()
             simulated = self._plant.time
-        status = DiagnosticStatus(name=self.get_fully_qualified_name())
-        status.hardware_id = self._plant.description.name
+        level, message = DiagnosticStatus.OK, 'brakes on' if self._braked else 'running'
         if self._failure is not None:
-            status.level, status.message = DiagnosticStatus.ERROR, _text(self._failure)
+            level, message = DiagnosticStatus.ERROR, _text(self._failure)
         elif gap > 1e-5 or self._rejected:
-            status.level = DiagnosticStatus.WARN
-            status.message = 'loops gape' if gap > 1e-5 else 'commands were rejected'
-        else:
-            status.message = 'brakes on' if self._braked else 'running'
-        status.values = [
-            KeyValue(key='simulated time [s]', value=f'{simulated:.3f}'),
-            KeyValue(key='closure gap [m]', value=f'{gap:.3e}'),
-            KeyValue(key='rejected commands', value=str(self._rejected)),
-            KeyValue(key='stale commands', value=str(self._stale)),
-            KeyValue(key='missed deadlines', value=str(self._missed)),
-        ]
-        array = DiagnosticArray(status=[status])
-        set_stamp(array.header.stamp, simulated)
-        self._diagnostics.publish(array)
+            level = DiagnosticStatus.WARN
+            message = 'loops gape' if gap > 1e-5 else 'commands were rejected'
+        values = {
+            'simulated time [s]': f'{simulated:.3f}',
+            'closure gap [m]': f'{gap:.3e}',
+            'rejected commands': str(self._rejected),
+            'stale commands': str(self._stale),
+            'missed deadlines': str(self._missed),
+        }
+        robot, stamp = self._plant.description.name, Time()
+        set_stamp(stamp, simulated)
+        publish_status(self, self._diagnostics, robot, message, values, level, stamp)
 
 
 def _text(error: Exception) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pkm_description.errors import TrajectoryError
@@ -19,15 +21,12 @@ _COORDINATES = {
     ParametricTrajectory.PLATFORM_COORDINATES: 'platform',
     ParametricTrajectory.ACTUATOR_COORDINATES: 'actuators',
 }
-# By type of the message: the class, and its arguments, which have the same names in the message.
-_TYPES: dict[int, tuple[type[Trajectory], tuple[str, ...]]] = {
-    ParametricTrajectory.FOURIER: (FourierTrajectory, ('period', 'offset', 'sine', 'cosine')),
-    ParametricTrajectory.CIRCLE: (
-        CircleTrajectory,
-        ('centre', 'plane', 'radius', 'speed', 'start_angle', 'mirrored'),
-    ),
-    ParametricTrajectory.SAMPLED: (SampledTrajectory, ('time', 'positions')),
-    ParametricTrajectory.POINT_TO_POINT: (PointToPoint, ('time', 'positions')),
+# Classes by type of the message, where their `fields` have the same names.
+_TYPES: dict[int, type[Trajectory]] = {
+    ParametricTrajectory.FOURIER: FourierTrajectory,
+    ParametricTrajectory.CIRCLE: CircleTrajectory,
+    ParametricTrajectory.SAMPLED: SampledTrajectory,
+    ParametricTrajectory.POINT_TO_POINT: PointToPoint,
 }
 
 
@@ -38,11 +37,11 @@ def to_message(trajectory: Trajectory) -> ParametricTrajectory:
     message.coordinate_names = list(trajectory.coordinate_names)
     codes = {name: code for code, name in _COORDINATES.items()}
     message.coordinates = codes[trajectory.coordinates]
-    types = {kind: code for code, (kind, _) in _TYPES.items()}
+    types = {kind: code for code, kind in _TYPES.items()}
     if type(trajectory) not in types:
         raise TrajectoryError(f'type: {type(trajectory).__name__} has no message form')
     message.type = types[type(trajectory)]
-    for field in _TYPES[message.type][1]:
+    for field in trajectory.fields:
         value = getattr(trajectory, field)
         setattr(message, field, value.ravel().tolist() if isinstance(value, np.ndarray) else value)
     if isinstance(trajectory, FourierTrajectory):
@@ -51,13 +50,7 @@ def to_message(trajectory: Trajectory) -> ParametricTrajectory:
 
 
 def from_message(message: ParametricTrajectory) -> Trajectory:
-    """Return the trajectory that `message` describes.
-
-    Raises
-    ------
-    TrajectoryError
-        When the message is malformed; the error names the field.
-    """
+    """Return the trajectory that `message` describes; TrajectoryError names a malformed field."""
     if message.coordinates not in _COORDINATES:
         raise TrajectoryError(f'coordinates: {message.coordinates} is unknown')
     if message.type not in _TYPES:
@@ -70,13 +63,10 @@ def from_message(message: ParametricTrajectory) -> Trajectory:
         'cosine': (count, int(message.harmonics)),
         'positions': (len(message.time), count),
     }
-    kind, fields = _TYPES[message.type]
-    arguments = {
-        field: _table(field, getattr(message, field), *tables[field])
-        if field in tables
-        else getattr(message, field)
-        for field in fields
-    }
+    kind = _TYPES[message.type]
+    arguments: dict[str, Any] = {field: getattr(message, field) for field in kind.fields}
+    for field in arguments.keys() & tables.keys():
+        arguments[field] = _table(field, arguments[field], *tables[field])
     return kind(**arguments, coordinates=coordinates, coordinate_names=names, robot=message.robot)
 
 

@@ -20,7 +20,7 @@ from pkm_description import EstimationError
 from pkm_dynamics.array_types import Booleans, Floats
 from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.motion import PlatformMotion
-from pkm_dynamics.parameters.expressions import expression, recognise
+from pkm_dynamics.parameters.geometry_numbers import expression, recognise
 from pkm_dynamics.parameters.groups import ParameterSpace, build_parameter_space
 from pkm_dynamics.parameters.null_space import NullSpace, Rank, parameter_sizes
 from pkm_dynamics.parameters.parameter_table import checked_parameters
@@ -131,17 +131,10 @@ class BaseParameters:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return name, nominal value, unit, expression and coefficient sources of each."""
-        nominal = self.values()
-        return [
-            {
-                'name': self.names[i],
-                'nominal': float(nominal[i]),
-                'unit': self.units[i],
-                'expression': self.expressions[i],
-                'sources': dict(self.coefficient_sources[i]),
-            }
-            for i in range(self.rank)
-        ]
+        nominal, sources = self.values().tolist(), map(dict, self.coefficient_sources)
+        columns = (self.names, nominal, self.units, self.expressions, sources)
+        keys = ('name', 'nominal', 'unit', 'expression', 'sources')
+        return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def table(self, sources: bool = False) -> list[str]:
         """Return the base parameters as lines of text, groups and singular values after them.
@@ -193,22 +186,10 @@ def build_base_parameters(
 ) -> BaseParameters:
     """Derive the base parameters of a model from its null space.
 
-    Parameters
-    ----------
-    model : DynamicModel
-    shared : bool
-        Links and joints of one design share their parameters.
-    reduced : bool or str
-        Level of reduction, see `parameters.reductions.find_reduction`.
-    null_space : NullSpace
-        See `parameters.null_space.build_null_space`.
-
-    Raises
-    ------
-    EstimationError
-        The rank is not clear, or there is no such level.
-    DescriptionError
-        Declared zeros or equalities contradict the description.
+    With `shared`, links and joints of one design share their parameters; for `reduced` see
+    `parameters.reductions.find_reduction`. Raises EstimationError where the rank is not clear
+    or there is no such level, DescriptionError where declared zeros or equalities contradict
+    the description.
     """
     reduction = find_reduction(model.description, reduced)
     shared = shared or reduction.shared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,24 +21,14 @@ _TERM = re.compile(r'^\s*(?:([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*\*\s*)?(-?)\s*(
 
 @dataclass(frozen=True)
 class ParameterSpace:
-    """Free parameters g that stand for the standard parameters p = expand @ g.
+    """Free parameters g that stand for the standard parameters p = expand @ g."""
 
-    Attributes
-    ----------
-    labels : list of str
-        Names of the free parameters: that of the standard parameter, or of the design.
-    expand : (n_p, n_g)
-    average : (n_g, n_p)
-        Left inverse: g from the standard parameters, means over what is shared.
-    members : list of tuple of str
-        Standard parameters that each free one stands for.
-    units, kinds : list of str
-    """
-
+    # names of the free parameters: that of the standard parameter, or of the design
     labels: list[str]
-    expand: Floats
+    expand: Floats  # (n_p, n_g)
+    # (n_g, n_p) left inverse: g from the standard parameters, means over what is shared
     average: Floats
-    members: list[tuple[str, ...]]
+    members: list[tuple[str, ...]]  # standard parameters that each free one stands for
     units: list[str]
     kinds: list[str]
 
@@ -51,13 +42,8 @@ def build_parameter_space(
 ) -> ParameterSpace:
     """Free parameters of a model with shared designs and a reduction.
 
-    A group is left out where all of its members are declared zero.
-
-    Raises
-    ------
-    DescriptionError
-        A declared relation names no parameter, contradicts another one or the nominal
-        values.
+    A group is left out where all of its members are declared zero. Raises DescriptionError
+    where a declared relation names no parameter, contradicts another one or the nominal values.
     """
     labels, groups = parameter_groups(model, shared)
     expand = groups.copy()
@@ -151,13 +137,10 @@ def relations(
 
 
 def _parse(text: str) -> tuple[float, str]:
-    match = _TERM.match(text)
-    factor = 0.0
+    match, factor = _TERM.match(text), 0.0
     if match is not None:
-        try:
+        with contextlib.suppress(ValueError):
             factor = float(match[1] or 1.0) * (-1.0 if match[2] else 1.0)
-        except ValueError:
-            factor = 0.0
     if match is None or factor == 0.0 or not np.isfinite(factor):
         raise DescriptionError(
             f"equal_parameters: '{text}' is not <parameter> or <number>*<parameter>"
@@ -194,14 +177,10 @@ def _join(
 
     A mass or moment stands for an inertia that is a multiple of it, else the first term.
     """
-    order = ('kg', 'kg m')
-    ranked = sorted(
-        relation,
-        key=lambda term: (
-            order.index(unit) if (unit := model.parameter_units[term[1]]) in order else len(order)
-        ),
+    order = {'kg': 0, 'kg m': 1}
+    first, *others = sorted(
+        relation, key=lambda term: order.get(model.parameter_units[term[1]], len(order))
     )
-    first, *others = ranked
     for factor, i in others:
         a, b = (np.flatnonzero(keep & (expand[k] != 0)) for k in (first[1], i))
         if len(a) == 0 or len(b) == 0:

@@ -19,7 +19,7 @@ from pkm_description import ConvergenceError, EstimationError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.parameters.groups import build_parameter_space
-from pkm_dynamics.parameters.representatives import choose_places
+from pkm_dynamics.parameters.representatives import choose_places, length_power
 from pkm_dynamics.parameters.transfers import transfers
 from pkm_dynamics.random_motion import characteristic_length, random_motion
 
@@ -38,16 +38,10 @@ _SMALLEST_SHARE = 1e-2
 
 @dataclass(frozen=True)
 class Rank:
-    """Rank of a regressor from its singular values.
-
-    Attributes
-    ----------
-    value : int
-    singular_values : (n,)
-        Of the regressor with columns of unit length, relative to the largest.
-    """
+    """Rank of a regressor from its singular values."""
 
     value: int
+    # (n,) of the regressor with columns of unit length, relative to the largest
     singular_values: Floats
 
     @property
@@ -69,23 +63,14 @@ class Rank:
 
 @dataclass(frozen=True)
 class NullSpace:
-    """Directions of the standard parameters without influence on any force.
+    """Directions of the standard parameters without influence on any force."""
 
-    Attributes
-    ----------
-    directions : (k, n_p)
-        Orthonormal in parameters that are divided by `sizes`.
-    sizes : (n_p,)
-        1, a length or its square: what makes masses, moments and inertias comparable.
-    factor : (n_p, n_p)
-        Triangular factor of the stacked regressor: the same singular values.
-    places : mapping
-        Order of the links in which others are folded into them, least first.
-    """
-
-    directions: Floats
+    directions: Floats  # (k, n_p) orthonormal in parameters that are divided by `sizes`
+    # (n_p,) 1, a length or its square: what makes masses, moments and inertias comparable
     sizes: Floats
+    # (n_p, n_p) triangular factor of the stacked regressor: the same singular values
     factor: Floats
+    # order of the links in which others are folded into them, least first
     places: Mapping[str, int]
 
     def within(self, expand: Floats, sizes: Floats) -> Floats:
@@ -127,13 +112,9 @@ def build_null_space(model: DynamicModel, seed: int = 1) -> NullSpace:
     """Find every change of the standard parameters of a model that no force shows.
 
     Motions are widened, beyond the joints' limits too, until the singular values are
-    clear and a still wider motion confirms the null space.
-
-    Raises
-    ------
-    EstimationError
-        The singular values do not tell the rank: the mechanism moves too little for some
-        of its parameters to show.
+    clear and a still wider motion confirms the null space. Raises EstimationError where the
+    singular values do not tell the rank: the mechanism moves too little for some of its
+    parameters to show.
     """
     best: Rank | None = None
     for scale in _SCALES:
@@ -200,14 +181,10 @@ def _is_confirmed(model: DynamicModel, null: NullSpace, seed: int, scale: float)
 
 def parameter_sizes(model: DynamicModel) -> Floats:
     """Length of the robot to the power that the parameter's unit has (n_p,)."""
-    powers = {'kg': 0, 'kg m': 1, 'kg m^2': 2}
     length = characteristic_length(model)
-    return np.array(
-        [
-            length ** powers[unit] if kind == 'rigid_body' else 1.0
-            for unit, kind in zip(model.parameter_units, model.parameter_kinds, strict=True)
-        ]
-    )
+    kinds = zip(model.parameter_units, model.parameter_kinds, strict=True)
+    powers = [length_power(unit) if kind == 'rigid_body' else 0 for unit, kind in kinds]
+    return np.array([length**power for power in powers])
 
 
 def _factor(model: DynamicModel, seed: int, scale: float) -> Floats:
@@ -221,10 +198,9 @@ def _factor(model: DynamicModel, seed: int, scale: float) -> Floats:
 def _owners(model: DynamicModel) -> list[list[int]]:
     """Columns of each link's, joint's and drive's parameters."""
     columns: dict[tuple[str, str], list[int]] = {}
-    for index, (name, kind) in enumerate(
-        zip(model.parameter_names, model.parameter_kinds, strict=True)
-    ):
-        columns.setdefault((kind, name.rpartition('.')[0]), []).append(index)
+    for index, name in enumerate(model.parameter_names):
+        key = model.parameter_kinds[index], name.rpartition('.')[0]
+        columns.setdefault(key, []).append(index)
     return list(columns.values())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from pkm_description import DescriptionError, Friction, TrajectoryError
 from pkm_description.assembly import Assembly
+from pkm_description.friction import check_constraint_friction
 from pkm_dynamics.array_types import Booleans, Floats
 
 COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE = 0, 1, 2, 3
@@ -53,7 +54,7 @@ def parameter_table(assembly: Assembly) -> tuple[ParameterTable, Terms]:
 
     for body, link_name in enumerate(tree.body_names):
         inertial = description.link(link_name).inertial
-        if inertial is None or not _moves(assembly, body):
+        if inertial is None or not np.any(tree.ancestors[body]):
             continue
         terms.inertial_body.append(body)
         values = inertial.standard_parameters()
@@ -70,25 +71,15 @@ def parameter_table(assembly: Assembly) -> tuple[ParameterTable, Terms]:
             where = {'revolute': ON_AXIS_ROTATION, 'prismatic': ON_AXIS_SLIDE}.get(
                 constraint.type, ON_ROTATION
             )
-            if constraint.type == 'fixed':
-                raise DescriptionError(f"fixed constraint '{constraint.name}' cannot have friction")
-            if where == ON_ROTATION and constraint.friction.model == 'asymmetric':
-                raise DescriptionError(
-                    f"{constraint.type} constraint '{constraint.name}' cannot have asymmetric "
-                    'friction: its rotation has no single direction'
-                )
+            check_constraint_friction(constraint)
             row = int(np.flatnonzero(tree.row_constraint == index)[0])
             linear = where == ON_AXIS_SLIDE
             _add_friction(add, terms, constraint.name, constraint.friction, row, where, linear)
     for actuator in description.actuators:
         if actuator.rotor_inertia is not None:
             linear = description.joint(actuator.joint).type == 'prismatic'
-            index = add(
-                f'{actuator.joint}.rotor',
-                'kg' if linear else 'kg m^2',
-                actuator.rotor_inertia,
-                'rotor',
-            )
+            unit = 'kg' if linear else 'kg m^2'
+            index = add(f'{actuator.joint}.rotor', unit, actuator.rotor_inertia, 'rotor')
             terms.rotor_coordinate.append(tree.coordinate_of(actuator.joint))
             terms.rotor_parameter.append(index)
     return table._replace(nominal=np.array(nominal)), terms
@@ -105,33 +96,28 @@ def checked_parameters(parameters: ArrayLike | None, nominal: Floats) -> Floats:
     return values
 
 
-def _moves(assembly: Assembly, body: int) -> bool:
-    return bool(np.any(assembly.tree.ancestors[body]))
-
-
 def _add_friction(
-    add: object, terms: Terms, name: str, friction: Friction, target: int, where: int, linear: bool
+    add: Callable[[str, str, float, str], int],
+    terms: Terms,
+    name: str,
+    friction: Friction,
+    target: int,
+    where: int,
+    linear: bool,
 ) -> None:
     force, damping = ('N', 'N s/m') if linear else ('N m', 'N m s/rad')
+    dry = (COULOMB, 'coulomb', friction.coulomb, force)
+    forwards = (COULOMB_POSITIVE, 'coulomb_positive', friction.coulomb, force)
+    backwards = (COULOMB_NEGATIVE, 'coulomb_negative', friction.coulomb_negative, force)
+    wet = (VISCOUS, 'viscous', friction.viscous, damping)
     wanted = {
-        'coulomb_viscous': ((COULOMB, 'coulomb'), (VISCOUS, 'viscous')),
-        'coulomb': ((COULOMB, 'coulomb'),),
-        'viscous': ((VISCOUS, 'viscous'),),
-        'asymmetric': (
-            (COULOMB_POSITIVE, 'coulomb_positive'),
-            (COULOMB_NEGATIVE, 'coulomb_negative'),
-            (VISCOUS, 'viscous'),
-        ),
-    }[friction.model]
-    values = {
-        COULOMB: friction.coulomb,
-        VISCOUS: friction.viscous,
-        COULOMB_POSITIVE: friction.coulomb,
-        COULOMB_NEGATIVE: friction.coulomb_negative,
+        'coulomb_viscous': (dry, wet),
+        'coulomb': (dry,),
+        'viscous': (wet,),
+        'asymmetric': (forwards, backwards, wet),
     }
-    for kind, label in wanted:
-        unit = damping if kind == VISCOUS else force
-        index = add(f'{name}.{label}', unit, values[kind], 'friction')  # type: ignore[operator]
+    for kind, label, value, unit in wanted[friction.model]:
+        index = add(f'{name}.{label}', unit, value, 'friction')
         terms.friction.append((target, where, kind, index))
 
 

@@ -40,23 +40,13 @@ class FrictionTerm(NamedTuple):
 
 @dataclass(frozen=True)
 class ParameterTerms:
-    """Columns of the regressors and what they belong to.
+    """Columns of the regressors and what they belong to."""
 
-    Attributes
-    ----------
-    bodies : (k,)
-        Bodies with inertial parameters.
-    columns : (k, 10)
-        Their parameters m, mx, ..., Izz.
-    friction : tuple of FrictionTerm
-    rotor_coordinates, rotor_columns : (n_rotors,)
-    """
-
-    bodies: Integers
-    columns: Integers
+    bodies: Integers  # (k,) bodies with inertial parameters
+    columns: Integers  # (k, 10) their parameters m, mx, ..., Izz
     friction: tuple[FrictionTerm, ...]
-    rotor_coordinates: Integers
-    rotor_columns: Integers
+    rotor_coordinates: Integers  # (n_rotors,)
+    rotor_columns: Integers  # (n_rotors,)
     transition_velocity: float
 
     @classmethod
@@ -64,13 +54,8 @@ class ParameterTerms:
         """Terms of a model: those that its compiled code has."""
         m = model.mechanism
         friction = []
-        for target, where, kind, column in zip(
-            m.friction_target.tolist(),
-            m.friction_where.tolist(),
-            m.friction_kind.tolist(),
-            m.friction_parameter.tolist(),
-            strict=True,
-        ):
+        columns = (m.friction_target, m.friction_where, m.friction_kind, m.friction_parameter)
+        for target, where, kind, column in np.transpose(columns).tolist():
             on_row = where != ON_COORDINATE
             axis = np.zeros(3)
             if where in (ON_AXIS_ROTATION, ON_AXIS_SLIDE):

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pkm_description import Description, DescriptionError, EstimationError
+from pkm_description.sidecar import mapping
 
 _KEYS = ('geometry', 'shared', 'zero_parameters', 'equal_parameters', 'keep')
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """A level of simplification, as the description declares it.
-
-    Attributes
-    ----------
-    name : str
-    zero : tuple of str
-        Names or patterns of parameters that are zero.
-    equal : tuple of tuple of str
-        Terms `<parameter>` or `<number>*<parameter>` that are equal to each other.
-    shared : bool
-        Links and joints of one design share their parameters at this level.
-    keep : tuple of str
-        Patterns of the rigid-body base parameters that stay; all where empty.
-    """
+    """A level of simplification, as the description declares it."""
 
     name: str
-    zero: tuple[str, ...] = ()
+    zero: tuple[str, ...] = ()  # names or patterns of parameters that are zero
+    # terms `<parameter>` or `<number>*<parameter>` that are equal to each other
     equal: tuple[tuple[str, ...], ...] = ()
-    shared: bool = False
+    shared: bool = False  # links and joints of one design share their parameters at this level
+    # patterns of the rigid-body base parameters that stay; all where empty
     keep: tuple[str, ...] = ()
 
 
@@ -39,14 +28,9 @@ def find_reduction(description: Description, level: bool | str) -> Reduction:
     """Return the reduction of a level.
 
     False leaves every parameter free; True applies `zero_parameters` and
-    `equal_parameters` of the description; a name is looked up in `reduced_models`.
-
-    Raises
-    ------
-    EstimationError
-        No such level; the message lists them.
-    DescriptionError
-        The declaration is malformed.
+    `equal_parameters` of the description; a name is looked up in `reduced_models`. Raises
+    EstimationError where there is no such level, DescriptionError where the declaration is
+    malformed.
     """
     if level is False:
         return Reduction('full')
@@ -66,10 +50,7 @@ def reduced_models(description: Description) -> dict[str, Reduction]:
     zero = tuple(description.zero_parameters)
     equal = _relations(sidecar.get('equal_parameters', []), 'equal_parameters')
     levels = {'full': Reduction('full'), 'geometry': Reduction('geometry', zero, equal)}
-    declared = sidecar.get('reduced_models', {})
-    if not isinstance(declared, Mapping):
-        raise DescriptionError(f'reduced_models must be a mapping, not {declared!r}')
-    for name, content in declared.items():
+    for name, content in mapping(sidecar.get('reduced_models', {}), 'reduced_models').items():
         if name in levels:
             raise DescriptionError(f"reduced_models: '{name}' exists for every robot")
         levels[str(name)] = _read(str(name), content or {}, zero, equal)
@@ -80,9 +61,7 @@ def _read(
     name: str, content: Any, zero: tuple[str, ...], equal: tuple[tuple[str, ...], ...]
 ) -> Reduction:
     where = f"reduced_models '{name}'"
-    if not isinstance(content, Mapping):
-        raise DescriptionError(f'{where} must be a mapping, not {content!r}')
-    for key in content:
+    for key in mapping(content, where):
         if key not in _KEYS:
             raise DescriptionError(
                 f"{where} has the unknown key '{key}'; keys are {', '.join(_KEYS)}"

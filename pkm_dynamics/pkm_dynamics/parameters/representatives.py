@@ -52,22 +52,16 @@ def preference(model: DynamicModel, space: ParameterSpace, places: Mapping[str, 
 
 
 def choose_places(model: DynamicModel, space: ParameterSpace, null: Floats) -> dict[str, int]:
-    """Order of the links whose combinations are shortest, for standard parameters.
+    """Order of the links whose combinations are shortest, for standard parameters, none shared.
 
-    Parameters
-    ----------
-    model : DynamicModel
-    space : ParameterSpace
-        Of the standard parameters, nothing shared.
-    null : (k, n_p)
-        Orthonormal null directions.
+    `null` (k, n_p) are orthonormal null directions.
     """
+
+    def length(places: Mapping[str, int]) -> int:
+        return _length(fold(null, preference(model, space, places)), space)
+
     orders = _orders(model.description)
-    if len(orders) == 1:
-        return orders[0]
-    return min(
-        orders, key=lambda places: _length(fold(null, preference(model, space, places)), space)
-    )
+    return orders[0] if len(orders) == 1 else min(orders, key=length)
 
 
 def _orders(description: Description) -> list[dict[str, int]]:
@@ -161,12 +155,8 @@ def _length(folding: Folding, space: ParameterSpace) -> int:
 def fold(null: Floats, order: list[int]) -> Folding:
     """Split parameters into representatives and those that are folded into them.
 
-    Parameters
-    ----------
-    null : (k, n)
-        Orthonormal null directions.
-    order : list of int
-        The parameters, most wanted as a representative first.
+    `null` (k, n) are orthonormal null directions; `order` has the parameters most wanted as a
+    representative first.
     """
     rest = null.copy()
     folded: list[int] = []

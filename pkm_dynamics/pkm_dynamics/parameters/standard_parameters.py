@@ -30,20 +30,13 @@ def parameter_scales(model: DynamicModel, nominal: Floats) -> Floats:
     about the frame's origin); friction and rotors by their values.
     """
     scales = np.maximum(np.abs(nominal), 1e-3 * np.max(np.abs(nominal), initial=1e-300))
-    bodies = {name: nominal[index] for name, index in body_indices(model.parameter_names).items()}
-    heaviest = max((float(body[0]) for body in bodies.values()), default=1.0)
-    masses = {
-        name: max(float(body[0]), _SMALLEST_BODY * max(heaviest, 1e-3))
-        for name, body in bodies.items()
-    }
-    radii = {
-        name: float(np.sqrt(max(0.5 * (body[4] + body[7] + body[9]) / masses[name], 0.0)))
-        for name, body in bodies.items()
-    }
-    largest = max(radii.values(), default=0.0) or 0.1
-    for name, index in body_indices(model.parameter_names).items():
-        mass, radius = masses[name], max(radii[name], _SMALLEST_RADIUS * largest)
-        scales[index] = mass * np.array([1.0] + [radius] * 3 + [radius**2] * 6)
+    index = np.array([*body_indices(model.parameter_names).values()], dtype=int).reshape(-1, 10)
+    bodies = nominal[index]
+    masses = np.maximum(bodies[:, 0], _SMALLEST_BODY * max(bodies[:, 0].max(initial=0.0), 1e-3))
+    radii = np.sqrt(np.maximum(0.5 * bodies[:, [4, 7, 9]].sum(axis=1) / masses, 0.0))
+    radii = np.maximum(radii, _SMALLEST_RADIUS * (radii.max(initial=0.0) or 0.1))
+    powers = np.repeat([0, 1, 2], [1, 3, 6])
+    scales[index] = masses[:, None] * radii[:, None] ** powers
     for kind in ('friction', 'rotor'):
         mask = model.parameter_mask(kind)
         if mask.any():

@@ -12,6 +12,7 @@ error from motions, and the coefficients are the geometry's own [Mayeda, Yoshida
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -26,20 +27,8 @@ _RANK_TOLERANCE = 1e-10  # only numbers of the description enter, so that roundi
 def parameters_of_distribution(distribution: Floats) -> Floats:
     """Ten standard parameters of a mass distribution (4, 4), inertia about the origin."""
     s = distribution
-    return np.array(
-        [
-            s[3, 3],
-            s[0, 3],
-            s[1, 3],
-            s[2, 3],
-            s[1, 1] + s[2, 2],
-            -s[0, 1],
-            -s[0, 2],
-            s[0, 0] + s[2, 2],
-            -s[1, 2],
-            s[0, 0] + s[1, 1],
-        ]
-    )
+    xx, yy, zz = s[1, 1] + s[2, 2], s[0, 0] + s[2, 2], s[0, 0] + s[1, 1]
+    return np.array([s[3, 3], *s[:3, 3], xx, -s[0, 1], -s[0, 2], yy, -s[1, 2], zz])
 
 
 def transfers(description: Description, parameter_names: list[str]) -> Floats:
@@ -49,12 +38,7 @@ def transfers(description: Description, parameter_names: list[str]) -> Floats:
     keep nothing. Independent rows, of unit length.
     """
     links = [link.name for link in description.links]
-    column = {
-        f'{link}.{field}': i
-        for i, (link, field) in enumerate(
-            (link, field) for link in links for field in INERTIAL_NAMES
-        )
-    }
+    names = [f'{link}.{field}' for link in links for field in INERTIAL_NAMES]
     rows = []
     for parent, child, at_parent, at_child in _shared_distributions(description):
         row = np.zeros((len(links), 10))
@@ -66,12 +50,12 @@ def transfers(description: Description, parameter_names: list[str]) -> Floats:
     ground = _ground(description)
     massless = [
         i
-        for name, i in column.items()
+        for i, name in enumerate(names)
         if name not in known and name.rpartition('.')[0] not in ground
     ]
     moves = _left_null_space(moves[:, massless]) @ moves
     result = np.zeros((len(moves), len(parameter_names)))
-    for name, i in column.items():
+    for i, name in enumerate(names):
         if name in known:
             result[:, known[name]] = moves[:, i]
     length = np.linalg.norm(result, axis=1)
@@ -115,13 +99,9 @@ def _distributions(
 
 
 def _symmetric(size: int) -> list[Floats]:
-    basis = []
-    for i in range(size):
-        for j in range(i, size):
-            matrix = np.zeros((4, 4))
-            matrix[i, j] = matrix[j, i] = 1.0
-            basis.append(matrix)
-    return basis
+    unit = np.eye(4)
+    pairs = combinations_with_replacement(range(size), 2)
+    return [np.maximum(np.outer(unit[i], unit[j]), np.outer(unit[j], unit[i])) for i, j in pairs]
 
 
 def _homogeneous(pose: Pose) -> Floats:

@@ -26,10 +26,7 @@ PRESET_OPTIONS: Mapping[str, tuple[str, ...]] = {
 def preset_names(model: ClosedChainModel) -> dict[str, str]:
     """Return the presets of a robot and what each of them is.
 
-    Raises
-    ------
-    UnderactuatedError
-        A degree of freedom of the robot has no drive.
+    Raises UnderactuatedError where a degree of freedom of the robot has no drive.
     """
     require_drives(model, 'a preset motion')
     coordinates, names = coordinates_of(model)
@@ -97,21 +94,16 @@ def preset(model: ClosedChainModel, name: str, **options: Any) -> Trajectory:
             raise TrajectoryError(f"option '{key}' is unknown for '{name}'; valid are {listed}")
     for key, value in given.items():
         _check_number(key, value)
-    return _maker(model, name)(**given)
-
-
-def _maker(model: ClosedChainModel, name: str) -> Callable[..., Trajectory]:
-    if name.endswith('circle'):
-        return lambda **given: circle(model, name == 'mirrored_circle', **given)
-    if name.startswith('sine_'):
-        axes = _axes(model, name.removeprefix('sine_'))
-        return lambda **given: sine(model, axes, **given)
+    if kind == 'circle':
+        return circle(model, name == 'mirrored_circle', **given)
+    if kind == 'sine':
+        return sine(model, _axes(model, name.removeprefix('sine_')), **given)
     makers: dict[str, Callable[..., Trajectory]] = {
         'free_fall': free_fall,
         'point_to_point': point_to_point,
         'friction_sweep': friction_sweep,
     }
-    return lambda **given: makers[name](model, **given)
+    return makers[name](model, **given)
 
 
 def _axes(model: ClosedChainModel, text: str) -> tuple[str, ...]:

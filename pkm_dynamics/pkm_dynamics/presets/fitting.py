@@ -52,19 +52,10 @@ def check_from_home(
 
 
 def largest_feasible(model: ClosedChainModel, build: Build, what: str) -> Trajectory:
-    """Return `build(size)` at the largest size in (0, 1] that keeps every limit.
+    """Return `build(size)` at the largest size in (0, 1] that keeps every limit; 0 is rest at home.
 
-    Parameters
-    ----------
-    build : callable
-        Makes the motion of a size; 0 is rest at home.
-    what : str
-        Name of the motion in messages.
-
-    Raises
-    ------
-    FeasibilityError
-        Not even a hundredth of the full size is feasible; says which limit it breaks.
+    Raises FeasibilityError where not even a hundredth of the full size is feasible; it says
+    which limit that breaks, and `what` the motion is.
     """
     size = feasible_size(model, build)
     for factor in SHRINKING:
@@ -87,10 +78,7 @@ def feasible_size(model: ClosedChainModel, build: Build, rate: float = TRIAL_RAT
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = 0.5 * (low + high)
-        if _fits(model, build, middle, rate):
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if _fits(model, build, middle, rate) else (low, middle)
     return low
 
 

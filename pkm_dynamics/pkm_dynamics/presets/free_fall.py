@@ -13,6 +13,7 @@ from pkm_dynamics.equations.integration import integrate_motion
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.presets.fitting import feasible_size
 from pkm_dynamics.trajectories import SampledTrajectory
+from pkm_dynamics.trajectories.point_to_point import quintic_area
 
 LONGEST_FALL = 2.0  # [s]
 PIECE, STEP = 0.05, 0.005  # [s] of the integration: until a range is left, and its instants
@@ -31,12 +32,8 @@ def free_fall(model: ClosedChainModel) -> SampledTrajectory:
     caught by the time scaling of a ramp, which keeps it on the path; between, the
     actuator forces are zero. Where friction would hold the robot at home, the path is
     that of the robot without friction, whose forces are then those of friction alone.
-    The longest fall that keeps every limit is taken.
-
-    Raises
-    ------
-    FeasibilityError
-        The robot does not fall, or cannot be caught within its limits.
+    The longest fall that keeps every limit is taken. Raises FeasibilityError where the robot
+    does not fall, or cannot be caught within its limits.
     """
     robot = model.description.name
     path = _path(model, None)
@@ -46,8 +43,7 @@ def free_fall(model: ClosedChainModel) -> SampledTrajectory:
         path = _path(model, parameters)
     if path is None:
         raise FeasibilityError(f"robot '{robot}' does not fall: its weight is in balance at home")
-    best: SampledTrajectory | None = None
-    longest = 0.0
+    best, longest = None, 0.0
     for catch in CATCH_SHARES:
 
         def build(size: float, catch: float = catch) -> SampledTrajectory:
@@ -102,8 +98,8 @@ def _caught(model: ClosedChainModel, path: Any, length: float, catch: float) -> 
     free = length * (1.0 - RAMP_SHARE - catch)
     end = ramps.sum() + free
     time = np.linspace(0.0, end, max(int(np.ceil(end / INTERVAL)), 40))
-    rising = _area(time / ramps[0]) * ramps[0]
-    falling = _area((end - time) / ramps[1]) * ramps[1]
+    rising = quintic_area(np.clip(time / ramps[0], 0.0, 1.0)) * ramps[0]
+    falling = quintic_area(np.clip((end - time) / ramps[1], 0.0, 1.0)) * ramps[1]
     s = np.where(
         time < ramps[0],
         rising,
@@ -112,9 +108,3 @@ def _caught(model: ClosedChainModel, path: Any, length: float, catch: float) -> 
     return SampledTrajectory(
         time, path(s), 'actuators', list(model.actuated_joints), model.description.name
     )
-
-
-def _area(u: Floats) -> Floats:
-    """Integral of the quintic step from 0 to u, which is 1/2 at u = 1."""
-    v = np.clip(u, 0.0, 1.0)
-    return np.asarray(v**4 * (2.5 - 3.0 * v + v * v))

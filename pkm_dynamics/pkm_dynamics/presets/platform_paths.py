@@ -50,20 +50,9 @@ def series_of_actuators(
 ) -> FourierTrajectory:
     """Return the actuators' motion along a path of the platform, which does not turn.
 
-    Parameters
-    ----------
-    path : callable
-        Positions (N, 3) [m] at phases (N,) in [0, 1), smooth and periodic.
-    period : float [s]
-    what : str
-        The path's name in messages.
-
-    Raises
-    ------
-    KinematicsError
-        The platform cannot be there.
-    TrajectoryError
-        The actuators' motion is not smooth.
+    The path gives positions (N, 3) [m] at phases (N,) in [0, 1), smooth and periodic. Raises
+    KinematicsError where the platform cannot be there, TrajectoryError where the actuators'
+    motion is not smooth; `what` is the path's name in messages.
     """
     position = path(np.arange(SAMPLES) / SAMPLES)
     _actuators(model, position[:: SAMPLES // FEW], what)  # what is out of reach takes long
@@ -75,15 +64,8 @@ def series_of_actuators(
             f"robot '{model.description.name}' cannot move smoothly along this {what}"
         )
     used = 2.0 * spectrum[1 : last + 1].T
-    return FourierTrajectory(
-        period,
-        spectrum[0].real,
-        -used.imag,
-        used.real,
-        'actuators',
-        list(model.actuated_joints),
-        model.description.name,
-    )
+    common = ('actuators', list(model.actuated_joints), model.description.name)
+    return FourierTrajectory(period, spectrum[0].real, -used.imag, used.real, *common)
 
 
 def _actuators(model: ClosedChainModel, position: Floats, what: str) -> Floats:

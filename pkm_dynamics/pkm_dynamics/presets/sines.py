@@ -48,22 +48,10 @@ def sine(
 
     Where the platform has fewer than six degrees of freedom, the axes are actuators, or
     directions x, y, z in which the platform can move without turning; the latter are given
-    by the Fourier series of the actuators.
-
-    Parameters
-    ----------
-    axes : sequence of str
-        Coordinates that move.
-    amplitude : float, optional
-        Of each [m, rad]; 0.0254 m, 5 degrees, or what the limits allow of that.
-    frequency : float [Hz]
-
-    Raises
-    ------
-    FeasibilityError
-        Even a hundredth of the default amplitude breaks a limit.
-    KinematicsError
-        The platform cannot be moved by the given amplitude.
+    by the Fourier series of the actuators. The amplitude of each [m, rad] is by default
+    0.0254 m, 5 degrees, or what the limits allow of that; the frequency is in Hz. Raises
+    FeasibilityError where even a hundredth of the default amplitude breaks a limit,
+    KinematicsError where the platform cannot be moved by the given amplitude.
     """
     coordinates, names = coordinates_of(model)
     what = f'sine of {", ".join(axes)}'
@@ -86,19 +74,10 @@ def sine(
         sizes = np.where(sizes > 0.0, float(amplitude), 0.0)
 
     def build(size: float) -> FourierTrajectory:
-        return FourierTrajectory(
-            1.0 / frequency,
-            middle,
-            size * sizes,
-            np.zeros_like(sizes),
-            coordinates,
-            None if coordinates == 'platform' else list(names),
-            model.description.name,
-        )
+        series = (1.0 / frequency, middle, size * sizes, np.zeros_like(sizes))
+        return FourierTrajectory(*series, coordinates, list(names), model.description.name)
 
-    if amplitude is not None:
-        return build(1.0)
-    return largest_feasible(model, build, what)
+    return largest_feasible(model, build, what) if amplitude is None else build(1.0)
 
 
 def circle(
@@ -107,12 +86,8 @@ def circle(
     """Return the benchmark circle, smaller where the limits need it [A V, H].
 
     Its period stays as it is. Where the platform has fewer than six degrees of freedom
-    the circle is horizontal and given by the Fourier series of the actuators.
-
-    Raises
-    ------
-    FeasibilityError, KinematicsError
-        The platform cannot move along a circle.
+    the circle is horizontal and given by the Fourier series of the actuators. Raises
+    FeasibilityError or KinematicsError where the platform cannot move along a circle.
     """
     nominal = benchmark_circle(model, mirrored)
     if diameter is not None:
@@ -130,15 +105,9 @@ def circle(
 
 
 def _resized(circle: CircleTrajectory, factor: float) -> CircleTrajectory:
-    return CircleTrajectory(
-        circle.centre,
-        circle.plane,
-        circle.radius * factor,
-        circle.speed * factor,
-        circle.start_angle,
-        circle.mirrored,
-        robot=circle.robot,
-    )
+    where, size = (circle.centre, circle.plane), (circle.radius * factor, circle.speed * factor)
+    beginning = (circle.start_angle, circle.mirrored)
+    return CircleTrajectory(*where, *size, *beginning, robot=circle.robot)
 
 
 def _of_actuators(model: ClosedChainModel, circle: CircleTrajectory) -> FourierTrajectory:

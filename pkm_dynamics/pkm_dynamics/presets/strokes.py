@@ -18,6 +18,7 @@ from pkm_dynamics.presets.fitting import (
 )
 from pkm_dynamics.presets.sines import coordinates_of, is_angle
 from pkm_dynamics.trajectories import PointToPoint, SampledTrajectory
+from pkm_dynamics.trajectories.point_to_point import quintic_area
 
 REACH = 0.8  # of what the limits allow of each coordinate
 MOVE_TIME, DWELL = 1.0, 0.5  # [s]
@@ -41,14 +42,9 @@ def point_to_point(
 ) -> PointToPoint:
     """Return quintic steps of one coordinate after the other, with rest between them.
 
-    Home, one end, the other end, home; for each coordinate in turn.
-
-    Parameters
-    ----------
-    reach : float
-        How much of what the limits allow of each coordinate is used [1].
-    move_time, dwell : float [s]
-        Of each step from home, and of each rest. A step from end to end takes twice as long.
+    Home, one end, the other end, home; for each coordinate in turn. `reach` is how much of
+    what the limits allow of each coordinate is used [1]; `move_time` and `dwell` [s] are those
+    of each step from home and each rest. A step from end to end takes twice as long.
     """
     coordinates, names = coordinates_of(model)
     home = home_coordinates(model, coordinates)
@@ -63,13 +59,7 @@ def point_to_point(
                 there[index] += share * width
                 time += [time[-1] + duration * move_time, time[-1] + duration * move_time + dwell]
                 points += [there, there]
-        return PointToPoint(
-            time,
-            points,
-            coordinates,
-            None if coordinates == 'platform' else list(names),
-            model.description.name,
-        )
+        return PointToPoint(time, points, coordinates, list(names), model.description.name)
 
     widths = np.zeros(len(names))
     for index, name in enumerate(names):
@@ -92,16 +82,9 @@ def friction_sweep(
     """Return slow strokes at constant velocity, both ways, of one actuator after the other.
 
     While one actuator moves from home to one end, to the other and back, the others rest
-    at home.
-
-    Parameters
-    ----------
-    speeds : sequence of float, optional
-        [m/s, rad/s]; 2, 5 and 10 % of each actuator's velocity limit, all slower in the
-        same proportion where the stroke is too short for that. Given speeds are taken as
-        they are.
-    reach : float
-        How much of what the limits allow of each actuator is used [1].
+    at home. The speeds [m/s, rad/s] are taken as they are given; by default they are 2, 5 and
+    10 % of each actuator's velocity limit, all slower in the same proportion where the stroke
+    is too short for that. `reach` is how much of what the limits allow is used [1].
     """
     names, home = list(model.actuated_joints), home_coordinates(model, 'actuators')
     limits = np.asarray(model.velocity_limit, dtype=float)
@@ -115,9 +98,8 @@ def friction_sweep(
         points = np.tile(home, (4, 1))
         points[1, index] += width
         points[2, index] -= width
-        return PointToPoint(
-            np.arange(4.0) * 4.0, points, 'actuators', names, model.description.name
-        )
+        times = np.arange(4.0) * 4.0
+        return PointToPoint(times, points, 'actuators', names, model.description.name)
 
     widths = np.zeros(len(names))
     for index, name in enumerate(names):
@@ -169,14 +151,7 @@ def _stroke(speed: float, duration: float) -> tuple[Floats, Floats]:
     between are at constant velocity.
     """
     blend = max(BLEND * duration, min(PEAK * speed / BLEND_ACCELERATION, 0.9 * duration))
-    knots = np.array(
-        [
-            0.5 * blend,
-            0.5 * blend + duration,
-            0.5 * blend + 3 * duration,
-            0.5 * blend + 4 * duration,
-        ]
-    )
+    knots = 0.5 * blend + duration * np.array([0, 1, 3, 4])
     steps = speed * np.array([1.0, -2.0, 2.0, -1.0])
     offsets = blend * np.concatenate(
         [np.linspace(-1.0, 1.0, 41), 1.0 + 0.05 * 1.4 ** np.arange(1, 14)]
@@ -192,7 +167,5 @@ def _stroke(speed: float, duration: float) -> tuple[Floats, Floats]:
     place = np.zeros_like(time)
     for knot, step in zip(knots, steps, strict=True):
         u = (time - knot) / blend + 0.5
-        inside = np.clip(u, 0.0, 1.0)
-        area = inside**4 * (2.5 - 3.0 * inside + inside**2)
-        place += step * blend * (area + np.maximum(u - 1.0, 0.0))
+        place += step * blend * (quintic_area(np.clip(u, 0.0, 1.0)) + np.maximum(u - 1.0, 0.0))
     return time, place

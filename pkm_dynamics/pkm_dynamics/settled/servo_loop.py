@@ -7,31 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pkm_description.description import frozen
 from pkm_description.errors import SimulationError
 from pkm_dynamics.array_types import Complex, Floats
 
 
 @dataclass(frozen=True)
 class ServoLoop:
-    """PD on the position error of each actuator, sampled, with a low-passed derivative.
+    """PD on the position error of each actuator, sampled, with a low-passed derivative."""
 
-    Attributes
-    ----------
-    proportional : (n_a,) [N/m, N m/rad]
-    derivative : (n_a,) [N s/m, N m s/rad]
-    velocity_cutoff : float [Hz]
-        Of the second-order Butterworth low pass on the derivative.
-    interval : float [s]
-        Between two samples; the filter is discretised by the trapezoidal rule.
-    delay : float [s]
-        From a measured position to the centre of the force that answers to it; half an
-        interval where the command is held for one.
-    """
-
-    proportional: Floats
-    derivative: Floats
-    velocity_cutoff: float
-    interval: float
+    proportional: Floats  # (n_a,) [N/m, N m/rad]
+    derivative: Floats  # (n_a,) [N s/m, N m s/rad]
+    velocity_cutoff: float  # [Hz] of the second-order Butterworth low pass on the derivative
+    interval: float  # [s] between two samples; the filter is discretised by the trapezoidal rule
+    # [s] from a measured position to the centre of the force that answers to it; half an interval
+    # where the command is held for one
     delay: float
 
     def __post_init__(self) -> None:
@@ -40,15 +30,14 @@ class ServoLoop:
             gains = np.atleast_1d(np.array(getattr(self, name), dtype=float))
             if gains.ndim != 1 or not (np.isfinite(gains) & (gains >= 0)).all():
                 raise SimulationError(f'{name} gains must be finite and not negative, got {gains}')
-            gains.setflags(write=False)
-            object.__setattr__(self, name, gains)
+            object.__setattr__(self, name, frozen(gains))
         if len(self.proportional) != len(self.derivative) or not (self.proportional > 0).all():
             raise SimulationError(
                 'a servo needs one positive proportional gain and one derivative gain an actuator'
             )
-        for name, least in (('velocity_cutoff', 0.0), ('interval', 0.0)):
+        for name in ('velocity_cutoff', 'interval'):
             value = getattr(self, name)
-            if not (np.isfinite(value) and value > least):
+            if not (np.isfinite(value) and value > 0.0):
                 raise SimulationError(f'{name} must be positive, got {value}')
         if not (np.isfinite(self.delay) and self.delay >= 0):
             raise SimulationError(f'delay must not be negative, got {self.delay}')

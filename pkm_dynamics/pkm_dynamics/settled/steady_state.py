@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import SuperLU, splu
 
@@ -35,24 +35,14 @@ NUDGE = 1e-6  # of the largest velocity, for the damping
 
 @dataclass(frozen=True)
 class Loop:
-    """The linearised loop along a motion; answers to forces that act on the robot.
+    """The linearised loop along a motion; answers to forces that act on the robot."""
 
-    Attributes
-    ----------
-    inertia, damping : (N, n_a, n_a)
-        Of the robot along the motion.
-    transfer : (n_f, n_a)
-        Of the servo at the harmonics of the grid, zero above those solved for.
-    period : float [s]
-    factor
-        Of the same equations in finite differences.
-    """
-
-    inertia: Floats
-    damping: Floats
+    inertia: Floats  # (N, n_a, n_a) of the robot along the motion
+    damping: Floats  # (N, n_a, n_a)
+    # (n_f, n_a) of the servo at the harmonics of the grid, zero above those solved for
     transfer: Complex
-    period: float
-    factor: SuperLU
+    period: float  # [s]
+    factor: SuperLU  # of the same equations in finite differences
 
     def answer(self, force: Floats) -> Floats:
         """Change (N, n_a) of the positions with forces (N, n_a) against the robot's own."""
@@ -71,43 +61,32 @@ class Loop:
 
     def applied(self, positions: Floats) -> Floats:
         """Forces (N, n_a) of a small change of the positions (N, n_a)."""
-        count = len(positions)
-        spectrum = np.fft.rfft(positions, axis=0)
-        order = 2j * np.pi / self.period * np.arange(len(spectrum))[:, None]
-        rate, rate_dot = (np.fft.irfft(spectrum * order**k, count, axis=0) for k in (1, 2))
-        servo = np.fft.irfft(spectrum * self.transfer, count, axis=0)
+        _, rate, rate_dot = derivatives(positions, self.period)
         moved = np.einsum('nab,nb->na', self.inertia, rate_dot)
-        return np.asarray(moved + np.einsum('nab,nb->na', self.damping, rate) + servo)
+        rubbed = np.einsum('nab,nb->na', self.damping, rate)
+        return np.asarray(moved + rubbed + filtered(positions, self.transfer))
+
+    @property
+    def harmonics(self) -> int:
+        """Number of harmonics that are solved for, the mean among them."""
+        return int(np.count_nonzero(np.abs(self.transfer[:, 0]) > 0))
 
     def _limited(self, values: Floats) -> Floats:
-        return limited(values, int(np.count_nonzero(np.abs(self.transfer[:, 0]) > 0)))
+        return limited(values, self.harmonics)
 
 
 @dataclass(frozen=True)
 class SteadyState:
-    """One period of the robot under its servo.
+    """One period of the robot under its servo."""
 
-    Attributes
-    ----------
-    positions, velocities, accelerations : (N, n_a)
-    motion : PlatformMotion
-    forces : (N, n_a) [N, N m]
-        Of the actuators, at the same instants.
-    loop : Loop
-        Linearised along the motion.
-    iterations : int
-    residual : float
-        Of the equations of motion, over the root mean square force.
-    """
-
-    positions: Floats
-    velocities: Floats
-    accelerations: Floats
+    positions: Floats  # (N, n_a)
+    velocities: Floats  # (N, n_a)
+    accelerations: Floats  # (N, n_a)
     motion: PlatformMotion
-    forces: Floats
-    loop: Loop
+    forces: Floats  # (N, n_a) [N, N m] of the actuators, at the same instants
+    loop: Loop  # linearised along the motion
     iterations: int
-    residual: float
+    residual: float  # of the equations of motion, over the root mean square force
 
     def force_change(self, force: Floats) -> Floats:
         """Change (N, n_a, k) of the actuator forces with loads (N, n_a, k) of the robot.
@@ -115,20 +94,11 @@ class SteadyState:
         A load is what the same motion would take more; under the servo the motion gives
         way, and the actuators make less of it.
         """
-        changes = [
-            -np.fft.irfft(
-                np.fft.rfft(self.loop.answer(-limited(column, self._harmonics)), axis=0)
-                * self.loop.transfer,
-                len(column),
-                axis=0,
-            )
+        moved = [
+            self.loop.answer(-limited(column, self.loop.harmonics))
             for column in np.moveaxis(force, -1, 0)
         ]
-        return np.stack(changes, axis=-1)
-
-    @property
-    def _harmonics(self) -> int:
-        return int(np.count_nonzero(np.abs(self.loop.transfer[:, 0]) > 0))
+        return np.stack([-filtered(change, self.loop.transfer) for change in moved], axis=-1)
 
 
 def steady_state(
@@ -144,46 +114,20 @@ def steady_state(
 ) -> SteadyState:
     """Solve for the periodic motion of a robot under its servo.
 
-    Parameters
-    ----------
-    model : ClosedChainModel
-    parameters : (n_p,)
-        Standard parameters of the robot.
-    reference, feedforward : (N, n_a)
-        Desired positions and feedforward forces over one period, at the instants at which
-        the servo evaluates them.
-    servo : ServoLoop
-    period : float [s]
-    start : SteadyState, optional
-        Of similar parameters, where the search begins; the reference when absent.
-    tolerance : float
-        Of the equations of motion, over the root mean square force; below 1e-6 it is also
-        enough that the residual falls no further.
-    max_iterations : int
-
-    Returns
-    -------
-    SteadyState
-        In the harmonics up to a quarter of the samples. It may be one that the servo cannot
-        hold: stability is not looked at.
-
-    Raises
-    ------
-    SimulationError
-        No periodic motion is found.
+    In the harmonics up to a quarter of the samples; it may be a motion that the servo cannot
+    hold: stability is not looked at. `reference` and `feedforward` (N, n_a) are desired
+    positions and forces over one period, at the instants at which the servo evaluates them;
+    the search begins at the reference or at the `start` of similar parameters. The tolerance
+    is that of the equations of motion, over the root mean square force; below 1e-6 it is also
+    enough that the residual falls no further. Raises SimulationError where no periodic motion
+    is found.
     """
     count = len(reference)
     kept = max(1, count // SHARE)
     frequency = np.arange(count // 2 + 1) / period
-    transfer = servo.transfer(frequency)
-    transfer[kept:] = 0.0
-    driven = np.fft.irfft(
-        np.fft.rfft(reference, axis=0) * transfer
-        + np.fft.rfft(feedforward, axis=0)
-        * np.where(np.arange(len(frequency)) < kept, servo.wait(frequency), 0.0)[:, None],
-        count,
-        axis=0,
-    )
+    transfer, wait = servo.transfer(frequency), servo.wait(frequency)
+    transfer[kept:], wait[kept:] = 0.0, 0.0
+    driven = filtered(reference, transfer) + filtered(feedforward, wait[:, None])
     values = np.asarray(parameters, dtype=float)
     q = limited(reference, kept) if start is None else start.positions
     near = None if start is None else start.motion
@@ -197,7 +141,7 @@ def steady_state(
         except KinematicsError as error:
             raise SimulationError(f'the simulated robot left its workspace: {error}') from error
         near = motion
-        forces = driven - np.fft.irfft(np.fft.rfft(q, axis=0) * transfer, count, axis=0)
+        forces = driven - filtered(q, transfer)
         size = max(float(np.sqrt(np.mean(own**2))), 1e-300)
         left = forces - own
         now = float(np.sqrt(np.mean(left**2))) / size
@@ -258,30 +202,26 @@ def _differences(
     here = -2 * inertia / h**2 + np.diag(servo.proportional)
     push, rub = inertia / h**2, damped / (2 * h)
     parts = ((-1, push - rub), (0, here), (1, push + rub))
-    sample = np.arange(count)
-    row = (sample[:, None, None] * axes + np.arange(axes)[None, :, None]) + np.zeros(
-        (1, 1, axes), dtype=int
-    )
     rows, columns, entries = [], [], []
+    place = np.arange(count * axes).reshape(count, axes)
     for shift, block in parts:
-        column = ((sample + shift) % count)[:, None, None] * axes + np.arange(axes)[None, None, :]
-        rows.append(row.ravel())
-        columns.append(np.broadcast_to(column, row.shape).ravel())
+        beside = np.roll(place, -shift, axis=0)
+        rows.append(np.broadcast_to(place[:, :, None], block.shape).ravel())
+        columns.append(np.broadcast_to(beside[:, None, :], block.shape).ravel())
         entries.append(block.ravel())
-    size = count * axes
-    return sparse.csc_matrix(
-        (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))),
-        shape=(size, size),
-    )
+    positions = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csc_matrix((np.concatenate(entries), positions), shape=(place.size, place.size))
+
+
+def filtered(values: Floats, transfer: NDArray) -> Floats:
+    """Return periodic values (N, ...) behind a transfer function (n_f, ...) of their harmonics."""
+    return np.fft.irfft(np.fft.rfft(values, axis=0) * transfer, len(values), axis=0)
 
 
 def derivatives(positions: Floats, period: float) -> tuple[Floats, Floats, Floats]:
     """Return periodic positions (N, n_a) with their velocities and accelerations."""
-    count = len(positions)
-    spectrum = np.fft.rfft(positions, axis=0)
-    order = 2j * np.pi / period * np.arange(len(spectrum))[:, None]
-    rate, rate_dot = (np.fft.irfft(spectrum * order**k, count, axis=0) for k in (1, 2))
-    return positions, rate, rate_dot
+    order = 2j * np.pi / period * np.arange(len(positions) // 2 + 1)[:, None]
+    return (positions, filtered(positions, order), filtered(positions, order**2))
 
 
 def limited(values: Floats, harmonics: int) -> Floats:

@@ -49,15 +49,8 @@ class CutFriction:
 
     def apply(self, data: mujoco.MjData) -> None:
         """Write the torques of the present velocities into `xfrc_applied`."""
-        apply_torques(
-            data.cvel,
-            data.xmat,
-            data.xfrc_applied,
-            self._bodies,
-            self._axes,
-            self._table,
-            self._transition,
-        )
+        moving, of_closures = (data.cvel, data.xmat), (self._bodies, self._axes, self._table)
+        apply_torques(*moving, data.xfrc_applied, *of_closures, self._transition)
 
     def stiffness(self, model: mujoco.MjModel, data: mujoco.MjData, mobility: Floats) -> Floats:
         """Return the decay rates (n,) [1/s] at standstill, for a mobility (n_v, n_v)."""
@@ -75,33 +68,15 @@ class CutFriction:
 
 @compiled
 def apply_torques(
-    velocities: Floats,
-    rotations: Floats,
-    wrenches: Floats,
-    bodies: Integers,
-    axes: Floats,
-    friction: Floats,
-    transition_velocity: float,
+    velocities: Floats,  # (n_b, 6) angular first, in world axes
+    rotations: Floats,  # (n_b, 9) row by row
+    wrenches: Floats,  # (n_b, 6) output: forces and torques on the bodies, in world axes
+    bodies: Integers,  # (n, 2) parent and child of each closure
+    axes: Floats,  # (n, 3) in the parent, zero where the rotation is free
+    friction: Floats,  # (n, 6) friction table
+    transition_velocity: float,  # [rad/s] Coulomb friction is linear between plus and minus this
 ) -> None:
-    """Write friction torques between pairs of bodies.
-
-    Parameters
-    ----------
-    velocities : numpy.ndarray
-        (n_b, 6) body velocities, angular first, in world axes.
-    rotations : numpy.ndarray
-        (n_b, 9) body rotations, row by row.
-    wrenches : numpy.ndarray
-        (n_b, 6) output: forces and torques on the bodies, in world axes.
-    bodies : numpy.ndarray
-        (n, 2) parent and child of each closure.
-    axes : numpy.ndarray
-        (n, 3) axis in the parent, zero where the rotation is free.
-    friction : numpy.ndarray
-        (n, 6) friction table.
-    transition_velocity : float
-        Coulomb friction is linear between plus and minus this [rad/s].
-    """
+    """Write friction torques between pairs of bodies."""
     wrenches[:] = 0.0
     axis = np.zeros(3)
     for j in range(bodies.shape[0]):

@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 
 from pkm_description import Description
+from pkm_description.description import frozen
 from pkm_description.errors import DescriptionError
 from pkm_description.sidecar_sections import read_simulation
 from pkm_dynamics.array_types import Floats
 
 SWITCHES = (
-    'friction',
-    'stribeck',
-    'cogging',
-    'saturation',
-    'force_noise',
-    'position_noise',
-    'quantisation',
+    *('friction', 'stribeck', 'cogging', 'saturation'),
+    *('force_noise', 'position_noise', 'quantisation'),
 )
 
 
@@ -75,31 +71,17 @@ class PlantEffects:
         for entry in fields(self):
             value = getattr(self, entry.name)
             if isinstance(value, np.ndarray):
-                value = np.array(value, dtype=float)
-                value.setflags(write=False)
-                object.__setattr__(self, entry.name, value)
+                object.__setattr__(self, entry.name, frozen(value))
 
     @classmethod
     def from_description(cls, description: Description) -> PlantEffects:
         """Read the effects from the `simulation` section of a description's sidecar.
 
-        Raises
-        ------
-        DescriptionError
-            If a key is unknown or a value malformed; names it.
+        Raises DescriptionError if a key is unknown or a value malformed; names it.
         """
-        section = read_simulation(description)
-        return cls(
-            friction=True,
-            saturation=True,
-            cogging_amplitude=section.cogging_amplitude,
-            cogging_period=section.cogging_period,
-            cogging_phase=section.cogging_phase,
-            stribeck=tuple(Stribeck(joint, **v) for joint, v in section.stribeck.items()),
-            force_covariance=section.force_covariance,
-            position_covariance=section.position_covariance,
-            position_resolution=section.position_resolution,
-        )
+        section = vars(read_simulation(description))
+        stribeck = tuple(Stribeck(joint, **v) for joint, v in section['stribeck'].items())
+        return cls(friction=True, saturation=True, **{**section, 'stribeck': stribeck})
 
     def ideal(self) -> PlantEffects:
         """Return the effects with every one switched off: rigid bodies, exact sensors."""
@@ -110,14 +92,7 @@ class PlantEffects:
         return self.switched(stribeck=False, cogging=False)
 
     def switched(self, **switches: bool) -> PlantEffects:
-        """Return the effects with the named ones switched off (False) or kept (True).
-
-        Parameters
-        ----------
-        **switches : bool
-            friction, stribeck, cogging, saturation, force_noise, position_noise,
-            quantisation.
-        """
+        """Return the effects with the named ones of `SWITCHES` switched off or kept (True)."""
         unknown = sorted(set(switches) - set(SWITCHES))
         if unknown:
             raise DescriptionError(

@@ -27,21 +27,20 @@ class FrictionTable:
     def build(cls, description: Description, effects: PlantEffects) -> FrictionTable:
         """Collect the friction of a description and the Stribeck extras of its effects."""
         stribeck = {entry.joint: entry for entry in effects.stribeck}
-        names, rows = [], []
-        for joint in description.joints:
-            if not (effects.friction and joint.is_scalar):
-                continue
-            row = friction_row(joint.friction or Friction(model='none'), stribeck.get(joint.name))
-            if any(row[:4]):
-                names.append(joint.name)
-                rows.append(row)
+        rows = {
+            joint.name: friction_row(
+                joint.friction or Friction(model='none'), stribeck.get(joint.name)
+            )
+            for joint in description.joints
+            if joint.is_scalar and effects.friction
+        }
+        rows = {name: row for name, row in rows.items() if any(row[:4])}
         for constraint in description.constraints:
             # The exported model has a joint for a prismatic closure.
             if constraint.type == 'prismatic' and constraint.friction and effects.friction:
-                names.append(f'{constraint.name}_auxiliary')
-                rows.append(friction_row(constraint.friction))
-        table = np.array(rows, dtype=float).reshape(-1, 6)
-        return cls(tuple(names), table, float(description.transition_velocity))
+                rows[f'{constraint.name}_auxiliary'] = friction_row(constraint.friction)
+        table = np.array(list(rows.values()), dtype=float).reshape(-1, 6)
+        return cls(tuple(rows), table, float(description.transition_velocity))
 
     @property
     def steepest(self) -> Floats:
@@ -67,40 +66,18 @@ def friction_row(friction: Friction, stribeck: Stribeck | None = None) -> tuple[
 
 @compiled
 def apply_forces(
-    positions: Floats,
-    velocities: Floats,
-    forces: Floats,
-    actuated: Integers,
-    command: Floats,
-    cogging: Floats,
-    rubbing: Integers,
-    friction: Floats,
-    transition_velocity: float,
-    sums: Floats,
+    positions: Floats,  # (n_q,)
+    velocities: Floats,  # (n_v,)
+    forces: Floats,  # (n_v,) output [N, N m]
+    actuated: Integers,  # (2, n_a) position address and velocity address
+    command: Floats,  # (n_a,) [N, N m]
+    cogging: Floats,  # (3, n_a) amplitude [N, N m], wave number [1/m, 1/rad], phase [rad]
+    rubbing: Integers,  # (n_f,) velocity address of the joints with friction
+    friction: Floats,  # (n_f, 6) friction table
+    transition_velocity: float,  # Coulomb friction is linear between plus and minus this
+    sums: Floats,  # (2, n_a) running sums of the actuated positions and velocities
 ) -> None:
-    """Write the generalised forces of one substep and add to the window's sums.
-
-    Parameters
-    ----------
-    positions, velocities : numpy.ndarray
-        (n_q,), (n_v,) state at the substep.
-    forces : numpy.ndarray
-        (n_v,) output [N, N m].
-    actuated : numpy.ndarray
-        (2, n_a) position address and velocity address of the actuated joints.
-    command : numpy.ndarray
-        (n_a,) actuator forces [N, N m].
-    cogging : numpy.ndarray
-        (3, n_a) amplitude [N, N m], wave number [1/m, 1/rad], phase [rad].
-    rubbing : numpy.ndarray
-        (n_f,) velocity address of the joints with friction.
-    friction : numpy.ndarray
-        (n_f, 6) friction table.
-    transition_velocity : float
-        Coulomb friction is linear between plus and minus this [m/s, rad/s].
-    sums : numpy.ndarray
-        (2, n_a) running sums of the actuated positions and velocities.
-    """
+    """Write the generalised forces of one substep and add to the window's sums."""
     forces[:] = 0.0
     for i in range(actuated.shape[1]):
         q = positions[actuated[0, i]]

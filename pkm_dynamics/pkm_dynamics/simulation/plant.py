@@ -22,28 +22,16 @@ from pkm_dynamics.simulation.sensors import Sensors
 
 @dataclass(frozen=True)
 class PlantSample:
-    """What the plant shows after one control interval.
+    """What the plant shows after one control interval."""
 
-    Attributes
-    ----------
-    time : float
-        End of the interval [s]; the instant of `positions`.
-    positions : numpy.ndarray
-        (n_a,) measured positions [m, rad].
-    currents : numpy.ndarray
-        (n_a,) measured currents [A], averaged over the interval. For a joint without
-        a force constant the force [N, N m], as if the constant were one.
-    current_time : float
-        Centre of the instants at which the forces acted [s].
-    truth_positions, truth_velocities, truth_forces : numpy.ndarray
-        (n_a,) noise-free positions [m, rad], velocities [m/s, rad/s] and actuator
-        forces [N, N m], averaged over those instants.
-    """
-
-    time: float
-    positions: Floats
+    time: float  # end of the interval [s]; the instant of `positions`
+    positions: Floats  # (n_a,) measured positions [m, rad]
+    # (n_a,) measured currents [A], averaged over the interval. For a joint without a force constant
+    # the force [N, N m], as if the constant were one
     currents: Floats
-    current_time: float
+    current_time: float  # centre of the instants at which the forces acted [s]
+    # (n_a,) noise-free positions [m, rad], velocities [m/s, rad/s] and actuator forces [N, N m],
+    # averaged over those instants
     truth_positions: Floats
     truth_velocities: Floats
     truth_forces: Floats
@@ -115,14 +103,9 @@ class SimulatedPlant:
         self._sensors.set_effects(effects)
 
     def reset(self, seed: int | None = None, time: float = 0.0) -> PlantSample:
-        """Return to the home configuration at rest.
+        """Return to the home configuration at rest, with a new seed of the noise or as before.
 
-        Parameters
-        ----------
-        seed : int, optional
-            New seed of the noise; without it the noise starts again as before.
-        time : float
-            Time from which the plant goes on [s], rounded to whole intervals.
+        The plant goes on at `time` [s], rounded to whole intervals.
         """
         if seed is not None:
             self._seed = seed
@@ -147,11 +130,8 @@ class SimulatedPlant:
     def step(self, command: ArrayLike) -> PlantSample:
         """Apply actuator forces (n_a,) [N, N m] for one control interval.
 
-        Raises
-        ------
-        SimulationError
-            If the command has the wrong size or is not finite (the robot does not
-            move then), or if the simulation has diverged.
+        Raises SimulationError if the command has the wrong size or is not finite (the robot
+        does not move then), or if the simulation has diverged.
         """
         forces = np.clip(self.check_command(command), -self._limits, self._limits)
         model, data = self.mujoco_model, self.mujoco_data
@@ -258,18 +238,9 @@ class SimulatedPlant:
             )
 
     def _apply(self, forces: Floats) -> None:
-        apply_forces(
-            self._positions,
-            self._velocities,
-            self._applied,
-            self._actuated,
-            forces,
-            self._cogging,
-            self._rubbing,
-            self._friction.table,
-            self._friction.transition_velocity,
-            self._sums,
-        )
+        state, friction = (self._positions, self._velocities, self._applied), self._friction
+        rubbing = (self._rubbing, friction.table, friction.transition_velocity)
+        apply_forces(*state, self._actuated, forces, self._cogging, *rubbing, self._sums)
 
     def _actuated_positions(self) -> Floats:
         return np.array(self._positions[self._actuated[0]])

@@ -7,7 +7,6 @@ import numpy as np
 from pkm_description import Description
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.simulation.effects import PlantEffects
-from pkm_dynamics.simulation.noise_samples import noise_root
 
 
 class Sensors:
@@ -55,6 +54,19 @@ class Sensors:
 
 def _factor(covariance: Floats) -> Floats | None:
     """Return the root of a covariance, or None where there is no noise."""
-    if not np.any(covariance):
-        return None
-    return noise_root(covariance)
+    return noise_root(covariance) if np.any(covariance) else None
+
+
+def noise_root(covariance: Floats) -> Floats:
+    """Return the symmetric root R (n, n) of a semidefinite covariance: R R = covariance.
+
+    There is only one. Other roots, of an eigenvalue or singular value decomposition, have
+    signs and, for equal eigenvalues, directions that depend on the processor.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def correlated_noise(random: np.random.Generator, covariance: Floats, count: int) -> Floats:
+    """Return `count` normal samples (count, n) of mean zero; takes count * n random numbers."""
+    return np.asarray(random.standard_normal((count, len(covariance))) @ noise_root(covariance))

@@ -41,6 +41,8 @@ class Trajectory(ABC):
     """
 
     kind: ClassVar[str]
+    #: Arguments of the constructor beside the common ones; which axis is that of the coordinates.
+    fields: ClassVar[dict[str, int | None]]
 
     def __init__(
         self,
@@ -77,30 +79,14 @@ class Trajectory(ABC):
         """Period [s]; None when the motion starts and ends at rest."""
 
     @property
-    @abstractmethod
     def duration(self) -> float:
         """Duration [s] of one run at full speed: one period, or the whole motion."""
+        assert self.period is not None
+        return self.period
 
     @abstractmethod
     def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Coordinates and their first and second time derivatives.
-
-        Parameters
-        ----------
-        t : (N,) [s]
-
-        Returns
-        -------
-        positions, velocities, accelerations : (N, n_c) each
-        """
-
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """Arguments of the constructor, as plain numbers and lists, without the common ones."""
-
-    @abstractmethod
-    def _select(self, indices: list[int], names: tuple[str, ...]) -> Trajectory:
-        """Return the trajectory of the coordinates at `indices`, under `names`."""
+        """Coordinates (N, n_c) and their first two time derivatives at times t (N,) [s]."""
 
     def motion(
         self, t: ArrayLike, model: ClosedChainModel, initial: PlatformMotion | None = None
@@ -125,7 +111,13 @@ class Trajectory(ABC):
                 f'coordinate_names: the trajectory moves {", ".join(self.coordinate_names)}; '
                 f'the actuated joints are {", ".join(names)}'
             )
-        return self._select([self.coordinate_names.index(name) for name in names], names)
+        order = [self.coordinate_names.index(name) for name in names]
+        arguments: dict[str, Any] = {
+            field: getattr(self, field) if axis is None else getattr(self, field).take(order, axis)
+            for field, axis in self.fields.items()
+        }
+        arguments |= {'coordinates': self.coordinates, 'coordinate_names': names}
+        return type(self)(**arguments, robot=self.robot)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary, which `trajectory_from_dict` reads back."""
@@ -134,8 +126,10 @@ class Trajectory(ABC):
             result['robot'] = self.robot
         if self.coordinates == 'actuators':
             result['coordinate_names'] = list(self.coordinate_names)
-        result.update(self.parameters())
-        return result
+        values = {field: getattr(self, field) for field in self.fields}
+        return result | {
+            k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()
+        }
 
     def save(self, path: str | Path) -> None:
         """Write the trajectory as YAML, which `load_trajectory` reads back.
@@ -147,6 +141,40 @@ class Trajectory(ABC):
 
     def __repr__(self) -> str:
         return f'{type(self).__name__}({self.coordinates}, duration={self.duration:.6g} s)'
+
+
+class ThroughPoints(Trajectory):
+    """A motion through given points, at rest at both ends."""
+
+    fields: ClassVar[dict[str, int | None]] = {'time': None, 'positions': 1}
+
+    def __init__(
+        self,
+        time: ArrayLike,
+        positions: ArrayLike,
+        coordinates: str = 'platform',
+        coordinate_names: Sequence[str] | None = None,
+        robot: str = '',
+    ) -> None:
+        super().__init__(coordinates, coordinate_names, robot)
+        self.time = increasing_times('time', time)
+        shape = (len(self.time), len(self.coordinate_names))
+        self.positions = finite_array('positions', positions, shape)
+        self._prepare()
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Compute once what every evaluation needs."""
+
+    @property
+    def period(self) -> None:
+        """None: the motion starts and ends at rest."""
+        return None
+
+    @property
+    def duration(self) -> float:
+        """Time [s] from the first to the last point."""
+        return float(self.time[-1] - self.time[0])
 
 
 def to_motion(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,32 +22,21 @@ class CircleTrajectory(Trajectory):
     """The platform's origin on a circle, at constant speed, with constant orientation.
 
     Position = centre + R(plane) [r cos(phi), r sin(phi), 0], phi = start_angle + speed / r * t.
-
-    Parameters
-    ----------
-    centre : (6,)
-        x, y, z [m], roll, pitch, yaw [rad] of the platform at the centre.
-    plane : (3,)
-        Roll, pitch, yaw [rad] of the circle's plane against the x-y plane of the base.
-    radius : float [m]
-    speed : float [m/s]
-        Negative turns the other way.
-    start_angle : float [rad]
-    mirrored : bool
-        The whole motion, orientation included, as seen in the mirror of the
-        base's x-z plane.
     """
 
     kind: ClassVar[str] = 'circle'
+    fields: ClassVar[dict[str, int | None]] = dict.fromkeys(
+        ('centre', 'plane', 'radius', 'speed', 'start_angle', 'mirrored')
+    )
 
     def __init__(
         self,
-        centre: ArrayLike,
-        plane: ArrayLike,
-        radius: float,
-        speed: float,
-        start_angle: float = 0.0,
-        mirrored: bool = False,
+        centre: ArrayLike,  # x, y, z [m], roll, pitch, yaw [rad] of the platform at the centre
+        plane: ArrayLike,  # roll, pitch, yaw [rad] against the x-y plane of the base
+        radius: float,  # [m]
+        speed: float,  # [m/s]; negative turns the other way
+        start_angle: float = 0.0,  # [rad]
+        mirrored: bool = False,  # the whole motion as seen in the mirror of the base's x-z plane
         coordinates: str = 'platform',
         coordinate_names: Sequence[str] | None = None,
         robot: str = '',
@@ -65,8 +54,7 @@ class CircleTrajectory(Trajectory):
         if not isinstance(mirrored, (bool, np.bool_)):
             raise TrajectoryError(f'mirrored: true or false is needed, got {mirrored!r}')
         self.mirrored = bool(mirrored)
-        axes = np.zeros((6, 2))
-        axes[:3] = self.radius * rpy_to_rotation(self.plane)[:, :2]
+        axes = np.vstack([self.radius * rpy_to_rotation(self.plane)[:, :2], np.zeros((3, 2))])
         mirror = _MIRROR if self.mirrored else np.ones(6)
         self._centre = mirror * self.centre
         self._axes = mirror[:, None] * axes
@@ -77,11 +65,6 @@ class CircleTrajectory(Trajectory):
         """Time of one turn [s]."""
         return 2.0 * math.pi / abs(self._rate)
 
-    @property
-    def duration(self) -> float:
-        """Time of one turn [s]."""
-        return self.period
-
     def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and derivatives (N, 6) at times t (N,) [s]."""
         angle = self.start_angle + self._rate * np.atleast_1d(np.asarray(t, dtype=float))
@@ -89,20 +72,6 @@ class CircleTrajectory(Trajectory):
         x = np.stack([c, s], axis=1) @ self._axes.T
         xd = np.stack([-w * s, w * c], axis=1) @ self._axes.T
         return x + self._centre, xd, -(w**2) * x
-
-    def parameters(self) -> dict[str, Any]:
-        """Centre, plane, radius, speed, start angle, mirror."""
-        return {
-            'centre': self.centre.tolist(),
-            'plane': self.plane.tolist(),
-            'radius': self.radius,
-            'speed': self.speed,
-            'start_angle': self.start_angle,
-            'mirrored': self.mirrored,
-        }
-
-    def _select(self, indices: list[int], names: tuple[str, ...]) -> Trajectory:
-        raise TrajectoryError('coordinates: a circle is given in platform coordinates')
 
 
 def benchmark_circle(

@@ -20,14 +20,10 @@ def read_csv(path: Path) -> SampledTrajectory:
 
     The first line names the columns: `time` [s], then x, y, z [m], roll, pitch, yaw [rad]
     of the platform, or the actuated joints (`<joint>` or `<joint>.position`) [m, rad].
-    Other columns with a suffix, such as `<joint>.effort`, are left out.
-
-    Raises
-    ------
-    TrajectoryError
-        The file cannot be read, a column is missing or given twice, a number is missing or
-        not finite, time does not increase, or the motion begins or ends at speed, where it
-        could not be followed from a standstill. Names line and column.
+    Other columns with a suffix, such as `<joint>.effort`, are left out. Raises TrajectoryError,
+    which names line and column, where the file cannot be read, a column is missing or given
+    twice, a number is missing or not finite, time does not increase, or the motion begins or
+    ends at speed, where it could not be followed from a standstill.
     """
     names, values = _table(path)
     if 'time' not in names:

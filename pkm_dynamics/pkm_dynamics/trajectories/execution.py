@@ -29,7 +29,7 @@ from pkm_dynamics.trajectories.base import (
     finite_number,
     to_motion,
 )
-from pkm_dynamics.trajectories.point_to_point import quintic_blend, quintic_duration
+from pkm_dynamics.trajectories.point_to_point import quintic_area, quintic_blend, quintic_duration
 
 APPROACH_ACCELERATION = 1.0  # [m/s^2, rad/s^2] bound of the approach
 SHORTEST_APPROACH = 0.1  # [s] of an approach that moves at all
@@ -51,51 +51,25 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True)
 class ExecutionState:
-    """Where an execution is.
-
-    Attributes
-    ----------
-    phase : Phase
-    s : float
-        Path parameter [s], 0 where the first recorded period begins.
-    period_index : int
-        Periods completed at full speed.
-    fraction : float
-        0..1 of the whole motion, 1 when at rest at its end.
-    time_left : float [s]
-    """
+    """Where an execution is."""
 
     phase: Phase
-    s: float
-    period_index: int
-    fraction: float
-    time_left: float
+    s: float  # path parameter [s], 0 where the first recorded period begins
+    period_index: int  # periods completed at full speed
+    fraction: float  # 0..1 of the whole motion, 1 when at rest at its end
+    time_left: float  # [s]
 
 
 class Execution:
-    """A trajectory from standstill to standstill.
-
-    Parameters
-    ----------
-    trajectory : Trajectory
-    periods : int
-        Whole periods at full speed; 1 for a trajectory that starts and ends at rest.
-    ramp_time : float [s]
-        From rest to full speed along the path and back; not used for a
-        trajectory that starts and ends at rest.
-    start : (n_c,), optional
-        Coordinates in which the robot rests at time 0. Default: the start of the path.
-    approach_speed : float [m/s, rad/s]
-        Peak speed of the approach: of translation and of rotation, or of any actuator.
-    """
+    """A trajectory from standstill to standstill."""
 
     def __init__(
         self,
         trajectory: Trajectory,
-        periods: int = 1,
-        ramp_time: float = 1.0,
-        start: ArrayLike | None = None,
-        approach_speed: float = 0.1,
+        periods: int = 1,  # at full speed; 1 for a trajectory that starts and ends at rest
+        ramp_time: float = 1.0,  # [s] from rest to full speed and back, of periodic trajectories
+        start: ArrayLike | None = None,  # (n_c,) where the robot rests at time 0; on the path
+        approach_speed: float = 0.1,  # [m/s, rad/s] peak of translation, rotation, any actuator
     ) -> None:
         if isinstance(periods, bool) or int(periods) != periods or periods < 1:
             raise TrajectoryError(f'periods: a whole number >= 1 is needed, got {periods!r}')
@@ -107,13 +81,8 @@ class Execution:
         self.trajectory = trajectory
         self.periods = int(periods)
         finite_number('duration', trajectory.duration, within=(LEAST_INTERVAL, LONGEST_DURATION))
-        shortest, longest = RAMP_TIMES
-        ramp = finite_number(
-            'ramp_time',
-            ramp_time,
-            positive=periodic,
-            within=(shortest if periodic else 0.0, longest),
-        )
+        bounds = (RAMP_TIMES[0] if periodic else 0.0, RAMP_TIMES[1])
+        ramp = finite_number('ramp_time', ramp_time, positive=periodic, within=bounds)
         self.ramp_time = ramp if periodic else 0.0
         self.approach_speed = finite_number(
             'approach_speed', approach_speed, positive=True, within=APPROACH_SPEEDS
@@ -147,16 +116,13 @@ class Execution:
     def state(self, t: float) -> ExecutionState:
         """Return where the execution is at time `t` [s]."""
         s, _, _ = self._path_parameter(t)
-        if t < self.ramp_start:
-            phase = Phase.APPROACH
-        elif t < self.run_start:
-            phase = Phase.RAMP_IN
-        elif t < self.run_end:
-            phase = Phase.RUN
-        elif t < self.duration:
-            phase = Phase.RAMP_OUT
-        else:
-            phase = Phase.HOLD
+        ends = {
+            Phase.APPROACH: self.ramp_start,
+            Phase.RAMP_IN: self.run_start,
+            Phase.RUN: self.run_end,
+            Phase.RAMP_OUT: self.duration,
+        }
+        phase = next((phase for phase, end in ends.items() if t < end), Phase.HOLD)
         completed = int(s / self.trajectory.duration + 1e-9) if s > 0.0 else 0
         left = max(self.duration - t, 0.0)
         fraction = 1.0 - left / self.duration if self.duration > 0.0 else 1.0
@@ -173,43 +139,33 @@ class Execution:
             return t - self.run_start, 1.0, 0.0
         if t < self.duration:
             area, value, slope = _ramp((self.duration - t) / self.ramp_time)
-            return (
-                self.run_duration + self.ramp_time * (0.5 - area),
-                value,
-                -slope / self.ramp_time,
-            )
+            s = self.run_duration + self.ramp_time * (0.5 - area)
+            return s, value, -slope / self.ramp_time
         rate = 0.0 if self.trajectory.period is not None else 1.0
         return self.run_duration + 0.5 * self.ramp_time, rate, 0.0
 
     def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and their time derivatives, (N, n_c) each, at times t (N,) [s]."""
-        times = np.atleast_1d(np.asarray(t, dtype=float)).tolist()
-        if len(times) == 1 and 0.0 <= times[0] < self.ramp_start:
-            return self._approach(times[0])
-        scaling = np.array([self._path_parameter(time) for time in times])
-        s, ds, dds = scaling[:, 0], scaling[:, 1:2], scaling[:, 2:3]
-        x, dx, ddx = self.trajectory.evaluate(s)
-        states = x, dx * ds, ddx * ds**2 + dx * dds
-        if self.approach_time > 0.0 and min(times, default=self.ramp_start) < self.ramp_start:
-            self._replace_by_approach(np.array(times), states)
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+        early = (times < self.ramp_start) & (self.approach_time > 0.0)
+        if len(times) and early.all():
+            return self._approach(times)
+        states = _along(self.trajectory, [self._path_parameter(time) for time in times.tolist()])
+        if early.any():
+            for state, own in zip(states, self._approach(times[early]), strict=True):
+                state[early] = own
         return states
 
-    def _approach(self, time: float) -> tuple[Floats, Floats, Floats]:
-        """One sample of the approach, without detours: it runs in control loops."""
-        blend, slope, bend = quintic_blend(time / self.approach_time)
-        step = self._step[None]
+    def _approach(self, times: Floats) -> tuple[Floats, Floats, Floats]:
+        """Coordinates and derivatives (N, n_c) of the approach; at rest before time 0."""
+        late = np.maximum(times, 0.0)[:, None] / self.approach_time
+        blend, slope, bend = quintic_blend(late)
+        rate = 1.0 / self.approach_time
         return (
-            self.start + blend * step,
-            slope / self.approach_time * step,
-            bend / self.approach_time**2 * step,
+            self.start + blend * self._step,
+            slope * rate * self._step,
+            bend * rate**2 * self._step,
         )
-
-    def _replace_by_approach(self, times: Floats, states: tuple[Floats, Floats, Floats]) -> None:
-        early = times < self.ramp_start
-        blend, slope, bend = quintic_blend(np.maximum(times[early], 0.0) / self.approach_time)
-        states[0][early] = self.start + blend[:, None] * self._step
-        states[1][early] = (slope / self.approach_time)[:, None] * self._step
-        states[2][early] = (bend / self.approach_time**2)[:, None] * self._step
 
     def motion(
         self, t: ArrayLike, model: ClosedChainModel, initial: PlatformMotion | None = None
@@ -256,10 +212,7 @@ class StoppedExecution:
     def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and their time derivatives, (N, n_c) each, at times t (N,) [s]."""
         times = np.atleast_1d(np.asarray(t, dtype=float)).tolist()
-        clock = np.array([self._clock(time) for time in times])
-        x, dx, ddx = self.execution.evaluate(clock[:, 0])
-        rate, drate = clock[:, 1:2], clock[:, 2:3]
-        return x, dx * rate, ddx * rate**2 + dx * drate
+        return _along(self.execution, [self._clock(time) for time in times])
 
     def motion(
         self, t: ArrayLike, model: ClosedChainModel, initial: PlatformMotion | None = None
@@ -277,11 +230,17 @@ def _ramp(u: float) -> tuple[float, float, float]:
 
     The integral over [0, 1] is 1/2.
     """
-    cube = u * u * u
-    area = cube * u * (2.5 - 3.0 * u + u * u)
-    value = cube * (10.0 - 15.0 * u + 6.0 * u * u)
-    slope = 30.0 * (u * (1.0 - u)) ** 2
-    return area, value, slope
+    value, slope, _ = quintic_blend(u)
+    return quintic_area(u), value, slope
+
+
+def _along(
+    path: Trajectory | Execution, clock: list[tuple[float, float, float]]
+) -> tuple[Floats, Floats, Floats]:
+    """States (N, n_c) of a path whose own time and its derivatives are those of the clock."""
+    time, rate, drate = np.array(clock, dtype=float).reshape(-1, 3, 1).swapaxes(0, 1)
+    x, dx, ddx = path.evaluate(time[:, 0])
+    return x, dx * rate, ddx * rate**2 + dx * drate
 
 
 def _nearest_angles(pose: Floats, reference: Floats) -> Floats:

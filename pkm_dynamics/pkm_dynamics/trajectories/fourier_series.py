@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,16 +16,12 @@ from pkm_dynamics.trajectories.base import Trajectory, finite_array, finite_numb
 class FourierTrajectory(Trajectory):
     """x_i(t) = offset_i + sum_k sine_ik sin(k w t) + cosine_ik cos(k w t), w = 2 pi / period.
 
-    The series of [A eq. 13] with the amplitudes themselves as coefficients.
-
-    Parameters
-    ----------
-    period : float [s]
-    offset : (n_c,)
-    sine, cosine : (n_c, harmonics)
+    The series of [A eq. 13] with the amplitudes themselves as coefficients: the period in s,
+    offsets (n_c,), sines and cosines (n_c, harmonics).
     """
 
     kind: ClassVar[str] = 'fourier'
+    fields: ClassVar[dict[str, int | None]] = {'period': None, 'offset': 0, 'sine': 0, 'cosine': 0}
 
     def __init__(
         self,
@@ -56,11 +52,6 @@ class FourierTrajectory(Trajectory):
         return self._period
 
     @property
-    def duration(self) -> float:
-        """One period [s]."""
-        return self._period
-
-    @property
     def harmonics(self) -> int:
         """Number of harmonics of each coordinate."""
         return int(self.sine.shape[1])
@@ -72,23 +63,3 @@ class FourierTrajectory(Trajectory):
         count = len(self.offset)
         position = states[:count].T + self.offset
         return position, states[count : 2 * count].T, states[2 * count :].T
-
-    def parameters(self) -> dict[str, Any]:
-        """Period, offset and coefficients."""
-        return {
-            'period': self._period,
-            'offset': self.offset.tolist(),
-            'sine': self.sine.tolist(),
-            'cosine': self.cosine.tolist(),
-        }
-
-    def _select(self, indices: list[int], names: tuple[str, ...]) -> FourierTrajectory:
-        return FourierTrajectory(
-            self._period,
-            self.offset[indices],
-            self.sine[indices],
-            self.cosine[indices],
-            self.coordinates,
-            names,
-            self.robot,
-        )

@@ -3,55 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.trajectories.base import Trajectory, finite_array, increasing_times
+from pkm_dynamics.trajectories.base import ThroughPoints
 
 
-class PointToPoint(Trajectory):
+class PointToPoint(ThroughPoints):
     """Straight lines in the coordinates, at rest in every point.
 
     Between two points x = a + (b - a) (10 u^3 - 15 u^4 + 6 u^5): velocity and
-    acceleration vanish at both ends.
-
-    Parameters
-    ----------
-    time : (n_t,) [s]
-        When each point is reached; strictly increasing, at least two.
-    positions : (n_t, n_c)
+    acceleration vanish at both ends. The points (n_t, n_c) are reached at strictly increasing
+    times (n_t,) [s], at least two.
     """
 
     kind: ClassVar[str] = 'point_to_point'
 
-    def __init__(
-        self,
-        time: ArrayLike,
-        positions: ArrayLike,
-        coordinates: str = 'platform',
-        coordinate_names: Sequence[str] | None = None,
-        robot: str = '',
-    ) -> None:
-        super().__init__(coordinates, coordinate_names, robot)
-        self.time = increasing_times('time', time)
-        shape = (len(self.time), len(self.coordinate_names))
-        self.positions = finite_array('positions', positions, shape)
+    def _prepare(self) -> None:
         self._intervals = np.diff(self.time)
         self._steps = np.diff(self.positions, axis=0)
-
-    @property
-    def period(self) -> None:
-        """None: the motion starts and ends at rest."""
-        return None
-
-    @property
-    def duration(self) -> float:
-        """Time [s] from the first to the last point."""
-        return float(self.time[-1] - self.time[0])
 
     def evaluate(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Coordinates and derivatives (N, n_c) at times t (N,) [s] after the first point."""
@@ -65,15 +38,6 @@ class PointToPoint(Trajectory):
         position = self.positions[segment] + step * blend[:, None]
         return position, step * (slope / interval)[:, None], step * (bend / interval**2)[:, None]
 
-    def parameters(self) -> dict[str, Any]:
-        """Return times and positions."""
-        return {'time': self.time.tolist(), 'positions': self.positions.tolist()}
-
-    def _select(self, indices: list[int], names: tuple[str, ...]) -> PointToPoint:
-        return PointToPoint(
-            self.time, self.positions[:, indices], self.coordinates, names, self.robot
-        )
-
 
 def quintic_blend(u: Any) -> tuple[Any, Any, Any]:
     """Return 10 u^3 - 15 u^4 + 6 u^5 and its first two derivatives, for u in [0, 1]."""
@@ -81,6 +45,11 @@ def quintic_blend(u: Any) -> tuple[Any, Any, Any]:
     slope = 30.0 * u**2 * (1.0 - u) ** 2
     bend = 60.0 * u * (1.0 - u) * (1.0 - 2.0 * u)
     return blend, slope, bend
+
+
+def quintic_area(u: Any) -> Any:
+    """Return the integral of `quintic_blend` from 0 to u in [0, 1], which is 1/2 at 1."""
+    return u**4 * (2.5 - 3.0 * u + u * u)
 
 
 def quintic_duration(distance: float, speed: float, acceleration: float) -> float:

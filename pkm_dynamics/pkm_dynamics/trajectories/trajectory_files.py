@@ -30,13 +30,8 @@ def trajectory_from_dict(data: Mapping[str, Any]) -> Trajectory:
     """Build the trajectory that `data` describes.
 
     `data` has `type` (fourier, circle, sampled, point_to_point) and the arguments
-    of that class by name.
-
-    Raises
-    ------
-    TrajectoryError
-        For an unknown type, an unknown or missing key, wrong shapes or numbers;
-        the message names the key.
+    of that class by name. Raises TrajectoryError for an unknown type, an unknown or missing
+    key, wrong shapes or numbers; the message names the key.
     """
     if not isinstance(data, Mapping):
         raise TrajectoryError(f'a trajectory is a table of keys, got {type(data).__name__}')

@@ -6,9 +6,13 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from pkm_identification.arrays import Array
-from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
+from pkm_identification.covariance.residual_scaling import residual_scaled_covariance
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.weighted_least_squares import Estimate, whitened_rows
+from pkm_identification.regression.weighted_least_squares import (
+    Estimate,
+    sensitivity,
+    whitened_rows,
+)
 
 FAR = 30.0  # standard deviations from which the series of the tail is exact enough
 

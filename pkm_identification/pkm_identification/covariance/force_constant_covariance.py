@@ -9,14 +9,13 @@ import numpy as np
 
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.residual_scaling import (
-    change_with,
     full_covariance,
     residual_scaled_covariance,
 )
 from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Rows
-from pkm_identification.regression.weighted_least_squares import Estimate, sandwich
+from pkm_identification.regression.weighted_least_squares import Estimate, change_with, sandwich
 
 
 def force_constant_covariance(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -10,15 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from pkm_identification.arrays import Array
-from pkm_identification.regression.numerics import inverse_square
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.run import Rows
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
     residual_covariance,
     rows_for,
     sandwich,
+    sensitivity,
     weights_of,
 )
 from pkm_identification.result.diagnostics import FitDiagnostics, NoiseSource, RunFit
@@ -35,12 +34,8 @@ def with_noise(problem: Problem, estimate: Estimate) -> Estimate:
     """Give an estimate the noise of the rows, where it does not name it."""
     if estimate.noise is not None:
         return estimate
-    noise = tuple(
-        residual_covariance(problem, run, estimate.values)
-        if run.covariance is None
-        else run.covariance
-        for run in problem.runs
-    )
+    sizes = (residual_covariance(problem, run, estimate.values) for run in problem.runs)
+    noise = tuple(run.noise_or(each) for run, each in zip(problem.runs, sizes, strict=True))
     return replace(estimate, noise=noise)
 
 
@@ -133,37 +128,6 @@ def full_covariance(problem: Problem, estimate: Estimate, covariance: Array) -> 
     return np.asarray(full[np.ix_(back, back)])
 
 
-def sensitivity(problem: Problem, estimate: Estimate) -> Array:
-    """Change (f, g) of the free parameters with the fixed ones."""
-    if estimate.sensitivity is not None:
-        return np.array(estimate.sensitivity, dtype=float)
-    return -change_with(problem, estimate, lambda _, rows: rows.fixed, problem.prior_fixed)
-
-
-def change_with(
-    problem: Problem,
-    estimate: Estimate,
-    columns: Callable[[int, Rows], Array],
-    prior_columns: Array,
-) -> Array:
-    """Change (f, k) of the free parameters with what adds columns to the measurements.
-
-    (Psi^T W Psi + B^T B)^-1 (Psi^T W Z + B^T B_z) with `columns` Z (m, n_a, k) of some rows of a
-    run, `prior_columns` B_z, and the weights W of the estimate, else with the inverse noise.
-    """
-    prior = problem.prior_rows
-    mixed, square = prior.T @ prior_columns, prior.T @ prior
-    weights = weights_of(problem, estimate)
-    for number, (run, weight) in enumerate(zip(problem.runs, weights, strict=True)):
-        rows = rows_for(run, weight)
-        own = rows.weighted(weight)[0]
-        mixed = mixed + own.T @ (weight @ columns(number, rows)).reshape(len(own), -1)
-        square = square + own.T @ own
-    if estimate.weights is None or estimate.bread is None:
-        return inverse_square(square) @ mixed
-    return estimate.bread @ mixed
-
-
 def _freedom(problem: Problem, estimate: Estimate) -> float:
     """Equations less what the estimate takes of them; the prior's share is not taken."""
     taken = float(problem.size)
@@ -234,11 +198,8 @@ def alike_runs(problem: Problem, significant: Sequence[bool]) -> list[list[int]]
         band = run.signals.band
         if isinstance(band, HarmonicBand):
             groups.setdefault((float(band.period), int(band.harmonics)), []).append(number)
-    return [
-        group
-        for group in groups.values()
-        if len(group) > 1 and any(significant[number] for number in group)
-    ]
+    alike = [group for group in groups.values() if len(group) > 1]
+    return [group for group in alike if any(significant[number] for number in group)]
 
 
 def _shared_meat(

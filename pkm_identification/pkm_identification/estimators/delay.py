@@ -55,22 +55,22 @@ def estimate_delay(
     EstimationError
         The motion does not determine it, or it is too far from the recorded one.
     """
-    data = dataset
     ready = tuple(dataset.joint_names) == tuple(model.actuated_joints)
-    if not ready or dataset.effort_limits is None:
-        data = dataset.for_model(model)
-    head = data.head
+    is_prepared = ready and dataset.effort_limits is not None
+    head = (dataset if is_prepared else dataset.for_model(model)).head
     options = replace(options or SignalOptions(), delay=None)
     if options.bad_samples == 'leave_out':
         head = examined(head)
     recorded = head.effort_delay
     step = SHIFT * head.interval
     value, change, deviation, damping = recorded, np.inf, np.inf, 1.0
+
+    def with_delay(delay: float) -> Problem:
+        return build_problem(process(head.with_delay(delay), options), model, **parameters)
+
     for _ in range(MOST_ROUNDS):
-        problem = _problem(head, model, options, parameters, value)
-        farther = _problem(head, model, options, parameters, value + step)
-        nearer = _problem(head, model, options, parameters, value - step)
-        before = change
+        problem, before = with_delay(value), change
+        nearer, farther = with_delay(value - step), with_delay(value + step)
         change, deviation = _correction(problem, nearer, farther, step)
         if before * change < 0 and abs(change) > 0.5 * abs(before):
             damping /= 2  # beyond the minimum and back again
@@ -90,16 +90,6 @@ def estimate_delay(
     )
 
 
-def _problem(
-    data: Recording,
-    model: ClosedChainModel,
-    options: SignalOptions,
-    parameters: dict[str, Any],
-    delay: float,
-) -> Problem:
-    return build_problem(process(data.with_delay(delay), options), model, **parameters)
-
-
 def _correction(
     problem: Problem, nearer: Problem, farther: Problem, step: float
 ) -> tuple[float, float]:
@@ -114,9 +104,7 @@ def _correction(
     own, forces, _ = problem.runs[0].rows.weighted(root)
     residual = forces - own @ values
     prior = problem.prior_rows
-    stacked = np.column_stack(
-        [np.vstack([own, prior]), np.concatenate([column, np.zeros(len(prior))])]
-    )
+    stacked = np.block([[own, column[:, None]], [prior, np.zeros((len(prior), 1))]])
     right = np.concatenate([residual, problem.prior_target - prior @ values])
     sizes = column_sizes(stacked)
     left, singular, vectors = np.linalg.svd(stacked / sizes, full_matrices=False)

@@ -41,10 +41,8 @@ def wls(problem: Problem) -> Estimate:
     Correlation between axes is not used for the estimate, but enters its covariance.
     """
     noise = noise_of_rows(problem)
-    weights = []
-    for covariance in noise:
-        variance = np.diagonal(covariance, axis1=-2, axis2=-1)
-        weights.append(np.eye(problem.axes) / np.sqrt(variance)[..., None])
+    variances = (np.diagonal(each, axis1=-2, axis2=-1) for each in noise)
+    weights = [np.eye(problem.axes) / np.sqrt(each)[..., None] for each in variances]
     return weighted_least_squares(problem, weights, noise)
 
 
@@ -64,22 +62,13 @@ def noise_of_rows(problem: Problem, whiten: bool = True) -> tuple[Array, ...]:
     if all(run.covariance is not None for run in problem.runs):
         return tuple(run.covariance for run in problem.runs if run.covariance is not None)
     identity = np.eye(problem.axes)
-    several = len(problem.runs) > 1
-    noise = [
-        run.covariance
-        if run.covariance is not None
-        else np.diag(FIRST_GUESS * np.maximum(run.force_size, 1e-12)) ** 2
-        if several
-        else identity
-        for run in problem.runs
-    ]
+    guesses = [identity]
+    if len(problem.runs) > 1:
+        sizes = [np.maximum(run.force_size, 1e-12) for run in problem.runs]
+        guesses = [np.diag(FIRST_GUESS * size) ** 2 for size in sizes]
     for _ in range(1 + PASSES if whiten else 1):
+        noise = [run.noise_or(each) for run, each in zip(problem.runs, guesses, strict=True)]
         weights = [inverse_root(each) if whiten else identity for each in noise]
-        estimate = weighted_least_squares(problem.without_prior(), weights, noise)
-        noise = [
-            run.covariance
-            if run.covariance is not None
-            else residual_covariance(problem, run, estimate.values)
-            for run in problem.runs
-        ]
-    return tuple(noise)
+        values = weighted_least_squares(problem.without_prior(), weights, noise).values
+        guesses = [residual_covariance(problem, run, values) for run in problem.runs]
+    return tuple(run.noise_or(each) for run, each in zip(problem.runs, guesses, strict=True))

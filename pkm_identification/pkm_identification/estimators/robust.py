@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,12 +64,9 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
         rounds += 1
         if 1 < rounds <= SETTLED:
             limits = [each.limits(values, tuning) for each in samples]
-        limited = [each.limited(values, limit) for each, limit in zip(samples, limits, strict=True)]
-        estimate = weighted_least_squares(
-            _with_forces(problem, [forces for forces, _ in limited]),
-            roots,
-            [spread for _, spread in limited],
-        )
+        pairs = zip(samples, limits, strict=True)
+        forces, spreads = zip(*(each.limited(values, limit) for each, limit in pairs), strict=True)
+        estimate = weighted_least_squares(_with_forces(problem, forces), roots, spreads)
         step = np.abs(estimate.values - values)
         values = estimate.values
         known = np.isfinite(np.diag(estimate.covariance))
@@ -162,13 +160,11 @@ class _Samples:
         return self.run.signals.band.rows(middle(self.forces, axis=0))
 
 
-def _with_forces(problem: Problem, forces: list[Array]) -> Problem:
+def _with_forces(problem: Problem, forces: Sequence[Array]) -> Problem:
     """Return the problem with other forces (m, n_a) in its runs."""
-    runs = (
-        run.with_rows(replace(run.rows, forces=values))
-        for run, values in zip(problem.runs, forces, strict=True)
-    )
-    return replace(problem, runs=tuple(runs))
+    pairs = zip(problem.runs, forces, strict=True)
+    runs = tuple(run.with_rows(replace(run.rows, forces=each)) for run, each in pairs)
+    return replace(problem, runs=runs)
 
 
 def _scale(residual: Array, valid: Mask) -> Array:

@@ -114,21 +114,19 @@ def _linear_turns(
     + sum of M_k b_k. The covariance follows from that of the b_k, which is their weighted
     square, also where two stages use the same run.
     """
-    size, runs = problem.size, range(len(problem.runs))
-    squares, rights, meats, mixed = zip(
-        *(_normal(problem, k, noise[k], correlated) for k in runs), strict=True
-    )
-    prior = problem.prior_rows
-    prior_square, prior_right = prior.T @ prior, prior.T @ problem.prior_target
+    count, prior = len(problem.runs), problem.prior_rows
+    parts = [_normal(problem, k, noise[k], correlated) for k in range(count)]
+    own_square, right = prior.T @ prior, prior.T @ problem.prior_target
+    parts.append((own_square, right, own_square, prior.T @ problem.prior_fixed))
+    squares, rights, meats, mixed = zip(*parts, strict=True)
     values = problem.nominal.copy()
-    maps = [np.zeros((size, size)) for _ in runs]
-    map_prior = np.zeros((size, size))
-    prior_mixed = prior.T @ problem.prior_fixed
+    maps = [np.zeros((problem.size, problem.size)) for _ in parts]
     found: list[Estimate] = []
     for turn in turns:
         mine, others = turn.mine, ~turn.mine
-        square = sum((squares[k] for k in turn.data), prior_square)
-        right = sum((rights[k] for k in turn.data), prior_right)
+        data = [*turn.data, count]  # the prior is known in every turn
+        square = np.sum([squares[k] for k in data], axis=0)
+        right = np.sum([rights[k] for k in data], axis=0)
         own = square[np.ix_(mine, mine)]
         scale = np.sqrt(np.maximum(np.diag(own), 1e-300))
         scaled = own / np.outer(scale, scale)
@@ -141,23 +139,19 @@ def _linear_turns(
         inverse = np.linalg.inv(scaled) / np.outer(scale, scale)
         cross = square[np.ix_(mine, others)]
         values[mine] = inverse @ (right[mine] - cross @ values[others])
-        for k in runs:
-            maps[k][mine] = -inverse @ (cross @ maps[k][others])
-            if k in turn.data:
-                maps[k][np.ix_(mine, mine)] += inverse
-        map_prior[mine] = -inverse @ (cross @ map_prior[others])
-        map_prior[np.ix_(mine, mine)] += inverse
-        covariance = map_prior @ prior_square @ map_prior.T
-        change = -map_prior @ prior_mixed
-        for each, meat, fixed in zip(maps, meats, mixed, strict=True):
-            covariance = covariance + each @ meat @ each.T
-            change = change - each @ fixed
+        for k, each in enumerate(maps):
+            each[mine] = -inverse @ (cross @ each[others])
+            if k in data:
+                each[np.ix_(mine, mine)] += inverse
+        pairs = zip(maps, meats, strict=True)
+        covariance = np.sum([each @ meat @ each.T for each, meat in pairs], axis=0)
+        change = np.sum([each @ held for each, held in zip(maps, mixed, strict=True)], axis=0)
         found.append(
             Estimate(
                 values=values.copy(),
                 covariance=(covariance + covariance.T) / 2,
                 noise=tuple(noise),
-                sensitivity=change,
+                sensitivity=-change,
                 condition_number=float(np.sqrt(condition)),
             )
         )
@@ -189,11 +183,9 @@ def _filtered_turns(
         mine, held = turn.mine, values[~turn.mine]
         some = replace(problem, runs=tuple(problem.runs[k] for k in turn.data))
         rows = force_rows(some, tuple(noise[k] for k in turn.data))
-        rows = replace(
-            rows,
-            regressor=rows.regressor[..., mine],
-            measured=rows.measured - rows.regressor[..., ~mine] @ held,
-        )
+        design = rows.regressor
+        left = rows.measured - design[..., ~mine] @ held
+        rows = replace(rows, regressor=design[..., mine], measured=left)
         target = problem.prior_target - prior[:, ~mine] @ held
         values[mine] = filtered_rows(rows, values[mine], (prior[:, mine], target))
         found[turn.name] = values.copy()

@@ -104,11 +104,8 @@ class RegressorNoise:
         self._weights = weights
         model = MotionModel(run)
         self._indices = model.band.indices
-        rows = run.rows
-        regressor = np.empty((*rows.forces.shape, len(run.base.names)))
-        regressor[..., run.selection.free] = rows.regressor
-        regressor[..., run.selection.fixed] = rows.fixed
-        forces = rows.forces + rows.fixed @ run.selection.values
+        regressor = run.full_regressor(run.rows)
+        forces = run.forces + run.rows.fixed @ run.selection.values
         self.data = self._white(np.concatenate([regressor, forces[..., None]], axis=2))
         self._model = model
         self.gram = self._regressor_gram()
@@ -121,12 +118,8 @@ class RegressorNoise:
         return np.asarray(self._weights @ covariance @ np.swapaxes(self._weights, -1, -2))
 
     def residual_gain(self, parameters: Array) -> Array:
-        """Change (k, unknowns) of the whitened residuals with each unit noise of the positions.
-
-        With base parameters (r,).
-        """
-        model = self._model
-        jacobian = model.force_jacobian(model.measured, parameters)
+        """Change (k, unknowns) of the whitened residuals with each unit noise of the positions."""
+        jacobian = self._model.force_jacobian(self._model.measured, parameters)
         return self._white(jacobian.noise_gain(self.noise))
 
     def row_noise(self, gain: Array) -> Array:
@@ -197,15 +190,11 @@ def _share(noise: Array, data: Array, information: Array) -> float:
 
 
 def _meat(
-    problem: Problem,
-    runs: list[RegressorNoise],
-    gains: list[Array],
-    columns: Array,
-    directions: Array,
+    problem: Problem, runs: list[RegressorNoise], gains: list[Array], columns: Array, basis: Array
 ) -> Array:
     """Covariance (f', f') of the gradient, to first order in the noise."""
-    size = directions.shape[1]
-    prior = problem.prior_rows @ directions
+    size = basis.shape[1]
+    prior = problem.prior_rows @ basis
     meat = prior.T @ prior
     for run, gain in zip(runs, gains, strict=True):
         design = run.data @ columns[:, :size]

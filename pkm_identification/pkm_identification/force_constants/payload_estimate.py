@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from pkm_description import Payload
+from pkm_description.payload import PARTS
 from pkm_identification.arrays import Array, freeze
 from pkm_identification.result.fields import Fields
-
-PARTS = (('mass', slice(0, 1)), ('centre', slice(1, 4)), ('inertia', slice(4, 10)))
 
 
 @dataclass(frozen=True)
@@ -72,10 +71,7 @@ class PayloadEstimate:
     def as_payload(self) -> Payload:
         """Return the payload for another identification; what is not determined is left open.
 
-        Raises
-        ------
-        DescriptionError
-            No body can have this mass.
+        DescriptionError where no body can have this mass.
         """
         deviation = self.standard_deviation
         fields: dict[str, Any] = {}
@@ -106,15 +102,12 @@ class PayloadEstimate:
     def from_fields(cls, fields: Fields) -> PayloadEstimate:
         """Read what `to_mapping` wrote; a ValueError names what is malformed."""
         datasets = fields.numbers('datasets', (-1,), finite=True)
-        parts = (
-            np.array([fields.number('mass')]),
-            fields.numbers('centre', (3,), finite=True),
-            fields.numbers('inertia', (6,), finite=True),
-        )
+        centre = fields.numbers('centre', (3,), finite=True)
+        inertia = fields.numbers('inertia', (6,), finite=True)
         return cls(
             name=fields.text('name'),
             link=fields.text('link'),
             datasets=tuple(int(number) for number in datasets),
-            values=np.concatenate(parts),
+            values=np.array([fields.number('mass'), *centre, *inertia]),
             covariance=fields.covariance('covariance', 10),
         )

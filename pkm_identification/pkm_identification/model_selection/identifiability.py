@@ -160,9 +160,9 @@ def possible_signs(base: BaseParameters, model: ClosedChainModel) -> Indices:
     bodies = PhysicalBodies(model, base.space)
     rows = np.asarray(base.matrix) @ base.space.expand * bodies.sizes
     total = sum(np.einsum('aak->k', bodies.scaled_basis(name)) for name in bodies.blocks)
-    total = total + np.isin(np.arange(len(bodies.names)), bodies.coefficients)
-    limited = np.zeros(len(bodies.names), dtype=bool)  # by a body or as a coefficient
-    limited[bodies.coefficients] = True
+    is_coefficient = np.isin(np.arange(len(bodies.names)), bodies.coefficients)
+    total = total + is_coefficient
+    limited = is_coefficient.copy()  # by a body or as a coefficient
     for block in bodies.blocks.values():
         limited |= np.any(block != 0.0, axis=0)
     conditions = [
@@ -170,14 +170,12 @@ def possible_signs(base: BaseParameters, model: ClosedChainModel) -> Indices:
         *physical_rows(bodies, 0.0),
     ]
     signs = np.zeros(len(rows), dtype=np.int64)
-    coefficients = set(bodies.coefficients.tolist())
     for index, row in enumerate(rows):
-        used = set(np.flatnonzero(row).tolist())
-        if not limited[sorted(used)].all():
+        used = np.flatnonzero(row)
+        if not limited[used].all():
             continue
-        if used <= coefficients:  # no body in it
-            values = row[sorted(used)]
-            signs[index] = 1 if (values > 0).all() else -1 if (values < 0).all() else 0
+        if is_coefficient[used].all():  # no body in it
+            signs[index] = 1 if (row[used] > 0).all() else -1 if (row[used] < 0).all() else 0
             continue
         ends = []
         for direction in (1.0, -1.0):

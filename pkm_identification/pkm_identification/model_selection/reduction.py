@@ -17,7 +17,6 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.identification import identify
-from pkm_identification.model_selection.held_out import build_held_out
 from pkm_identification.model_selection.identifiability import (
     THRESHOLD,
     Identifiability,
@@ -27,6 +26,7 @@ from pkm_identification.model_selection.identifiability import (
 from pkm_identification.model_selection.reduction_steps import (
     ReductionStep,
     Rules,
+    build_held_out,
     drop_parameters,
     held_values,
     is_free,

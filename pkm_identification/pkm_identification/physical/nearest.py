@@ -110,11 +110,8 @@ def _nearest(
         raise EstimationError(f'no physical parameters found: solver says {found.status}')
     x = bodies.sizes * found.y[:count]
     x[bodies.coefficients] = np.maximum(x[bodies.coefficients], 0.0)
-    duals = found.duals[: len(bodies.blocks)]
-    return x, {
-        name: scale * float(np.abs(matrix_of(dual)).max())
-        for name, dual in zip(bodies.blocks, duals, strict=True)
-    }
+    duals = dict(zip(bodies.blocks, found.duals, strict=False))
+    return x, {name: scale * float(np.abs(matrix_of(z)).max()) for name, z in duals.items()}
 
 
 def _least_distance(bodies: PhysicalBodies, design: Array, aim: Array) -> ConeSolution:

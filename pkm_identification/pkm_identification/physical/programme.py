@@ -161,12 +161,9 @@ class PhysicalProgram:
         away = self._loose @ (center - bodies.nominal / bodies.sizes)
         for _ in range(LIGHTER):
             root = np.sqrt(self._weight)
-            found = least_squares(
-                np.concatenate([design, root * loose]),
-                np.concatenate([target, -root * away]),
-                rows,
-                linear,
-            )
+            rows_of_both = np.concatenate([design, root * loose])
+            aim = np.concatenate([target, -root * away])
+            found = least_squares(rows_of_both, aim, rows, linear)
             if not found.is_solved:
                 return found
             price = root**2 * float(np.sum((away + self._loose @ found.y[: len(center)]) ** 2))

@@ -106,19 +106,9 @@ class Run:
         """Whether the rows are Fourier coefficients (else they are in time)."""
         return isinstance(self.signals.band, HarmonicBand)
 
-    @property
-    def periodic_signals(self) -> Signals:
-        """Signals of a periodic run, which are in memory."""
-        if not self.is_periodic:
-            raise EstimationError('the data are not periodic; give period= if the motion has one')
-        return self.signals
-
-    @property
-    def harmonic_band(self) -> HarmonicBand:
-        """Band of a periodic run."""
-        band = self.periodic_signals.band
-        assert isinstance(band, HarmonicBand)
-        return band
+    def noise_or(self, other: Array) -> Array:
+        """Noise of the rows as the spread over periods shows it, else another one."""
+        return other if self.covariance is None else self.covariance
 
     @cached_property
     def count(self) -> int:
@@ -255,12 +245,17 @@ class Run:
         )
 
     def _reselected(self, rows: Rows, selection: Selection) -> Rows:
-        old = self.selection
-        full = np.empty((*rows.regressor.shape[:2], old.size))
-        full[..., old.free], full[..., old.fixed] = rows.regressor, rows.fixed
+        full = self.full_regressor(rows)
         fixed = full[..., selection.fixed]
-        forces = rows.forces + rows.fixed @ old.values - fixed @ selection.values
+        forces = rows.forces + rows.fixed @ self.selection.values - fixed @ selection.values
         return Rows(full[..., selection.free], forces, fixed)
+
+    def full_regressor(self, rows: Rows) -> Array:
+        """Regressor (m, n_a, r) of free and fixed parameters of some rows of the run."""
+        chosen = self.selection
+        full = np.empty((*rows.forces.shape, chosen.size))
+        full[..., chosen.free], full[..., chosen.fixed] = rows.regressor, rows.fixed
+        return full
 
     def rows_of(self, signals: Signals) -> Rows:
         """Rows of other signals of this robot, for example of some periods only."""
@@ -308,6 +303,27 @@ class Run:
         fixed = regressor[..., self.selection.fixed]
         forces = forces - fixed @ self.selection.values
         return Rows(regressor[..., self.selection.free], forces, fixed)
+
+
+@dataclass(frozen=True)
+class PeriodicRun:
+    """A run whose rows are Fourier coefficients; EstimationError where it is no such one."""
+
+    run: Run
+
+    @property
+    def signals(self) -> Signals:
+        """Signals of the run, which are in memory."""
+        if not self.run.is_periodic:
+            raise EstimationError('the data are not periodic; give period= if the motion has one')
+        return self.run.signals
+
+    @property
+    def band(self) -> HarmonicBand:
+        """Turns a period into the rows of the run."""
+        band = self.signals.band
+        assert isinstance(band, HarmonicBand)
+        return band
 
 
 def _wide(rows: Rows) -> Array:

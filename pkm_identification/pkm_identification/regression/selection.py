@@ -93,11 +93,10 @@ def by_parameter(
     """
     patterns = [name for name in given if name not in names]
     exact = [name for name in given if name in names]
-    return {
-        i: (name, given[name])
-        for name in (*patterns, *exact)
-        for i in matching_names(name, names, option)
-    }
+    found: dict[int, tuple[str, Any]] = {}
+    for name in (*patterns, *exact):
+        found |= dict.fromkeys(matching_names(name, names, option), (name, given[name]))
+    return found
 
 
 def value_and_deviation(name: str, given: Any) -> tuple[float, float]:

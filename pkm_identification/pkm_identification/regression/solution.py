@@ -75,7 +75,6 @@ def solve_problem(
         raise EstimationError(f"estimator '{estimator}' found no finite solution")
     problem = found.linearised or problem
     found = with_noise(problem, found)
-    is_linear = found.drive_friction is None
     covariance, fit = residual_scaled_covariance(problem, found)
     if force_deviations is not None:
         if found.guaranteed_root is not None:
@@ -84,7 +83,9 @@ def solve_problem(
     covariance = full_covariance(problem, found, covariance)
     covariance = (covariance + covariance.T) / 2  # exactly
     rank = problem.base.rank
-    open_ends = unidentifiable_directions(problem, found, force_deviations) if is_linear else None
+    open_ends = None
+    if found.drive_friction is None:
+        open_ends = unidentifiable_directions(problem, found, force_deviations)
     return Solution(
         estimate=found,
         values=problem.expand(found.values)[:rank],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.regression.numerics import (
+    inverse_square,
     parameter_size,
     rounding_variance,
     typical_sizes,
@@ -182,3 +183,31 @@ def size_over_runs(problem: Problem) -> Array:
         np.concatenate([each.regressor for each in rows]),
         np.concatenate([each.forces for each in rows]),
     )
+
+
+def sensitivity(problem: Problem, estimate: Estimate) -> Array:
+    """Change (f, g) of the free parameters with the fixed ones."""
+    if estimate.sensitivity is not None:
+        return np.array(estimate.sensitivity, dtype=float)
+    return -change_with(problem, estimate, lambda _, rows: rows.fixed, problem.prior_fixed)
+
+
+def change_with(
+    problem: Problem, estimate: Estimate, columns: Callable[[int, Rows], Array], prior_part: Array
+) -> Array:
+    """Change (f, k) of the free parameters with what adds columns to the measurements.
+
+    (Psi^T W Psi + B^T B)^-1 (Psi^T W Z + B^T B_z) with `columns` Z (m, n_a, k) of some rows of a
+    run, `prior_part` B_z, and the weights W of the estimate, else with the inverse noise.
+    """
+    prior = problem.prior_rows
+    mixed, square = prior.T @ prior_part, prior.T @ prior
+    weights = weights_of(problem, estimate)
+    for number, (run, weight) in enumerate(zip(problem.runs, weights, strict=True)):
+        rows = rows_for(run, weight)
+        own = rows.weighted(weight)[0]
+        mixed = mixed + own.T @ (weight @ columns(number, rows)).reshape(len(own), -1)
+        square = square + own.T @ own
+    if estimate.weights is None or estimate.bread is None:
+        return inverse_square(square) @ mixed
+    return estimate.bread @ mixed

@@ -9,7 +9,7 @@ from scipy.special import beta
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording, Truth
-from pkm_identification.regression.row_noise import apparent_inertia, row_covariance
+from pkm_identification.regression.problem import apparent_inertia, row_covariance
 from pkm_identification.regression.run import LinearParameters
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals

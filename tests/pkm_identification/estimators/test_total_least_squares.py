@@ -76,13 +76,13 @@ def test_noise_of_the_regressor_by_sampling(slider_model, motion):
     noise = motion_noise(run.signals)
     model = MotionModel(run)
     random = np.random.default_rng(1)
-    here = model.rows(model.measured).regressor
+    here = run.rows_of(model.moved(model.measured)).regressor
     sampled = 0.0
     for _ in range(600):
         parts = random.normal(size=(2, *model.measured.shape, 1))
         unit = parts[0] + 1j * parts[1] * (model.harmonics > 0)[:, None, None]
         moved = model.measured + (noise.position_root[model.harmonics] @ unit)[..., 0]
-        change = (model.rows(moved).regressor - here).reshape(-1, problem.size)
+        change = (run.rows_of(model.moved(moved)).regressor - here).reshape(-1, problem.size)
         sampled = sampled + change.T @ change / 600
     gram = RegressorNoise(run, noise, np.eye(2)).gram[np.ix_(problem.free, problem.free)]
     size = np.sqrt(np.diag(gram))

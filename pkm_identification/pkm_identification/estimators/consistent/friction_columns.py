@@ -248,11 +248,8 @@ def _ranges(
 ) -> tuple[Array, Array]:
     """Lowest and highest values of the parameters but the amplitude."""
     slow = 2 * v0 if v0 > 0 else SLOWEST * speed
-    ranges = {
-        'stribeck_velocity': (slow, speed / 2),
-        'atan_slope': (1 / max(speed, 1e-300), 1 / slow),
-        **EXPONENTS,
-    }
+    slopes = (1 / max(speed, 1e-300), 1 / slow)
+    ranges = {'stribeck_velocity': (slow, speed / 2), 'atan_slope': slopes, **EXPONENTS}
     if exponent is not None:
         ranges['stribeck_exponent'] = (exponent, exponent)
     chosen = np.array([ranges[field] for field in LAWS[law].fields[1:]])

@@ -17,7 +17,7 @@ from scipy.special import chdtrc
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.at_constraints import covariance_at_constraints
-from pkm_identification.covariance.residual_scaling import residual_scaled_covariance, sensitivity
+from pkm_identification.covariance.residual_scaling import residual_scaled_covariance
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
 from pkm_identification.physical.nearest import CLOSENESS
@@ -28,6 +28,7 @@ from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
+    sensitivity,
     weighted_least_squares,
     whitened_rows,
 )

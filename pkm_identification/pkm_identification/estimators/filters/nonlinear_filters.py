@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,17 +22,11 @@ from pkm_identification.estimators.filters.parameter_filter import (
 )
 
 Function = Callable[[Array, int], Array]
+# How a filter sees the function: linear about values, whose covariance is root root^T, of a sample
+Measurement = Callable[[Array, Array, int], Linearisation]
 
 BEND_ROUNDING = 64 * np.finfo(float).eps  # of h: a smaller second difference is none
 DIFFERENCE = 1e-5  # standard deviations between the points of a difference quotient
-
-
-class Measurement(Protocol):
-    """How a filter sees the function."""
-
-    def __call__(self, values: Array, root: Array, sample: int) -> Linearisation:
-        """Linearise at the estimate, whose covariance is root root^T."""
-        ...
 
 
 class Unscented:
@@ -205,7 +198,7 @@ def run_filter(
     first = np.diag(given) if given.ndim == 1 else given
     if data.ndim != 2 or values.ndim != 1 or first.shape != (len(values),) * 2:
         raise EstimationError('measurements must be (N, m), start (n,), root (n,) or (n, n)')
-    roots = _noise_roots(noise, data.shape)
+    roots = np.broadcast_to(_noise_roots(noise, data.shape), (*data.shape, data.shape[1]))
     walk = np.broadcast_to(
         0.0 if chosen.walk is None else np.asarray(chosen.walk, dtype=float), values.shape
     )
@@ -222,12 +215,8 @@ def run_filter(
         for done, k in enumerate(order, start=1):
             state.predict()
             at = measurement(state.values, state.root, k)
-            surprise += state.update(
-                data[k],
-                at,
-                roots if roots.ndim == 2 else roots[k],
-                None if fixed is None else fixed[k],
-            )
+            held = None if fixed is None else fixed[k]
+            surprise += state.update(data[k], at, roots[k], held)
             if done % every == 0 or done == len(data):
                 history.append(state.values)
                 steps.append(done)

@@ -35,12 +35,7 @@ class ParameterFilter:
     """
 
     def __init__(
-        self,
-        values: Array,
-        root: Array,
-        walk: Array,
-        gain: float = 0.0,
-        change: Array | None = None,
+        self, values: Array, root: Array, walk: Array, gain: float = 0, change: Array | None = None
     ) -> None:
         self.values = np.array(values, dtype=float)
         self.root = np.array(root, dtype=float)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,7 @@ from pkm_identification.regression.numerics import (
     with_variance,
 )
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.run import Rows, Run
+from pkm_identification.regression.run import Run
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
@@ -66,7 +65,7 @@ def recursive(
     start, spread, change = _start(problem, initial_deviation)
     is_held = bool(problem.selection.covariance.any())
     state: RecursiveLeastSquares | None = None
-    total = sum(_count(run) for run in problem.runs)
+    total = sum(len(run.signals) if run.is_periodic else run.count for run in problem.runs)
     every = max(total // history, 1)
     kept: list[tuple[int, Array, Array]] = []
     pieces: list[Array] = []
@@ -79,7 +78,7 @@ def recursive(
         if state is None:
             state = RecursiveLeastSquares(start, spread, noise, forgetting, huber, change)
         state.noise = noise
-        for rows in _blocks(run):
+        for rows in [run.in_time()] if run.is_periodic else run.blocks():  # in time order
             for regressor, forces, fixed in zip(
                 rows.regressor, rows.forces, rows.fixed, strict=True
             ):
@@ -130,18 +129,6 @@ def _start(problem: Problem, initial_deviation: float) -> tuple[Array, Array, Ar
     covariance = inverse @ inverse.T
     change = -covariance @ (prior.T @ problem.prior_fixed)
     return covariance @ (stacked.T @ right), covariance, change
-
-
-def _blocks(run: Run) -> Iterator[Rows]:
-    """Rows in time order."""
-    if run.is_periodic:
-        yield run.in_time()
-    else:
-        yield from run.blocks()
-
-
-def _count(run: Run) -> int:
-    return len(run.signals) if run.is_periodic else run.count
 
 
 def _noise(problem: Problem, run: Run, values: Array) -> Array:

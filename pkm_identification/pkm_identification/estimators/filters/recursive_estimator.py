@@ -63,24 +63,21 @@ class RecursiveEstimator:
         self.model = model
         self.base = model.base_parameters(shared=shared, reduced=reduced)
         values, covariance = self._start(prior, initial_deviation)
-        self._friction = (
-            None if prior is None or not prior.drive_friction else (prior.drive_friction.law)
-        )
+        friction = None if prior is None else prior.drive_friction
+        self._friction = None if friction is None else friction.law
         self._whole = values
         self._free = np.flatnonzero(np.diag(covariance) > 0)
         self._fixed = np.flatnonzero(np.diag(covariance) == 0)
         if not self._free.size:
             raise EstimationError('the prior holds all parameters exactly: nothing is estimated')
-        axes = len(model.actuated_joints)
         self._adaptive = noise is None
         self._weight = WARM_UP
-        first = FIRST_NOISE * self._force_size() if noise is None else noise
+        if noise is None:
+            limit = np.asarray(model.force_limit, dtype=float)
+            noise = FIRST_NOISE * np.where(np.isfinite(limit) & (limit > 0), limit, 1.0)
+        own, spread = np.ix_(self._free, self._free), _noise_covariance(noise, model)
         self._recursion = RecursiveLeastSquares(
-            values[self._free],
-            covariance[np.ix_(self._free, self._free)],
-            _noise_covariance(first, axes),
-            forgetting,
-            huber,
+            values[self._free], covariance[own], spread, forgetting, huber
         )
 
     @property
@@ -125,15 +122,8 @@ class RecursiveEstimator:
     def update(self, motion: PlatformMotion, forces: ArrayLike) -> tuple[Array, Array]:
         """Take in samples of the motion (N) and the forces (N, n_a) or (n_a,) [N, N m].
 
-        Returns
-        -------
-        values, covariance
-            (r,) and (r, r).
-
-        Raises
-        ------
-        EstimationError
-            Forces or regressor are not finite, or do not fit the motion.
+        Returns the values (r,) and their covariance (r, r). EstimationError where forces or
+        regressor are not finite, or do not fit the motion.
         """
         return self.update_rows(*self.rows_of(motion, forces))
 
@@ -202,15 +192,10 @@ class RecursiveEstimator:
             raise EstimationError(f'initial_deviation must be positive, got {initial_deviation:g}')
         return nominal, np.diag((initial_deviation * typical_sizes(nominal)) ** 2)
 
-    def _force_size(self) -> Array:
-        """Largest forces (n_a,) of the actuators, where they are known."""
-        limit = np.asarray(self.model.force_limit, dtype=float)
-        return np.where(np.isfinite(limit) & (limit > 0), limit, 1.0)
 
-
-def _noise_covariance(noise: ArrayLike, axes: int) -> Array:
+def _noise_covariance(noise: ArrayLike, model: ClosedChainModel) -> Array:
     """Return the covariance (n_a, n_a) for standard deviations or a covariance."""
     given = np.asarray(noise, dtype=float)
     if given.ndim == 2:
         return given
-    return np.diag(np.broadcast_to(given, axes) ** 2)
+    return np.diag(np.broadcast_to(given, len(model.actuated_joints)) ** 2)

@@ -18,9 +18,8 @@ import numpy as np
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, ComplexArray, Indices, Mask
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise
-from pkm_identification.regression.run import Rows, Run, in_blocks
+from pkm_identification.regression.run import PeriodicRun, in_blocks
 from pkm_identification.signals import Signals
-from pkm_identification.signals.bands import HarmonicBand
 from pkm_identification.signals.fourier import FourierFit
 
 Function = Callable[[Any], Array]
@@ -32,24 +31,12 @@ CHUNK = 500  # samples, with all their neighbours
 
 
 @dataclass(frozen=True)
-class MotionModel:
+class MotionModel(PeriodicRun):
     """One periodic run whose motion is a Fourier series.
 
     Coefficients are complex and orthonormal, see `motion_noise`. Those of the motion are
     (L, n_a), for the measured harmonics only; elsewhere there is no motion.
     """
-
-    run: Run  # periodic
-
-    @property
-    def signals(self) -> Signals:
-        """Signals of the run."""
-        return self.run.periodic_signals
-
-    @property
-    def band(self) -> HarmonicBand:
-        """Band of the run."""
-        return self.run.harmonic_band
 
     @cached_property
     def harmonics(self) -> Indices:
@@ -88,16 +75,14 @@ class MotionModel:
         q, qd, qdd = (series.sampled(count, self.signals.delay, order) for order in range(3))
         return self.signals.with_samples(positions=q, velocities=qd, accelerations=qdd)
 
-    def rows(self, coefficients: ComplexArray) -> Rows:
-        """Regressor and forces of the run along another motion."""
-        return self.run.rows_of(self.moved(coefficients))
-
     def force_jacobian(self, coefficients: ComplexArray, parameters: Array) -> ForceJacobian:
         """Linearise the forces of base parameters (r,) around a motion."""
         standard = self.run.base.columns @ parameters
-        return ForceJacobian(
-            self, self._local(coefficients, lambda m: self.run.model.inverse_dynamics(m, standard))
-        )
+
+        def forces(motion: Any) -> Array:
+            return self.run.model.inverse_dynamics(motion, standard)
+
+        return ForceJacobian(self, self._local(coefficients, forces, VELOCITY_STEP))
 
     def regressor_jacobian(self, coefficients: ComplexArray, noise: MotionNoise) -> ForceJacobian:
         """Linearise the base regressor around a motion.
@@ -118,18 +103,13 @@ class MotionModel:
         return np.where(self.harmonics == 0, np.sqrt(0.5), 1.0)
 
     def _local(
-        self,
-        coefficients: ComplexArray,
-        function: Function,
-        velocity_step: Array | float = VELOCITY_STEP,
+        self, coefficients: ComplexArray, function: Function, velocity_step: Array | float
     ) -> Array:
         """Derivatives (n, 3, n_a, ...) with positions, velocities and accelerations."""
         signals = self.moved(coefficients)
         step = self.band.stride(len(signals))
-        states = np.stack(
-            [signals.positions[::step], signals.velocities[::step], signals.accelerations[::step]],
-            axis=1,
-        )
+        motion = signals.positions, signals.velocities, signals.accelerations
+        states = np.stack(motion, axis=1)[::step]
 
         def local(part: slice) -> Array:
             return local_derivatives(self.run.model, states[part], function, velocity_step)
@@ -194,10 +174,7 @@ class ForceJacobian:
 
 
 def local_derivatives(
-    model: ClosedChainModel,
-    states: Array,
-    function: Function,
-    velocity_step: Array | float = VELOCITY_STEP,
+    model: ClosedChainModel, states: Array, function: Function, velocity_step: Array | float
 ) -> Array:
     """Differentiate a function (N, ...) of the motion with every sample's state: (n, 3, n_a, ...).
 

@@ -14,7 +14,7 @@ from pkm_identification.estimators.maximum_likelihood.motion_model import (
     real_rows,
 )
 from pkm_identification.estimators.maximum_likelihood.motion_noise import MotionNoise, motion_noise
-from pkm_identification.regression.run import Run
+from pkm_identification.regression.run import PeriodicRun, Run
 
 MOST_UNKNOWNS = 8000  # of the motion of one run: their matrix takes 0.5 GB
 
@@ -43,7 +43,7 @@ class RunLikelihood:
 
     def rows(self, motion: Array) -> tuple[Array, Array, Array]:
         """Whitened design (k, f), target (k,) and design (k, g) of the fixed parameters."""
-        rows = self.model.rows(self.coefficients(motion))
+        rows = self.run.rows_of(self.model.moved(self.coefficients(motion)))
         forces = complex_rows(rows.forces)
         harmonics = self.model.harmonics
         deviations = self._deviations(motion)[..., None]
@@ -81,4 +81,4 @@ class RunLikelihood:
 def noise_of(run: Run, rows: Array, position_noise: float | Sequence[float] | None) -> MotionNoise:
     """Noise of a run, from the noise (n_a, n_a) of its rows where there is no spread."""
     constant = rows if run.covariance is None else None
-    return motion_noise(MotionModel(run).signals, constant, position_noise)
+    return motion_noise(PeriodicRun(run).signals, constant, position_noise)

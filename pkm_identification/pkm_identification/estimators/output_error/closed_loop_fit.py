@@ -76,16 +76,11 @@ def output_error(
     missing or do not fit, or the search does not converge.
     """
     require_drives(problem.model, 'output error')
+    tuning, gains = (bandwidth, damping, gain_scale), (proportional, derivative)
     servo = _build_servo(
-        problem.model,
-        proportional,
-        derivative,
-        (bandwidth, damping, gain_scale),
-        velocity_cutoff,
-        control_rate,
-        control_delay,
+        problem.model, gains, tuning, velocity_cutoff, 1 / control_rate, control_delay
     )
-    force_parameters = _feedforward_parameters(problem.model, feedforward)
+    forward = _feedforward_parameters(problem.model, feedforward)
     if reference is None or isinstance(reference, str | Path | Trajectory):
         given = [reference] * len(problem.runs)
     else:
@@ -94,11 +89,7 @@ def output_error(
         raise EstimationError(f'{len(given)} references for {len(problem.runs)} runs')
     runs = [
         simulated_run(
-            run,
-            reference_of(run, each),
-            force_parameters,
-            _servo_of_run(servo, run, control_delay),
-            rate,
+            run, reference_of(run, each), forward, _servo_of_run(servo, run, control_delay), rate
         )
         for run, each in zip(problem.runs, given, strict=True)
     ]
@@ -120,28 +111,23 @@ def output_error(
 
 def _build_servo(
     model: ClosedChainModel,
-    proportional: Sequence[float] | float | None,
-    derivative: Sequence[float] | float | None,
+    gains: tuple[Sequence[float] | float | None, Sequence[float] | float | None],
     tuning: tuple[float, float, float],
     velocity_cutoff: float,
-    control_rate: float,
+    interval: float,
     delay: float | None,
 ) -> ServoLoop:
     """Return the servo from its gains, or from bandwidth, damping and scale."""
-    axes = len(model.actuated_joints)
-    if (proportional is None) != (derivative is None):
+    if (gains[0] is None) != (gains[1] is None):
         raise EstimationError('give both gains, proportional and derivative, or none of them')
     try:
-        if proportional is None or derivative is None:
+        if gains[0] is None:
             bandwidth, damping, scale = tuning
             inertia, w = effective_inertia(model), 2 * np.pi * bandwidth
             stiffness, viscosity = scale * inertia * w**2, scale * 2 * damping * inertia * w
         else:
-            stiffness, viscosity = (
-                np.broadcast_to(np.asarray(each, dtype=float), (axes,))
-                for each in (proportional, derivative)
-            )
-        interval = 1 / control_rate
+            shape = (len(model.actuated_joints),)
+            stiffness, viscosity = (np.broadcast_to(np.array(k, float), shape) for k in gains)
         wait = 0.5 * interval if delay is None else delay
         return ServoLoop(stiffness, viscosity, velocity_cutoff, interval, wait)
     except (SimulationError, ValueError) as error:

@@ -19,7 +19,7 @@ from pkm_identification.regression.numerics import (
     scaled_least_squares,
     with_variance,
 )
-from pkm_identification.regression.problem import Problem
+from pkm_identification.regression.problem import Problem, row_covariance
 from pkm_identification.regression.weighted_least_squares import Estimate, inverse_root
 
 SIMULATION_TOLERANCE = 1e-9  # of the steady state: far below the noise of any force
@@ -119,7 +119,7 @@ class OutputErrorFit:
         rows = run.rows(regressor)
         jacobian = run.rows(state.force_change(regressor)) if answers else rows
         residuals = run.forces - run.rows(state.forces)
-        noise = run.noise()
+        noise = row_covariance(run.signals, None)  # with what the servo makes of noise
         if noise is None:
             share = self.problem.size * len(residuals) / self._rows
             spread = residuals.T @ residuals / max(len(residuals) - share, 1.0)

@@ -13,10 +13,7 @@ from pkm_dynamics.settled.steady_state import SteadyState, steady_state
 from pkm_dynamics.trajectories import Trajectory, trajectory_from_dict
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.excitation_design import load_excitation, load_motion
-from pkm_identification.regression.row_noise import row_covariance
-from pkm_identification.regression.run import Run, in_blocks
-from pkm_identification.signals import Signals
-from pkm_identification.signals.bands import HarmonicBand
+from pkm_identification.regression.run import PeriodicRun, Run, in_blocks
 
 Reference = Trajectory | str | Path | None
 
@@ -25,10 +22,9 @@ PERIOD_TOLERANCE = 1e-6  # of a period: what rounding in files may change it by
 
 
 @dataclass(frozen=True)
-class SimulatedRun:
+class SimulatedRun(PeriodicRun):
     """A periodic run, and the reference and servo of the robot that made it."""
 
-    run: Run
     servo: ServoLoop
     reference: Array  # desired positions (N, n_a) [m, rad] over a period, on its own clock
     feedforward: Array  # (N, n_a) [N, N m]
@@ -36,32 +32,15 @@ class SimulatedRun:
     forces: Array  # measured rows (m, n_a) on that clock
     shift: float  # what was added to the stamps of the data for it [s]
 
-    @property
-    def signals(self) -> Signals:
-        """Measured signals."""
-        return self.run.periodic_signals
-
-    @property
-    def band(self) -> HarmonicBand:
-        """Turns a period into the rows of the run."""
-        return self.run.harmonic_band
-
     def rows(self, samples: Array) -> Array:
         """Rows (m, ...) of simulated samples (N, ...), of the size of the measured rows."""
         return self.band.rows(samples) * np.sqrt(len(self.signals) / len(samples))
 
     def simulate(self, values: Array, start: SteadyState | None, tolerance: float) -> SteadyState:
         """Return the steady state of the robot with base parameters (r,)."""
-        return steady_state(
-            self.run.model,
-            self.run.base.columns @ values,
-            self.reference,
-            self.feedforward,
-            self.servo,
-            self.band.period,
-            start,
-            tolerance,
-        )
+        model, standard, period = self.run.model, self.run.base.columns @ values, self.band.period
+        wanted = self.reference, self.feedforward
+        return steady_state(model, standard, *wanted, self.servo, period, start, tolerance)
 
     def regressor(self, state: SteadyState) -> Array:
         """Base regressor (N, n_a, r) along a simulated motion."""
@@ -91,19 +70,11 @@ class SimulatedRun:
             shift=(shift + 0.5 * period) % period - 0.5 * period,
         )
 
-    def noise(self) -> Array | None:
-        """Covariance (m, n_a, n_a) of the force rows, with what the servo makes of noise."""
-        return row_covariance(self.signals, None)
-
 
 def simulated_run(
-    run: Run,
-    trajectory: Trajectory,
-    feedforward: Array | None,
-    servo: ServoLoop,
-    rate: float | None,
+    run: Run, wanted: Trajectory, feedforward: Array | None, servo: ServoLoop, rate: float | None
 ) -> SimulatedRun:
-    """Prepare the simulation of a periodic run along the trajectory that the robot was to follow.
+    """Prepare the simulation of a periodic run along the trajectory that was wanted of the robot.
 
     `feedforward` are its standard parameters (n_p,), None where there was none; `rate` [Hz] is that
     of the simulation, None: that of the recording, and at least four samples a harmonic.
@@ -115,32 +86,27 @@ def simulated_run(
             'output_error simulates the periodic motion under the servo: it needs data with a '
             'period'
         )
-    signals = run.periodic_signals
-    period = run.harmonic_band.period
-    if trajectory.period is None or not _divides(trajectory.period, period):
+    signals, band = PeriodicRun(run).signals, PeriodicRun(run).band
+    period = band.period
+    times = round(period / wanted.period) if wanted.period else 0  # a motion may be repeated
+    rest = abs(max(times, 1) * (wanted.period or np.inf) - period)
+    if rest > PERIOD_TOLERANCE * period:
         raise EstimationError(
             f'the data have a period of {period:g} s, the reference motion one of '
-            f'{"none" if trajectory.period is None else format(trajectory.period, "g")} s: give '
-            'the reference that was run'
+            f'{"none" if wanted.period is None else format(wanted.period, "g")} s: give the '
+            'reference that was run'
         )
-    least = HARMONIC_SAMPLES * (run.harmonic_band.harmonics + 2)
+    least = HARMONIC_SAMPLES * (band.harmonics + 2)
     count = max(len(signals) if rate is None else round(rate * period), least)
-    motion = trajectory.ordered(model.actuated_joints).motion(
-        period / count * np.arange(count), model
-    )
+    time = period / count * np.arange(count)
+    motion = wanted.ordered(model.actuated_joints).motion(time, model)
     reference = np.asarray(model.actuator_states(motion).positions)
     forces = np.zeros_like(reference)
     if feedforward is not None:
         forces = np.asarray(model.inverse_dynamics(motion, feedforward))
     found = SimulatedRun(run, servo, reference, forces, reference, reference, 0.0)
-    return found.with_shift(
-        _first_shift(signals.positions, _resampled(reference, len(signals)), period)
-    )
-
-
-def _divides(period: float, whole: float) -> bool:
-    count = max(round(whole / period), 1)
-    return abs(count * period - whole) <= PERIOD_TOLERANCE * whole
+    desired = _resampled(reference, len(signals))
+    return found.with_shift(_first_shift(signals.positions, desired, period))
 
 
 def _first_shift(measured: Array, reference: Array, period: float) -> float:

@@ -1,8 +1,11 @@
-"""How large the error of a force may be: bounds of each axis, from what the user knows."""
+"""How large the error of a force may be, and the samples as strips |y - d^T p| <= bound."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
@@ -11,7 +14,7 @@ from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.linear import gauss_markov
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.run import Run
+from pkm_identification.regression.run import Rows, Run
 from pkm_identification.regression.weighted_least_squares import residual_covariance
 from pkm_identification.signals.bands import BLOCK, FilterBand
 from pkm_identification.signals.filtering import TRIM
@@ -20,6 +23,7 @@ from pkm_identification.signals.signals import Signals
 BoundOption = float | Sequence[float] | Mapping[str, float]
 
 SPLINE = 5  # degree of the splines that put stamps onto a grid
+WIDENING = 1e-6  # of a bound: errors of both signs that reach it would leave strips of no width
 NODES = 41  # of the grid: far enough from its ends in the middle
 
 
@@ -115,13 +119,8 @@ def bound_gain(signals: Signals) -> float:
     A mean over periods has no larger error than its worst sample. A filter or an
     interpolation adds samples with weights of both signs: the sum of their magnitudes.
     """
-    gain = 1.0
-    if signals.diagnostics.interpolated:
-        gain *= _interpolation_gain()
-    band = signals.band
-    if isinstance(band, FilterBand):
-        gain *= _filter_gain(band)
-    return gain
+    gain = _interpolation_gain() if signals.diagnostics.interpolated else 1.0
+    return gain * _filter_gain(signals.band) if isinstance(signals.band, FilterBand) else gain
 
 
 def _filter_gain(band: FilterBand) -> float:
@@ -141,3 +140,81 @@ def _interpolation_gain() -> float:
     shift = np.linspace(0, 1, 21)[:, None]
     inside = nodes[SPLINE : -SPLINE - 1]
     return float(np.abs(cardinal(inside + shift)).sum(axis=1).max())
+
+
+@dataclass(frozen=True)
+class Strips:
+    """Some strips |middle - row p| <= width, sample by sample and axis by axis."""
+
+    rows: Array  # (k n_a, f)
+    middles: Array  # (k n_a,)
+    widths: Array  # (k n_a,)
+
+
+@dataclass(frozen=True)
+class StripsOfRun:
+    """All strips of one run, in the order of time; each call of `blocks` reads anew.
+
+    Periodic runs are taken at the samples of one period, others as their rows are.
+    """
+
+    run: Run
+    bounds: Array  # of each axis (n_a,) [N, N m]; taken 1e-6 larger, for rounding
+    # Take the strip that all periods share at a sample, not that of their mean: every period has
+    # the same row there, so that the strips are parallel
+    each_period: bool
+
+    def blocks(self) -> Iterator[Strips]:
+        """Yield strips, some thousand samples at once."""
+        if self.run.is_periodic:
+            yield self._samples
+            return
+        for rows in self.run.blocks():
+            yield _strips(rows, rows.forces, self._widths(rows.forces))
+
+    @cached_property
+    def _samples(self) -> Strips:
+        """Strips of the samples of one period."""
+        rows = self.run.in_time()
+        middles = rows.forces
+        widths = self._widths(middles)
+        if self.each_period:
+            assert self.run.signals.folded_forces is not None
+            low, high = extremes(self.run.signals.folded_forces.blocks())
+            middles = middles + 0.5 * (low + high) - self.run.signals.forces
+            widths = widths - 0.5 * (high - low)
+        seen = getattr(self.run.signals.band, 'weights', None)
+        if seen is not None:  # what no period measured bounds nothing
+            widths = np.where(seen > 0, widths, np.inf)
+        return _strips(rows, middles, widths)
+
+    def _widths(self, forces: Array) -> Array:
+        return np.broadcast_to(self.bounds * (1 + WIDENING), forces.shape)
+
+    def describe(self, number: int) -> dict[str, Any]:
+        """Say which sample and axis a strip is of, by its number in the run."""
+        row, axis = divmod(number, self.run.axes)
+        joint = self.run.model.actuated_joints[axis]
+        return {'sample': row, 'time': _time_of(self.run.signals, row), 'joint': joint}
+
+
+def strips_of(problem: Problem, bounds: list[Array], periods: str) -> list[StripsOfRun]:
+    """Return the strips of each run."""
+    return [
+        StripsOfRun(run, bound, periods == 'each' and run.is_periodic)
+        for run, bound in zip(problem.runs, bounds, strict=True)
+    ]
+
+
+def _strips(rows: Rows, middles: Array, widths: Array) -> Strips:
+    flat = rows.regressor.reshape(-1, rows.regressor.shape[-1])
+    return Strips(flat, middles.ravel(), np.ascontiguousarray(widths).ravel())
+
+
+def _time_of(signals: Signals, row: int) -> float:
+    """Stamp of a row [s]."""
+    band = signals.band
+    if not isinstance(band, FilterBand):
+        return signals.stamp(row)
+    rows = np.arange(band.trim, len(signals) - band.trim, band.step)
+    return signals.stamp(int((rows if band.holes is None else rows[~band.in_hole(rows)])[row]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,12 @@ from scipy.linalg import solve_triangular
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.estimators.set_membership.bounding_ellipsoid import bound as take_in
-from pkm_identification.estimators.set_membership.error_bounds import BoundOption, force_bounds
-from pkm_identification.estimators.set_membership.strips import StripsOfRun, strips_of
+from pkm_identification.estimators.set_membership.error_bounds import (
+    BoundOption,
+    StripsOfRun,
+    force_bounds,
+    strips_of,
+)
 from pkm_identification.regression.numerics import FORGOTTEN, with_variance
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import Estimate, size_over_runs
@@ -99,6 +104,7 @@ def ellipsoid(
         history = run.shrink(passes, tolerance)
         if not any(each.any() for each in run.missed):
             break
+    longest = float(1 / np.linalg.svd(run.root, compute_uv=False)[-1])  # half-axis
     share = np.linalg.norm(solve_triangular(run.root, np.eye(problem.size)), axis=1)
     lost = np.flatnonzero(share > FORGOTTEN)
     root = run.root / radius
@@ -122,7 +128,7 @@ def ellipsoid(
             converged=history[-2] - history[-1] < tolerance,
             log_determinant=float(-2 * np.sum(np.log(np.abs(np.diag(root))))),
             half_axis=tuple(float(np.exp(each)) for each in history),
-            start=StartOfSet(radius, share, float(np.linalg.norm(run.centre)) + run.longest <= 1.0),
+            start=StartOfSet(radius, share, float(np.linalg.norm(run.centre)) + longest <= 1.0),
             outliers=total,
             outlier_share=total / count,
             outliers_per_joint=by_joint,
@@ -151,11 +157,6 @@ class Bounding:
         """Logarithm of the geometric mean of the half-axes, in units of the start's."""
         return float(-np.mean(np.log(np.abs(np.diag(self.root)))))
 
-    @property
-    def longest(self) -> float:
-        """Longest half-axis in units of the start's."""
-        return float(1 / np.linalg.svd(self.root, compute_uv=False)[-1])
-
     def shrink(self, passes: int, tolerance: float) -> list[float]:
         """Pass after pass until the set shrinks no more; sizes before and after each."""
         history = [self.log_size]
@@ -173,14 +174,10 @@ class Bounding:
             found = []
             for block in run.blocks():
                 missed = np.zeros(len(block.rows), dtype=np.bool_)
+                rows = np.ascontiguousarray(block.rows * self.radius)
+                middles = block.middles - block.rows @ self.nominal
                 self.used += take_in(
-                    self.root,
-                    self.centre,
-                    np.ascontiguousarray(block.rows * self.radius),
-                    block.middles - block.rows @ self.nominal,
-                    block.widths,
-                    self.cut,
-                    missed,
+                    self.root, self.centre, rows, middles, block.widths, self.cut, missed
                 )
                 found.append(missed)
             now = np.concatenate(found)
@@ -206,16 +203,15 @@ def _outliers(
 ) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """Count what missed by joint, and name the first of them."""
     named: list[dict[str, Any]] = []
-    by_joint: dict[str, int] = {}
+    by_joint: Counter[str] = Counter()
     for k, (run, flags) in enumerate(zip(strips, missed, strict=True)):
         joints = run.run.model.actuated_joints
         for axis, joint in enumerate(joints):
-            count = int(np.count_nonzero(flags[axis :: len(joints)]))
-            by_joint[joint] = by_joint.get(joint, 0) + count
+            by_joint[joint] += int(np.count_nonzero(flags[axis :: len(joints)]))
         numbers = np.flatnonzero(flags)[: NAMED - len(named)]
         which = {'run': k} if len(strips) > 1 else {}
         named += [which | run.describe(int(number)) for number in numbers]
-    return by_joint, named
+    return dict(by_joint), named
 
 
 def _warnings(problem: Problem, missed: int, share: float, lost: Indices) -> list[str]:

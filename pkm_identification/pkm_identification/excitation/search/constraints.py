@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description.errors import FeasibilityError, TrajectoryError
+from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.analysis.clearances import BodyDistances
 from pkm_dynamics.analysis.jacobian_condition import has_singularities
@@ -96,12 +97,11 @@ class ConstraintTable:
         force = np.asarray(model.force_limit) * (1.0 - options.force_margin)
         self._add('high', force, force, 1.0)
         self._add('low', force, force, -1.0)
-        workspace = model.description.sidecar.get('workspace') or {}
-        top = np.array(workspace.get('position_upper', [np.inf] * 3), dtype=float)
-        low = np.array(workspace.get('position_lower', [-np.inf] * 3), dtype=float)
-        self._range('platform', low, top, np.full(3, 0.1), options.stroke_margin)
-        if 'tilt' in workspace:
-            tilt = float(workspace['tilt']) * (1.0 - options.stroke_margin)
+        workspace = read_workspace(model.description)
+        ends = workspace.lower, workspace.upper
+        self._range('platform', *ends, np.full(3, 0.1), options.stroke_margin)
+        if np.isfinite(workspace.tilt):
+            tilt = workspace.tilt * (1.0 - options.stroke_margin)
             self._add('upright', -np.cos(np.array([tilt])), np.array([0.2]), -1.0)
         worst = np.inf if options.condition_limit is None else options.condition_limit
         if has_singularities(model) and np.isfinite(worst):
