@@ -146,10 +146,8 @@ def design_excitation(
     def searched(starts: int, initial: FourierTrajectory | None) -> ExcitationDesign:
         solution = solve_design_problem(
             problem,
-            starts=starts,
-            candidates=candidates,
+            **options | {'starts': starts},
             iterations=iterations,
-            seed=seed,
             initial=initial,
             workers=workers,
             progress=progress if initial is first else None,
