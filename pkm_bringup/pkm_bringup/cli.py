@@ -50,11 +50,8 @@ class Parser(argparse.ArgumentParser):
 def build_parser(verb: str | None = None) -> argparse.ArgumentParser:
     """Return the parser with all verbs.
 
-    Parameters
-    ----------
-    verb
-        The one that is needed in full; the others then only have a name and a line of help,
-        since their modules take time to load. By default all are complete.
+    Where one `verb` is named, the others only have a name and a line of help: their modules take
+    time to load.
     """
     parser = Parser(
         prog='pkm', description=DESCRIPTION, formatter_class=argparse.RawTextHelpFormatter
@@ -76,18 +73,7 @@ def _purpose(file: Path) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments without the program's name; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit status.
-    """
+    """Run one verb with some arguments, by default those of the process; return the exit status."""
     for name, value in SINGLE_THREAD.items():
         os.environ.setdefault(name, value)
     try:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from pkm_bringup.arguments import not_negative
+from pkm_bringup.arguments import NOT_NEGATIVE
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.option import Option
 from pkm_identification.options import LOADING, SIGNALS, written_options
@@ -64,13 +64,9 @@ def given_loading(arguments: Any) -> dict[str, Any]:
             constants[name] = [float(part) for part in value.split(',')]
         except ValueError as error:
             raise DatasetError(f"--force-constant '{text}': '{value}' is not a number") from error
-    found = {
-        'topic': arguments.topic,
-        'joints': joints,
-        'effort_unit': arguments.effort_unit,
-        'force_constants': constants,
-        'allow_incomplete': arguments.allow_incomplete,
-    }
+    given = ('topic', 'effort_unit', 'allow_incomplete')
+    found = {name: getattr(arguments, name) for name in given}
+    found |= {'joints': joints, 'force_constants': constants}
     usual = {option.name: option.default for option in LOADING}
     return {name: value for name, value in found.items() if value and value != usual[name]}
 
@@ -146,4 +142,4 @@ def given_force_constants(arguments: Any) -> dict[str, Any]:
 def _deviation(text: str) -> tuple[str, float]:
     """Return joint (`*` for all) and deviation, as argparse's `type`."""
     joint, separator, value = text.rpartition('=')
-    return (joint if separator else '*'), not_negative(value)
+    return (joint if separator else '*'), NOT_NEGATIVE.read(value)

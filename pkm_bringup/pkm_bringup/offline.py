@@ -20,13 +20,13 @@ from pkm_control.gains import servo_gains
 from pkm_description import Description, Payload, with_force_constants, with_payload
 from pkm_description.errors import SimulationError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
 from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant
 from pkm_dynamics.simulation.effects import SWITCHES
-from pkm_dynamics.trajectories import Execution, Trajectory
+from pkm_dynamics.trajectories import Trajectory
 from pkm_identification import load_result
 from pkm_identification.datasets import Recording
+from pkm_identification.requests.check_request import CheckRequest, planned_motion
 
 SETTLE_TIME = 0.5  # [s] at rest before and after the motion
 
@@ -46,10 +46,8 @@ def feedforward_of(model: ClosedChainModel, choice: str) -> Feedforward:
     if choice == 'nominal':
         return nominal_feedforward(model)
     result = load_result(choice, model)
-    parameters = result.controller_parameters
-    return identified_feedforward(
-        model, Path(choice).stem, list(parameters), list(parameters.values())
-    )
+    found = result.controller_parameters
+    return identified_feedforward(model, Path(choice).stem, list(found), list(found.values()))
 
 
 def simulate(
@@ -72,10 +70,7 @@ def simulate(
     end.
     """
     progress('checking the motion', None)
-    start = model.home_actuators
-    if trajectory.coordinates == 'platform':
-        start = np.concatenate([model.home_position, rotation_to_rpy(model.home_rotation)])
-    execution = Execution(trajectory, periods, ramp_time, start)
+    execution = planned_motion(CheckRequest(trajectory, ramp_time, periods, from_home=True), model)
     check_feasibility(model, execution).raise_if_infeasible()
     simulated = SimulatedPlant(plant or model.description, effects, seed)
     controller = TrajectoryController(model, servo_gains(model), feedforward or no_feedforward())
@@ -151,14 +146,10 @@ def measured_arrays(
 def dataset_of(arrays: dict[str, Any]) -> Recording:
     """Return what the measured of these arrays are as a dataset, without a file."""
     names = tuple(str(name) for name in arrays['joint_names'])
-    constants = arrays.get('force_constants')
-    return Recording.from_arrays(
-        arrays['time'],
-        names,
-        arrays['positions'],
-        efforts=arrays.get('efforts'),
-        currents=arrays.get('currents'),
-        effort_delay=arrays['effort_delay'],
-        force_constants={} if constants is None else dict(zip(names, constants, strict=True)),
-        period=arrays.get('period'),
-    )
+    measured: dict[str, Any] = {
+        name: arrays.get(name) for name in ('efforts', 'currents', 'period')
+    }
+    if (constants := arrays.get('force_constants')) is not None:
+        measured['force_constants'] = dict(zip(names, constants, strict=True))
+    measured['effort_delay'] = arrays['effort_delay']
+    return Recording.from_arrays(arrays['time'], names, arrays['positions'], **measured)

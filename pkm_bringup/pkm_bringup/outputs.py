@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pkm_description.errors import PkmError
@@ -39,9 +40,8 @@ def check_output(path: str | Path, suffixes: tuple[str, ...] = ()) -> Path:
     return path
 
 
-def write_output(path: Path, write: Callable[[Path], object]) -> Path:
-    """Let `write` fill a temporary file of the same suffix, then put it in place."""
-    return write_atomically(path, write, OutputError)
+# lets a function fill a temporary file of the same suffix, then puts it in place
+write_output = partial(write_atomically, error=OutputError)
 
 
 def write_output_folder(folder: Path, write: Callable[[Path], object]) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pkm_bringup.arguments import DEFAULT_RAMP, PERIODS, SHIPPED
 from pkm_description.errors import TrajectoryError
@@ -93,6 +94,13 @@ def periods_of(given: int | None, text: str, trajectory: Trajectory) -> int:
     if given not in (None, 1):
         raise TrajectoryError(f"'{text}' ends at rest and runs once: --periods must be 1")
     return 1
+
+
+def facts_of(trajectory: Trajectory, model: ClosedChainModel) -> dict[str, Any]:
+    """Return what a motion of a robot is, as plain values."""
+    facts: dict[str, Any] = {'robot': model.description.name, 'type': trajectory.kind}
+    facts |= {'coordinates': trajectory.coordinates, 'duration': trajectory.duration}
+    return facts | {'periodic': trajectory.period is not None}
 
 
 def run_of(trajectory: Trajectory, ramp_time: float, from_home: bool = False) -> CheckRequest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import nextafter
 
 from pkm_description.errors import TrajectoryError
@@ -18,63 +19,29 @@ NOISE = Option(
 )
 
 
-def _option(
-    name: str,
-    values: Values,
-    text: str,
-    default: float | None = None,
-    unit: str = '',
-    otherwise: str = '',
-) -> Option:
-    return Option(name, values, text, default, unit, otherwise, error=TrajectoryError)
-
-
+_option = partial(Option, error=TrajectoryError)
 SEARCH = (
-    _option('harmonics', whole(1), 'of each coordinate', 5, unit='1'),
-    _option('period', POSITIVE, 'of the motion', unit='s', otherwise='free, found by the search'),
-    _option('starts', whole(0), 'optimised starts', 8, unit='1'),
-    _option('iterations', whole(1), 'steps of each start', 60, unit='1'),
+    _option('harmonics', whole(1), 'of each coordinate', 5, '1'),
+    _option('period', POSITIVE, 'of the motion', None, 's', 'free, found by the search'),
+    _option('starts', whole(0), 'optimised starts', 8, '1'),
+    _option('iterations', whole(1), 'steps of each start', 60, '1'),
     _option(
-        'candidates',
-        whole(1),
-        'random trajectories that a random start is the best of',
-        2,
-        unit='1',
+        'candidates', whole(1), 'random trajectories that a random start is the best of', 2, '1'
     ),
-    _option('seed', whole(0), 'of the search', 0, unit='1'),
-    _option(
-        'workers', whole(1), 'processes; no effect on the result', unit='1', otherwise='one a core'
-    ),
+    _option('seed', whole(0), 'of the search', 0, '1'),
+    _option('workers', whole(1), 'processes; no effect on the result', None, '1', 'one a core'),
 )  # keywords of `design_excitation`
 LIMITS = (
-    _option('force_margin', FRACTION, 'fraction of the force limits left free', 0.25, unit='1'),
+    _option('force_margin', FRACTION, 'fraction of the force limits left free', 0.25, '1'),
+    _option('velocity_margin', FRACTION, 'fraction of the velocity limits left free', 0.05, '1'),
     _option(
-        'velocity_margin', FRACTION, 'fraction of the velocity limits left free', 0.05, unit='1'
+        'stroke_margin', FRACTION, 'fraction of each range, at either end, left free', 0.04, '1'
     ),
+    _option('force_uncertainty', number(0.0), 'relative error of the nominal forces', 0.0, '1'),
     _option(
-        'stroke_margin',
-        FRACTION,
-        'fraction of each range, at either end, left free',
-        0.04,
-        unit='1',
+        'acceleration', POSITIVE, 'largest of any actuator', None, 'm/s^2, rad/s^2', 'no limit'
     ),
-    _option(
-        'force_uncertainty', number(0.0), 'relative error of the nominal forces', 0.0, unit='1'
-    ),
-    _option(
-        'acceleration',
-        POSITIVE,
-        'largest of any actuator',
-        unit='m/s^2, rad/s^2',
-        otherwise='no limit',
-    ),
-    _option(
-        'aperture',
-        POSITIVE,
-        'largest of spherical joints',
-        unit='rad',
-        otherwise="the description's",
-    ),
-    _option('clearance', number(0.0), 'least distance of struts and platform', 0.005, unit='m'),
-    _option('frequency', POSITIVE, 'highest of the motion', unit='Hz', otherwise='no limit'),
+    _option('aperture', POSITIVE, 'largest of spherical joints', None, 'rad', "the description's"),
+    _option('clearance', number(0.0), 'least distance of struts and platform', 0.005, 'm'),
+    _option('frequency', POSITIVE, 'highest of the motion', None, 'Hz', 'no limit'),
 )  # fields of `DesignLimits`

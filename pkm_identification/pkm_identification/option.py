@@ -99,11 +99,13 @@ class Option:
     name: str  # in Python, in a service and in `--option NAME=VALUE`
     values: Values
     help: str
-    default: Any = None  # None: what `otherwise` says
+    default: Any = None  # None or empty: what `otherwise` says
     unit: str = ''  # SI, percent or 1; empty where it has none
     otherwise: str = 'none'  # what holds where there is no default
     flag: str = ''  # of the command line; by default the name with hyphens
-    metavar: str | None = None
+    metavar: str | tuple[str, ...] | None = None
+    nargs: str | int | None = None  # of a list
+    required: bool = False
     many: bool = False  # the argument is repeatable, its texts come as a list
     has_argument: bool = True  # whether a verb of `pkm` has one for it, besides --option
     error: type[PkmError] = field(default=EstimationError, repr=False)
@@ -118,11 +120,12 @@ class Option:
     @property
     def default_text(self) -> str:
         """The default in words."""
-        if self.default is None:
+        if self.default in (None, ''):
             return self.otherwise
-        if isinstance(self.default, float):
-            return f'{self.default:g}'
-        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+        if isinstance(self.default, bool):
+            return str(self.default).lower()
+        values = self.default if isinstance(self.default, list) else [self.default]
+        return ' '.join(f'{x:g}' if isinstance(x, float) else str(x) for x in values)
 
     @property
     def argument(self) -> str:
@@ -133,7 +136,8 @@ class Option:
     def argument_help(self) -> str:
         """Help of the argument of the command line: meaning, unit and default."""
         unit = f' [{self.unit}]' if self.unit else ''
-        return f'{self.help}{unit}; default: {self.default_text}'.replace('%', '%%')
+        default = '' if self.required else f'; default: {self.default_text}'
+        return f'{self.help}{unit}{default}'.replace('%', '%%')
 
     def add_argument(self, parser: Any) -> None:
         """Add the option to a parser, or to a group of it, as an argument of its own."""
@@ -145,8 +149,12 @@ class Option:
             further |= {'action': 'append', 'default': []}
         elif self.values.kinds == (str,) and self.values.words:
             further['choices'] = self.values.words
-        elif not self.metavar and self.values != TEXT:
+        elif self.values != TEXT and dict not in self.values.kinds:
             further['type'] = self.values.read
+        if self.nargs:
+            further['nargs'] = self.nargs
+        if self.required:
+            further['required'] = True
         parser.add_argument(self.argument, help=self.argument_help, **further)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -38,10 +39,7 @@ PATHS = Values('the path of a recording, or a list of paths', (str, list), items
 FROM_NOISE = 'by the noise'
 
 
-def _of_loading(name: str, values: Values, text: str, default: Any = None, **more: Any) -> Option:
-    return Option(name, values, text, default, error=DatasetError, **more)
-
-
+_of_loading = partial(Option, error=DatasetError)
 LOADING = (
     _of_loading(
         'topic',
@@ -68,8 +66,9 @@ LOADING = (
         'force_constants',
         Values('a mapping {joint: constant or [constant, standard deviation]}', (dict,)),
         'force or torque of a current, and its standard deviation',
-        unit='N/A, N m/A',
-        otherwise='of the data, else of the description',
+        None,
+        'N/A, N m/A',
+        'of the data, else of the description',
         flag='--force-constant',
         metavar='JOINT=VALUE[,DEVIATION]',
         many=True,
@@ -96,15 +95,11 @@ SIGNALS = (
         'they are), or `auto`: Fourier where there is a period, else the filter',
         'auto',
     ),
-    Option('period', POSITIVE, 'of the motion', unit='s', otherwise='of the data'),
-    Option('harmonics', whole(1), 'of the refit', unit='1', otherwise=FROM_NOISE),
-    Option('cutoff', POSITIVE, 'of the filter', unit='Hz', otherwise=FROM_NOISE),
+    Option('period', POSITIVE, 'of the motion', None, 's', 'of the data'),
+    Option('harmonics', whole(1), 'of the refit', None, '1', FROM_NOISE),
+    Option('cutoff', POSITIVE, 'of the filter', None, 'Hz', FROM_NOISE),
     Option(
-        'skip_periods',
-        whole(0),
-        'periods left out at the beginning',
-        unit='1',
-        otherwise='by the settling',
+        'skip_periods', whole(0), 'periods left out at the beginning', None, '1', 'by the settling'
     ),
     Option(
         'bad_samples',
@@ -119,8 +114,9 @@ SIGNALS = (
         "Gauss-Newton, for any motion (`estimate_delay(dataset, model)`; `diagnostics['delay']` "
         'with its standard deviation, which the covariance of the parameters does not contain: '
         'with several harmonics it would make their deviations at most some per cent larger)',
-        unit='s',
-        otherwise='as recorded',
+        None,
+        's',
+        'as recorded',
     ),
 )
 COMMON = (
@@ -176,8 +172,9 @@ COMMON = (
         'force_constants',
         Values('the path of a model file or a mapping {joint: constant}', (str, dict)),
         'that count before those of the data',
-        unit='N/A, N m/A',
-        otherwise='of the data',
+        None,
+        'N/A, N m/A',
+        'of the data',
     ),
 )
 
@@ -213,8 +210,9 @@ REDUCTION = (
         SHARE,
         'what makes the residuals grow at this level of an F-test when it is dropped stays, '
         'however uncertain',
-        unit='1',
-        otherwise='certainty alone decides',
+        None,
+        '1',
+        'certainty alone decides',
     ),
 )
 VALIDATION = (
@@ -228,7 +226,7 @@ VALIDATION = (
     ),
 )
 LOAD = 'load'  # option of a request that holds those of `load`
-REDUCE = 'reduce'
+REDUCE = Option('reduce', FLAG, 'whether the model is reduced', False)
 UNQUOTED_PATTERN = re.compile(r'(^|[\[{,]\s*)(\*[^,\]}:\s]*)')
 
 

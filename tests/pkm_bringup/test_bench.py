@@ -62,8 +62,9 @@ def test_stamps_are_read_from_serialised_messages():
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Float64MultiArray
 
-    from pkm_bringup.nodes.bench_listener import HEAD, _answered_stamp, _state_stamp
+    from pkm_bringup.nodes.bench_listener import HEAD, _answered_stamp
     from pkm_dynamics.nodes.command_stamps import stamp_command
+    from pkm_identification.nodes.recorder import header_stamp
 
     stamp = Time(sec=7, nanosec=42)
     state = JointState(name=['a', 'b'], position=[1.0, 2.0])
@@ -71,7 +72,7 @@ def test_stamps_are_read_from_serialised_messages():
     command = Float64MultiArray(data=[1.0] * 6)
     assert _answered_stamp(serialize_message(command)[:HEAD]) is None
     stamp_command(command, stamp)
-    assert _state_stamp(serialize_message(state)[:HEAD]) == 7_000_000_042
+    assert header_stamp(serialize_message(state)[:HEAD]) == 7_000_000_042
     assert _answered_stamp(serialize_message(command)[:HEAD]) == 7_000_000_042
 
 

@@ -78,12 +78,12 @@ def measure(bench: Bench) -> dict[str, Any]:
     problem = build_design_problem(
         model, base, {'d_optimal': 1.0}, HARMONICS, None, DesignLimits(), measuring_time=1.0
     )
-    result = {
+    result: dict[str, Any] = {
         'unknowns': problem.size,
         'parameters': base.rank,
         'random': _random(problem, bench),
         'search': _search(problem, 'search', 0, bench.search_time, bench),
-        **_same_start(problem, bench),
+        'same_start': _same_start(problem, bench),
     }
     if bench.reference_time is not None:
         reference = _search(problem, 'reference search', 1, bench.reference_time, bench)
@@ -142,25 +142,19 @@ def _same_start(problem: DesignProblem, bench: Bench) -> dict[str, Any]:
             return value if np.isfinite(value) else 1e3
 
         try:
-            minimize(
-                criterion,
-                z,
-                method='SLSQP',
-                options={'maxiter': 10_000, 'ftol': 1e-9},
-                constraints={'type': 'ineq', 'fun': lambda x: -problem.constraints(x)},
-            )
+            limits = {'type': 'ineq', 'fun': lambda x: -problem.constraints(x)}
+            options = {'maxiter': 10_000, 'ftol': 1e-9}
+            minimize(criterion, z, method='SLSQP', options=options, constraints=limits)
         except _Enough:
             pass
     wanted = ours.best()
     reaches = bool(theirs.best() <= wanted)
     after = theirs.reached(wanted) if reaches else theirs.notes[-1][0]
     return {
-        'same_start': {
-            'ours': {'criterion': wanted, 'cpu_time': ours.reached(wanted)},
-            'slsqp': {'criterion': theirs.best(), 'cpu_time': after},
-            'slsqp_reaches_ours': reaches,
-            'ratio': after / ours.reached(wanted),
-        }
+        'ours': {'criterion': wanted, 'cpu_time': ours.reached(wanted)},
+        'slsqp': {'criterion': theirs.best(), 'cpu_time': after},
+        'slsqp_reaches_ours': reaches,
+        'ratio': after / ours.reached(wanted),
     }
 
 

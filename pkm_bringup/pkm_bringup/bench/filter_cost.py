@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.bench import textbook
 from pkm_bringup.bench.frame import Bench, cpu_time, spread
 from pkm_dynamics import PlatformMotion
 from pkm_dynamics.random_motion import random_motion
@@ -23,7 +22,8 @@ from pkm_identification.estimators.filters.nonlinear_filters import (
 SAMPLES = 1000
 WARM_UP = 50  # updates that fill caches and do not count
 NOISE = 0.02  # of the largest force
-TEXTBOOK = 'textbook'
+TEXTBOOK = 'textbook'  # covariance form, as textbooks and common packages write it
+ALPHA, BETA = 0.5, 2.0  # of its unscented filter
 RECURSIONS: dict[str, dict[str, Any]] = {
     'all samples alike': {},
     'forgetting': {'forgetting': 0.999},
@@ -70,11 +70,11 @@ def measure(bench: Bench) -> dict[str, Any]:
         for kind, call in calls.items():
             seconds, found[kind, name] = cpu_time(call)
             rates[f'{kind}, {name}'] = SAMPLES / seconds
-    seconds, plain = cpu_time(lambda: textbook.unscented(*common))
+    seconds, plain = cpu_time(lambda: textbook_unscented(*common))
     rates[f'ukf, {TEXTBOOK}'] = SAMPLES / seconds
     ours = found['ukf', 'constant']
     deviation = np.sqrt(np.diag(ours.covariance))
-    peer = textbook.RecursiveLeastSquares(start, np.eye(len(start)), noise)
+    peer = TextbookLeastSquares(start, np.eye(len(start)), noise)
     recursive = {
         name: _spread(RecursiveEstimator(model, **keywords).update, motion, forces)
         for name, keywords in RECURSIONS.items()
@@ -104,3 +104,51 @@ def _spread(
         for sample, force in zip(samples, forces, strict=True)
     ]
     return spread(times[WARM_UP:])
+
+
+def textbook_unscented(
+    function: Callable[[Array, int], Array],
+    measured: Array,
+    values: Array,
+    deviation: Array,
+    noise: Array,
+) -> Array:
+    """Parameters (n,) by an unscented filter with sigma points from a Cholesky factor.
+
+    Arguments as in `pkm_identification.estimators.filters.nonlinear_filters.unscented_filter`;
+    kappa = 3 - n.
+    """
+    size = len(values)
+    spread = 3.0 * ALPHA**2  # n + lambda
+    mean_weights = np.full(2 * size + 1, 0.5 / spread)
+    mean_weights[0] = 1.0 - size / spread
+    weights = mean_weights.copy()
+    weights[0] += 1.0 - ALPHA**2 + BETA
+    covariance = np.diag(deviation**2)
+    for k, measurement in enumerate(measured):
+        root = np.linalg.cholesky(spread * covariance).T
+        points = np.concatenate([values[None], values + root, values - root])
+        predicted = function(points, k)
+        expected = mean_weights @ predicted
+        residuals, steps = predicted - expected, points - values
+        innovation = (weights[:, None] * residuals).T @ residuals + noise
+        cross = (weights[:, None] * steps).T @ residuals
+        gain = np.linalg.solve(innovation, cross.T).T
+        values = values + gain @ (measurement - expected)
+        covariance = covariance - gain @ innovation @ gain.T
+        covariance = (covariance + covariance.T) / 2
+    return values
+
+
+class TextbookLeastSquares:
+    """Recursive least squares that updates the covariance (n, n); `noise` (m, m) of a sample."""
+
+    def __init__(self, values: Array, covariance: Array, noise: Array) -> None:
+        self.values, self.covariance, self.noise = values, covariance, noise
+
+    def update(self, regressor: Array, forces: Array) -> None:
+        """Take in the rows of one sample: regressor (m, n), forces (m,)."""
+        cross = regressor @ self.covariance
+        gain = np.linalg.solve(cross @ regressor.T + self.noise, cross).T
+        self.values = self.values + gain @ (forces - regressor @ self.values)
+        self.covariance = self.covariance - gain @ cross

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_bringup.versions import installed
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory, benchmark_circle
+from pkm_identification.result.provenance import installed
 
 MICRO = 1e6  # times are shown in us
 PACKAGES = ('numpy', 'numba', 'mujoco', 'rclpy', 'pin')  # whose versions matter

@@ -26,6 +26,7 @@ SLOW, FAST = 0.1, 4.0  # [Hz] of the motion
 STROKE, SPEED = 0.03, 0.25  # [m, rad], [m/s, rad/s]
 FORCE_NOISE, POSITION_NOISE = 5.0, 2e-6  # [N, N m], [m, rad]
 LIKELIHOOD_PERIODS, LIKELIHOOD_PERIOD = 10, 5.0  # of the recording for maximum likelihood, [s]
+RATIOS = (('time', 'cpu'), ('memory', 'memory'))
 PEER = 'numpy'  # of `identify_process`
 
 
@@ -64,13 +65,9 @@ def measure(bench: Bench) -> dict[str, Any]:
             peers = (PEER,) if method == 'filter' else ()
             short, *peer = measured(method, duration, period, 'wls', *peers)
             (long,) = measured(method, LONGER * duration, period, 'wls')
-            result[method] = {
-                'short': short,
-                'long': long,
-                'time_ratio': long['cpu'] / short['cpu'],
-                'memory_ratio': long['memory'] / short['memory'],
-                **({'peer': peer[0]} if peer else {}),
-            }
+            ratios = {f'{key}_ratio': long[of] / short[of] for key, of in RATIOS}
+            result[method] = {'short': short, 'long': long, **ratios}
+            result[method] |= {'peer': peer[0]} if peer else {}
         name, period = 'maximum_likelihood', LIKELIHOOD_PERIOD
         (result[name],) = measured('fourier', LIKELIHOOD_PERIODS * period, period, name)
     return result

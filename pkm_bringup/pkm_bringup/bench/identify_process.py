@@ -42,12 +42,9 @@ def main(path: str, robot: str, estimator: str, method: str) -> dict[str, Any]:
     else:
         result = identify(data, model, estimator, method=method)
         signals = result.diagnostics.data[0].signals
-        figures = {
-            'parameters': len(result.names),
-            'equations': result.diagnostics.parameters.equations,
-            'cutoff': signals.get('cutoff'),
-            'periods': signals.get('periods'),
-        }
+        equations = result.diagnostics.parameters.equations
+        figures = {'parameters': len(result.names), 'equations': equations}
+        figures |= {key: signals.get(key) for key in ('cutoff', 'periods')}
     figures['wall'] = time.perf_counter() - begin
     figures['cpu'] = time.process_time() - cpu
     figures['memory'] = peak_memory()

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 import pkm_description
-from pkm_bringup.demo import pictures, summary
+from pkm_bringup.demo import summary
 from pkm_bringup.demo.scenario import DemoOptions, DemoResult, Knowledge, Scenario
 from pkm_bringup.nodes.robot_client import RobotClient
 from pkm_bringup.processes import NodeProcesses
@@ -87,9 +87,9 @@ def _play(
 def _files(output: Path, result: DemoResult, model: ClosedChainModel) -> dict[str, Path]:
     identification = result.modelled.identification
     title = 'Circle: measured forces against those of the identified model'
-    forces = pictures.draw_forces(result.modelled.circle, output / 'forces.png', title)
+    forces = summary.draw_forces(result.modelled.circle, output / 'forces.png', title)
     title = 'Circle at 1 m/s: tracking error with and without the identified model'
-    tracking = pictures.draw_tracking(
+    tracking = summary.draw_tracking(
         result.bags, model.actuated_joints, output / 'tracking.png', title
     )
     return {

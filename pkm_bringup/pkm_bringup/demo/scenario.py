@@ -100,6 +100,7 @@ class DemoResult:
     bags: dict[str, Path]  # recordings of the circle by run
 
 
+@dataclass
 class Scenario:
     """The demo's steps in order.
 
@@ -107,32 +108,29 @@ class Scenario:
     fraction; `identified` is called with the first identification as soon as it is there.
     """
 
-    def __init__(
-        self,
-        client: RobotClient,
-        model: ClosedChainModel,
-        options: DemoOptions,
-        restart_controller: Callable[[float], None],
-        progress: Callable[[str, str, float], None],
-        identified: Callable[[Identification], None],
-    ) -> None:
-        self._client, self._model, self._options = client, model, options
-        self._restart_controller = restart_controller
-        self._progress, self._identified = progress, identified
-        self._excitation = load_excitation(options.excitation or options.robot)
-        self._circle = benchmark_circle(model)
-        self._mirror = benchmark_circle(model, mirrored=True)
+    client: RobotClient
+    model: ClosedChainModel
+    options: DemoOptions
+    restart_controller: Callable[[float], None]
+    progress: Callable[[str, str, float], None]
+    identified: Callable[[Identification], None]
+
+    def __post_init__(self) -> None:
+        """Load the motions."""
+        self._excitation = load_excitation(self.options.excitation or self.options.robot)
+        self._circle = benchmark_circle(self.model)
+        self._mirror = benchmark_circle(self.model, mirrored=True)
         self._bags: dict[str, Path] = {}
 
     def run(self) -> DemoResult:
         """Run everything; raises PkmError at the first step that fails."""
-        client, full = self._client, Knowledge.FULL
-        self._progress('start the nodes', 'waiting for the servers', 0.0)
+        client, full = self.client, Knowledge.FULL
+        self.progress('start the nodes', 'waiting for the servers', 0.0)
         client.wait_until_ready()
         client.switch_unmodelled_effects(False)
         first = self._identify('excitation', 'model')
-        self._identified(first)
-        tracking, long = {}, self._options.validation_periods
+        self.identified(first)
+        tracking, long = {}, self.options.validation_periods
         for knowledge in Knowledge:
             periods = long if knowledge is full else 0
             name = knowledge.value
@@ -146,26 +144,24 @@ class Scenario:
         unmodelled = self._predicted(
             second, self._bags[step], 'mirrored circle, unmodelled effects'
         )
-        self._restart_controller(HIGH_GAINS)
+        self.restart_controller(HIGH_GAINS)
         client.wait_until_ready()
         client.switch_unmodelled_effects(False)
-        high = {
-            knowledge.value: self._drive(
-                f'{knowledge.value}, gains x {HIGH_GAINS:g}', knowledge, first, self._circle
-            )
-            for knowledge in (Knowledge.NOTHING, full)
-        }
+        high = {}
+        for knowledge in (Knowledge.NOTHING, full):
+            step = f'{knowledge.value}, gains x {HIGH_GAINS:g}'
+            high[knowledge.value] = self._drive(step, knowledge, first, self._circle)
         return DemoResult(modelled, unmodelled, Tracking(tracking), Tracking(high), circles)
 
     def _identify(self, step: str, model_name: str) -> Identification:
         """Excite without a model, record, identify."""
-        self._client.remove_model()
-        self._record(step, self._excitation, self._options.periods)
-        model_file = self._options.output / f'{model_name}.yaml'
-        self._progress(step, 'identifying', 1.0)
-        self._client.identify(self._bags[step], self._options.estimator, model_file)
-        result = load_result(model_file, self._model)
-        truth = result.matrix @ self._model.nominal_parameters
+        self.client.remove_model()
+        self._record(step, self._excitation, self.options.periods)
+        model_file = self.options.output / f'{model_name}.yaml'
+        self.progress(step, 'identifying', 1.0)
+        self.client.identify(self._bags[step], self.options.estimator, model_file)
+        result = load_result(model_file, self.model)
+        truth = result.matrix @ self.model.nominal_parameters
         return Identification(self._bags[step], model_file, result, truth)
 
     def _drive(
@@ -178,28 +174,28 @@ class Scenario:
     ) -> Array:
         """Drive a trajectory with what is known of the robot; return RMS errors (n_a,)."""
         if knowledge is Knowledge.NOTHING:
-            self._client.remove_model()
+            self.client.remove_model()
         else:
             friction = knowledge is Knowledge.FULL
-            self._client.apply_model(identification.model_file, friction=friction)
-        return self._record(step, trajectory, periods or self._options.circle_periods)
+            self.client.apply_model(identification.model_file, friction=friction)
+        return self._record(step, trajectory, periods or self.options.circle_periods)
 
     def _predicted(self, identification: Identification, circle: Path, step: str) -> Plant:
         """Drive the mirrored circle; predict the forces of both circles."""
-        long = self._options.validation_periods
+        long = self.options.validation_periods
         self._drive(step, Knowledge.FULL, identification, self._mirror, long)
         validations = (
-            validate(load(bag), identification.result, self._model)
+            validate(load(bag), identification.result, self.model)
             for bag in (circle, self._bags[step])
         )
         return Plant(identification, *validations)
 
     def _record(self, step: str, trajectory: Trajectory, periods: int) -> Array:
         words = ''.join(c if c.isalnum() else ' ' for c in step).split()
-        bag = self._options.output / 'bags' / '_'.join(words)
+        bag = self.options.output / 'bags' / '_'.join(words)
         bag.parent.mkdir(parents=True, exist_ok=True)
-        result = self._client.excite(
-            trajectory, periods, bag, lambda phase, part: self._progress(step, phase, part)
+        result = self.client.excite(
+            trajectory, periods, bag, lambda phase, part: self.progress(step, phase, part)
         )
         self._bags[step] = bag
         return np.array(result.quality.tracking_rms)

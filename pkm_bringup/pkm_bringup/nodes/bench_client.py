@@ -211,11 +211,6 @@ def _by_diagnostics(graph: _Graph, begun: float) -> dict[str, Any]:
         counted[node] = [last - first for first, last in pairs]
     last = graph.heard[CONTROLLER][-1]
     cycles, missed, repeated = counted[CONTROLLER]
-    return {
-        'cycles': cycles,
-        'missed_deadlines': missed,
-        'repeated_commands': repeated,
-        'missed_deadlines_robot': counted[ROBOT][1],
-        'step_time': last.step_time,
-        'lateness': last.lateness,
-    }
+    counts = {'cycles': cycles, 'missed_deadlines': missed, 'repeated_commands': repeated}
+    counts['missed_deadlines_robot'] = counted[ROBOT][1]
+    return {**counts, 'step_time': last.step_time, 'lateness': last.lateness}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from std_msgs.msg import Float64MultiArray
 
 from pkm_bringup.bench.frame import spread
 from pkm_bringup.processes import ProcessError
+from pkm_identification.nodes.recorder import header_stamp
 
 HEAD = 80  # bytes of a serialised message that hold its stamp or label
 LABEL = re.compile(rb'stamp:(\d+)\.(\d{9})')
@@ -70,31 +70,21 @@ class LoopListener:
             raise ProcessError(
                 f'only {len(self._states)} joint states and {len(self._commands)} commands came'
             )
-        states = {_state_stamp(head): at for head, at in self._states}
+        states = {header_stamp(head): at for head, at in self._states}
         answers: dict[int | None, int] = {}
         for head, at in self._commands:
             answers.setdefault(_answered_stamp(head), at)
         latency = [(at - states[key]) * 1e-9 for key, at in answers.items() if key in states]
         times = np.array([at for _, at in self._commands], dtype=np.int64)
         elapsed = float(times[-1] - times[0]) * 1e-9
-        return {
-            'duration': elapsed,
-            'commands': len(times),
-            'rate': (len(times) - 1) / elapsed,
-            'command_interval': spread(np.diff(times) * 1e-9),
-            'state_to_command': spread(latency),
-        }
+        figures = {'command_interval': spread(np.diff(times) * 1e-9)}
+        figures['state_to_command'] = spread(latency)
+        rate = (len(times) - 1) / elapsed
+        return {'duration': elapsed, 'commands': len(times), 'rate': rate, **figures}
 
 
 def _ignore(_: Any) -> None:
     """Do nothing: `fetch` takes the messages."""
-
-
-def _state_stamp(head: bytes) -> int:
-    """Stamp of a serialised joint state [ns]."""
-    order = '<' if head[1] == 1 else '>'
-    seconds, nanoseconds = struct.unpack(f'{order}iI', head[4:12])
-    return int(seconds) * 1_000_000_000 + int(nanoseconds)
 
 
 def _answered_stamp(head: bytes) -> int | None:

@@ -13,18 +13,6 @@ from pkm_dynamics.nodes.trajectory_messages import to_message
 from pkm_dynamics.trajectories import Trajectory
 from pkm_msgs.action import Excite
 
-LISTS = ('tracking_rms', 'tracking_max', 'warnings')
-QUALITY = (
-    'duration',
-    'periods',
-    'samples',
-    'rate',
-    'gaps',
-    'longest_gap',
-    'saturated_fraction',
-    *LISTS,
-    'usable',
-)  # fields of the message
 STOP_TIMEOUT = 30.0  # [s] of a canceled run until the server has ended it
 GONE = 3.0  # [s] of absence after which a server does not come back
 
@@ -51,11 +39,9 @@ def excite(
         result = run_excitation(
             client, goal, server, timeout, lambda feedback: update(*_shown(feedback))
         )
-    content = {name: getattr(result.quality, name) for name in QUALITY}
-    return {
-        'bag': result.bag,
-        **{name: list(each) if name in LISTS else each for name, each in content.items()},
-    }
+    quality = result.quality
+    fields = quality.get_fields_and_field_types()
+    return {'bag': result.bag, **{name: getattr(quality, name) for name in fields}}
 
 
 def run_excitation(

@@ -13,19 +13,21 @@ from argparse import Namespace
 from collections.abc import Collection
 from typing import Any
 
-from pkm_bringup.arguments import count
+from pkm_bringup.arguments import COUNT
 from pkm_bringup.inputs import load_model
-from pkm_bringup.studies.declaration import Option, Output, Study, robot, seed
+from pkm_bringup.studies.declaration import Output, Study, robot, seed
 from pkm_bringup.studies.runner import Runner
 from pkm_description import Description, Joint
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
+from pkm_identification.option import TEXT, Option, choice
 
 FRICTIONS = ('symmetric', 'described')
 SAMPLING_RATE = 100.0  # [Hz]
 ITERATIONS = 100
 CONDITION_FACTOR = 10.0  # of home, for the distance to singular poses
 FEW = 6  # components of a direction that are told
+NAMED = ('least visible', 'second', 'third', 'most visible')  # directions that are told
 CRITERION = 'condition_number'
 
 
@@ -55,7 +57,7 @@ def _symmetric(joint: Joint, actuated: Collection[str]) -> Joint:
 def summary(found: ExcitationDesign) -> dict[str, Any]:
     """Return the figures, and the directions of the parameters that bound them, as plain data."""
     directions, figures = found.directions(), found.figures
-    places = {'least visible': 0, 'second': 1, 'third': 2, 'most visible': -1}
+    chosen = (*directions[:3], directions[-1])
     return {
         **{key: figures[key] for key in (CRITERION, f'{CRITERION}_scaled', 'samples')},
         'parameters': len(found.names),
@@ -68,10 +70,10 @@ def summary(found: ExcitationDesign) -> dict[str, Any]:
         'directions': [
             {
                 'which': which,
-                'singular_value': directions[place].information ** 0.5,
-                'components': dict(list(directions[place].components.items())[:FEW]),
+                'singular_value': direction.information**0.5,
+                'components': dict(list(direction.components.items())[:FEW]),
             }
-            for which, place in places.items()
+            for which, direction in zip(NAMED, chosen, strict=True)
         ],
     }
 
@@ -113,20 +115,12 @@ STUDY = Study(
     'Names the combinations of parameters that bound it.',
     (
         robot('rps_upv'),
-        Option('harmonics', 'of each coordinate [1]', 11, count),
+        Option('harmonics', COUNT, 'of each coordinate', 11, '1'),
         Option(
-            'reduced',
-            "reduced model of the description, or 'none'",
-            metavar='MODEL',
-            default_text='its first',
+            'reduced', TEXT, "reduced model of the description, or 'none'", None, '', 'its first'
         ),
-        Option(
-            'friction',
-            'one Coulomb coefficient for both directions, or what the description says',
-            'symmetric',
-            choices=FRICTIONS,
-        ),
-        Option('starts', 'optimised starts [1]', 24, count),
+        Option('friction', choice(*FRICTIONS), 'the same both ways, or as described', 'symmetric'),
+        Option('starts', COUNT, 'optimised starts', 24, '1'),
         *seed('of the search'),
     ),
     run,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pkm_bringup.arguments import ROBOT, Option, count, whole
+from pkm_bringup.arguments import COUNT, NATURAL, ROBOT
 from pkm_bringup.studies.runner import Runner
+from pkm_identification.option import TEXT, Option, Values, choice
 
 Content = dict[str, Any]
 
@@ -60,31 +60,24 @@ def plant(default: str, *others: str) -> Option:
     """Return the option of the plant."""
     names = (default, *others)
     meanings = '; '.join(f'{name}: {PLANTS[name]}' for name in names)
-    return Option('plant', meanings, default, choices=names)
+    return Option('plant', choice(*names), meanings, default)
 
 
 def robot(default: str, what: str = '', name: str = 'robot') -> Option:
     """Return the option of a robot."""
-    return Option(name, f'{what}{ROBOT}', default, metavar='ROBOT')
+    return Option(name, TEXT, f'{what}{ROBOT}', default, metavar='ROBOT')
 
 
 def seed(text: str = 'of the first run') -> tuple[Option, Option]:
     """Return the options --seed and --workers."""
     told = 'one a core; no effect on the result'
-    workers = Option('workers', 'processes [1]', type=count, default_text=told)
-    return Option('seed', f'{text}, at least 0 [1]', 0, whole), workers
+    workers = Option('workers', COUNT, 'processes', None, '1', told)
+    return Option('seed', NATURAL, f'{text}, at least 0', 0, '1'), workers
 
 
 def runs(default: int, text: str = 'seeds', least: int = 1) -> tuple[Option, ...]:
     """Return the options --runs, --seed and --workers."""
-
-    def number(given: str) -> int:
-        value = count(given)
-        if value < least:
-            raise argparse.ArgumentTypeError(
-                f'{value} runs have no spread to compare: at least {least}'
-            )
-        return value
-
+    what = f'enough runs: at least {least} have a spread to compare'
+    enough = Values(what, (int,), low=least) if least > 1 else COUNT
     at_least = f', at least {least}' if least > 1 else ''
-    return Option('runs', f'{text}{at_least} [1]', default, number), *seed()
+    return Option('runs', enough, f'{text}{at_least}', default, '1'), *seed()

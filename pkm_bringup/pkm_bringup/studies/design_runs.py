@@ -65,13 +65,9 @@ def record(
     measured = arrays.get('efforts')
     if measured is None:
         measured = arrays['currents'] * arrays['force_constants']
-    return Record(
-        arrays['positions'],
-        measured,
-        float(arrays['effort_delay']),
-        _limits_left(model, recording),
-        float(recording.saturated.any(axis=1).mean()),
-    )
+    limits, saturated = _limits_left(model, recording), recording.saturated.any(axis=1).mean()
+    delay = float(arrays['effort_delay'])
+    return Record(arrays['positions'], measured, delay, limits, float(saturated))
 
 
 def _limits_left(model: ClosedChainModel, recording: ClosedLoopRecording) -> dict[str, float]:
@@ -84,24 +80,14 @@ def _limits_left(model: ClosedChainModel, recording: ClosedLoopRecording) -> dic
     }
 
 
-def record_of(content: Mapping[str, Any]) -> Record:
-    """Return a record from its plain values."""
-    arrays = {name: np.array(content[name]) for name in ('positions', 'forces')}
-    return Record(**{**content, **arrays})
-
-
-def joined(records: Sequence[Record]) -> Record:
-    """Return the records one after another; the worst of their limits."""
+def joined(records: Sequence[Mapping[str, Any]]) -> Record:
+    """Return records, given as plain values, one after another; the worst of their limits."""
+    each = {key: [record[key] for record in records] for key in records[0]}
     limits = {
-        name: min(part.limits_left[name] for part in records) for name in records[0].limits_left
+        name: min(left[name] for left in each['limits_left']) for name in each['limits_left'][0]
     }
-    return Record(
-        np.concatenate([part.positions for part in records]),
-        np.concatenate([part.forces for part in records]),
-        records[0].delay,
-        limits,
-        float(np.mean([part.saturated for part in records])),
-    )
+    positions, forces = (np.concatenate(each[key]) for key in ('positions', 'forces'))
+    return Record(positions, forces, each['delay'][0], limits, float(np.mean(each['saturated'])))
 
 
 def signals_of(model: ClosedChainModel, measured: Record, period: float) -> Signals:

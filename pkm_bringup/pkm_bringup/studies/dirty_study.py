@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.arguments import ROBOT, count, fraction, not_negative, positive
-from pkm_bringup.studies.declaration import Option, Study, runs
+from pkm_bringup.arguments import COUNT, NOT_NEGATIVE, ROBOT
+from pkm_bringup.studies.declaration import Study, runs
 from pkm_bringup.studies.plants import (
     SAMPLING_RATE,
     dataset,
@@ -31,6 +31,8 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator
+from pkm_identification.excitation_options import FRACTION
+from pkm_identification.option import POSITIVE, TEXT, Option
 from pkm_identification.quality import Quality
 from pkm_identification.quality.examine import examined
 from pkm_identification.regression.problem import build_problem
@@ -114,10 +116,8 @@ def corrupt(
     hit = []
     for values, deviation in ((positions, noise[0]), (efforts, noise[1])):
         wrong = random.random((samples, axes)) < dirt.outliers
-        size = random.uniform(dirt.size[0], dirt.size[1], (samples, axes)) * random.choice(
-            [-1, 1], (samples, axes)
-        )
-        values += wrong * size * deviation
+        size = random.uniform(dirt.size[0], dirt.size[1], (samples, axes))
+        values += wrong * size * random.choice([-1, 1], (samples, axes)) * deviation
         hit.append(wrong)
     stuck = np.zeros((samples, axes), dtype=bool)
     length = round(dirt.stuck / interval)
@@ -246,13 +246,8 @@ def summary(robot: str, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     def mean(kind: str) -> dict[str, Any]:
         return {key: np.mean([run[kind][key] for run in found]) for key in found[0][kind]}
 
-    return {
-        'robot': model_of(robot).description.name,
-        'runs': len(found),
-        'errors': table,
-        'found': mean('found'),
-        'named': mean('named'),
-    }
+    content = {'robot': model_of(robot).description.name, 'runs': len(found), 'errors': table}
+    return content | {kind: mean(kind) for kind in ('found', 'named')}
 
 
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
@@ -272,31 +267,16 @@ STUDY = Study(
     'which defects are found, and the error of the estimates against that from clean recordings '
     'of the same motion and noise.',
     (
-        Option('robot', ROBOT, ['palida', 'rps_upv'], nargs='+', metavar='ROBOT'),
+        Option('robot', TEXT, ROBOT, ['palida', 'rps_upv'], nargs='+', metavar='ROBOT'),
         *runs(10),
-        Option('periods', 'in each run [1]', 6, count),
+        Option('periods', COUNT, 'in each run', 6, '1'),
+        Option('jitter', NOT_NEGATIVE, 'standard deviation of instants, in intervals', 0.1, '1'),
+        Option('lost', FRACTION, 'share of lost samples', 0.02, '1'),
+        Option('outliers', FRACTION, 'share of wrong positions and of wrong efforts', 0.005, '1'),
         Option(
-            'jitter',
-            'standard deviation of the sampling instants, in intervals [1]',
-            0.1,
-            not_negative,
+            'size', POSITIVE, 'least and most, in deviations of noise', [15.0, 100.0], '1', nargs=2
         ),
-        Option('lost', 'share of lost samples [1]', 0.02, fraction),
-        Option(
-            'outliers',
-            'share of wrong positions and of wrong efforts, of each joint [1]',
-            0.005,
-            fraction,
-        ),
-        Option(
-            'size',
-            'of the outliers, in standard deviations of the noise [1]',
-            [15.0, 100.0],
-            positive,
-            nargs=2,
-            metavar=('LEAST', 'MOST'),
-        ),
-        Option('stuck', 'how long one position sensor stands still [s]', 0.05, not_negative),
+        Option('stuck', NOT_NEGATIVE, 'how long one position sensor stands still', 0.05, 's'),
     ),
     run,
 )

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pkm_bringup.arguments import count, positive
+from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import dataset_of, effects_of
-from pkm_bringup.studies.declaration import Option, Study, robot, runs
+from pkm_bringup.studies.declaration import Study, robot, runs
 from pkm_bringup.studies.plants import dataset, excitation_of, model_of, sampled_period, simulated
 from pkm_bringup.studies.runner import Runner
 from pkm_description.errors import EstimationError
@@ -26,6 +26,7 @@ from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import ellipsoid
+from pkm_identification.option import POSITIVE, Option
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.guaranteed_set import GuaranteedSet
@@ -70,13 +71,9 @@ def exact_motion(robot: str) -> Motion:
     other = held_out(model)
     end = other.duration if other.period is None else other.period
     test = other.motion(np.linspace(0.0, end, HELD_OUT_SAMPLES), model)
-    return Motion(
-        float(time[1]),
-        model.actuator_states(motion).positions,
-        model.inverse_dynamics(motion),
-        model.base_parameters(shared=True, reduced=True).regressor(test),
-        model.inverse_dynamics(test),
-    )
+    regressor = model.base_parameters(shared=True, reduced=True).regressor(test)
+    positions, forces = model.actuator_states(motion).positions, model.inverse_dynamics(motion)
+    return Motion(float(time[1]), positions, forces, regressor, model.inverse_dynamics(test))
 
 
 def bounded_noise(kind: str, samples: int, axes: int, random: np.random.Generator) -> Array:
@@ -101,13 +98,9 @@ def one_run(bound: float, robot: str, seed: int) -> dict[str, dict[str, float]]:
     samples, axes = motion.forces.shape
     random = np.random.default_rng(seed)
     noise = bounded_noise(ERRORS[seed % len(ERRORS)], PERIODS * samples, axes, random)
-    data = dataset(
-        model,
-        motion.interval * np.arange(PERIODS * samples),
-        np.tile(motion.positions, (PERIODS, 1)),
-        motion.interval * samples,
-        efforts=np.tile(motion.forces, (PERIODS, 1)) + limits * noise,
-    )
+    time, period = motion.interval * np.arange(PERIODS * samples), motion.interval * samples
+    positions, forces = (np.tile(each, (PERIODS, 1)) for each in (motion.positions, motion.forces))
+    data = dataset(model, time, positions, period, efforts=forces + limits * noise)
     problem = build_problem(process(data.for_model(model)), model)
     return {use: _figures(problem, motion, limits, use) for use in USES}
 
@@ -185,15 +178,9 @@ def controlled_run(bounds: Sequence[float], periods: int, robot: str, seed: int)
                 'force_half_range': np.median(half, axis=0),
             }
         )
-    return {
-        'robot': model.description.name,
-        'periods': periods,
-        'seed': seed,
-        'parameters': list(problem.base.names),
-        'units': list(problem.base.units),
-        'truth': problem.all_nominal,
-        'cases': cases,
-    }
+    base = {'parameters': list(problem.base.names), 'units': list(problem.base.units)}
+    content = {'robot': model.description.name, 'periods': periods, 'seed': seed, **base}
+    return content | {'truth': problem.all_nominal, 'cases': cases}
 
 
 def _rows_under_control(
@@ -235,14 +222,14 @@ STUDY = Study(
         robot('h4'),
         Option(
             'bounds',
+            POSITIVE,
             "largest errors, shares of the actuator's largest force [percent], the first for the "
             'runs with bounded errors, all under control',
             [5.0, 15.0],
-            positive,
             nargs='+',
             metavar='PERCENT',
         ),
-        Option('periods', 'under control [1]', 20, count),
+        Option('periods', COUNT, 'under control', 20, '1'),
         *runs(200, 'with bounded errors'),
     ),
     run,

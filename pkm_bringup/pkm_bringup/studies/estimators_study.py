@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from pkm_bringup.arguments import count, positive
-from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
+from pkm_bringup.arguments import COUNT
+from pkm_bringup.studies.declaration import Study, plant, robot, runs
 from pkm_bringup.studies.plants import (
     excitation_of,
     model_of,
@@ -29,6 +29,7 @@ from pkm_dynamics import BaseParameters, ClosedChainModel
 from pkm_dynamics.random_motion import random_motion
 from pkm_dynamics.trajectories import benchmark_circle
 from pkm_identification.arrays import Array
+from pkm_identification.option import POSITIVE, TEXT, Option
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.solution import solve_problem
 from pkm_identification.signals import SignalOptions, process
@@ -47,11 +48,10 @@ def force_root(model: ClosedChainModel, base: BaseParameters) -> Array:
 
     Along the benchmark circle [A V]; random motions where a robot cannot run it.
     """
+    motion = random_motion(model, HELD_OUT, seed=1)
     if model.platform_determines_joints:
         circle = benchmark_circle(model)
         motion = circle.motion(np.linspace(0.0, circle.duration, HELD_OUT), model)
-    else:
-        motion = random_motion(model, HELD_OUT, seed=1)
     rows = base.regressor(motion).reshape(-1, len(base.names))
     return np.asarray(np.linalg.qr(rows, mode='r')) / np.sqrt(len(rows))
 
@@ -182,20 +182,20 @@ STUDY = Study(
     (
         robot('palida'),
         *runs(30, least=2),
-        Option('periods', 'averaged in each run [1]', 10, count),
+        Option('periods', COUNT, 'averaged in each run', 10, '1'),
+        # from where it does not matter to where it biases least squares
         Option(
             'scale',
-            'position noise in units of that of the description [1]',
+            POSITIVE,
+            'position noise in units of that of the description',
             [1.0, 200.0],
-            positive,
+            '1',
             nargs='+',
-            metavar='FACTOR',
-            default_text='1 and 200, from where it does not matter to where it biases least '
-            'squares',
         ),
         plant('noise', 'servo', 'robot'),
         Option(
             'estimators',
+            TEXT,
             'with the one that the errors are counted in last, or maximum_likelihood; '
             'output_error needs a servo or robot',
             list(ESTIMATORS),

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from pkm_bringup.arguments import count, positive
-from pkm_bringup.studies.declaration import Option, Output, Study, plant, robot, runs
+from pkm_bringup.arguments import COUNT
+from pkm_bringup.studies.declaration import Output, Study, plant, robot, runs
 from pkm_bringup.studies.design_runs import (
     ESTIMATORS,
     Information,
@@ -29,7 +29,6 @@ from pkm_bringup.studies.design_runs import (
     joined,
     predict,
     record,
-    record_of,
     signals_of,
 )
 from pkm_bringup.studies.plants import SAMPLING_RATE, model_of, true_base_parameters
@@ -41,6 +40,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
 from pkm_identification.excitation.design import build_design_problem, suggested_period
 from pkm_identification.excitation.search.starts import random_start
+from pkm_identification.option import POSITIVE, Option, choice
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import HarmonicBand
 
@@ -71,12 +71,12 @@ class Runs:
 
 def design_pair(
     model: ClosedChainModel,
-    harmonics: int = 5,
-    period: float | None = None,
-    iterations: int = 400,
-    seed: int = 0,
-    deterministic: str = 'condition_number',
-    update: Callable[[str, float | None], None] = lambda text, fraction: None,
+    harmonics: int,
+    period: float | None,
+    iterations: int,
+    seed: int,
+    deterministic: str,
+    update: Callable[[str, float | None], None],
 ) -> dict[str, ExcitationDesign]:
     """Design T_d and T_s from one random feasible start.
 
@@ -102,17 +102,10 @@ def design_pair(
         (DETERMINISTIC, deterministic, None),
         (STATISTICAL, 'd_optimal', noise),
     ):
+        search: dict[str, Any] = {'starts': 0, 'iterations': iterations, 'workers': 1}
+        search |= {'noise_covariance': covariance, 'initial': start}
         designs[name] = design_excitation(
-            model,
-            criterion,
-            harmonics,
-            period,
-            noise_covariance=covariance,
-            initial=start,
-            starts=0,
-            iterations=iterations,
-            workers=1,
-            progress=partial(tell, name),
+            model, criterion, harmonics, period, **search, progress=partial(tell, name)
         )
     return designs
 
@@ -134,31 +127,20 @@ def run_designs(
         for number, first in enumerate(firsts)
     ]
     motions = [(design.trajectory, design.ramp_time) for design in chosen]
-    found = runner.map(
-        partial(record_batch, robot, motions, plant, seed), batches, 'recording', 'recording'
-    )
-    records = [
-        joined([record_of(part) for part in found[first : first + len(firsts)]])
-        for first in range(0, len(found), len(firsts))
-    ]
-    signals = [
-        signals_of(model, measured, design.period)
-        for measured, design in zip(records, chosen, strict=True)
-    ]
-    parts = runner.map(
-        partial(estimate_batch, robot, signals), batches, 'identification of each run', 'estimates'
-    )
+    one = partial(record_batch, robot, motions, plant, seed)
+    found = runner.map(one, batches, 'recording', 'recording')
+    count = len(firsts)
+    records = [joined(found[k * count : (k + 1) * count]) for k in range(len(chosen))]
+    pairs = zip(records, chosen, strict=True)
+    signals = [signals_of(model, measured, design.period) for measured, design in pairs]
+    one = partial(estimate_batch, robot, signals)
+    parts = runner.map(one, batches, 'identification of each run', 'estimates')
     result = {}
-    for index, (name, design) in enumerate(designs.items()):
-        mine = parts[index * len(firsts) : (index + 1) * len(firsts)]
-        result[name] = Runs(
-            design,
-            predict(model, design.trajectory),
-            {key: np.concatenate([part[key] for part in mine]) for key in ESTIMATORS},
-            executed_deviations(model, signals[index]),
-            signals[index],
-            records[index],
-        )
+    for k, (name, design) in enumerate(designs.items()):
+        mine = parts[k * count : (k + 1) * count]
+        estimates = {key: np.concatenate([part[key] for part in mine]) for key in ESTIMATORS}
+        told, executed = predict(model, design.trajectory), executed_deviations(model, signals[k])
+        result[name] = Runs(design, told, estimates, executed, signals[k], records[k])
     return result
 
 
@@ -235,9 +217,7 @@ def _agreement(runs: Runs, estimator: str, truth: Array) -> dict[str, Any]:
         **sources,
         'mean_error': error,
         'biased': int(np.sum(np.abs(error) > limit * uncertainty)),
-        'agreement': {
-            source: agreement(value, observed, len(estimates)) for source, value in sources.items()
-        },
+        'agreement': {key: agreement(sources[key], observed, len(estimates)) for key in sources},
         'independence': independence(estimates),
     }
 
@@ -245,15 +225,9 @@ def _agreement(runs: Runs, estimator: str, truth: Array) -> dict[str, Any]:
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     """Design, run, compare."""
     model = model_of(options.robot)
-    designs = design_pair(
-        model,
-        options.harmonics,
-        options.period,
-        options.iterations,
-        options.seed,
-        options.deterministic,
-        runner.update,
-    )
+    names = ('harmonics', 'period', 'iterations', 'seed', 'deterministic')
+    given = {name: getattr(options, name) for name in names}
+    designs = design_pair(model, **given, update=runner.update)
     runner.files |= {f'{name}.yaml': design.save for name, design in designs.items()}
     found = run_designs(options.robot, designs, options.runs, options.seed, options.plant, runner)
     return summary(model, found) | {'plant': options.plant, 'seed': options.seed}
@@ -269,19 +243,21 @@ STUDY = Study(
     (
         robot('palida'),
         *runs(100, 'of each', least=LEAST_RUNS),
-        Option('harmonics', 'of each coordinate [1]', 5, count),
+        Option('harmonics', COUNT, 'of each coordinate', 5, '1'),
         Option(
             'period',
-            'of both [s], rounded to milliseconds',
-            type=positive,
-            default_text='what the limits suggest',
+            POSITIVE,
+            'of both, rounded to milliseconds',
+            None,
+            's',
+            'what the limits suggest',
         ),
-        Option('iterations', 'steps of each design [1], fewer where it converges', 400, count),
+        Option('iterations', COUNT, 'steps of each design [1], fewer where it converges', 400),
         Option(
             'deterministic',
-            'criterion of T_d, in SI units or with columns of unit length [1]',
+            choice(*CONDITIONS),
+            'of T_d, in SI units or unit columns',
             CONDITIONS[0],
-            choices=CONDITIONS,
         ),
         plant('robot', 'noise'),
     ),

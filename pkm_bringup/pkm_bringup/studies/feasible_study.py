@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.arguments import count, positive
+from pkm_bringup.arguments import COUNT
 from pkm_bringup.offline import effects_of
-from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
+from pkm_bringup.studies.declaration import Study, plant, robot, runs
 from pkm_bringup.studies.plants import (
     exact_forces,
     excitation_of,
@@ -37,6 +37,7 @@ from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify, load_result, validate
 from pkm_identification.estimators.consistent.physically_consistent import ConsistencyDiagnostics
 from pkm_identification.estimators.registry import find_estimator
+from pkm_identification.option import POSITIVE, Option, choice
 from pkm_identification.physical.nearest import smallest_eigenvalues
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.result.result import IdentificationResult
@@ -171,13 +172,9 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
         (times,) = runner.map(one, [case], f'{options.robot}: CPU time', name)
         levels.append({'noise': noise, **content, 'cpu_time': times})
     friction = part(options.friction_robot, None, options.laws, 'friction')
-    return {
-        'plant': plant,
-        'periods': options.periods,
-        'seed': options.seed,
-        'limits': {'robot': options.robot, 'levels': levels},
-        'friction': {'robot': options.friction_robot, **friction},
-    }
+    content = {'plant': plant, 'periods': options.periods, 'seed': options.seed}
+    content['limits'] = {'robot': options.robot, 'levels': levels}
+    return content | {'friction': {'robot': options.friction_robot, **friction}}
 
 
 STUDY = Study(
@@ -195,16 +192,11 @@ STUDY = Study(
             'friction_robot',
         ),
         Option(
-            'noise',
-            'in units of that of the description [1]',
-            [1.0, 5.0],
-            positive,
-            nargs='+',
-            metavar='FACTOR',
+            'noise', POSITIVE, 'in units of that of the description', [1.0, 5.0], '1', nargs='+'
         ),
-        Option('laws', 'of friction', list(LAWS), choices=LAWS, nargs='+', default_text='all'),
+        Option('laws', choice(*LAWS), 'of friction', list(LAWS), nargs='+'),
         *runs(10, 'seeds of each part'),
-        Option('periods', 'averaged in each run [1]', 5, count),
+        Option('periods', COUNT, 'averaged in each run', 5, '1'),
         plant('robot', 'noise'),
     ),
     run,

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.arguments import count, fraction, positive
-from pkm_bringup.studies.declaration import Option, Study, plant, robot, runs
+from pkm_bringup.arguments import COUNT
+from pkm_bringup.studies.declaration import Study, plant, robot, runs
 from pkm_bringup.studies.payload_recordings import Setting, payloads_of, record, scaled
 from pkm_bringup.studies.plants import excitation_of, model_of, rms
 from pkm_bringup.studies.runner import Runner
@@ -26,9 +26,11 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification import DriveGains, IdentificationResult, identify
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
+from pkm_identification.excitation_options import FRACTION
 from pkm_identification.force_constants.bilinear_build import build_bilinear_problem
 from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.payload_columns import standard_parameters
+from pkm_identification.option import POSITIVE, Option, choice
 from pkm_identification.signals import SignalOptions, process
 
 EFFECTS = ('all', 'modelled')
@@ -89,12 +91,9 @@ def one_run(setting: Setting, robot: str, seed: int) -> dict[str, Any]:
     alone = found([empty], [None], DriveGains()).force_constants
     assert alone is not None
     ratios = factors / np.exp(np.mean(np.log(factors)))
-    content['without'] = {
-        'ratio_errors': alone.values / alone.nominal / ratios - 1,
-        'ratio_deviations': alone.ratio_deviation,
-        'common_deviation': alone.common_deviation,
-    }
-    return content
+    errors, common = alone.values / alone.nominal / ratios - 1, alone.common_deviation
+    without = {'ratio_errors': errors, 'ratio_deviations': alone.ratio_deviation}
+    return content | {'without': without | {'common_deviation': common}}
 
 
 def _errors(result: IdentificationResult, unknown: Payload, truth: Array) -> dict[str, Any]:
@@ -227,21 +226,22 @@ STUDY = Study(
         *runs(10, 'robots (seeds)'),
         Option(
             'periods',
-            'of each recording, at least 2, whose spread is the noise [1]',
+            COUNT,
+            'of a recording, at least 2; their spread is noise',
             Setting.periods,
-            count,
+            '1',
         ),
-        Option('mass', 'of both payloads [kg]', Setting.mass, positive),
-        Option(
-            'spread', 'largest error of the described force constants [1]', Setting.spread, fraction
-        ),
+        Option('mass', POSITIVE, 'of both payloads', Setting.mass, 'kg'),
+        Option('spread', FRACTION, 'largest error of the force constants', Setting.spread, '1'),
         plant('noise', 'robot'),
         Option(
             'effects',
+            choice(*EFFECTS),
             'with --plant robot: all that the description declares, or without Stribeck friction '
             'and cogging',
-            choices=EFFECTS,
-            default_text='modelled',
+            None,
+            '',
+            'modelled',
         ),
     ),
     run,

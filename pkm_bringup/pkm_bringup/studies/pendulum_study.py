@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
-from pkm_bringup.arguments import positive
-from pkm_bringup.studies.declaration import Option, Study, runs
+from pkm_bringup.studies.declaration import Study, runs
 from pkm_bringup.studies.plants import model_of
 from pkm_bringup.studies.runner import Runner
 from pkm_dynamics import ClosedChainModel
@@ -35,6 +34,7 @@ from pkm_identification.estimators.filters.nonlinear_filters import (
     extended_filter,
     unscented_filter,
 )
+from pkm_identification.option import POSITIVE, Option
 
 ROBOT = 'cart_pendulum'
 FILTERS: dict[str, Callable[..., FilterResult]] = {'ekf': extended_filter, 'ukf': unscented_filter}
@@ -263,8 +263,8 @@ STUDY = Study(
     '(three times 1 kg, as in [O]), with the true one weighed, and with a known force that pushes '
     'the cart, which shows the scale.',
     (
-        Option('noise', 'largest error of each state and force over its value [1]', 0.01, positive),
-        Option('duration', 'of each motion [s]', 20.0, positive),
+        Option('noise', POSITIVE, 'largest error of a state or force over its value', 0.01, '1'),
+        Option('duration', POSITIVE, 'of each motion', 20.0, 's'),
         *runs(10, 'of the noise'),
     ),
     run,

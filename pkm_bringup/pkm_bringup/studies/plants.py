@@ -77,11 +77,8 @@ def held_out_motion(model: ClosedChainModel) -> Trajectory:
 
 def scaled_noise(effects: PlantEffects, forces: float, positions: float) -> PlantEffects:
     """Effects with the standard deviations of the sensors' noise times factors."""
-    return replace(
-        effects,
-        force_covariance=effects.force_covariance * forces**2,
-        position_covariance=effects.position_covariance * positions**2,
-    )
+    force, position = effects.force_covariance * forces**2, effects.position_covariance
+    return replace(effects, force_covariance=force, position_covariance=position * positions**2)
 
 
 def noisy_effects(
@@ -195,12 +192,8 @@ def dataset(
     **measured: Any,
 ) -> Recording:
     """Return samples as recorded, with `efforts` or `currents` of the same instants."""
-    names = np.array(model.actuated_joints)
-    return dataset_of(
-        {'time': time, 'joint_names': names, 'positions': positions, 'effort_delay': 0.0}
-        | {'period': period}
-        | measured
-    )
+    arrays = {'time': time, 'joint_names': np.array(model.actuated_joints), 'positions': positions}
+    return dataset_of({**arrays, 'effort_delay': 0.0, 'period': period, **measured})
 
 
 def simulated(
@@ -214,16 +207,9 @@ def simulated(
     settling: int = SETTLING,
 ) -> tuple[dict[str, Any], ClosedLoopRecording]:
     """Return the arrays of settled periods under control (`measured_arrays`), and the recording."""
-    recording = simulate(
-        model,
-        trajectory,
-        periods + settling,
-        ramp_time=ramp_time,
-        effects=effects,
-        feedforward=nominal_feedforward(model),
-        seed=seed,
-        plant=plant,
-    )
+    robot: dict[str, Any] = {'effects': effects, 'plant': plant, 'seed': seed}
+    robot |= {'feedforward': nominal_feedforward(model), 'ramp_time': ramp_time}
+    recording = simulate(model, trajectory, periods + settling, **robot)
     arrays = measured_arrays(recording, model, trajectory.period)
     if not settling:
         return arrays, recording
@@ -246,11 +232,6 @@ def _under_servo(model: ClosedChainModel, trajectory: Trajectory) -> SteadyState
         gains.proportional, gains.derivative, VELOCITY_CUTOFF, interval, 0.5 * interval
     )
     assert trajectory.period is not None
-    return steady_state(
-        model,
-        model.nominal_parameters,
-        model.actuator_states(motion).positions,
-        model.inverse_dynamics(motion),
-        servo,
-        trajectory.period,
-    )
+    reference, forces = model.actuator_states(motion).positions, model.inverse_dynamics(motion)
+    nominal, period = model.nominal_parameters, trajectory.period
+    return steady_state(model, nominal, reference, forces, servo, period)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import signal
 import time
@@ -26,6 +27,7 @@ from pkm_dynamics.single_thread import SINGLE_THREAD
 Case = Mapping[str, Any]
 Tell = Callable[[str, float | None, float], None]
 
+LIBRARIES = ('numpy', 'scipy', 'numba', 'mujoco', 'cvxpy', 'clarabel')  # in the origin
 ORIGIN = 'origin.json'  # in the folder of the runs: options and versions
 
 
@@ -145,6 +147,19 @@ class KeptRuns:
 
     def _file(self, name: str, index: int) -> Path:
         return self._folder / f'{name}_{index:04}.json'
+
+
+def origin_of(study: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what made a result: study, options, versions of Python, packages and libraries.
+
+    `git` is the commit of the checkout; empty outside of one.
+    """
+    from pkm_identification.recording.metadata import git_revision, package_versions
+    from pkm_identification.result.provenance import installed
+
+    software = {'python': platform.python_version(), **package_versions(), **installed(LIBRARIES)}
+    software['git'] = git_revision(Path(__file__).parent)
+    return {'study': study, 'options': options, 'versions': software}
 
 
 def cores() -> int:

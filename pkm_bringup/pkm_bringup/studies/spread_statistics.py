@@ -78,12 +78,12 @@ def agreement(predicted: Array, observed: Array, count: int) -> dict[str, Any]:
     chance = np.diff(stats.chi2.cdf(limits, count - 1))[0]
     covered = (interval[:, 0] <= predicted) & (predicted <= interval[:, 1])
     return {
-        'median': float(np.median(ratio)),
-        'worst': float(ratio[np.argmax(np.abs(np.log(ratio)))]),
+        'median': np.median(ratio),
+        'worst': ratio[np.argmax(np.abs(np.log(ratio)))],
         'within': int(np.sum(np.abs(ratio - 1.0) <= TOLERANCE)),
-        'expected_within': float(chance * len(ratio)),
+        'expected_within': chance * len(ratio),
         'covered': int(np.sum(covered)),
-        'standard_error': float(1.0 / np.sqrt(2.0 * (count - 1))),
+        'standard_error': 1.0 / np.sqrt(2.0 * (count - 1)),
     }
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from pkm_bringup.arguments import positive
-from pkm_bringup.studies.declaration import Option, Study, runs
+from pkm_bringup.studies.declaration import Study, runs
 from pkm_bringup.studies.plants import model_of, rms
 from pkm_bringup.studies.runner import Runner
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.presets import preset
 from pkm_identification.arrays import Array
 from pkm_identification.estimators.filters.nonlinear_filters import FilterOptions, unscented_filter
+from pkm_identification.option import POSITIVE, Option
 
 ROBOT = 'uf_pkm'
 BODIES = {'me': 'leg*_slider', 'mb': 'leg*_stator', 'mp': 'platform'}
@@ -70,11 +70,9 @@ def one_run(samples: int, noise: float, seed: int) -> dict[str, Any]:
         return np.asarray(values * (1 + noise * random.uniform(-1, 1, values.shape)))
 
     home = np.asarray(model.home_actuators)
-    motion = model.motion_from_actuators(
-        home + disturbed(exact.positions - home),
-        disturbed(exact.velocities),
-        disturbed(exact.accelerations),
-    )
+    positions = home + disturbed(exact.positions - home)
+    velocities, accelerations = disturbed(exact.velocities), disturbed(exact.accelerations)
+    motion = model.motion_from_actuators(positions, velocities, accelerations)
     measured = disturbed(forces)
     masses, columns = mass_columns(model)
     regressor = model.regressor(motion)
@@ -146,7 +144,7 @@ STUDY = Study(
     'masses of the UF-PKM by the UKF from forces, without and with noise',
     'From sines of x and y together [O chapter 4].',
     (
-        Option('noise', 'largest error of forces and motion over their value [1]', 0.01, positive),
+        Option('noise', POSITIVE, 'largest error of forces and motion over their value', 0.01, '1'),
         *runs(10, 'of the noise'),
     ),
     run,

@@ -7,8 +7,9 @@ from argparse import Namespace, _SubParsersAction
 from importlib import import_module
 from typing import Any
 
-from pkm_bringup.arguments import Option, add_arguments, add_json, add_robot, count, positive
+from pkm_bringup.arguments import COUNT, add_arguments, add_json, add_robot
 from pkm_bringup.views.console import print_json, progress
+from pkm_identification.option import POSITIVE, Option
 
 # Module and function of each part: loaded when it is measured.
 PARTS = {
@@ -21,20 +22,13 @@ PARTS = {
     'filters': ('bench.filter_cost', 'measure'),
     'design': ('bench.design_search', 'measure'),
 }
-LONGER = 'a longer search from other starts that the first is compared with [s]'
+LONGER = 'a longer search from other starts that the first is compared with'
 OPTIONS = (
-    Option(
-        'duration', 'measured time of the 1 kHz loop, half of it for lockstep [s]', 10.0, positive
-    ),
-    Option('steps', 'offline controller steps [1]', 5000, count),
-    Option('search_time', 'search of the excitation [s]', 60.0, positive),
-    Option('reference_time', LONGER, type=positive, default_text='none'),
-    Option(
-        'recording',
-        'length of the recordings to identify from; others are ten times as long [s]',
-        600.0,
-        positive,
-    ),
+    Option('duration', POSITIVE, 'of the 1 kHz loop, half of it for lockstep', 10.0, 's'),
+    Option('steps', COUNT, 'offline controller steps', 5000, '1'),
+    Option('search_time', POSITIVE, 'search of the excitation', 60.0, 's'),
+    Option('reference_time', POSITIVE, LONGER, unit='s'),
+    Option('recording', POSITIVE, 'length of recordings; others are ten times as long', 600.0, 's'),
 )
 ON_REQUEST = ('design',)  # takes minutes
 

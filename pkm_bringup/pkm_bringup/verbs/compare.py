@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pkm_bringup.arguments import add_json, add_robot
+from pkm_bringup.arguments import PICTURES, add_json, add_robot
 from pkm_bringup.data_arguments import DATA, add_options, given_loading, given_options
 from pkm_bringup.outputs import check_output, write_output
 from pkm_bringup.views.console import print_json, print_note, progress
@@ -12,7 +12,6 @@ from pkm_description.errors import EstimationError
 from pkm_identification.options import COMMON, THRESHOLD
 
 DEFAULT = 'wls'
-PLOT_SUFFIXES = ('.png', '.svg', '.pdf')
 
 
 def add_parser(subparsers: Any) -> None:
@@ -43,13 +42,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         '--estimator', metavar='NAME', help=f'the estimator that --models uses; default: {DEFAULT}'
     )
-    parser.add_argument(
-        '--validate',
-        action='append',
-        default=[],
-        metavar='DATA',
-        help='repeatable; recording that is only predicted, of the same units',
-    )
+    text = 'repeatable; recording that is only predicted, of the same units'
+    parser.add_argument('--validate', action='append', default=[], metavar='DATA', help=text)
     add_options(parser, '; each estimator takes those it has', COMMON)
     THRESHOLD.add_argument(parser)
     parser.add_argument(
@@ -66,16 +60,10 @@ def run(arguments: Any) -> int:
     from pkm_identification.requests.compare_request import CompareRequest, compare_on_recordings
 
     names = _chosen(arguments)
-    plot = check_output(arguments.plot, PLOT_SUFFIXES) if arguments.plot else None
-    request = CompareRequest(
-        arguments.data,
-        names,
-        '' if arguments.models is None else arguments.estimator or DEFAULT,
-        arguments.validate,
-        given_options(arguments),
-        given_loading(arguments),
-        arguments.threshold,
-    )
+    plot = check_output(arguments.plot, PICTURES) if arguments.plot else None
+    by = '' if arguments.models is None else arguments.estimator or DEFAULT
+    given = (given_options(arguments), given_loading(arguments), arguments.threshold)
+    request = CompareRequest(arguments.data, names, by, arguments.validate, *given)
     with progress('comparing') as update:
         model = load_model(arguments.robot, update)
         found = compare_on_recordings(request, model, update)
@@ -84,14 +72,8 @@ def run(arguments: Any) -> int:
             update('drawing')
             write_output(plot, lambda path: plot_comparison(found, model, path))
     if arguments.json:
-        print_json(
-            {
-                'robot': model.description.name,
-                'data': arguments.data,
-                'validated_on': arguments.validate,
-                'rows': rows,
-            }
-        )
+        content = {'robot': model.description.name, 'data': arguments.data}
+        print_json({**content, 'validated_on': arguments.validate, 'rows': rows})
     else:
         print_rows(rows)
     if plot is not None:

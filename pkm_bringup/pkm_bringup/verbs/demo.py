@@ -7,7 +7,8 @@ import time
 from dataclasses import fields
 from pathlib import Path
 
-from pkm_bringup.arguments import Option, add_arguments, count, whole
+from pkm_bringup.arguments import COUNT, NATURAL, add_arguments
+from pkm_identification.option import TEXT, Option
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -24,22 +25,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         parser,
         Option(
             'output',
-            'folder for bags, model, plots and logs; must be empty or not exist',
-            type=Path,
-            default_text='demo_output/<date and time>',
+            TEXT,
+            'new or empty folder for all results',
+            None,
+            '',
+            'demo_output/<date and time>',
         ),
-        Option('robot', 'library robot with a shipped excitation', 'palida'),
-        Option('excitation', 'trajectory file', '', default_text='the one shipped for the robot'),
-        Option('estimator', 'estimator', 'gauss_markov'),
-        Option('periods', 'recorded periods of the excitation [1]', 30, count),
-        Option('circle_periods', 'recorded rounds of each circle [1]', 3, count),
-        Option(
-            'validation_periods',
-            'recorded rounds of the circles whose forces are predicted [1]',
-            15,
-            count,
-        ),
-        Option('seed', "of the robot's noise, at least 0 [1]", 0, whole),
+        Option('robot', TEXT, 'library robot with a shipped excitation', 'palida'),
+        Option('excitation', TEXT, 'trajectory file', '', '', 'the one shipped for the robot'),
+        Option('estimator', TEXT, 'estimator', 'gauss_markov'),
+        Option('periods', COUNT, 'recorded periods of the excitation', 30, '1'),
+        Option('circle_periods', COUNT, 'recorded rounds of each circle', 3, '1'),
+        Option('validation_periods', COUNT, 'recorded rounds of the predicted circles', 15, '1'),
+        Option('seed', NATURAL, "of the robot's noise, at least 0", 0, '1'),
     )
     parser.add_argument('--json', action='store_true', help='print the summary as JSON on stdout')
     parser.set_defaults(run=run)
@@ -53,5 +51,6 @@ def run(arguments: argparse.Namespace) -> int:
     options = {each.name: getattr(arguments, each.name) for each in fields(DemoOptions)}
     if not options['output']:
         options['output'] = Path('demo_output') / time.strftime('%Y-%m-%d_%H-%M-%S')
+    options['output'] = Path(options['output'])
     run_demo(DemoOptions(**options), as_json=arguments.json)
     return 0

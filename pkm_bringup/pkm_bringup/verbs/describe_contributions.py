@@ -31,13 +31,7 @@ def add_options(parser: Any) -> None:
 
 
 def figures(model: pkm_dynamics.ClosedChainModel, name: str | None) -> dict[str, Any]:
-    """Return groups, their forces' figures and sensitivities; SI units, shares in per cent.
-
-    Raises
-    ------
-    PkmError
-        The motion is unknown, of another robot, or not within the robot's reach.
-    """
+    """Return groups, their forces' figures and sensitivities; SI units, shares in per cent."""
     import numpy as np
 
     from pkm_bringup.trajectory_inputs import load_trajectory  # loads identification
@@ -50,19 +44,16 @@ def figures(model: pkm_dynamics.ClosedChainModel, name: str | None) -> dict[str,
     motion = model.with_joint_states(trajectory.motion(time, model))
     parts = contributions(model, motion)
     share, range_ = parts.percent(), parts.variation()
+    rms = {
+        group: dict(zip(parts.actuated_joints, np.sqrt(np.mean(force**2, axis=0)), strict=True))
+        for group, force in parts.forces.items()
+    }
     return {
         'motion': name,
         'duration': float(trajectory.duration),
         'groups': [
-            {
-                'name': group,
-                'percent': share[group],
-                'range_percent': range_[group],
-                'rms': dict(
-                    zip(parts.actuated_joints, np.sqrt(np.mean(force**2, axis=0)), strict=True)
-                ),
-            }
-            for group, force in parts.forces.items()
+            {'name': group, 'percent': share[group], 'range_percent': range_[group], 'rms': each}
+            for group, each in rms.items()
         ],
         'percent_per_millimetre': com_sensitivity(model, motion).percent_per_millimetre(),
     }
@@ -74,24 +65,15 @@ def sines(model: pkm_dynamics.ClosedChainModel) -> pkm_dynamics.Trajectory:
 
     from pkm_dynamics.trajectories import FourierTrajectory
 
-    period = 2.0
-    stroke = model.upper - model.lower
+    period, harmonics, stroke = 2.0, 2, model.upper - model.lower
     size = 0.05 * np.where(np.isfinite(stroke), np.minimum(stroke, 2.0), 1.0)
-    harmonics = 2
     turns = 2.0 * np.pi * harmonics / period
     size = np.minimum(size, 0.5 * model.velocity_limit / turns)
     cosine, sine = np.zeros((model.n_a, harmonics)), np.zeros((model.n_a, harmonics))
     index = np.arange(model.n_a)
     sine[index, index % harmonics] = size * (-1.0) ** (index // harmonics)
-    return FourierTrajectory(
-        period,
-        model.home_actuators,
-        sine,
-        cosine,
-        'actuators',
-        model.actuated_joints,
-        model.description.name,
-    )
+    series, joints = (model.home_actuators, sine, cosine), model.actuated_joints
+    return FourierTrajectory(period, *series, 'actuators', joints, model.description.name)
 
 
 def print_figures(overview: dict[str, Any], everything: bool) -> None:
@@ -104,21 +86,17 @@ def print_figures(overview: dict[str, Any], everything: bool) -> None:
     sys.stdout.write(
         f"\nactuator forces of the motion '{content['motion']}' ({content['duration']:.4g} s)\n"
     )
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for group in content['groups']:
         joint, rms = max(group['rms'].items(), key=lambda item: float(item[1]))
         shares = (round(group['percent'], 2), round(group['range_percent'], 2))
         rows.append((group['name'], *shares, float(rms), joint if rms else '-'))
-    print_table(
-        ('group', 'mean norm [% of total]', 'range [% of total]', 'largest rms [N, N m]', 'of'),
-        rows,
-    )
+    shares = ('mean norm [% of total]', 'range [% of total]')
+    print_table(('group', *shares, 'largest rms [N, N m]', 'of'), rows)
     sys.stdout.write('\nchange of the forces if a centre of mass is moved along its link\n')
-    print_table(
-        ('link', 'x [%/mm]', 'y [%/mm]', 'z [%/mm]'),
-        [
-            (link, *(round(float(value), 6) for value in row))
-            for link, row in content['percent_per_millimetre'].items()
-            if link not in alike
-        ],
-    )
+    rows = [
+        (link, *(round(float(value), 6) for value in row))
+        for link, row in content['percent_per_millimetre'].items()
+        if link not in alike
+    ]
+    print_table(('link', 'x [%/mm]', 'y [%/mm]', 'z [%/mm]'), rows)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pkm_dynamics
-from pkm_bringup.arguments import count
+from pkm_bringup.arguments import COUNT
 from pkm_bringup.views.console import print_table
 
 SAMPLES = 2000
@@ -22,27 +23,14 @@ def add_options(parser: Any) -> None:
         help='print which share of its workspace the robot reaches, what stops it elsewhere, the '
         'largest box [m], and measures of singularity [1] at home',
     )
-    parser.add_argument(
-        '--samples',
-        type=count,
-        metavar='N',
-        help=f'number [1] of random poses for --workspace, at least 1 (default {SAMPLES})',
-    )
-    parser.add_argument(
-        '--plot',
-        metavar='FILE',
-        help='write a picture of the workspace, slices through home in m, to this .png or .svg',
-    )
+    text = f'number [1] of random poses for --workspace, at least 1 (default {SAMPLES})'
+    parser.add_argument('--samples', type=COUNT.read, metavar='N', help=text)
+    text = 'write a picture of the workspace, slices through home in m, to this .png or .svg'
+    parser.add_argument('--plot', metavar='FILE', help=text)
 
 
 def check_options(arguments: Any) -> None:
-    """Refuse what cannot work before time is spent.
-
-    Raises
-    ------
-    PkmError
-        --samples without a workspace, or the picture cannot be written there.
-    """
+    """Refuse what cannot work before time is spent."""
     from pkm_bringup.outputs import check_output
     from pkm_description.errors import KinematicsError
 
@@ -53,34 +41,15 @@ def check_options(arguments: Any) -> None:
 
 
 def figures(model: pkm_dynamics.ClosedChainModel, samples: int) -> dict[str, Any]:
-    """Return shares, boxes and measures; SI units.
-
-    Raises
-    ------
-    PkmError
-        The strokes have no ends to sample between.
-    """
+    """Return shares, boxes and measures; SI units."""
     import numpy as np
 
     from pkm_dynamics.analysis.singularities import MEASURES, singularities
     from pkm_dynamics.analysis.workspace import largest_box, workspace
 
     found = workspace(model, samples, seed=0)
-    content: dict[str, Any] = {
-        'coordinates': found.coordinates,
-        'samples': samples,
-        'seed': found.seed,
-        'lower': found.lower,
-        'upper': found.upper,
-        'tilt': found.tilt,
-        'share': found.share,
-        'share_deviation': found.share_deviation,
-        'volume': found.volume,
-        'volume_deviation': found.volume_deviation,
-        'reached_lower': found.reached_lower,
-        'reached_upper': found.reached_upper,
-        'failed': found.samples.counts,
-    }
+    content: dict[str, Any] = {field.name: getattr(found, field.name) for field in fields(found)}
+    content |= {'samples': samples, 'failed': found.samples.counts}
     if model.platform_determines_joints:
         content['box_lower'], content['box_upper'] = largest_box(model, BOX_POINTS)
     if model.n_a <= 6:
@@ -94,32 +63,19 @@ def figures(model: pkm_dynamics.ClosedChainModel, samples: int) -> dict[str, Any
 
 def print_figures(content: dict[str, Any]) -> None:
     """Print what `figures` found."""
-    inside = (
-        f'within x, y, z {_box(content["lower"], content["upper"])}, rotations up to '
-        f'{content["tilt"]:.3g} rad'
-        if content['coordinates'] == 'platform'
-        else 'within the strokes'
-    )
+    inside, is_platform = 'within the strokes', content['coordinates'] == 'platform'
+    if is_platform:
+        inside = f'within {_box(content)}, rotations up to {content["tilt"]:.3g} rad'
     share, deviation = 100 * content['share'], 100 * content['share_deviation']
-    lines = [
-        '',
-        'WORKSPACE',
-        f'  reached     {share:.1f} +- {deviation:.1f} % of {content["samples"]} random samples '
-        f'{inside}',
-    ]
-    if content['coordinates'] == 'platform':
-        lines.append(
-            f'  volume      {content["volume"]:.4g} +- {content["volume_deviation"]:.2g} m^3'
-        )
-    lines.append(
-        f'  positions   x, y, z {_box(content["reached_lower"], content["reached_upper"])}'
-    )
+    count = content['samples']
+    lines = [f'reached     {share:.1f} +- {deviation:.1f} % of {count} random samples {inside}']
+    if is_platform:
+        volume, deviation = content['volume'], content['volume_deviation']
+        lines.append(f'volume      {volume:.4g} +- {deviation:.2g} m^3')
+    lines.append(f'positions   {_box(content, "reached_")}')
     if 'box_lower' in content:
-        lines.append(
-            f'  box         x, y, z {_box(content["box_lower"], content["box_upper"])}, about home '
-            'with its rotation'
-        )
-    sys.stdout.write('\n'.join(lines) + '\n')
+        lines.append(f'box         {_box(content, "box_")}, about home with its rotation')
+    sys.stdout.write('\nWORKSPACE\n' + ''.join(f'  {line}\n' for line in lines))
     stopped = [(name, count, _REASONS[name]) for name, count in content['failed'].items() if count]
     if stopped:
         print_table(('stopped by', 'samples', 'which is'), stopped, indent='  ')
@@ -154,5 +110,6 @@ def write_plot(model: pkm_dynamics.ClosedChainModel, samples: int, path: str) ->
     write_output(Path(path), lambda file: figure.savefig(file, dpi=140))
 
 
-def _box(lower: Any, upper: Any) -> str:
-    return ', '.join(f'{a:.3g} to {b:.3g}' for a, b in zip(lower, upper, strict=True)) + ' m'
+def _box(content: dict[str, Any], kind: str = '') -> str:
+    pairs = zip(content[f'{kind}lower'], content[f'{kind}upper'], strict=True)
+    return f'x, y, z {", ".join(f"{a:.3g} to {b:.3g}" for a, b in pairs)} m'

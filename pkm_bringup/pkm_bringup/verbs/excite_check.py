@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
-    RAMP_TIME.add_to(parser)
+    RAMP_TIME.add_argument(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 

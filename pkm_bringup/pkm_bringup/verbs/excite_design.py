@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import PICTURES, PLOT, add_json, add_robot, positive
-from pkm_bringup.outputs import check_output, write_output
+from pkm_bringup.arguments import PICTURES, PLOT, add_json, add_robot
+from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note
 from pkm_bringup.views.design_view import design_view, stop_on_interrupt
 from pkm_identification.excitation_options import CRITERIA, LIMITS, NOISE, SEARCH
-from pkm_identification.option import Option
+from pkm_identification.option import POSITIVE, Option
 
 
 def add_parser(subparsers: Any) -> None:
@@ -24,12 +24,8 @@ def add_parser(subparsers: Any) -> None:
         'ends the search and keeps the best that was found (exit status 130).',
     )
     add_robot(parser)
-    parser.add_argument(
-        '--output',
-        required=True,
-        metavar='FILE',
-        help='design to write (.yaml), SI units; must not exist',
-    )
+    output = 'design to write (.yaml), SI units; must not exist'
+    parser.add_argument('--output', required=True, metavar='FILE', help=output)
     parser.add_argument(
         '--criterion',
         type=_criterion,
@@ -51,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
         metavar='FILE',
         help='Fourier trajectory or design (.yaml) that is a further start, or shipped',
     )
-    PLOT.add_to(parser)
+    PLOT.add_argument(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -72,14 +68,10 @@ def run(arguments: Any) -> int:
     ):
         tell('reading the robot; the first run compiles', None, float('nan'))
         model = load_model(arguments.robot)
-        request = DesignRequest(
-            arguments.criterion,
-            _given(SEARCH, arguments),
-            _given(LIMITS, arguments),
-            arguments.noise,
-            arguments.prior,
-            load_fourier(arguments.initial, model),
-        )
+        criterion, noise, prior = arguments.criterion, arguments.noise, arguments.prior
+        search, limits = _given(SEARCH, arguments), _given(LIMITS, arguments)
+        initial = load_fourier(arguments.initial, model)
+        request = DesignRequest(criterion, search, limits, noise, prior, initial)
         tell('base parameters', None, float('nan'))
         design = design_motion(request, model, tell, interrupted)
         design.save(output)
@@ -88,25 +80,13 @@ def run(arguments: Any) -> int:
             from pkm_bringup.views.excitation_picture import plot_excitation  # loads matplotlib
 
             report = check_motion(run_of(design.trajectory, design.ramp_time), model)
-            deviations = design.figures['standard_deviation']
-            write_output(
-                plot,
-                lambda path: plot_excitation(
-                    model, design.trajectory, path, report, deviations, 'one period'
-                ),
-            )
+            deviations, trajectory = design.figures['standard_deviation'], design.trajectory
+            plot_excitation(model, trajectory, plot, report, deviations, 'one period')
     cancelled = bool(design.origin.get('cancelled'))
     if arguments.json:
-        print_json(
-            {
-                'period': design.period,
-                'ramp_time': design.ramp_time,
-                'figures': design.figures,
-                'margins': design.margins,
-                'cancelled': cancelled,
-                'output': str(output),
-            }
-        )
+        names = ('period', 'ramp_time', 'figures', 'margins')
+        content = {name: getattr(design, name) for name in names}
+        print_json(content | {'cancelled': cancelled, 'output': str(output)})
     else:
         print_design(design)
         print_note(f"wrote '{output}'")
@@ -131,7 +111,7 @@ def _criterion(text: str) -> str | dict[str, float]:
             )
     if len(parts) == 1 and not parts[0][1]:
         return text
-    weights = {name: positive(weight or '1') for name, _, weight in parts}
+    weights = {name: POSITIVE.read(weight or '1') for name, _, weight in parts}
     if len(weights) < len(parts):
         raise argparse.ArgumentTypeError(f"'{text}' names a criterion twice")
     return weights

@@ -6,11 +6,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import add_json, add_robot, positive
+from pkm_bringup.arguments import add_json, add_robot
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
+from pkm_identification.option import POSITIVE
 
 MARGINS = '25 % of forces, 5 % of velocities, 4 % of ranges'
-OPTIONS = ('amplitude', 'frequency', 'diameter', 'reach', 'move_time', 'dwell', 'speeds')
+SPEEDS = 'speeds'
+SIZES = {
+    'amplitude': 'of sines [m, rad]; default: 0.0254 m, 5 degrees, or what fits',
+    'frequency': 'of sines [Hz]; default: 2',
+    'diameter': 'of circles [m]; default: of the benchmark circle, or what fits',
+    'reach': 'of steps and strokes: fraction used of what fits [1]; default: 0.8',
+    'move_time': 'of each step [s]; default: 1',
+    'dwell': 'rest between steps [s]; default: 0.5',
+    SPEEDS: 'of friction strokes [m/s, rad/s]; default: 2, 5 and 10 %% of the velocity limits',
+}
 
 
 def add_parser(subparsers: Any) -> None:
@@ -21,8 +31,7 @@ def add_parser(subparsers: Any) -> None:
         help=text,
         description=f'{text}. A size that is given is taken as it is; without one the motion is '
         f'made to fit into the limits of the robot with {MARGINS} left free. '
-        'The name alone also serves wherever a '
-        'trajectory FILE is asked for.',
+        'The name alone also serves wherever a trajectory FILE is asked for.',
     )
     parser.add_argument(
         'name', nargs='?', metavar='NAME', help='preset; none: list those there are'
@@ -31,22 +40,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         '--output', metavar='FILE', help='trajectory to write (.yaml), SI units; must not exist'
     )
-    sizes = (
-        ('--amplitude', 'of sines [m, rad]; default: 0.0254 m, 5 degrees, or what fits'),
-        ('--frequency', 'of sines [Hz]; default: 2'),
-        ('--diameter', 'of circles [m]; default: of the benchmark circle, or what fits'),
-        ('--reach', 'of steps and strokes: fraction used of what fits [1]; default: 0.8'),
-        ('--move-time', 'of each step [s]; default: 1'),
-        ('--dwell', 'rest between steps [s]; default: 0.5'),
-    )
-    for name, text in sizes:
-        parser.add_argument(name, type=positive, help=text)
-    parser.add_argument(
-        '--speeds',
-        type=positive,
-        nargs='+',
-        help='of friction strokes [m/s, rad/s]; default: 2, 5 and 10 %% of the velocity limits',
-    )
+    for name, text in SIZES.items():
+        option = f'--{name.replace("_", "-")}'
+        parser.add_argument(
+            option, type=POSITIVE.read, nargs='+' if name == SPEEDS else None, help=text
+        )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -55,6 +53,7 @@ def run(arguments: Any) -> int:
     """Write the preset and print what it is, or list the robot's presets."""
     from pkm_bringup.inputs import load_model
     from pkm_bringup.outputs import check_output
+    from pkm_bringup.trajectory_inputs import facts_of
     from pkm_dynamics.presets import preset, preset_names
     from pkm_dynamics.presets.fitting import check_from_home
 
@@ -64,7 +63,7 @@ def run(arguments: Any) -> int:
         names = preset_names(model)
         if arguments.name is not None:
             update(f'fitting {arguments.name} into the limits')
-            options = {name: getattr(arguments, name) for name in OPTIONS}
+            options = {name: getattr(arguments, name) for name in SIZES}
             trajectory = preset(model, arguments.name, **options)
             report = check_from_home(model, trajectory)
     if arguments.name is None:
@@ -76,19 +75,9 @@ def run(arguments: Any) -> int:
     if output:
         trajectory.save(output)
     if arguments.json:
-        print_json(
-            {
-                'robot': model.description.name,
-                'name': arguments.name,
-                'type': trajectory.kind,
-                'coordinates': trajectory.coordinates,
-                'duration': trajectory.duration,
-                'periodic': trajectory.period is not None,
-                'feasible': report.feasible,
-                'message': report.message,
-                'output': str(output) if output else None,
-            }
-        )
+        content = {**facts_of(trajectory, model), 'name': arguments.name}
+        content |= {'feasible': report.feasible, 'message': report.message}
+        print_json(content | {'output': str(output) if output else None})
         _print_notes(report, None)
         return 0
     repeated = 'one period' if trajectory.period is not None else 'from rest to rest'
@@ -99,7 +88,7 @@ def run(arguments: Any) -> int:
         ('feasible', report.feasible),
     ]
     print_table(('preset', arguments.name), rows)
-    shown: list[Any] = list(report.violations) or [report.worst]
+    shown: Any = report.violations or [report.worst]
     lines = '\n'.join(f'  {margin}' for margin in shown)
     what = 'closest' if report.feasible else 'broken'
     sys.stdout.write(f'\nwith {MARGINS} left free\n{what}:\n{lines}\n')

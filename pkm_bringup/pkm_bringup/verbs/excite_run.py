@@ -10,13 +10,12 @@ from pkm_bringup.arguments import (
     PERIODS_OPTION,
     RAMP_TIME,
     TRAJECTORY,
-    Option,
     add_arguments,
     add_json,
     add_robot,
-    positive,
 )
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
+from pkm_identification.option import POSITIVE, TEXT, Option
 
 
 def add_parser(subparsers: Any) -> None:
@@ -30,15 +29,15 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
-    bag = Option('bag', 'bag to write; must not exist', metavar='FOLDER', required=True)
+    bag = Option('bag', TEXT, 'bag to write; must not exist', metavar='FOLDER', required=True)
     serves = 'node that serves the action'
     add_arguments(
         parser,
         bag,
         PERIODS_OPTION,
         RAMP_TIME,
-        Option('server', serves, 'excitation_server', metavar='NODE'),
-        Option('timeout', 'longest wait for the server [s]', 10.0, positive),
+        Option('server', TEXT, serves, 'excitation_server', metavar='NODE'),
+        Option('timeout', POSITIVE, 'longest wait for the server', 10.0, 's'),
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -59,15 +58,9 @@ def run(arguments: Any) -> int:
         periods = periods_of(arguments.periods, arguments.file, trajectory)
         from pkm_bringup.nodes.excite_client import excite
 
-        outcome = excite(
-            trajectory,
-            periods,
-            ramp_time_of(arguments.ramp_time, arguments.file, model),
-            str(bag),
-            arguments.server,
-            arguments.timeout,
-            update,
-        )
+        ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
+        server = (arguments.server, arguments.timeout)
+        outcome = excite(trajectory, periods, ramp, str(bag), *server, update)
     if arguments.json:
         print_json({'joints': model.actuated_joints, **outcome})
         return 0

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pkm_dynamics
-from pkm_bringup.arguments import PICTURES, PLOT, RAMP_TIME, TRAJECTORY, add_json, add_robot, count
-from pkm_bringup.outputs import check_output, write_output
+from pkm_bringup.arguments import COUNT, PICTURES, PLOT, RAMP_TIME, TRAJECTORY, add_json, add_robot
+from pkm_bringup.outputs import check_output
 from pkm_bringup.views.console import print_json, print_note, progress
 from pkm_description.errors import EstimationError
 from pkm_identification.excitation_options import NOISE
+from pkm_identification.option import Option
 
 
 def add_parser(subparsers: Any) -> None:
@@ -19,16 +20,14 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser('show', help=text, description=text)
     parser.add_argument('file', metavar='FILE', help=TRAJECTORY)
     add_robot(parser)
-    PLOT.add_to(parser)
-    parser.add_argument(
-        '--periods', type=count, default=1, help='that are recorded [1]; default: 1'
-    )
+    PLOT.add_argument(parser)
+    Option('periods', COUNT, 'that are recorded', 1, '1').add_argument(parser)
     parser.add_argument(
         '--noise',
         choices=NOISE.values.words,
         help=f'{NOISE.help}; default: that of the design, else unit',
     )
-    RAMP_TIME.add_to(parser)
+    RAMP_TIME.add_argument(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -36,7 +35,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Print figures and margins; write the picture."""
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.trajectory_inputs import load_trajectory, ramp_time_of, run_of
+    from pkm_bringup.trajectory_inputs import facts_of, load_trajectory, ramp_time_of, run_of
     from pkm_bringup.views.excitation_view import margin_rows, print_excitation, runs_text
     from pkm_identification.requests.check_request import check_motion
 
@@ -47,11 +46,7 @@ def run(arguments: Any) -> int:
         ramp = ramp_time_of(arguments.ramp_time, arguments.file, model)
         update('figures')
         content = {
-            'robot': model.description.name,
-            'type': trajectory.kind,
-            'coordinates': trajectory.coordinates,
-            'duration': trajectory.duration,
-            'periodic': trajectory.period is not None,
+            **facts_of(trajectory, model),
             'harmonics': getattr(trajectory, 'harmonics', None),
             'periods': arguments.periods,
             'ramp_time': ramp if trajectory.period is not None else None,
@@ -65,11 +60,7 @@ def run(arguments: Any) -> int:
             from pkm_bringup.views.excitation_picture import plot_excitation  # loads matplotlib
 
             deviations = (content['figures'] or {}).get('standard_deviation')
-            runs = runs_text(content)
-            write_output(
-                plot,
-                lambda path: plot_excitation(model, trajectory, path, report, deviations, runs),
-            )
+            plot_excitation(model, trajectory, plot, report, deviations, runs_text(content))
     if arguments.json:
         print_json(content)
     else:
@@ -97,10 +88,8 @@ def _figures(
             figures, noise = design_figures(model, design, arguments.periods, noise)
         else:
             noise = noise or NOISE.default
-            covariance = noise_covariance(model, noise)
-            figures = excitation_figures(
-                model, trajectory, arguments.periods, covariance=covariance
-            )
+            covariance, periods = noise_covariance(model, noise), arguments.periods
+            figures = excitation_figures(model, trajectory, periods, covariance=covariance)
     except EstimationError as error:
         return {'noise': noise, 'figures': None, 'reason': str(error)}
     prior = design is not None and design.prior is not None

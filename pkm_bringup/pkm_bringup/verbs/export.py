@@ -30,11 +30,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument('--to', required=True, choices=sorted(FORMATS), help=formats)
     forms = '; '.join(f'{name}: {meaning}' for name, meaning in FORMS.items())
     parser.add_argument('--form', choices=sorted(FORMS), help=f'form of the format; {forms}')
-    parser.add_argument(
-        '--strict',
-        action='store_true',
-        help='refuse to write what the format cannot say fully; without it that is named',
-    )
+    text = 'refuse to write what the format cannot say fully; without it that is named'
+    parser.add_argument('--strict', action='store_true', help=text)
     parser.add_argument(
         '--output',
         required=True,
@@ -48,20 +45,20 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Write one file, and the YAML beside a URDF."""
     import pkm_description
-    from pkm_bringup.outputs import check_output, write_output
+    from pkm_bringup.outputs import OutputError, check_output
+    from pkm_dynamics.atomic_write import write_text_atomically
 
     output = check_output(arguments.output, ('.urdf',) if arguments.to == 'urdf' else ())
     description = pkm_description.load(arguments.robot)
-    exported = pkm_description.build_export(
-        description, arguments.to, arguments.form, arguments.strict
-    )
+    form = (arguments.to, arguments.form, arguments.strict)
+    exported = pkm_description.build_export(description, *form)
     files: dict[Path, str] = {output: exported.text}
     if exported.sidecar:
         files[check_output(output.with_suffix('.yaml'))] = exported.sidecar
     done: list[Path] = []
     try:
         for path, text in files.items():
-            done.append(write_output(path, _writer(text)))
+            done.append(write_text_atomically(path, text, OutputError))
     except BaseException:
         for path in done:  # half a robot is none
             path.unlink(missing_ok=True)
@@ -71,7 +68,3 @@ def run(arguments: Any) -> int:
     for line in exported.losses:
         print_note(f'lost: {line}')
     return 0
-
-
-def _writer(text: str) -> Any:
-    return lambda path: path.write_text(text, encoding='utf-8')

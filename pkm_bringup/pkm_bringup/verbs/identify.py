@@ -30,19 +30,12 @@ def add_parser(subparsers: Any) -> None:
         'data', metavar='DATA', nargs='+', help=f'{DATA}; several of one robot are used together'
     )
     add_robot(parser)
-    parser.add_argument(
-        '--estimator',
-        default='wls',
-        help='ls, wls, gauss_markov, ... (a wrong name lists all); default: wls',
-    )
+    text = 'ls, wls, gauss_markov, ... (a wrong name lists all); default: wls'
+    parser.add_argument('--estimator', default='wls', help=text)
     also = ', '.join(option.name for option in BY_OPTION)
     add_options(parser, ALSO + also, COMMON)
-    parser.add_argument(
-        '--output',
-        required=True,
-        metavar='MODEL',
-        help='model file to write (.yaml), SI units; must not exist',
-    )
+    text = 'model file to write (.yaml), SI units; must not exist'
+    parser.add_argument('--output', required=True, metavar='MODEL', help=text)
     parser.add_argument(
         '--reduce',
         action='store_true',
@@ -68,14 +61,8 @@ def run(arguments: Any) -> int:
 
     output = check_output(arguments.output, ('.yaml', '.yml'))
     kind = ReduceRequest if arguments.reduce else IdentifyRequest
-    request = kind(
-        arguments.data,
-        arguments.estimator,
-        _options(arguments),
-        given_loading(arguments),
-        arguments.threshold,
-        str(output),
-    )
+    given = (_options(arguments), given_loading(arguments), arguments.threshold)
+    request = kind(arguments.data, arguments.estimator, *given, str(output))
     with progress('identifying') as update:
         found = identify_recordings(request, load_model(arguments.robot, update), update)
     if arguments.json:

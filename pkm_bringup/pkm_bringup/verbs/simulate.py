@@ -6,17 +6,17 @@ import sys
 from typing import Any
 
 from pkm_bringup.arguments import (
+    NATURAL,
     PERIODS_OPTION,
     RAMP_TIME,
     ROBOT,
     TRAJECTORY,
-    Option,
     add_arguments,
     add_json,
-    fraction,
-    whole,
 )
 from pkm_bringup.views.console import print_json, print_note, print_table, progress
+from pkm_identification.excitation_options import FRACTION
+from pkm_identification.option import TEXT, Option, choice
 
 EFFECTS = ('all', 'modelled', 'none')
 
@@ -32,32 +32,30 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument('robot', metavar='ROBOT', help=ROBOT)
     parser.add_argument('--trajectory', required=True, metavar='FILE', help=TRAJECTORY)
-    parser.add_argument(
-        '--output',
-        required=True,
-        metavar='DATA.npz',
-        help='file to write: time [s], positions [m, rad], currents [A]; must not exist',
-    )
+    output = 'file to write: time [s], positions [m, rad], currents [A]; must not exist'
+    parser.add_argument('--output', required=True, metavar='DATA.npz', help=output)
     add_arguments(
         parser,
         PERIODS_OPTION,
         RAMP_TIME,
-        Option('seed', 'of the noise, at least 0 [1]', 0, whole),
+        Option('seed', NATURAL, 'of the noise, at least 0', 0, '1'),
         Option(
             'effects',
+            choice(*EFFECTS),
             'all that the description declares; modelled: without Stribeck friction and cogging; '
             'none: rigid bodies without friction, noise and limits',
             'all',
-            choices=EFFECTS,
         ),
         Option(
             'feedforward',
+            TEXT,
             'model of the controller: none, nominal or a model file, SI units',
             'none',
             metavar='none|nominal|MODEL',
         ),
         Option(
             'payload',
+            TEXT,
             'body fixed to the platform, which the controller does not know: YAML text or file '
             'with mass [kg], centre [m, platform frame], inertia [kg m^2, about the centre: Ixx, '
             'Ixy, Ixz, Iyy, Iyz, Izz]',
@@ -66,13 +64,13 @@ def add_parser(subparsers: Any) -> None:
         ),
         Option(
             'constant_error',
+            FRACTION,
             'largest error of the force constants in the description [1]: those of the simulated '
             'drives differ from them, at random by the seed --drive-seed',
             0.0,
-            fraction,
             metavar='FRACTION',
         ),
-        Option('drive_seed', 'of --constant-error, at least 0 [1]', 0, whole),
+        Option('drive_seed', NATURAL, 'of --constant-error, at least 0', 0, '1'),
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -111,19 +109,10 @@ def run(arguments: Any) -> int:
     rms, largest = recording.tracking_rms(), np.abs(recording.errors[run]).max(axis=0)
     saturated = float(recording.saturated[run].any(axis=1).mean())
     if arguments.json:
-        print_json(
-            {
-                'robot': model.description.name,
-                'samples': len(arrays['time']),
-                'periods': periods,
-                'period': trajectory.period,
-                'joints': model.actuated_joints,
-                'tracking_rms': rms,
-                'tracking_max': largest,
-                'saturated_fraction': saturated,
-                'output': str(output),
-            }
-        )
+        content = {'robot': model.description.name, 'samples': len(arrays['time'])}
+        content |= {'periods': periods, 'period': trajectory.period}
+        content |= {'joints': model.actuated_joints, 'tracking_rms': rms, 'tracking_max': largest}
+        print_json({**content, 'saturated_fraction': saturated, 'output': str(output)})
         return 0
     rows = list(zip(model.actuated_joints, rms.tolist(), largest.tolist(), strict=True))
     print_table(('joint', 'RMS error [m, rad]', 'largest [m, rad]'), rows)

@@ -9,11 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pkm_bringup.arguments import add_json
+from pkm_bringup.arguments import add_arguments, add_json
 from pkm_bringup.outputs import OutputError, check_output, write_output_folder
 from pkm_bringup.studies.declaration import Content, Output, Study
-from pkm_bringup.studies.runner import KeptRuns, Runner
-from pkm_bringup.versions import software
+from pkm_bringup.studies.runner import KeptRuns, Runner, origin_of
 from pkm_bringup.views.console import json_text, print_json, print_note
 from pkm_bringup.views.design_view import design_view, stop_on_interrupt
 from pkm_dynamics.atomic_write import write_text_atomically
@@ -42,8 +41,7 @@ def add_parser(subparsers: _SubParsersAction[Any]) -> None:
         study: Study = import_module(f'pkm_bringup.studies.{name}_study').STUDY
         description = f'{study.claim}. {study.description}'
         one = studies.add_parser(name, help=study.claim, description=description)
-        for option in study.options:
-            option.add_to(one)
+        add_arguments(one, *study.options)
         metavar, told, _ = study.output.value
         one.add_argument('--output', metavar=metavar, help=told)
         add_json(one)
@@ -54,7 +52,7 @@ def run(study: Study, arguments: Namespace) -> int:
     """Run a study, write its result, and print it as tables or as JSON."""
     output = check_output(arguments.output, study.output.value[2]) if arguments.output else None
     options = {name: value for name, value in vars(arguments).items() if name not in NOT_NAMED}
-    origin = {'study': study.name, 'options': options, 'versions': software()}
+    origin = origin_of(study.name, options)
     kept = None
     if output is not None and study.output is not Output.DESIGN:
         kept = KeptRuns(output, origin)
@@ -73,8 +71,7 @@ def run(study: Study, arguments: Namespace) -> int:
         if arguments.json:
             print_json(content)
         else:
-            views = import_module('pkm_bringup.views.study_tables')
-            views.VIEWS[study.name](content)
+            import_module('pkm_bringup.views.study_tables').VIEWS[study.name](content)
     if output is not None:
         print_note(f"wrote '{output}'")
     if kept is not None:

@@ -43,12 +43,8 @@ def run(arguments: Any) -> int:
     from pkm_identification.requests.validate_request import ValidateRequest, validate_on_recording
 
     options = {'level': arguments.level, 'rollout': _horizons(arguments.rollout)}
-    request = ValidateRequest(
-        arguments.data,
-        arguments.model,
-        options | given_options(arguments),
-        given_loading(arguments),
-    )
+    given = (options | given_options(arguments), given_loading(arguments))
+    request = ValidateRequest(arguments.data, arguments.model, *given)
     with progress('validating') as update:
         model = load_model(arguments.robot, update)
         summary = validate_on_recording(request, model, update).summary()

@@ -83,11 +83,9 @@ def _draw_errors(axis: Any, candidates: Sequence[Candidate]) -> None:
     for number, (key, label, colour) in enumerate(shown):
         values = [100 * row[key] if row.get(key) is not None else np.nan for row in rows]
         at = place + 0.4 - (number + 0.5) * height
-        axis.barh(at, values, 0.9 * height, color=colour, label=label)
-        for y, value in zip(at, values, strict=True):
-            if np.isfinite(value):
-                beside = {'textcoords': 'offset points', 'va': 'center', 'fontsize': 7}
-                axis.annotate(f'{value:.3g}', (value, y), (3, 0), **beside)
+        bars = axis.barh(at, values, 0.9 * height, color=colour, label=label)
+        texts = [f'{value:.3g}' if np.isfinite(value) else '' for value in values]
+        axis.bar_label(bars, texts, padding=3, fontsize=7)
     labels = []
     for y, row in zip(place, rows, strict=True):
         if row.get('parameters') is None:
@@ -104,10 +102,8 @@ def _draw_errors(axis: Any, candidates: Sequence[Candidate]) -> None:
     axis.set_title('errors; properly identified parameters')
     axis.grid(axis='x', alpha=0.25)
     if shown:
-        handles, texts = axis.get_legend_handles_labels()
-        axis.figure.legend(
-            handles, texts, fontsize='small', loc='outside lower left', ncols=len(shown)
-        )
+        names = axis.get_legend_handles_labels()
+        axis.figure.legend(*names, fontsize='small', loc='outside lower left', ncols=len(shown))
 
 
 def _draw_parameters(axis: Any, done: Sequence[Candidate], model: ClosedChainModel) -> None:

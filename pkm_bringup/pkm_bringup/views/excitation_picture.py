@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pkm_bringup.outputs import write_output
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits.margins import FeasibilityReport
 from pkm_dynamics.trajectories import Trajectory
@@ -52,7 +53,7 @@ def plot_excitation(
         _plot_deviations(axes[1], model, deviations, runs)
     else:
         _plot_margins(right.subplots(1, 1), report, trajectory)
-    figure.savefig(path)
+    write_output(path, figure.savefig)
 
 
 def _plot_motion(part: Any, model: ClosedChainModel, trajectory: Trajectory) -> None:

@@ -100,16 +100,10 @@ def broken_rows(report: FeasibilityReport) -> list[dict[str, Any]]:
 
 
 def _rows(margins: Sequence[Margin]) -> list[dict[str, Any]]:
+    names = ('time', 'value', 'limit', 'margin', 'unit')
     return [
-        {
-            'constraint': margin.constraint,
-            'where': margin.name,
-            'time': margin.time,
-            'value': margin.value,
-            'limit': margin.limit,
-            'margin': margin.margin,
-            'unit': margin.unit,
-        }
+        {'constraint': margin.constraint, 'where': margin.name}
+        | {name: getattr(margin, name) for name in names}
         for margin in margins
     ]
 

@@ -48,14 +48,8 @@ def print_identified(found: Identified, level: float) -> None:
     print_columns(parameters(result, level), columns)
     print_calibration(result)
     print_residuals(result)
-    sentences = (
-        *processing_lines(result),
-        correlations(result),
-        fit_verdict(result),
-        not_determined(result),
-        certainty(found.identifiability),
-        verdict(result),
-    )
+    fit = (correlations(result), fit_verdict(result), not_determined(result))
+    sentences = (*processing_lines(result), *fit, certainty(found.identifiability), verdict(result))
     sys.stdout.write(''.join(f'{text}\n' for text in sentences if text))
     diagnostics = result.diagnostics
     print_quality([each.quality for each in diagnostics.data])
@@ -86,15 +80,9 @@ def print_steps(steps: list[dict[str, Any]]) -> None:
 def parameters(result: Any, level: float = 0.95) -> list[dict[str, Any]]:
     """Return one row a parameter; the relative standard deviation in %."""
     interval = result.confidence_interval(level)
-    columns = [
-        result.names,
-        result.values.tolist(),
-        result.standard_deviation.tolist(),
-        result.relative_standard_deviation.tolist(),
-        *interval.T.tolist(),
-        result.units,
-        result.expressions,
-    ]
+    deviations = (result.standard_deviation, result.relative_standard_deviation)
+    numbers = (each.tolist() for each in (result.values, *deviations, *interval.T))
+    columns = [result.names, *numbers, result.units, result.expressions]
     rows = list(zip(*columns, strict=True))
     friction = result.drive_friction
     if friction is not None:

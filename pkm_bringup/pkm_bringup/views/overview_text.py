@@ -36,22 +36,18 @@ def _print_head(content: dict[str, Any]) -> None:
     closing += f'rows, {redundant} of them redundant' if redundant else 'rows, none redundant'
     all_moves = content['moving_mass'] >= content['total_mass'] * (1.0 - 1e-12)
     moving = 'all' if all_moves else f'{content["moving_mass"]:.5g} kg'
+    joints = f'{len(content["links"])} links, {len(content["joints"])} joints '
+    joints += f'({len(content["drives"])} with a drive, {free}{passive} passive)'
+    at = f'platform at ({_triple(home["position"])}) m, rpy ({_triple(home["rpy"])}) rad; '
+    at += 'declared' if home['declared'] else 'found by the loader'
     gap = f', closure gap {home["closure_gap"]:.1e} m' if loops else ''
     lines = [
         ('mobility', f'{content["mobility"]}: {_counted(content)}'),
-        (
-            'tree',
-            f'{len(content["links"])} links, {len(content["joints"])} joints '
-            f'({len(content["drives"])} with a drive, {free}{passive} passive)',
-        ),
+        ('tree', joints),
         ('loops', closing if loops else 'none'),
         ('mass', f'{content["total_mass"]:.5g} kg, {moving} of it moves'),
         ('gravity', f'({_triple(content["gravity"])}) m/s^2'),
-        (
-            'home',
-            f'platform at ({_triple(home["position"])}) m, rpy ({_triple(home["rpy"])}) rad; '
-            f'{"declared" if home["declared"] else "found by the loader"}{gap}',
-        ),
+        ('home', at + gap),
         *_workspace_lines(content['workspace']),
         *_parameter_lines(content),
     ]
@@ -84,13 +80,8 @@ def _parameter_lines(content: dict[str, Any]) -> list[tuple[str, str]]:
     for rank in content.get('ranks', []):
         what = (('shared', 'designs shared'), ('reduced', 'zero parameters left out'))
         how = ' and '.join(text for key, text in what if rank[key]) or 'each body on its own'
-        lines.append(
-            (
-                '',
-                f'{rank["rank"]} base ({rank["rigid_body"]} of rigid bodies, '
-                f'{rank["friction_and_rotor"]} of friction and rotors), {how}',
-            )
-        )
+        kinds = f'{rank["rigid_body"]} of rigid bodies, {rank["friction_and_rotor"]} of friction '
+        lines.append(('', f'{rank["rank"]} base ({kinds}and rotors), {how}'))
     return lines
 
 
@@ -113,8 +104,7 @@ def _print_links(content: dict[str, Any], every: bool) -> None:
         if name not in others:
             rows.append(row)
     header = ('body', 'mass', 'centre of mass', 'Ixx, Iyy, Izz about it', 'Ixy, Ixz, Iyz')
-    sys.stdout.write('\n')
-    print_table((*header, 'physical'), rows, 'BODIES (kg, m, kg m^2)')
+    print_table((*header, 'physical'), rows, '\nBODIES (kg, m, kg m^2)')
 
 
 def _print_joints(content: dict[str, Any]) -> None:
@@ -135,26 +125,23 @@ def _print_joints(content: dict[str, Any]) -> None:
         del columns['rotor']
     else:
         units += '; rotor: kg, kg m^2 at the joint'
-    sys.stdout.write('\n')
-    print_columns(content['joints'], columns, f'JOINTS ({units})')
+    print_columns(content['joints'], columns, f'\nJOINTS ({units})')
 
 
 def _print_constraints(content: dict[str, Any]) -> None:
     if not content['constraints']:
         return
-    sys.stdout.write('\n')
     columns: dict[str, Column] = {'constraint': 'name'}
     columns |= {key: key for key in ('type', 'parent', 'child', 'rows', 'redundant')}
     columns |= {'Coulomb': _coulomb, 'viscous': 'viscous'}
-    print_columns(content['constraints'], columns, 'LOOP CLOSURES')
+    print_columns(content['constraints'], columns, '\nLOOP CLOSURES')
 
 
 def _print_base(base: dict[str, Any], sources: bool) -> None:
     if 'parameters' not in base:
         return
-    sys.stdout.write('\n')
     columns: dict[str, Column] = {key: key for key in ('name', 'nominal', 'unit', 'expression')}
-    print_columns(base['parameters'], columns, 'BASE PARAMETERS')
+    print_columns(base['parameters'], columns, '\nBASE PARAMETERS')
     origins = [
         f'{label} in {item["name"]}: {text}'
         for item in base['parameters']
@@ -184,7 +171,7 @@ def _triple(values: Any) -> str:
 
 
 def _products(inertia: Any) -> str:
-    products = [inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+    products = [inertia[0][1], inertia[0][2], inertia[1][2]]
     largest = float(np.max(np.abs(inertia)))
     return '0' if np.max(np.abs(products)) <= 1e-12 * largest else _triple(products)
 

@@ -159,9 +159,8 @@ def print_ellipsoid(content: Content) -> None:
     rows = [{'told': told[use], 'runs': bounded['runs'], **bounded[use]} for use in told]
     title = f'errors within {bounded["bound"]:g} % of the largest forces, '
     print_columns(rows, BOUNDED, f'{title}{bounded["periods"]} periods a run')
-    sys.stdout.write('\n')
     cases = controlled['cases']
-    title = f'{controlled["robot"]} under control, {controlled["periods"]} periods'
+    title = f'\n{controlled["robot"]} under control, {controlled["periods"]} periods'
     print_columns(cases, CONTROLLED, title)
     sys.stdout.write('\n')
     columns: Columns = {'parameter': 'parameter', 'true': ('true', '.4g')}
@@ -223,8 +222,7 @@ def print_feasible(content: Content) -> None:
         )
     friction = content['friction']
     rows = _named(friction, 'gauss_markov', 'feasible', *content['origin']['options']['laws'])
-    sys.stdout.write('\n')
-    title = f'{friction["robot"]} with Stribeck friction, {friction["runs"]} runs'
+    title = f'\n{friction["robot"]} with Stribeck friction, {friction["runs"]} runs'
     print_columns(rows, FRICTION, title)
 
 

@@ -81,8 +81,7 @@ def _print_rollout(rollout: dict[str, Any]) -> None:
     if rollout['floor'] is not None:
         columns['true parameters [mm]'] = [1e3 * value for value in rollout['floor']['platform']]
     rows = list(zip(*columns.values(), strict=True))
-    sys.stdout.write('\n')
-    print_table(tuple(columns), rows, f'open-loop rollout under {rollout["forces"]} forces')
+    print_table(tuple(columns), rows, f'\nopen-loop rollout under {rollout["forces"]} forces')
 
 
 def verdict(summary: dict[str, Any]) -> str:

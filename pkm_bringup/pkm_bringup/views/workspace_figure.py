@@ -46,14 +46,9 @@ def _slices(model: ClosedChainModel, axes: Any) -> set[int]:
     for ax, across in zip(axes, 'zy', strict=True):
         cut = workspace_slice(model, across, points=POINTS, lower=lower - wide, upper=upper + wide)
         used |= set(cut.verdict.ravel().tolist())
-        ax.pcolormesh(
-            cut.columns,
-            cut.rows,
-            cut.verdict,
-            cmap=colours,
-            shading='nearest',
-            norm=BoundaryNorm(np.arange(len(COLOURS) + 1) - 0.5, len(COLOURS)),
-        )
+        norm = BoundaryNorm(np.arange(len(COLOURS) + 1) - 0.5, len(COLOURS))
+        grid = (cut.columns, cut.rows, cut.verdict)
+        ax.pcolormesh(*grid, cmap=colours, shading='nearest', norm=norm)
         first, second = ('xyz'.index(axis) for axis in cut.axes)
         _rectangle(ax, lower, upper, first, second, '--', 'declared box')
         if np.all(np.isfinite(box[0])):
@@ -84,13 +79,8 @@ def _rectangle(
     ax: Axes, lower: Any, upper: Any, first: int, second: int, style: str, label: str
 ) -> None:
     x, y = (lower[first], upper[first]), (lower[second], upper[second])
-    ax.plot(
-        [x[0], x[1], x[1], x[0], x[0]],
-        [y[0], y[0], y[1], y[1], y[0]],
-        'k' + style,
-        linewidth=1.2,
-        label=label,
-    )
+    around = ([x[0], x[1], x[1], x[0], x[0]], [y[0], y[0], y[1], y[1], y[0]])
+    ax.plot(*around, 'k' + style, linewidth=1.2, label=label)
 
 
 def _label(ax: Axes, names: tuple[str, ...]) -> None:

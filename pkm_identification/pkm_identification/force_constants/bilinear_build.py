@@ -102,9 +102,7 @@ def _prior(
     count, opened = selection.size, bodies.open
     total = count + len(opened) + groups.size
     rows, target = prior_information(prior, names, selection)
-    wide = np.zeros((len(rows), total))
-    wide[:, :count] = rows
-    parts, targets = [wide], [target]
+    parts, targets = [np.pad(rows, ((0, 0), (0, total - count)))], [target]
     if isinstance(prior, IdentificationResult) and prior.force_constants and groups.size:
         parts, targets = _joint_prior(prior, prior.force_constants, total, groups)
     for deviations, values, offset in (
@@ -112,9 +110,7 @@ def _prior(
         (groups.deviations, np.zeros(groups.size), count + len(opened)),
     ):
         known = np.flatnonzero(np.isfinite(deviations))
-        own = np.zeros((len(known), total))
-        own[np.arange(len(known)), offset + known] = 1 / deviations[known]
-        parts.append(own)
+        parts.append(np.eye(total)[offset + known] / deviations[known, None])
         targets.append(values[known] / deviations[known])
     return np.concatenate(parts), np.concatenate(targets)
 
@@ -136,12 +132,9 @@ def _joint_prior(
         )
     first = [constants.joint_names.index(members[0]) for members in groups.joints]
     values = constants.values[first]
-    covariance = np.zeros((count + groups.size, count + groups.size))
-    covariance[:count, :count] = prior.covariance
-    own = constants.covariance[np.ix_(first, first)]
-    covariance[count:, count:] = own / np.outer(values, values)
-    covariance[count:, :count] = constants.with_parameters[first] / values[:, None]
-    covariance[:count, count:] = covariance[count:, :count].T
+    own = constants.covariance[np.ix_(first, first)] / np.outer(values, values)
+    cross = constants.with_parameters[first] / values[:, None]
+    covariance = np.block([[prior.covariance, cross.T], [cross, own]])
     place = np.r_[np.arange(count), np.arange(total - groups.size, total)]
     logarithms = np.log(values / constants.nominal[first])
     rows, target = whitened(np.concatenate([prior.values, logarithms]), covariance)

@@ -150,9 +150,8 @@ def reduce_model(
                 f"('{each.payload.name}'); a model is reduced on data of the robot without one"
             )
     signals = [process(each.for_model(model), signal_options) for each in datasets]
-    problem = build_problem(
-        signals, model, shared=shared, reduced=reduced, estimate=estimate, fixed=fixed, prior=prior
-    )
+    common: dict[str, Any] = {'shared': shared, 'reduced': reduced, 'prior': prior}
+    problem = build_problem(signals, model, estimate=estimate, fixed=fixed, **common)
     base = problem.base
     names = list(base.names)
     patterns = [keep] if isinstance(keep, str) else list(keep)
@@ -168,26 +167,13 @@ def reduce_model(
     report('identifying what is left', 0.9)
     without = dropped if held_at == 'zero' else []
     held = {name: value for name, value in held_values(left).items() if name not in without}
-    result = identify(
-        dataset,
-        model,
-        estimator,
-        shared=shared,
-        reduced=reduced,
-        fixed=held,
-        prior=prior,
-        left_out=without,
-        **options,
-    )
+    options |= common
+    result = identify(dataset, model, estimator, fixed=held, left_out=without, **options)
     known = result.diagnostics
-    result = replace(
-        result,
-        diagnostics=replace(
-            known,
-            parameters=replace(known.parameters, dropped=tuple(dropped)),
-            warnings=(*known.warnings, *_warnings(steps[-1], significance)),
-        ),
-    )
+    parameters = replace(known.parameters, dropped=tuple(dropped))
+    warnings = (*known.warnings, *_warnings(steps[-1], significance))
+    known = replace(known, parameters=parameters, warnings=warnings)
+    result = replace(result, diagnostics=known)
     values, relative = np.asarray(result.values), result.relative_standard_deviation
     found = Identifiability(names, values, relative, signs, is_free(left), threshold)
     report('done', 1.0)

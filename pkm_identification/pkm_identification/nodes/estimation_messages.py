@@ -25,54 +25,42 @@ from pkm_msgs.msg import DynamicParameters
 from pkm_msgs.srv import ApplyModel, Validate
 
 
-def read_options(message: Any) -> dict[str, Any]:
-    """Return the options of a message, whose values are YAML."""
+def read_options(message: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of a message, whose values are YAML, and those of loading."""
     names, values = list(message.option_name), list(message.option_value)
+    if len(names) != len(values):
+        raise Refused(Code.BAD_OPTION, f'{len(names)} option names but {len(values)} values')
     with refusing(Code.BAD_OPTION):
-        if len(names) != len(values):
-            raise Refused(Code.BAD_OPTION, f'{len(names)} option names but {len(values)} values')
-        return written_options(zip(names, values, strict=True))
+        options = written_options(zip(names, values, strict=True))
+    return options, loading_options(options)
 
 
 def read_identify(message: Any) -> tuple[IdentifyRequest, float]:
     """Return the request of an `Identify` or `IdentifyWithProgress`, and the report's level."""
-    options = read_options(message)
-    loading = loading_options(options)
-    kind: type[IdentifyRequest] = IdentifyRequest
-    is_reduced = options.pop(REDUCE, False)
-    if not isinstance(is_reduced, bool):
-        raise Refused(
-            Code.BAD_OPTION, f"option '{REDUCE}' must be true or false, not {is_reduced!r}"
-        )
-    if is_reduced:
-        kind = ReduceRequest
-    level = options.pop(LEVEL.name, LEVEL.default)
+    options, loading = read_options(message)
+    is_reduced, level, threshold = (
+        options.pop(option.name, option.default) for option in (REDUCE, LEVEL, THRESHOLD)
+    )
     with refusing(Code.BAD_OPTION):
+        REDUCE.check(is_reduced)
         LEVEL.check(level)
-    threshold = options.pop(THRESHOLD.name, THRESHOLD.default)
+    kind = ReduceRequest if is_reduced else IdentifyRequest
     data = (message.data, *message.further_data)
     return kind(data, message.estimator, options, loading, threshold, message.output), level
 
 
 def read_compare(message: Any) -> CompareRequest:
     """Return the request of a `Compare`."""
-    options = read_options(message)
-    loading = loading_options(options)
-    return CompareRequest(
-        (message.data, *message.further_data),
-        list(message.name),
-        message.estimator,
-        list(message.validation),
-        loading=loading,
-        threshold=options.pop(THRESHOLD.name, THRESHOLD.default),
-        options=options,
-    )
+    options, loading = read_options(message)
+    threshold = options.pop(THRESHOLD.name, THRESHOLD.default)
+    data = (message.data, *message.further_data)
+    what = (list(message.name), message.estimator, list(message.validation))
+    return CompareRequest(data, *what, options, loading, threshold)
 
 
 def read_validate(message: Validate.Request) -> ValidateRequest:
     """Return the request of a `Validate`."""
-    options = read_options(message)
-    loading = loading_options(options)
+    options, loading = read_options(message)
     return ValidateRequest(message.data, message.model, options, loading)
 
 

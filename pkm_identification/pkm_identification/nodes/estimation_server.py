@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -35,7 +35,7 @@ from pkm_identification.nodes.estimation_messages import (
     to_message,
 )
 from pkm_identification.nodes.goal_progress import Canceled, GoalProgress
-from pkm_identification.requests.apply_request import applicable_model
+from pkm_identification.requests.apply_request import Applicable, applicable_model
 from pkm_identification.requests.compare_request import compare_on_recordings
 from pkm_identification.requests.identify_request import Progress, identify_recordings
 from pkm_identification.requests.refusal import Code, Refused
@@ -142,63 +142,49 @@ class EstimationServer(Node):
     async def _on_identify(
         self, request: Identify.Request, response: Identify.Response
     ) -> Identify.Response:
-        what = f"identify '{request.data}' by {request.estimator}"
-        work = partial(self._identified, request)
-        return await self._answer(response, what, work, self._fill, Code.ESTIMATION_FAILED)
+        async def answer() -> None:
+            what = f"identify '{request.data}' by {request.estimator}"
+            work = partial(self._identified, request)
+            self._fill(response, await self._work(what, work, Code.ESTIMATION_FAILED))
+
+        return await _answered(response, answer())
 
     async def _on_validate(
         self, request: Validate.Request, response: Validate.Response
     ) -> Validate.Response:
-        what = f"validate '{request.model}' on '{request.data}'"
-
         def work() -> Validation:
             return validate_on_recording(read_validate(request), self._ready_model())
 
-        return await self._answer(response, what, work, fill_validation, Code.BAD_DATA)
+        async def answer() -> None:
+            what = f"validate '{request.model}' on '{request.data}'"
+            fill_validation(response, await self._work(what, work, Code.BAD_DATA))
 
-    async def _answer(
-        self,
-        response: Any,
-        what: str,
-        work: Callable[[], Any],
-        fill: Callable[[Any, Any], None],
-        failure: Code,
-    ) -> Any:
-        """Do the work of a service and write what it found."""
-        try:
-            fill(response, await self._work(what, work, failure))
-        except Refused as refusal:
-            return refusal.fill(response)
-        response.success = True
-        return response
+        return await _answered(response, answer())
 
     async def _on_apply(
         self, request: ApplyModel.Request, response: ApplyModel.Response
     ) -> ApplyModel.Response:
-        try:
-            found = await self._work(
-                f"check '{request.model}'",
-                lambda: applicable_model(read_apply(request), self._ready_model()),
-                Code.BAD_MODEL,
-            )
+        def work() -> Applicable:
+            return applicable_model(read_apply(request), self._ready_model())
+
+        async def answer() -> None:
+            found = await self._work(f"check '{request.model}'", work, Code.BAD_MODEL)
             await self._send(found.result, request)
-        except Refused as refusal:
-            return refusal.fill(response)
-        response.success = True
-        response.error_msg = '; '.join(found.remarks)
-        for remark in found.remarks:
-            self.get_logger().warn(remark)
-        return response
+            response.error_msg = '; '.join(found.remarks)
+            for remark in found.remarks:
+                self.get_logger().warn(remark)
+
+        return await _answered(response, answer())
 
     async def _send(self, result: IdentificationResult, request: ApplyModel.Request) -> None:
         """Hand a model to the controller, or raise `Refused`."""
         name = self._controller.srv_name
-        message = SetModel.Request(source=SetModel.Request.IDENTIFIED)
-        message.parameters = to_message(result)
+        message = SetModel.Request(
+            source=SetModel.Request.IDENTIFIED,
+            parameters=to_message(result),
+            **{part: getattr(request, part) for part in ('rigid_body', 'friction', 'rotor')},
+        )
         message.parameters.header.stamp = self.get_clock().now().to_msg()
-        message.rigid_body = request.rigid_body
-        message.friction = request.friction
-        message.rotor = request.rotor
         found = await self._background.run(
             lambda: self._controller.wait_for_service(timeout_sec=self._timeout)
         )
@@ -208,9 +194,8 @@ class EstimationServer(Node):
         answer = await self._background.within(call, self._timeout)
         if answer is None:
             self._controller.remove_pending_request(call)
-            raise Refused(
-                Code.CONTROLLER_UNAVAILABLE, f"'{name}' did not answer within {self._timeout:g} s"
-            )
+            why = f"'{name}' did not answer within {self._timeout:g} s"
+            raise Refused(Code.CONTROLLER_UNAVAILABLE, why)
         if not answer.success:
             raise Refused(Code.REFUSED_BY_CONTROLLER, answer.error_msg)
 
@@ -273,6 +258,16 @@ class EstimationServer(Node):
     def _report(self) -> tuple[str, dict[str, str]]:
         values = {'requests under way': str(self._waiting), 'last request': self._last}
         return 'working' if self._waiting else 'idle', values
+
+
+async def _answered(response: Any, answer: Coroutine[Any, Any, None]) -> Any:
+    """Return the response that a coroutine fills; where it refuses, the reason."""
+    try:
+        await answer
+    except Refused as refusal:
+        return refusal.fill(response)
+    response.success = True
+    return response
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -62,28 +63,24 @@ class RunSettings:
     payload: Payload | None  # written into the bag
 
 
+@dataclass
 class ExcitationRun:
     """Coroutines of one goal; the bag is closed or absent however it ends.
 
     The recorder already listens.
     """
 
-    def __init__(
-        self,
-        model: ClosedChainModel,
-        settings: RunSettings,
-        system: RunningSystem,
-        background: Background,
-        handle: ServerGoalHandle,
-        recorder: Recorder,
-        logger: RcutilsLogger,
-    ) -> None:
-        self._model, self._settings = model, settings
-        self._system, self._background = system, background
-        self._handle = handle
-        self._request: Excite.Goal = handle.request
-        self._recorder = recorder
-        self._logger = logger
+    model: ClosedChainModel
+    settings: RunSettings
+    system: RunningSystem
+    background: Background
+    handle: ServerGoalHandle
+    recorder: Recorder
+    logger: RcutilsLogger
+
+    def __post_init__(self) -> None:
+        """Nothing has begun."""
+        self._request: Excite.Goal = self.handle.request
         self._metadata: dict[str, Any] = {}
         self._follow: Any = None
         self._progress: tuple[float, float] = (0.0, 0.0)
@@ -96,12 +93,13 @@ class ExcitationRun:
 
     async def run(self) -> RecordingQuality:
         """Run the goal; `Refused` when it does not end with a usable recording."""
-        trajectory = self._trajectory()
+        with refusing(Code.BAD_TRAJECTORY):
+            trajectory = from_message(self._request.trajectory)
         report = await self._preflight(trajectory)
         try:
             await self._begin(trajectory)
             await self._move(report)
-            await self._background.sleep(SETTLE)
+            await self.background.sleep(SETTLE)
             self._close(COMPLETE, 0, '')
         except Refused as end:
             await self._stop_robot()
@@ -120,30 +118,26 @@ class ExcitationRun:
 
     # -- steps --------------------------------------------------------------------
 
-    def _trajectory(self) -> Trajectory:
-        with refusing(Code.BAD_TRAJECTORY):
-            return from_message(self._request.trajectory)
-
     async def _preflight(self, trajectory: Trajectory) -> PreflightReport:
-        recorder, settings = self._recorder, self._settings
-        self._feedback('preflight', 0.0, float('nan'), 'listening')
+        recorder, settings = self.recorder, self.settings
+        self._feedback('preflight', 0.0, nan, 'listening')
         waited = 0.0
         while None in recorder.ages().values() and waited < settings.topic_timeout:
             self._raise_if_canceled()
-            await self._background.sleep(POLL)
+            await self.background.sleep(POLL)
             waited += POLL
         facts = SystemFacts(
-            controller_state=await self._system.controller_state(settings.topic_timeout),
+            controller_state=await self.system.controller_state(settings.topic_timeout),
             topic_ages=recorder.ages(),
             positions=self._positions(),
             rate=settings.rate,
-            digest=self._system.published_digest(self._model.description),
+            digest=self.system.published_digest(self.model.description),
             max_age=settings.topic_timeout,
         )
-        self._feedback('preflight', 0.5, float('nan'), 'checking limits')
+        self._feedback('preflight', 0.5, nan, 'checking limits')
         asked = (trajectory, self._request.periods, self._request.ramp_time, self.bag)
-        report: PreflightReport = await self._background.run(
-            lambda: run_preflight(self._model, *asked, facts, settings.approach_speed)
+        report: PreflightReport = await self.background.run(
+            lambda: run_preflight(self.model, *asked, facts, settings.approach_speed)
         )
         self._raise_if_canceled()
         if report.code is not None:
@@ -151,27 +145,24 @@ class ExcitationRun:
         return report
 
     async def _begin(self, trajectory: Trajectory) -> None:
-        self._feedback('recording', 0.0, float('nan'), f"creating '{self.bag}'")
-        description = self._model.description
+        self._feedback('recording', 0.0, nan, f"creating '{self.bag}'")
+        description = self.model.description
 
         def begin() -> None:
             given = (self._request.periods, self._request.ramp_time)
-            payload = self._settings.payload
-            self._metadata = recording_metadata(self._model, trajectory, *given, payload=payload)
-            texts = {
-                'robot_description': description.urdf,
-                'robot_description_yaml': description.yaml_text,
-                METADATA: dump_metadata(self._metadata),
-            }
-            self._recorder.begin(self.bag, texts)
+            payload = self.settings.payload
+            self._metadata = recording_metadata(self.model, trajectory, *given, payload=payload)
+            texts = {METADATA: dump_metadata(self._metadata)}
+            texts |= {'robot_description_yaml': description.yaml_text}
+            self.recorder.begin(self.bag, {'robot_description': description.urdf, **texts})
 
         try:
-            await self._background.run(begin)
+            await self.background.run(begin)
         except (DatasetError, OSError) as error:
             raise Refused(Code.CANNOT_WRITE, str(error)) from error
 
     async def _move(self, report: PreflightReport) -> None:
-        settings, request = self._settings, self._request
+        settings, request = self.settings, self._request
         self._feedback('running', 0.0, report.duration, 'sending the trajectory')
         self._raise_if_canceled()
         goal = FollowPlatformTrajectory.Goal(
@@ -180,8 +171,8 @@ class ExcitationRun:
             ramp_time=request.ramp_time,
             approach_speed=settings.approach_speed,
         )
-        self._follow = await self._background.within(
-            self._system.follow.send_goal_async(goal, feedback_callback=self._on_feedback),
+        self._follow = await self.background.within(
+            self.system.follow.send_goal_async(goal, feedback_callback=self._on_feedback),
             settings.controller_timeout,
         )
         if self._follow is None:
@@ -197,7 +188,7 @@ class ExcitationRun:
             self._raise_if_canceled()
             self._raise_if_lost()
             self._feedback('running', *self._progress, 'following the trajectory')
-            await self._background.within(answer, POLL)
+            await self.background.within(answer, POLL)
         self._follow = None
         result, status = answer.result().result, answer.result().status
         code = result.error_code
@@ -210,81 +201,79 @@ class ExcitationRun:
             raise Refused(Code.MOTION_FAILED, why)
 
     async def _verify(self, trajectory: Trajectory) -> RecordingQuality:
-        self._feedback('verifying', 0.0, float('nan'), 'reading the bag')
+        self._feedback('verifying', 0.0, nan, 'reading the bag')
         periodic = trajectory.period is not None
         periods = self._request.periods if periodic else None
         duration = None if periodic else trajectory.duration
-        quality: RecordingQuality = await self._background.run(
-            lambda: verify_recording(self.bag, self._model, periods, duration)
+        quality: RecordingQuality = await self.background.run(
+            lambda: verify_recording(self.bag, self.model, periods, duration)
         )
         self._feedback('verifying', 1.0, 0.0, 'done')
         return quality
 
     async def _stop_robot(self) -> None:
         """Cancel the motion and wait until the robot rests."""
-        follow, limit = self._follow, self._settings.stop_timeout
+        follow, limit = self._follow, self.settings.stop_timeout
         if follow is None:
             return
         self._feedback('running', self._progress[0], limit, 'stopping')
         result = follow.get_result_async()
-        await self._background.within(follow.cancel_goal_async(), limit)
-        await self._background.within(result, limit)
+        await self.background.within(follow.cancel_goal_async(), limit)
+        await self.background.within(result, limit)
         self._follow = None
-        await self._background.sleep(SETTLE)
+        await self.background.sleep(SETTLE)
 
     # -- the bag ------------------------------------------------------------------
 
     def _leave(self, end: Refused) -> None:
         """Close the bag as aborted; without a motion leave none."""
-        if not self._recorder.recording:
+        if not self.recorder.recording:
             return
-        if not self._moved or self._recorder.error:
-            self._recorder.discard()
+        if not self._moved or self.recorder.error:
+            self.recorder.discard()
             return
         try:
             self._close(ABORTED, int(getattr(Excite.Result, end.code.name)), str(end))
         except Refused as failure:
-            self._logger.error(str(failure))
+            self.logger.error(str(failure))
 
     def _close(self, outcome: str, code: int, message: str) -> None:
         text = dump_metadata(finished_metadata(self._metadata, outcome, code, message))
         try:
-            self._recorder.finish({METADATA: text})
+            self.recorder.finish({METADATA: text})
         except (DatasetError, OSError) as error:
             raise Refused(Code.CANNOT_WRITE, str(error)) from error
 
     # -- facts --------------------------------------------------------------------
 
     def _positions(self) -> Any:
-        data = self._recorder.latest('joint_states')
-        if not data:
-            return None
-        message = deserialize_message(data, JointState)
-        found = dict(zip(message.name, message.position, strict=False))
-        joints = self._model.actuated_joints
-        values = np.array([found.get(name, np.nan) for name in joints])
+        found: dict[str, float] = {}
+        if data := self.recorder.latest('joint_states'):
+            message = deserialize_message(data, JointState)
+            found = dict(zip(message.name, message.position, strict=False))
+        values = np.array([found.get(name, np.nan) for name in self.model.actuated_joints])
         return values if np.all(np.isfinite(values)) else None
 
     def _on_feedback(self, message: Any) -> None:
         self._progress = (message.feedback.fraction, message.feedback.time_left)
 
     def _raise_if_canceled(self) -> None:
-        if self._handle.is_cancel_requested:
+        if self.handle.is_cancel_requested:
             raise Refused(Code.CANCELED, 'canceled by the client')
 
     def _raise_if_lost(self) -> None:
-        if self._recorder.error:
-            raise Refused(Code.CANNOT_WRITE, self._recorder.error)
-        for topic in ('joint_states', self._system.state_topic):
-            age = self._recorder.age(topic)
-            if age is not None and age > self._settings.silence_timeout:
+        if self.recorder.error:
+            raise Refused(Code.CANNOT_WRITE, self.recorder.error)
+        for topic in ('joint_states', self.system.state_topic):
+            age = self.recorder.age(topic)
+            if age is not None and age > self.settings.silence_timeout:
                 raise Refused(Code.TOPIC_SILENT, f"'{topic}' fell silent {age:.1f} s ago")
 
     def _feedback(self, phase: str, fraction: float, time_left: float, detail: str) -> None:
-        if self._handle.is_active:
+        if self.handle.is_active:
             feedback = Excite.Feedback(phase=phase, detail=detail)
             feedback.fraction, feedback.time_left = float(fraction), float(time_left)
-            self._handle.publish_feedback(feedback)
+            self.handle.publish_feedback(feedback)
 
 
 def quality_message(quality: RecordingQuality) -> QualityMessage:

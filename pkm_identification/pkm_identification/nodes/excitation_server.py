@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
@@ -25,6 +26,7 @@ from pkm_identification.recording import RecordingQuality
 from pkm_identification.requests.refusal import Code, Refused
 from pkm_msgs.action import Excite
 
+_wait = partial(NodeParameter, unit='s', lower=0.1, upper=600.0)
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
     NodeParameter('controller', 'trajectory_controller', 'node that moves the robot'),
@@ -32,18 +34,10 @@ PARAMETERS = (
     NodeParameter(
         'approach_speed', 0.25, 'peak speed of the way to the start', 'm/s, rad/s', 1e-3, 10.0
     ),
-    NodeParameter(
-        'topic_timeout', 5.0, 'longest wait for a message on each topic', 's', 0.1, 600.0
-    ),
-    NodeParameter(
-        'controller_timeout', 30.0, 'longest wait for the controller to answer', 's', 0.1, 600.0
-    ),
-    NodeParameter(
-        'silence_timeout', 5.0, 'silence of robot or controller that ends a run', 's', 0.1, 600.0
-    ),
-    NodeParameter(
-        'stop_timeout', 20.0, 'longest wait for the robot to rest after a cancel', 's', 0.1, 600.0
-    ),
+    _wait('topic_timeout', 5.0, 'longest wait for a message on each topic'),
+    _wait('controller_timeout', 30.0, 'longest wait for the controller to answer'),
+    _wait('silence_timeout', 5.0, 'silence of robot or controller that ends a run'),
+    _wait('stop_timeout', 20.0, 'longest wait for the robot to rest after a cancel'),
     NodeParameter(
         'payload', 'none', 'body fixed to the platform, none or YAML text; written into every bag'
     ),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
@@ -22,17 +23,11 @@ from pkm_identification.estimators.filters.recursive_estimator import RecursiveE
 from pkm_identification.result.reading import load_result
 from pkm_msgs.msg import DynamicParameters, MotorCurrents
 
+INITIAL = 'standard deviation of the start over the nominal values, without a prior'
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),
     NodeParameter('prior', '', 'model file to start from; empty: the nominal values'),
-    NodeParameter(
-        'initial_deviation',
-        1.0,
-        'standard deviation of the start over the nominal values, without a prior',
-        '1',
-        1e-6,
-        1e6,
-    ),
+    NodeParameter('initial_deviation', 1.0, INITIAL, '1', 1e-6, 1e6),
     NodeParameter('rate', 1000.0, 'of the joint states', 'Hz', 1.0, 1e5),
     NodeParameter('cutoff', 20.0, 'of the low pass of forces and regressor', 'Hz', 1e-3, 1e4),
     NodeParameter('update_rate', 40.0, 'of samples that the estimator takes', 'Hz', 1e-3, 1e4),
@@ -101,7 +96,7 @@ class OnlineEstimator(Node):
             forces = currents * self._constants
             self._take(self._online.add_forces, message.header.stamp, forces)
 
-    def _take(self, add, stamp, values: np.ndarray) -> None:  # type: ignore[no-untyped-def]
+    def _take(self, add: Callable[..., bool], stamp: Any, values: np.ndarray) -> None:
         try:
             self._changed |= add(stamp.sec + 1e-9 * stamp.nanosec, values)
         except PkmError as error:

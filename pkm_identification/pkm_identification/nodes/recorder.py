@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ class Recorder:
         self.topics = list(topics)
         self.error = ''
         self._names = [owner.resolve_topic_name(topic.name) for topic in self.topics]
+        self._index = {topic.name: index for index, topic in enumerate(self.topics)}
         self._arrivals: list[float | None] = [None] * len(self.topics)
         self._latest: list[bytes] = [b''] * len(self.topics)
         self._queue: deque[tuple[int, bytes]] = deque()
@@ -62,17 +64,16 @@ class Recorder:
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         context = owner.context
+        bare = ('use_global_arguments', 'start_parameter_services', 'enable_rosout')
         self._node = rclpy.create_node(
             f'{owner.get_name()}_recorder',
             namespace=owner.get_namespace(),
             context=context,
-            use_global_arguments=False,
-            start_parameter_services=False,
-            enable_rosout=False,
+            **dict.fromkeys(bare, False),
         )
         for index, topic in enumerate(self.topics):
             self._node.create_subscription(
-                topic.message, self._names[index], self._taker(index), MEASURED, raw=True
+                topic.message, self._names[index], partial(self._take, index), MEASURED, raw=True
             )
         self._spawn(lambda: self._listen(context))
 
@@ -81,17 +82,11 @@ class Recorder:
         self._threads.append(thread)
         thread.start()
 
-    def _taker(self, index: int) -> Callable[[bytes], None]:
-        arrivals, latest = self._arrivals, self._latest
-        queue, writing = self._queue, self._writing
-
-        def take(data: bytes) -> None:
-            arrivals[index] = time.monotonic()
-            latest[index] = data
-            if writing.is_set():
-                queue.append((index, data))
-
-        return take
+    def _take(self, index: int, data: bytes) -> None:
+        self._arrivals[index] = time.monotonic()
+        self._latest[index] = data
+        if self._writing.is_set():
+            self._queue.append((index, data))
 
     def _listen(self, context: Context) -> None:
         executor = quick_executor()
@@ -116,12 +111,12 @@ class Recorder:
 
     def age(self, topic: str) -> float | None:
         """Age [s] of the last message of a topic."""
-        arrival = self._arrivals[[t.name for t in self.topics].index(topic)]
+        arrival = self._arrivals[self._index[topic]]
         return None if arrival is None else time.monotonic() - arrival
 
     def latest(self, topic: str) -> bytes:
         """Return the last serialised message of a topic, empty before the first."""
-        return self._latest[[t.name for t in self.topics].index(topic)]
+        return self._latest[self._index[topic]]
 
     # -- recording ----------------------------------------------------------------
 
@@ -162,9 +157,8 @@ class Recorder:
 
     def discard(self) -> None:
         """Leave no trace of the bag."""
-        if self._writer is None:
-            return
-        _remove(self._settle())
+        if self._writer is not None:
+            _remove(self._settle())
 
     def close(self) -> None:
         """End the threads and the node; an open bag is discarded."""

@@ -25,42 +25,34 @@ class PhysicalBodies:
     standard parameters of each body from x (10, n_g), bodies of one design once, `coefficients` are
     indices in x of friction and rotor coefficients. `faces` are orthonormal columns (4, k) that the
     scaled pseudo-inertia of each body lives on: all four directions, but for points and rods whose
-    width is declared zero.
+    width is declared zero. `massive` are the bodies with mass in the nominal set.
     """
 
-    def __init__(
-        self, model: DynamicModel, space: ParameterSpace, nominal: Array | None = None
-    ) -> None:
-        values = np.asarray(model.nominal_parameters if nominal is None else nominal, dtype=float)
+    def __init__(self, model: DynamicModel, space: ParameterSpace) -> None:
+        values = np.asarray(model.nominal_parameters, dtype=float)
         self.names = space.labels
         self.nominal = space.reduce(values)
         self.sizes = space.reduce(parameter_scales(model, values))
         self.blocks = _blocks(model, space)
-        rigid = np.array([kind == 'rigid_body' for kind in space.kinds], dtype=bool)
-        self.coefficients = np.flatnonzero(~rigid)
-        self.scales = {name: self._scale(block) for name, block in self.blocks.items()}
+        self.coefficients = np.flatnonzero([kind != 'rigid_body' for kind in space.kinds])
+        masses = {name: float(block[0] @ self.nominal) for name, block in self.blocks.items()}
+        self.massive = [name for name, mass in masses.items() if mass > 0]
+        typical = float(np.median([masses[name] for name in self.massive] or [1.0]))
+        self._scales = {
+            name: _scale(block @ self.nominal, masses[name] if masses[name] > 0 else typical)
+            for name, block in self.blocks.items()
+        }
         self.faces = {name: _face(self.scaled_basis(name)) for name in self.blocks}
-
-    def _scale(self, block: Array) -> tuple[Array, bool]:
-        """Scaling (4, 4) that makes a nominal body of the order of one; whether it has mass."""
-        p = block @ self.nominal
-        masses = np.array([block[0] @ self.nominal for block in self.blocks.values()])
-        typical = float(np.median(masses[masses > 0])) if (masses > 0).any() else 1.0
-        mass = p[0] if p[0] > 0 else typical
-        spread = max(float(np.trace(pseudo_inertia(p)[:3, :3])), 0.0) / mass
-        length = np.sqrt(spread) if spread > 0 else 0.1
-        return np.diag([1 / length] * 3 + [1.0]) / np.sqrt(mass), bool(p[0] > 0)
 
     def scaled_basis(self, body: str) -> Array:
         """Scaled pseudo-inertia (4, 4, n_g) of a body from y = x / sizes."""
-        scale, _ = self.scales[body]
+        scale = self._scales[body]
         basis = np.einsum('ai,ijk,jb->abk', scale, pseudo_inertia_basis(), scale)
         return np.asarray(basis @ (self.blocks[body] * self.sizes))
 
     def scaled_pseudo_inertia(self, body: str, x: Array) -> Array:
         """Scaled pseudo-inertia (k, k) of a body on its face."""
-        face = self.faces[body]
-        return np.asarray(face.T @ (self.scaled_basis(body) @ (x / self.sizes)) @ face)
+        return self.forms(body) @ (x / self.sizes)
 
     def forms(self, body: str) -> Array:
         """Scaled pseudo-inertia (k, k, n_g) of a body on its face from y = x / sizes."""
@@ -70,7 +62,7 @@ class PhysicalBodies:
     def relative_forms(self, x: Array) -> list[Array]:
         """Pseudo-inertia (k, k, n_g) from y of each body with nominal mass, over that at x."""
         found = []
-        for name in (name for name, (_, has_mass) in self.scales.items() if has_mass):
+        for name in self.massive:
             root = np.linalg.inv(np.linalg.cholesky(self.scaled_pseudo_inertia(name, x)))
             found.append(np.einsum('ai,ijk,bj->abk', root, self.forms(name), root))
         return found
@@ -85,16 +77,20 @@ class PhysicalBodies:
 
     def contains(self, x: Array, massless: bool = False) -> bool:
         """Whether bodies with nominal mass (`massless`: all) and coefficients are physical."""
-        inside = all(
-            self.smallest_eigenvalue(name, x) > 0
-            for name, (_, has_mass) in self.scales.items()
-            if has_mass or massless
-        )
+        names = self.blocks if massless else self.massive
+        inside = all(self.smallest_eigenvalue(name, x) > 0 for name in names)
         return bool(inside and (x[self.coefficients] >= 0).all())
 
     def smallest_eigenvalue(self, body: str, x: Array) -> float:
         """Smallest eigenvalue of a body's scaled pseudo-inertia on its face."""
         return float(np.linalg.eigvalsh(self.scaled_pseudo_inertia(body, x))[0])
+
+
+def _scale(p: Array, mass: float) -> Array:
+    """Scaling (4, 4) that makes a body with parameters p (10,) of the order of one."""
+    spread = max(float(np.trace(pseudo_inertia(p)[:3, :3])), 0.0) / mass
+    length = np.sqrt(spread) if spread > 0 else 0.1
+    return np.diag([1 / length] * 3 + [1.0]) / np.sqrt(mass)
 
 
 def _face(basis: Array) -> Array:

@@ -138,7 +138,7 @@ def physical_rows(bodies: PhysicalBodies, margin: float) -> list[ConeRows]:
     Bodies with mass in the nominal set have the margin.
     """
     rows = [
-        definite(bodies.forms(name), margin if bodies.scales[name][1] else 0.0)
+        definite(bodies.forms(name), margin if name in bodies.massive else 0.0)
         for name in bodies.blocks
     ]
     return [*rows, coefficient_rows(bodies)] if len(bodies.coefficients) else rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -80,8 +80,13 @@ def description_path(description: Description) -> str:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that a result depends on."""
-    found = {'python': platform.python_version()}
-    for name in PACKAGES:
+    return {'python': platform.python_version(), **installed(PACKAGES)}
+
+
+def installed(names: Iterable[str]) -> dict[str, str]:
+    """Versions of those of the distributions that are installed."""
+    found = {}
+    for name in names:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, ComplexArray, Indices, Mask
@@ -59,6 +58,8 @@ class PeriodGrid:
         They are made of samples (N, c) around them at stamps (N,) [s], of which `valid` (None: all)
         may be used; `row` is the number of the first in the recording.
         """
+        from scipy.interpolate import make_interp_spline
+
         size = len(chosen) * self.count
         shape = (len(chosen), self.count, values.shape[1])
         begin = chosen.start * self.count

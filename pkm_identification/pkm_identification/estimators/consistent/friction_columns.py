@@ -81,13 +81,10 @@ class FrictionColumns:
     def friction(self, values: Array) -> DriveFriction:
         """Friction of the drives with parameters (g,)."""
         joints = self.problem.model.actuated_joints
-        laws = [LINEAR] * len(joints)
-        for group in self.groups:
-            for axis in group.axes:
-                laws[axis] = group.law
-        return DriveFriction(
-            tuple(joints), tuple(laws), values[self.joint_index], self.transition_velocity
-        )
+        known = {axis: group.law for group in self.groups for axis in group.axes}
+        laws = tuple(known.get(axis, LINEAR) for axis in range(len(joints)))
+        own, slow = values[self.joint_index], self.transition_velocity
+        return DriveFriction(tuple(joints), laws, own, slow)
 
     def jacobian(self, friction: DriveFriction, velocities: Array) -> Array:
         """Derivatives (N, n_a, g) of the forces by the parameters of the groups."""

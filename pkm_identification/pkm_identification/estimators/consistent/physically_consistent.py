@@ -21,7 +21,7 @@ from pkm_identification.covariance.residual_scaling import residual_scaled_covar
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
 from pkm_identification.physical.nearest import CLOSENESS
-from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
+from pkm_identification.physical.programme import Limits, PhysicalProgram
 from pkm_identification.regression.numerics import whitening_rows, with_variance
 from pkm_identification.regression.prior import LEAST_CORRELATION
 from pkm_identification.regression.problem import Problem
@@ -76,14 +76,12 @@ def feasible(
     undetermined, change = free.undetermined, None
     if nominal_spread is not None:  # the limits are those of the prior: it takes no more away
         covariance, fit = residual_scaled_covariance(problem, free)
-        rests_on = fit.covariance_rests_on
-        covariance, change = posterior(
-            problem, bodies, found, covariance, sensitivity(problem, free), nominal_spread
-        )
+        forms = [each / nominal_spread for each in bodies.relative_forms(found.x)]
+        covariance, change = posterior(problem, bodies, free, covariance, forms)
         size = np.abs(matrix[problem.free]) @ bodies.sizes
         undetermined = np.flatnonzero(np.sqrt(np.diag(covariance)) > LARGE * size)
         covariance = with_variance(covariance, undetermined)
-        rests_on = f'{rests_on} and the nominal bodies'
+        rests_on = f'{fit.covariance_rests_on} and the nominal bodies'
     return Estimate(
         values=values,
         covariance=covariance,
@@ -165,27 +163,21 @@ def build_limits(
 
 
 def posterior(
-    problem: Problem,
-    bodies: PhysicalBodies,
-    found: Solution,
-    covariance: Array,
-    change: Array,
-    spread: float,
+    problem: Problem, bodies: PhysicalBodies, free: Estimate, covariance: Array, forms: list[Array]
 ) -> tuple[Array, Array]:
     """Covariance (f, f) and sensitivity (f, g) with the prior's curvature (Laplace).
 
-    From these of the estimate without prior. The divergence has the Hessian trace(S^-1 B_i S^-1
-    B_j) in the parameters with S = sum B_i p_i: the square of L^-1 B_i L^-T, S = L L^T. What is
-    fixed stays: the parameters are those of a point plus the null space of the fixed
-    combinations. `spread` is the relative standard deviation of the bodies.
+    From an estimate without prior and its covariance. The divergence has the Hessian trace(S^-1
+    B_i S^-1 B_j) in the parameters with S = sum B_i p_i: the square of L^-1 B_i L^-T, S = L L^T,
+    which are the `forms` (k, k, n_g) of each body over the relative standard deviation. What is
+    fixed stays: the parameters are those of a point plus the null space of the fixed combinations.
     """
     whole = combinations(problem) * bodies.sizes
     matrix = whole[problem.free]
     known = np.isfinite(np.diag(covariance))
     root = whitening_rows(covariance[np.ix_(known, known)], LEAST_CORRELATION)
     rows = [root @ matrix[known], np.sqrt(CLOSENESS) * np.eye(matrix.shape[1])]
-    rows += [each.reshape(-1, each.shape[-1]) / spread for each in bodies.relative_forms(found.x)]
-    stacked = np.concatenate(rows)
+    stacked = np.concatenate([*rows, *(each.reshape(-1, each.shape[-1]) for each in forms)])
     fixed = whole[problem.selection.fixed]
     size = np.linalg.norm(fixed, axis=1)
     along = np.linalg.pinv(fixed / size[:, None]) / size  # (n_g, g)
@@ -193,7 +185,7 @@ def posterior(
     left, singular, right = np.linalg.svd(stacked @ unfixed, full_matrices=False)
     inward = unfixed @ (right.T / singular)
     target = np.zeros((len(stacked), len(fixed)))
-    target[: len(root)] = root @ change[known]
+    target[: len(root)] = root @ sensitivity(problem, free)[known]
     moved = along + inward @ (left.T @ (target - stacked @ along))
     factor = matrix @ inward
     return np.asarray(factor @ factor.T), np.asarray(matrix @ moved)

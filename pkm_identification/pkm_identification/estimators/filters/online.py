@@ -133,15 +133,24 @@ class OnlineIdentification:
         self.estimator = estimator
         self.filter = CausalFilter(rate, max(cutoff, min(MOTION_BAND * cutoff, HIGHEST * rate)))
         self._rows = RowFilter(rate, cutoff)
-        self._block: list[tuple[Array, ...]] = []
-        self._resting = 0
         self._long_rest = LONG_REST * rate / cutoff
         self.least_speed = least_speed
         self.gaps = 0
         self._every = max(round(rate / update_rate), 1)
+        self._restart()
+
+    def _restart(self) -> None:
+        """Begin anew, also where time goes back: a robot that was started again."""
         self._waiting: list[tuple[float, Array]] = []
         self._forces: list[tuple[float, Array]] = []
         self._last: float | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self.filter.reset()
+        self._rows.reset()
+        self._block: list[tuple[Array, ...]] = []
+        self._resting = 0
 
     def add_positions(self, time: float, positions: ArrayLike) -> bool:
         """Take in positions (n_a,); returns whether the estimates changed."""
@@ -189,12 +198,6 @@ class OnlineIdentification:
         estimator.update_rows(rows[None], force[None])
         return True
 
-    def _reset(self) -> None:
-        self.filter.reset()
-        self._rows.reset()
-        self._block.clear()
-        self._resting = 0
-
     def _paired(self) -> Iterator[tuple[float, Array, Array]]:
         """Positions that lie between two forces, with the forces at their time."""
         while self._waiting and self._forces and self._forces[-1][0] >= self._waiting[0][0]:
@@ -210,10 +213,3 @@ class OnlineIdentification:
             end, second = self._forces[1]
             share = (time - begin) / (end - begin)
             yield time, positions, first + share * (second - first)
-
-    def _restart(self) -> None:
-        """Time went back: a robot that was started again."""
-        self._waiting.clear()
-        self._forces.clear()
-        self._last = None
-        self._reset()

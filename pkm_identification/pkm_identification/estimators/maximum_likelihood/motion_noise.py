@@ -59,7 +59,6 @@ def motion_noise(
     assert isinstance(band, HarmonicBand)
     axes, size = signals.forces.shape[1], band.harmonics + 1
     joint = np.zeros((size, 2 * axes, 2 * axes), dtype=complex)
-    source = ''
     if signals.force_noise is not None and signals.folded_forces is not None:
         spread, is_white = _spread(signals, size)
         joint += spread / signals.averaged
