@@ -17,6 +17,7 @@ of the mutants are noticed.
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import hashlib
 import importlib.abc
@@ -33,6 +34,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import islice
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -147,6 +149,19 @@ class Mutant:
         before, after = self.path.read_text('utf-8').splitlines(), self.source().splitlines()
         pairs = [(a, b) for a, b in zip(before, after, strict=False) if a != b][:1]
         return ' -> '.join(line.strip() for pair in pairs for line in pair)
+
+    def changes_what_runs(self) -> bool:
+        """Whether more than an annotation differs: `int | None` is only read by type checkers."""
+        return _what_runs(self.path.read_text('utf-8')) != _what_runs(self.source())
+
+
+def _what_runs(source: str) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        for name in ('annotation', 'returns'):
+            if hasattr(node, name):
+                setattr(node, name, None)
+    return ast.dump(tree)
 
 
 class ChangedSource(importlib.abc.MetaPathFinder):
@@ -291,10 +306,11 @@ def main() -> int:
     known = dict(json.loads(line) for line in lines)
     everything = []
     for target in arguments.target or TARGETS:
-        chosen = list(mutants(target))
+        shuffled = list(mutants(target))
         # One order for each seed: a larger sample holds the smaller one.
-        random.Random(arguments.seed).shuffle(chosen)
-        chosen = chosen[: arguments.sample]
+        random.Random(arguments.seed).shuffle(shuffled)
+        changing = (mutant for mutant in shuffled if mutant.changes_what_runs())
+        chosen = list(islice(changing, arguments.sample))
         run(target, chosen, known)
         everything += chosen
     return int(report(everything, known) < arguments.least)

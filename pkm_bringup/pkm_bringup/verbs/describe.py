@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pkm_description
 from pkm_bringup.arguments import ROBOT, add_json
+from pkm_bringup.kept import kept, sources_digest
 from pkm_bringup.verbs import describe_contributions, describe_workspace
-from pkm_bringup.views.console import print_json, progress
+from pkm_bringup.views.console import Update, print_json, progress
 
 FLAGS = {
     'all': 'all bodies, not one of each design that is declared',
@@ -36,22 +38,18 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: Any) -> int:
     """Print tables, or everything as JSON."""
-    from pkm_bringup.inputs import load_model
-    from pkm_bringup.views.overview import base_figures, overview, ranks
     from pkm_bringup.views.overview_text import print_overview
+    from pkm_description import load
 
     describe_workspace.check_options(arguments)
     samples = arguments.samples or describe_workspace.SAMPLES
     with progress(f"reading '{arguments.robot}'") as update:
-        model = load_model(arguments.robot)
-        content = overview(model)
-        update('base parameters; the first run compiles')
-        content['ranks'] = ranks(model)
-        base = model.base_parameters(
-            shared=not arguments.no_shared and not arguments.reduced,
-            reduced=arguments.reduced or not arguments.no_reduced,
-        )
-        content['base_parameters'] = base_figures(base, arguments.base)
+        description = load(arguments.robot)
+        content = _figures(description, arguments, update)
+        if arguments.contributions or arguments.motion or arguments.workspace or arguments.plot:
+            from pkm_dynamics import ClosedChainModel
+
+            model = ClosedChainModel(description)
         if arguments.contributions or arguments.motion:
             update('forces of the motion')
             content['contributions'] = describe_contributions.figures(model, arguments.motion)
@@ -72,3 +70,25 @@ def run(arguments: Any) -> int:
         if 'reach' in content:
             describe_workspace.print_figures(content['reach'])
     return 0
+
+
+def _figures(
+    description: pkm_description.Description, arguments: Any, update: Update
+) -> dict[str, Any]:
+    """Figures of a description and of its base parameters, kept from one call to the next."""
+    shared = not arguments.no_shared and not arguments.reduced
+    reduced = arguments.reduced or not arguments.no_reduced
+
+    def make() -> dict[str, Any]:
+        from pkm_bringup.views.overview import base_figures, overview, ranks
+        from pkm_dynamics import ClosedChainModel
+
+        update('base parameters; the first run compiles')
+        model = ClosedChainModel(description)
+        base = model.base_parameters(shared=shared, reduced=reduced)
+        figures = base_figures(base, arguments.base)
+        return {**overview(model), 'ranks': ranks(model), 'base_parameters': figures}
+
+    sources = sources_digest('pkm_description', 'pkm_dynamics', 'pkm_bringup')
+    key = (description.digest, str(description.path), shared, reduced, arguments.base, sources)
+    return dict(kept(f'describe {description.name}', repr(key), make))

@@ -171,7 +171,7 @@ def _triple(values: Any) -> str:
 
 
 def _products(inertia: Any) -> str:
-    products = [inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+    products = [inertia[0][1], inertia[0][2], inertia[1][2]]
     largest = float(np.max(np.abs(inertia)))
     return '0' if np.max(np.abs(products)) <= 1e-12 * largest else _triple(products)
 

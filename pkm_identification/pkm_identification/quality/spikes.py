@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d, median_filter
 
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.quality.prediction import Extrapolation, local_scale
@@ -62,6 +61,8 @@ def find_spikes(
     `valid` samples are not bad already; `resolution` are the steps (c,) of the numbers, 0 where
     there are none.
     """
+    from scipy.ndimage import maximum_filter1d
+
     values = _bridged(time, values, valid)
     found = np.zeros(values.shape, dtype=bool)
     spread = values.std(axis=0)
@@ -97,6 +98,8 @@ def _off_median(values: Array, limit: Array) -> Mask:
 
     Outliers close to each other spoil each other's predictions, but not the median.
     """
+    from scipy.ndimage import median_filter
+
     off = np.abs(values - median_filter(values, size=(2 * AROUND + 1, 1), mode='nearest'))
     change = local_scale(np.vstack([np.diff(values, axis=0), np.zeros((1, values.shape[1]))]))
     return np.asarray(off > limit + AROUND * change)

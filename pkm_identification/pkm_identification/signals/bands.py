@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import sosfiltfilt
 
 from pkm_identification.arrays import Array, Indices, Mask
 
@@ -161,6 +160,8 @@ class FilterBand:
 
     def smooth(self, samples: Array) -> Array:
         """Return the filtered samples (n, ...)."""
+        from scipy.signal import sosfiltfilt
+
         shape = samples.shape
         flat = samples.reshape(shape[0], -1)
         padding = min(self.reach, len(flat) - 1)

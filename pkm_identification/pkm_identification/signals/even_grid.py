@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-from scipy.signal import savgol_filter
 
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.datasets import Recording
@@ -156,6 +155,8 @@ def evened_on(
 
 def _smooth_slopes(samples: Array, interval: float) -> Array:
     """First and second derivatives (2, M, c) of local cubics through even samples (M, c)."""
+    from scipy.signal import savgol_filter
+
     window = min(2 * REACHES[0] + 1, len(samples) - (len(samples) + 1) % 2)
     if window <= 3:
         return np.zeros((1, *samples.shape))

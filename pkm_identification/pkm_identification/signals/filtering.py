@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
-from scipy.signal import butter, sosfreqz
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, ComplexArray, Indices
@@ -90,6 +88,8 @@ def low_pass(
     cutoff: float, interval: float, count: int, gaps: Indices | None = None, delay: float = 0.0
 ) -> FilterBand:
     """Build the filter; rows leave `gaps` (h, 2) out, and `delay` [s] at either end."""
+    from scipy.signal import butter
+
     if not 0 < cutoff < 0.5 / interval:
         raise EstimationError(
             f'cutoff {cutoff:g} Hz must lie between 0 and half the sampling rate '
@@ -168,6 +168,8 @@ def derivatives(
     Central differences of eighth order; the four samples at either end repeat their
     neighbours and are trimmed by the band.
     """
+    from scipy.interpolate import make_interp_spline
+
     smooth = band.smooth(positions)
     signals = [smooth]
     for stencil, power in ((FIRST, 1), (SECOND, 2)):
@@ -193,6 +195,8 @@ def white_covariance(samples: Array) -> Array:
 
 def filter_gains(band: FilterBand) -> Array:
     """Covariance (3, 3) of value, slope and curvature that white unit noise leaves behind."""
+    from scipy.signal import sosfreqz
+
     frequency, response = sosfreqz(band.sections, FREQUENCIES, fs=band.rate)
     power = np.abs(response) ** 4  # forwards and backwards
     speed = 2 * np.pi * frequency

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, ComplexArray, Indices, Mask
@@ -43,8 +42,7 @@ class PeriodGrid:
     start: float  # stamp of the first point [s]
     first_row: int  # number of the sample there, where the samples are on the grid
     interpolated: bool = False  # whether even stamps lie beside the grid: a spline is taken
-    # derivatives (orders, n, c) of one period, where stamps are uneven or samples are
-    # missing or bad; None: all is there
+    # derivatives (orders, n, c) of one period, where samples are uneven, missing or bad, else None
     slopes: Array | None = None
 
     @property
@@ -60,6 +58,8 @@ class PeriodGrid:
         They are made of samples (N, c) around them at stamps (N,) [s], of which `valid` (None: all)
         may be used; `row` is the number of the first in the recording.
         """
+        from scipy.interpolate import make_interp_spline
+
         size = len(chosen) * self.count
         shape = (len(chosen), self.count, values.shape[1])
         begin = chosen.start * self.count
@@ -174,8 +174,7 @@ class Periods:
 
     recording: Recording  # with efforts
     grid: PeriodGrid  # of the periods
-    # median period (n, 2 n_a), and the distance (2 n_a,) from it beyond which a sample is
-    # left out; None: none are
+    # median period (n, 2 n_a), and the distance (2 n_a,) from it of samples that are left out
     nearby: tuple[Array, Array] | None = None
 
     @classmethod

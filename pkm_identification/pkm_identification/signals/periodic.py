@@ -6,7 +6,6 @@ Phases that no period shows are filled by least squares instead of FFT.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, lsqr
 
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
@@ -165,6 +164,8 @@ def _certain(good: Mask, shortest_wave: float) -> Mask:
 
 def _series(values: Array, good: Mask, harmonics: int) -> Array:
     """Fourier series (n,) that fits the good ones of some samples (n,)."""
+    from scipy.sparse.linalg import LinearOperator, lsqr
+
     count = len(values)
     start = _synthesis(_analysis(values, harmonics), count)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import sosfreqz
 from scipy.special import beta
 
 from pkm_dynamics import ClosedChainModel
@@ -119,6 +118,8 @@ def motion_variance(
 
 def noise_gain(band: FilterBand, rate: float) -> float:
     """Variance of white noise of one sample at `rate` [Hz] that a zero-phase filter passes."""
+    from scipy.signal import sosfreqz
+
     frequency = (np.arange(POINTS) + 0.5) / POINTS * (band.rate / 2)
     _, gain = sosfreqz(band.sections, worN=2 * np.pi * frequency / band.rate)
     return float(np.mean(np.abs(gain) ** 4) * band.rate / rate)

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
@@ -135,6 +134,8 @@ def _filter_gain(band: FilterBand) -> float:
 
 def _interpolation_gain() -> float:
     """Largest sum of the magnitudes of the weights of a spline on a grid."""
+    from scipy.interpolate import make_interp_spline
+
     nodes = np.arange(NODES, dtype=float)
     cardinal = make_interp_spline(nodes, nodes == NODES // 2, k=SPLINE)
     shift = np.linspace(0, 1, 21)[:, None]

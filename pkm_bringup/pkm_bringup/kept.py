@@ -1,0 +1,63 @@
+"""What takes seconds to compute and never changes, kept in the user's cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+
+def kept(name: str, key: str, make: Callable[[], Any]) -> Any:
+    """Return what `make` returned for this key, of the last key of each name alone.
+
+    Plain values and arrays become those of JSON (nan and infinities stay), whether kept or new. A
+    file that is damaged or cannot be written is no error.
+    """
+    # A hash: the name may be a robot's, and that any text.
+    stem = hashlib.sha256(name.encode()).hexdigest()[:16]
+    user = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
+    file = Path(user) / 'pkm_bringup' / f'{stem}.json'
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        found = json.loads(file.read_text(encoding='utf-8'))
+        if found['key'] == key:
+            return found['value']
+    text = json.dumps({'key': key, 'value': make()}, default=_plain)
+    with suppress(OSError):
+        _write(file, text)
+    return json.loads(text)['value']
+
+
+def sources_digest(*packages: str) -> str:
+    """Digest of names, sizes and times of the sources and descriptions of packages."""
+    state = []
+    for package in packages:
+        # found, not imported: that would load NumPy
+        spec = find_spec(package)
+        if spec is None:
+            raise ModuleNotFoundError(f'no module {package}', name=package)
+        for folder in spec.submodule_search_locations or ():
+            for path in sorted(Path(folder).rglob('*')):
+                if path.suffix in ('.py', '.xacro', '.yaml'):
+                    status = path.stat()
+                    state.append((str(path), status.st_size, status.st_mtime_ns))
+    return hashlib.sha256(repr(state).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Plain values of what JSON does not know: arrays, numbers of NumPy, mappings."""
+    return value.tolist() if hasattr(value, 'tolist') else dict(value)
+
+
+def _write(file: Path, text: str) -> None:
+    """Write at once, so that another process never reads half a file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=file.parent, suffix='.part')
+    with os.fdopen(handle, 'w', encoding='utf-8') as stream:
+        stream.write(text)
+    os.replace(temporary, file)
