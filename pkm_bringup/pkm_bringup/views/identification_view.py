@@ -13,7 +13,7 @@ from pkm_identification.estimators.set_membership.parameter_ellipsoid import Ell
 from pkm_identification.requests.apply_request import LEAST_P_VALUE
 from pkm_identification.requests.identify_request import Identified
 from pkm_identification.result.diagnostics import Delay, RecordedDescription
-from pkm_identification.result.plain import plain
+from pkm_identification.result.fields import plain
 
 NAMED = 12  # parameters
 LARGE = 4.0  # residual variance over that of the noise

@@ -12,7 +12,7 @@ from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.analysis.clearances import BodyDistances
-from pkm_dynamics.analysis.jacobian_condition import has_singularities
+from pkm_dynamics.analysis.singularities import has_singularities
 from pkm_dynamics.limits.robot_limits import LimitOptions, acceleration_limit, aperture_limits
 from pkm_dynamics.trajectories.base import finite_number
 from pkm_identification.arrays import Array, Indices, Mask
@@ -29,11 +29,9 @@ class DesignLimits:
     # fraction of the actuator force kept for feedback, noise and model error
     force_margin: float = 0.25
     velocity_margin: float = 0.05  # fraction of the velocity limits
-    # fraction of each range (strokes, passive joints, workspace), at either end, and of
-    # tilt and aperture
+    # fraction of each range (strokes, passive joints, workspace) at either end, of tilt, aperture
     stroke_margin: float = 0.04
-    # largest condition number of the scaled actuator Jacobian, as a multiple of that at
-    # home
+    # largest condition number of the scaled actuator Jacobian, as a multiple of that at home
     condition_factor: float = 4.0
     acceleration: ArrayLike | None = None  # largest accelerations of the actuators [m/s^2, rad/s^2]
     # largest angle [rad] by which spherical and universal closures bend from home, beside
