@@ -31,7 +31,7 @@ from pkm_control.control_types import ControllerOptions
 from pkm_description.errors import FeasibilityError, SimulationError, UnderactuatedError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import DesignLimits, ExcitationDesign, design_excitation
-from pkm_identification.excitation.shipped import DESIGNS
+from pkm_identification.excitation.excitation_design import DESIGNS
 
 SEED = 0
 STARTS = 8

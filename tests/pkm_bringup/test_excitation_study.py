@@ -37,7 +37,7 @@ from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation import ExcitationDesign
-from pkm_identification.excitation.shipped import excitation_path
+from pkm_identification.excitation.excitation_design import excitation_path
 from pkm_identification.regression.problem import build_problem
 
 SEED = [0, 7]

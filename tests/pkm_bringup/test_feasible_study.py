@@ -14,7 +14,7 @@ from pkm_bringup.studies.feasible_study import is_physical_when_read
 from pkm_bringup.studies.plants import held_out_motion, recorded, stribeck_friction
 from pkm_dynamics.simulation import PlantEffects
 from pkm_identification import identify
-from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.excitation.excitation_design import load_excitation
 
 
 @pytest.fixture(scope='module')

@@ -16,7 +16,7 @@ from pkm_description.errors import UnderactuatedError
 from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation import ExcitationDesign, shipped_excitations
-from pkm_identification.excitation.shipped import excitation_path
+from pkm_identification.excitation.excitation_design import excitation_path
 
 LIMITS = {'acceleration': 1e4, 'condition_limit': 1e3}
 PARTS = {'stroke', 'velocity', 'acceleration', 'force', 'workspace'}

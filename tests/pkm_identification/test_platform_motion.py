@@ -11,7 +11,7 @@ import pkm_description
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording
-from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.excitation.excitation_design import load_excitation
 from pkm_identification.signals import SignalOptions, platform_motion, process
 from pkm_identification.signals.filtering import filter_gains
 from pkm_identification.signals.platform_motion import actuator_covariance

@@ -11,7 +11,7 @@ from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import identify
 from pkm_identification.datasets import Recording, tidied
-from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.excitation.excitation_design import load_excitation
 from pkm_identification.quality import KINDS
 from pkm_identification.quality.examine import examined
 from pkm_identification.quality.frozen import resolution

@@ -14,7 +14,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.trajectories import Trajectory, benchmark_circle
 from pkm_identification import IdentificationResult, Validation, load, load_result, validate
 from pkm_identification.arrays import Array
-from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.excitation.excitation_design import load_excitation
 
 HIGH_GAINS = 2.0
 

@@ -31,7 +31,7 @@ from pkm_dynamics.simulation import PlantEffects, correlated_noise
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording, Truth
-from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.excitation.excitation_design import load_excitation
 
 SAMPLING_RATE = 1000.0  # [Hz], as the controller of the nodes
 SETTLING = 2  # periods of a simulated robot left out after the ramp: its servo's memory is shorter

@@ -17,7 +17,7 @@ from pkm_bringup.views.fit_view import (
 from pkm_identification.requests.apply_request import LEAST_P_VALUE
 from pkm_identification.requests.identify_request import Identified
 from pkm_identification.result.diagnostics import RecordedDescription
-from pkm_identification.result.plain import plain
+from pkm_identification.result.fields import plain
 
 INERTIAS = ('Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 COMPONENTS = ('mass [kg]', *(f'centre {axis} [m]' for axis in 'xyz'))

@@ -121,20 +121,11 @@ class Recording:
         effort_valid: ArrayLike | None = None,
         **metadata: Any,
     ) -> Recording:
-        """Return a recording of arrays, which are copied.
+        """Return a recording of arrays, which are copied, and the other attributes.
 
-        Parameters
-        ----------
-        time
-            Increasing stamps of the positions (N,) [s]; see `tidied` for others.
-        joint_names
-            Joints (n,), one a column.
-        positions, efforts, currents
-            (N, n) [m, rad], [N, N m], [A]; efforts or currents must be given.
-        position_valid, effort_valid
-            Which samples (N, n) may be used; None: all.
-        **metadata
-            The other attributes.
+        `time` are increasing stamps (N,) [s] of the positions (see `tidied` for others), one column
+        of the others (N, n) a joint: `positions` [m, rad], `efforts` [N, N m] or `currents` [A], or
+        both. Of these, `position_valid` and `effort_valid` say which may be used; None: all.
         """
         name = str(metadata.get('provenance', {}).get('source', 'dataset'))
         stamps = _frozen(time, 'time', name)

@@ -70,22 +70,13 @@ def _lasting_gap(recording: Recording, source: Source) -> str:
 
 
 @dataclass
-class _Lost:
-    """The first sample of a signal that is not finite, and how many there are."""
-
-    row: int
-    time: float
-    value: float
-    count: int = 0
-
-
-@dataclass
 class _Tidying:
     """One pass over a recording that puts it in order."""
 
     recording: Recording
     defects: list[Defect] = field(default_factory=list)
-    lost: dict[tuple[str, int], _Lost] = field(default_factory=dict)
+    # row, stamp and value of the first sample that is not finite, by signal and joint
+    first: dict[tuple[str, str], tuple[int, float, float]] = field(default_factory=dict)
     before: dict[str, Array] = field(default_factory=dict)
     done: int = 0
     last: float = -np.inf
@@ -117,9 +108,9 @@ class _Tidying:
         if is_increasing(block.time):
             return block
         values = [part for part in block[1:4] if part is not None]
-        order = in_order(block.time, values, self.recording.name)
-        self.defects.extend(order.defects)
-        return block.rows(order.rows)
+        rows, defects = in_order(block.time, values, self.recording.name)
+        self.defects.extend(defects)
+        return block.rows(rows)
 
     def _marked(self, block: Block) -> Block:
         """Mark samples that are not finite and put the one before in their place."""
@@ -149,21 +140,19 @@ class _Tidying:
     def _note(self, name: str, values: Array, bad: Mask, time: Array) -> None:
         for column in np.flatnonzero(bad.any(axis=0)):
             rows = np.flatnonzero(bad[:, column])
-            first = _Lost(
-                self.done + int(rows[0]), float(time[rows[0]]), float(values[rows[0], column])
-            )
-            self.lost.setdefault((name, int(column)), first).count += len(rows)
-            joint, signal = self.recording.joint_names[column], name[:-1]
+            joint, signal, row = self.recording.joint_names[column], name[:-1], int(rows[0])
+            first = self.done + row, float(time[row]), float(values[row, column])
+            self.first.setdefault((signal, joint), first)
             self.defects.append(located('not_finite', rows, time, LEFT_OUT, signal, joint))
 
     def refuse_lost(self, samples: int) -> None:
         """Refuse a joint with most of its samples not finite."""
-        for (name, column), lost in self.lost.items():
-            if lost.count > MOST_LOST * samples:
+        for lost in merged(self.defects, samples):
+            if lost.kind == 'not_finite' and lost.count > MOST_LOST * samples:
+                row, time, value = self.first[lost.signal, lost.joint]
                 raise DatasetError(
-                    f'{self.recording.name}: {name[:-1]} of joint '
-                    f"'{self.recording.joint_names[column]}' is {lost.value} in {lost.count} of "
-                    f'{samples} samples, first at sample {lost.row} (t = {lost.time:.6f} s)'
+                    f"{self.recording.name}: {lost.signal} of joint '{lost.joint}' is {value} in "
+                    f'{lost.count} of {samples} samples, first at sample {row} (t = {time:.6f} s)'
                 )
 
 

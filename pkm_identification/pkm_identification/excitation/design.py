@@ -26,8 +26,8 @@ from pkm_identification.excitation.request_check import (
 from pkm_identification.excitation.search.constraints import DesignLimits
 from pkm_identification.excitation.search.criteria import normalised_weights
 from pkm_identification.excitation.search.design_problem import DesignProblem, DesignTask
-from pkm_identification.excitation.search.monitor import Cancel, Progress
 from pkm_identification.excitation.search.multi_start import solve_design_problem
+from pkm_identification.excitation.search.workers import Cancel, Progress
 from pkm_identification.result.result import IdentificationResult
 
 __all__ = ['build_design_problem', 'design_excitation', 'suggested_period']
@@ -146,10 +146,8 @@ def design_excitation(
     def searched(starts: int, initial: FourierTrajectory | None) -> ExcitationDesign:
         solution = solve_design_problem(
             problem,
-            starts=starts,
-            candidates=candidates,
+            **options | {'starts': starts},
             iterations=iterations,
-            seed=seed,
             initial=initial,
             workers=workers,
             progress=progress if initial is first else None,

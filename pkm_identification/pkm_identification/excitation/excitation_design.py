@@ -1,4 +1,4 @@
-"""A finished excitation design: trajectory, figures, margins; saved and loaded."""
+"""A finished excitation design: trajectory, figures, margins; saved, loaded and shipped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from numpy.typing import ArrayLike
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.atomic_write import write_text_atomically
-from pkm_dynamics.trajectories import FourierTrajectory, trajectory_from_dict
+from pkm_dynamics.trajectories import (
+    FourierTrajectory,
+    Trajectory,
+    load_trajectory,
+    trajectory_from_dict,
+)
 from pkm_dynamics.trajectories.base import finite_array, finite_number
 from pkm_dynamics.trajectories.trajectory_files import MAX_FILE_SIZE
 from pkm_identification.arrays import Array
@@ -31,6 +36,7 @@ RAMP_TIME = 1.0  # [s]
 MARGIN_KEYS = 'margin', 'value', 'limit', 'name', 'time', 'unit'
 
 HEAD = 4096  # bytes of a file in which the format stands
+DESIGNS = Path(__file__).parent / 'designs'  # that are shipped with the package
 
 
 @dataclass(frozen=True)
@@ -225,3 +231,41 @@ def _check_figures(figures: Mapping[str, Any]) -> None:
             isinstance(value, bool) or not isinstance(value, int | float) or np.isnan(value)
         ):
             raise TrajectoryError(f'figures: {name} is no number: {value!r}')
+
+
+def shipped_excitations() -> list[str]:
+    """Return the robots for which an excitation is shipped."""
+    return sorted(path.stem for path in DESIGNS.glob('*.yaml'))
+
+
+def excitation_path(robot: str) -> Path:
+    """Return the file of the excitation shipped for a robot of the library."""
+    path = DESIGNS / f'{robot}.yaml'
+    if robot not in shipped_excitations():
+        valid = ', '.join(shipped_excitations()) or 'none'
+        raise TrajectoryError(
+            f"no excitation is shipped for robot '{robot}'; shipped are {valid}. "
+            'Design one with design_excitation'
+        )
+    return path
+
+
+def load_excitation(robot_or_path: str | Path) -> FourierTrajectory:
+    """Return the excitation of a library robot, or of a trajectory or design file."""
+    path = Path(robot_or_path)
+    if not path.suffix:
+        path = excitation_path(str(robot_or_path))
+    trajectory = load_motion(path)
+    if not isinstance(trajectory, FourierTrajectory):
+        raise TrajectoryError(f'{path}: an excitation is a Fourier trajectory')
+    return trajectory
+
+
+def load_motion(path: str | Path) -> Trajectory:
+    """Return the trajectory in a trajectory or design file; raises TrajectoryError."""
+    path = Path(path)
+    try:
+        holds_design = is_design(path)
+    except OSError as error:
+        raise TrajectoryError(f'{path}: cannot be read ({error})') from None
+    return ExcitationDesign.load(path).trajectory if holds_design else load_trajectory(path)

@@ -35,7 +35,7 @@ from pkm_identification.regression.preparation import Progress, Recordings, seve
 from pkm_identification.regression.prior import Prior
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.selection import matching_names
-from pkm_identification.result.plain import plain
+from pkm_identification.result.fields import plain
 from pkm_identification.result.result import IdentificationResult, check_level
 from pkm_identification.signals import process
 

@@ -18,7 +18,7 @@ from pkm_identification.requests.identify_request import (
 )
 from pkm_identification.requests.refusal import Code, Refused, refusing
 from pkm_identification.requests.validate_request import ValidateRequest
-from pkm_identification.result.plain import plain
+from pkm_identification.result.fields import plain
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation
 from pkm_msgs.msg import DynamicParameters

@@ -34,7 +34,7 @@ from pkm_identification.recording import (
 )
 from pkm_identification.recording.metadata import ABORTED, COMPLETE
 from pkm_identification.requests.refusal import Code, Refused, refusing
-from pkm_identification.result.plain import plain
+from pkm_identification.result.fields import plain
 from pkm_msgs.action import Excite, FollowPlatformTrajectory
 from pkm_msgs.msg import RecordingQuality as QualityMessage
 

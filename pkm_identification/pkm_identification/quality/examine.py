@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 
@@ -29,7 +29,7 @@ MOST_OUTLIERS = 0.05  # share; more of them are how the signal is
 MOST_BAD = 0.5  # share of the samples of a joint that may be left out
 SMOOTHER = 0.95  # noise over even stamps, against that over the measured ones
 EVENED = 'the samples were taken evenly: even stamps are used'
-LEAST = 16  # samples: fewer show no noise
+LEAST = 16  # samples: fewer show neither a motion nor its noise
 MARGIN = 256  # samples around a block that are examined with it: the reach of all predictions
 SAMPLE = 2**14  # samples that show how a signal is predicted
 COARSE = 0.5  # of the noise: standard deviation of the rounding that is reported
@@ -43,19 +43,8 @@ class Scales:
     resolution: tuple[Array, Array]
     neighbours: tuple[Neighbours, Neighbours]  # that predict positions and efforts best
     limits: Array | None  # largest efforts (c,) [N, N m], or None
-    # smallest and largest value of positions and efforts, (2, c) each; None: those of the
-    # part
+    # smallest and largest value of positions and efforts, (2, c) each; None: those of the part
     extremes: tuple[Array, Array] | None = None
-
-
-@dataclass(frozen=True)
-class Part:
-    """Consecutive samples with what was found among them."""
-
-    position_valid: Mask  # which samples (N, c) may be used
-    effort_valid: Mask
-    defects: tuple[Defect, ...]  # found here
-    noise: tuple[Array, Array]  # standard deviations of positions and efforts (c,) each
 
 
 def examined(recording: Recording) -> Recording:
@@ -81,7 +70,7 @@ def examined(recording: Recording) -> Recording:
     stamps = source.head.time if even is None else even
     scales = scales_of(source.head._replace(time=stamps), recording.effort_limits, extremes)
     names, interval = recording.joint_names, recording.interval
-    position_valid, effort_valid, noises = StoredArray(), StoredArray(), []
+    valid, noises = (StoredArray(), StoredArray()), []
     before = np.zeros(0)  # the stamp before the block
     for window, core, _ in source.windows(MARGIN):
         clock = clock_defects(np.append(before, window.time[core]), interval)
@@ -90,17 +79,17 @@ def examined(recording: Recording) -> Recording:
             clock = [
                 replace(each, treatment=EVENED) if each.kind == 'jitter' else each for each in clock
             ]
-        part = examine_part(window, names, scales, core)
-        defects += [*clock, *part.defects]
-        noises.append(part.noise)
-        position_valid.append(part.position_valid)
-        effort_valid.append(part.effort_valid)
+        flags, found, noise = examine_part(window, names, scales, core)
+        defects += [*clock, *found]
+        noises.append(noise)
+        for whole, part in zip(valid, flags, strict=True):
+            whole.append(part)
         before = window.time[core][-1:]
     quality = report(len(recording), interval, defects, names, scales, noises)
     refuse_ruins(quality, names, recording.name)
     if even is not None:
         source = source.changed(lambda block, rows: block._replace(time=even[rows]))
-    marked = source.marked(position_valid.array(), effort_valid.array())
+    marked = source.marked(*(whole.array() for whole in valid))
     return replace(recording, source=marked, quality=quality)
 
 
@@ -130,7 +119,9 @@ def stamped_late(time: Array, positions: Array) -> Array | None:
     even = even_clock(time)
     if even is None:
         return None
-    sizes = [_roughness(clock, positions) for clock in (time, even)]
+    reach, degree = SMOOTH[1].reach, SMOOTH[1].degree
+    off = [Extrapolation(clock, reach, degree).off(positions)[0] for clock in (time, even)]
+    sizes = [np.nanmedian(np.abs(each), axis=0) for each in off]  # typical, (c,)
     moving = (sizes[0] > 0) & (sizes[1] > 0)
     if not moving.any():
         return None
@@ -138,18 +129,13 @@ def stamped_late(time: Array, positions: Array) -> Array | None:
     return even if gain < np.log(SMOOTHER) else None
 
 
-def _roughness(time: Array, positions: Array) -> Array:
-    """Typical distance (c,) of samples from what their neighbours predict."""
-    before, _ = Extrapolation(time, SMOOTH[1].reach, SMOOTH[1].degree).off(positions)
-    return np.asarray(np.nanmedian(np.abs(before), axis=0))
-
-
 def examine_part(
     block: Block, names: Sequence[str], scales: Scales, core: slice = slice(None)
-) -> Part:
+) -> tuple[list[Mask], list[Defect], list[Array]]:
     """Examine consecutive samples (N, c) of some joints with the scales of the whole recording.
 
-    Those in `core` are reported, the others only surround them.
+    Those in `core` are reported, the others only surround them. Returns which positions and efforts
+    (N, c) of the core may be used, what was found, and standard deviations (c,) of their noise.
     """
     time, positions = block.time, block.positions
     assert block.efforts is not None
@@ -168,19 +154,11 @@ def examine_part(
         typical = np.median(noise, axis=0)
         if signal == 'position':
             moving = MOVING * np.maximum(np.maximum(typical, step), 1e-9 * np.ptp(values, axis=0))
-        stuck = find_stuck(
-            values, valid, step, noise, positions, moving, is_motion=signal == 'position'
-        )
+        is_motion = signal == 'position'
+        stuck = find_stuck(values, valid, step, noise, positions, moving, is_motion=is_motion)
+        free, limits = valid & ~stuck, None if is_motion else scales.limits
         extremes = None if scales.extremes is None else scales.extremes[k]
-        saturated = find_saturated(
-            values,
-            valid & ~stuck,
-            scales.limits if signal == 'effort' else None,
-            step,
-            positions,
-            moving,
-            extremes,
-        )
+        saturated = find_saturated(values, free, limits, step, positions, moving, extremes)
         stuck &= ~saturated
         spikes &= ~(stuck | saturated)
         many = spikes.mean(axis=0) > MOST_OUTLIERS
@@ -196,7 +174,7 @@ def examine_part(
         spikes[:, many] = False
         flags.append((valid & ~(spikes | stuck | saturated))[core])
         noises.append(typical)
-    return Part(flags[0], flags[1], tuple(defects), (noises[0], noises[1]))
+    return flags, defects, noises
 
 
 def report(
@@ -205,7 +183,7 @@ def report(
     defects: Sequence[Defect],
     names: Sequence[str],
     scales: Scales,
-    noises: Sequence[tuple[Array, Array]],
+    noises: Sequence[Sequence[Array]],
 ) -> Quality:
     """Put what was found in the parts of a recording together."""
     levels, steps, coarse = {}, {}, []
@@ -226,13 +204,9 @@ def report(
 
 def refuse_ruins(quality: Quality, names: Sequence[str], source: str) -> None:
     """Refuse a recording in which most of a joint's samples are bad; names it and what is wrong."""
-    for signal in ('position', 'effort'):
-        for name in names:
-            bad: list[Any] = [
-                defect
-                for defect in quality.defects
-                if defect.joint == name and defect.signal == signal and defect.treatment == LEFT_OUT
-            ]
-            if sum(defect.share for defect in bad) > MOST_BAD:
-                worst = max(bad, key=lambda defect: defect.share)
-                raise DatasetError(f'{source}: most samples are bad: {worst.line()}')
+    left_out = [defect for defect in quality.defects if defect.treatment == LEFT_OUT]
+    for signal, name in product(('position', 'effort'), names):
+        bad = [defect for defect in left_out if (defect.signal, defect.joint) == (signal, name)]
+        if sum(defect.share for defect in bad) > MOST_BAD:
+            worst = max(bad, key=lambda defect: defect.share)
+            raise DatasetError(f'{source}: most samples are bad: {worst.line()}')

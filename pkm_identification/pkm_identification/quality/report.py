@@ -66,8 +66,7 @@ class Quality:
     defects: tuple[Defect, ...] = ()  # what was found
     # steps of the numbers by signal and joint [m, rad; N, N m], where they are quantised
     resolution: dict[str, dict[str, float]] = field(default_factory=dict)
-    # standard deviation of what changes from sample to sample, by signal and joint [m, rad;
-    # N, N m]
+    # standard deviation of what changes from sample to sample, by signal and joint [m, rad; N, N m]
     noise: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pkm_description.errors import DatasetError
@@ -16,21 +14,13 @@ FAR = 0.75  # of an interval: stamps farther off their even ones are not theirs
 EXCESS = 0.2  # of an interval, largest deviation that is reported
 
 
-@dataclass(frozen=True)
-class Order:
-    """Which samples remain, in the order of their stamps."""
-
-    rows: Indices  # numbers of the samples that remain (M,)
-    defects: tuple[Defect, ...]  # what was done to get there
-
-
 def is_increasing(time: Array) -> bool:
     """Whether every stamp is later than the one before."""
     return bool((np.diff(time) > 0).all())
 
 
-def in_order(time: Array, values: list[Array], source: str) -> Order:
-    """Sort samples by their stamps (N,) [s] and merge those that share one.
+def in_order(time: Array, values: list[Array], source: str) -> tuple[Indices, list[Defect]]:
+    """Return the numbers of the samples that remain, by their stamps (N,) [s], and what was done.
 
     Samples of one stamp are merged where all their values, arrays (N, n), are equal. Where they are
     not, one stamp is wrong and nobody knows which: all of them are left out. A `DatasetError` where
@@ -50,7 +40,7 @@ def in_order(time: Array, values: list[Array], source: str) -> Order:
     ordered = time[rows]
     same = np.concatenate([[False], np.diff(ordered) == 0])
     if not same.any():
-        return Order(rows, tuple(found))
+        return rows, found
     _refuse_absurd(rows[same], time, 'double', source)
     group = np.cumsum(~same) - 1
     first = np.flatnonzero(~same)[group]
@@ -68,7 +58,7 @@ def in_order(time: Array, values: list[Array], source: str) -> Order:
     if len(different):
         done = 'different samples of one stamp: all left out'
         found.append(located('duplicate_stamp', different, ordered, done, 'sample'))
-    return Order(rows[kept], tuple(found))
+    return rows[kept], found
 
 
 def _refuse_absurd(rows: Indices, time: Array, what: str, source: str) -> None:

@@ -112,12 +112,12 @@ def run_preflight(
         approach_speed=approach_speed,
         rate=FEASIBILITY_RATE,
     )
-    execution = None
+    execution, problem = None, ''
     try:
         execution = planned_motion(request, model)
-        add('trajectory', '', Code.BAD_TRAJECTORY)
     except (TrajectoryError, KinematicsError) as error:
-        add('trajectory', str(error), Code.BAD_TRAJECTORY)
+        problem = str(error)
+    add('trajectory', problem, Code.BAD_TRAJECTORY)
     duration = execution.duration if execution else 0.0
     size = int(SIZE_FACTOR * BYTES_PER_SAMPLE * duration * facts.rate)
     problem, code = bag_problem(Path(bag))

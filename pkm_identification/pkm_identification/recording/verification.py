@@ -33,8 +33,7 @@ class RecordingQuality:
     rate: float = 0.0  # median sampling rate [Hz]
     gaps: int = 0
     longest_gap: float = 0.0  # longest interval between samples [s], 0 where none is a gap
-    # of the samples with any clamped command; NaN where the controller's state is not in
-    # the recording
+    # of the samples with any clamped command; NaN where the controller's state was not recorded
     saturated_fraction: float = float('nan')
     # (n_a,) position errors at full speed [m, rad]; NaN as the fraction
     tracking_rms: Array = field(default_factory=lambda: np.zeros(0))
@@ -142,12 +141,8 @@ def _control(bag: RawBag, model: ClosedChainModel) -> tuple[float, Array, Array,
     order = [names.index(name) for name in model.actuated_joints]
     error = (columns['desired_position'] - columns['position'])[running][:, order]
     saturated = columns['saturated'][running].astype(bool).any(axis=1)
-    return (
-        float(saturated.mean()),
-        np.sqrt(np.mean(error**2, axis=0)),
-        np.abs(error).max(axis=0),
-        '',
-    )
+    rms = np.sqrt(np.mean(error**2, axis=0))
+    return float(saturated.mean()), rms, np.abs(error).max(axis=0), ''
 
 
 def _tracking_warnings(largest: Array, model: ClosedChainModel) -> list[str]:

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from pkm_identification.arrays import Array
-from pkm_identification.result.fields import Fields
-from pkm_identification.result.plain import PlainMapping, plain
+from pkm_identification.result.fields import Fields, PlainMapping, plain
 
 Own = TypeVar('Own')
 
@@ -53,8 +52,7 @@ class RunFit:
     """Residuals of one run against the noise of its rows."""
 
     rows: int  # number of rows
-    # mean square of the whitened residuals per degree of freedom: 1 where noise explains
-    # them
+    # mean square of the whitened residuals per degree of freedom: 1 where noise explains them
     residual_variance_ratio: float
     residual_variance_ratio_per_axis: Array  # (n_a,)
     residual_correlation_time: float  # rows that carry the information of one

@@ -1,11 +1,15 @@
-"""Entries of a file, each of the type that it must have; errors name the entry."""
+"""Entries of a file: plain values to write, and what is read, each of the type that it must have.
+
+Errors name the entry.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING
 from enum import Enum
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -211,3 +215,44 @@ def check_deviations(rows: list[Fields], deviation: Array) -> None:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f'{text[:40]}...'
+
+
+def plain(value: Any) -> Any:
+    """Turn arrays, numpy scalars, enums and dataclasses into what YAML and JSON write."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, 'to_dict'):  # says itself what a file holds of it: a trajectory, a result
+        return plain(value.to_dict())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    return value
+
+
+class PlainMapping(Mapping[str, Any]):
+    """What is a mapping of plain values by key besides; a class says which in `_content`."""
+
+    @property
+    def _content(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a plain value."""
+        return self._content[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys."""
+        return iter(self._content)
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._content)

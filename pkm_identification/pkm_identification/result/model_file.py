@@ -10,7 +10,7 @@ import yaml
 
 from pkm_description.errors import ModelFileError
 from pkm_dynamics.atomic_write import write_text_atomically
-from pkm_identification.result.plain import plain
+from pkm_identification.result.fields import plain
 
 FORMAT = 'pkm identified model'
 VERSION = 1  # of what stands in a model file

@@ -15,7 +15,7 @@ from pkm_description.description import digest_of
 from pkm_description.loader import is_of_library
 from pkm_identification.datasets import Recording
 from pkm_identification.result.diagnostics import RecordedDescription
-from pkm_identification.result.plain import PlainMapping, plain
+from pkm_identification.result.fields import PlainMapping, plain
 
 PACKAGES = ('pkm_identification', 'pkm_dynamics', 'pkm_description', 'numpy', 'scipy', 'clarabel')
 

@@ -42,8 +42,7 @@ class PeriodGrid:
     start: float  # stamp of the first point [s]
     first_row: int  # number of the sample there, where the samples are on the grid
     interpolated: bool = False  # whether even stamps lie beside the grid: a spline is taken
-    # derivatives (orders, n, c) of one period, where stamps are uneven or samples are
-    # missing or bad; None: all is there
+    # derivatives (orders, n, c) of one period, where samples are uneven, missing or bad, else None
     slopes: Array | None = None
 
     @property
@@ -175,8 +174,7 @@ class Periods:
 
     recording: Recording  # with efforts
     grid: PeriodGrid  # of the periods
-    # median period (n, 2 n_a), and the distance (2 n_a,) from it beyond which a sample is
-    # left out; None: none are
+    # median period (n, 2 n_a), and the distance (2 n_a,) from it of samples that are left out
     nearby: tuple[Array, Array] | None = None
 
     @classmethod

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.datasets import Recording
-from pkm_identification.quality.examine import examined
+from pkm_identification.quality.examine import LEAST, examined
 from pkm_identification.signals.averaging import average
 from pkm_identification.signals.filtered import filtered_signals
 from pkm_identification.signals.period_search import find_period, refined_period
 from pkm_identification.signals.periodic import periodic_signals
 from pkm_identification.signals.signal_options import ESTIMATE, IN_TIME, SignalOptions
 from pkm_identification.signals.signals import Signals
-
-LEAST = 16  # samples: fewer show neither a motion nor its noise
 
 
 def process(recording: Recording, options: SignalOptions | None = None) -> Signals:

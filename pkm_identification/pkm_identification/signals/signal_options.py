@@ -16,23 +16,15 @@ OF_PERIODS = ('harmonics', 'skip_periods'), 'the motion is filtered, no Fourier 
 
 @dataclass(frozen=True)
 class SignalOptions:
-    """How velocities and accelerations are found."""
+    """How velocities and accelerations are found; `options.SIGNALS` says what each means."""
 
-    # `fourier` (periodic motion), `filter` (zero-phase Butterworth and central
-    # differences), `local_cubic` (local weighted cubic regression [M 5.1.3], at the stamps
-    # as they are), or `auto`: Fourier where a period is known or found, else the filter
     method: str = 'auto'
-    period: float | None = None  # [s]; None: from the recording, else from the data
-    harmonics: int | None = None  # harmonics of the refit; None: from the noise
-    cutoff: float | None = None  # cutoff of the filter [Hz]; None: from the noise
-    # periods left out at the beginning; None: those in which the motion still settles
+    period: float | None = None  # [s]
+    harmonics: int | None = None
+    cutoff: float | None = None  # [Hz]
     skip_periods: int | None = None
-    # `leave_out`: outliers, stuck and saturated samples have no weight; `keep`: they are
-    # not looked for
     bad_samples: str = 'leave_out'
-    # from a position to the effort of the same sample [s]; None: as recorded; `estimate`
-    # (of `identify`): with the parameters
-    delay: float | str | None = None
+    delay: float | str | None = None  # [s]
 
     def __post_init__(self) -> None:
         """Check the values."""

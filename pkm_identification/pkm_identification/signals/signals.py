@@ -110,8 +110,7 @@ class Signals:
     # noise of one sample before averaging; None where the data are one period or none
     force_noise: Noise | None = None
     position_noise: Noise | None = None
-    # harmonics (K + 1,) whose motion was measured and carries position noise; in the others
-    # the motion is below its noise and taken as zero
+    # harmonics (K + 1,) whose motion is above its noise and carries that; of others it is zero
     measured_harmonics: Mask | None = None
     # the measured periods (P, n, n_a) that were averaged; None for filtered data
     folded_positions: Folded | None = None

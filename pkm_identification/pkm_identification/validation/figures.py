@@ -36,8 +36,7 @@ class NoiseTest:
     # chance of at least that ratio if the noise is all there is (n_a,): F-distribution,
     # with the degrees of freedom that the colour of the noise leaves
     p_value: Array
-    # whether the ratio is at most 1 plus four standard deviations (n_a,), with the same
-    # degrees of freedom
+    # whether the ratio is at most 1 plus four standard deviations (n_a,), with these degrees
     is_unbiased: Mask
 
 
@@ -143,20 +142,19 @@ class RunningShare:
     """Share of forces within their bounds, per actuator and of all; the forces come by parts."""
 
     def __init__(self) -> None:
-        self._within: Array | None = None
+        self._within: Array | float = 0.0
         self._count = 0
 
     def add(self, within: Mask) -> None:
         """Take in which forces (k, n_a) are within."""
-        found = np.count_nonzero(within, axis=0)
-        self._within = found if self._within is None else self._within + found
+        self._within = self._within + np.count_nonzero(within, axis=0)
         self._count += len(within)
 
     def result(self) -> tuple[Array | None, float | None]:
         """Return the shares (n_a,) and that of all; None where there were no forces."""
-        if self._within is None:
+        if not self._count:
             return None, None
-        share = self._within / self._count
+        share = np.asarray(self._within / self._count)
         return share, float(share.mean())
 
 

@@ -102,8 +102,7 @@ class Rollout:
     platform: Array  # root mean square distance (h,) [m] of the platform's positions
     largest: Array  # largest position error of an actuator (h,) [m, rad]
     forces: str  # `noise-free` of a simulated robot, or `measured`
-    # the same with the true parameters of a simulated robot: what is not due to the
-    # estimate. None where these are unknown
+    # the same with the true parameters, where they are known: what is not due to the estimate
     floor: Rollout | None = None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pkm_identification.arrays import Array, Mask
-from pkm_identification.result.plain import plain
+from pkm_identification.result.fields import plain
 from pkm_identification.validation.figures import Comparison, Coverage, NoiseTest, ParameterError
 from pkm_identification.validation.rollout import Rollout
 
@@ -81,16 +81,15 @@ class Validation:
                 'residual_covariance': comparison.residual_covariance,
             }
 
+        covariance = self.noise_covariance
         return plain(
             {
                 'joints': self.joint_names,
                 'against_measured': figures(self.against_measured),
                 'against_truth': figures(self.against_truth),
                 'against_truth_in_band': figures(self.against_truth_in_band),
-                'noise': None
-                if self.noise_covariance is None
-                else np.sqrt(np.diag(self.noise_covariance)),
-                'noise_covariance': self.noise_covariance,
+                'noise': None if covariance is None else np.sqrt(np.diag(covariance)),
+                'noise_covariance': covariance,
                 'is_unbiased': self.is_unbiased,
                 'noise_test': self.noise_test,
                 'coverage': self.coverage,

@@ -12,7 +12,7 @@ import pkm_description
 from pkm_description.errors import FeasibilityError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.excitation import design_excitation
-from pkm_identification.excitation.search.monitor import Monitor
+from pkm_identification.excitation.search.workers import Monitor
 
 OPTIONS = {'harmonics': 2, 'period': 1.0, 'starts': 4, 'iterations': 8, 'candidates': 2}
 both = pytest.mark.parametrize('workers', [1, 2])

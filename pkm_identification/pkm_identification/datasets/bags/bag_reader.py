@@ -94,18 +94,9 @@ def read_bag(
 ) -> RawBag:
     """Read the topics whose names, without namespace, end in one of `wanted`.
 
-    Parameters
-    ----------
-    allow_incomplete
-        Read a cut-off MCAP file up to its last whole chunk instead of refusing it.
-    numbers
-        Fields by name in `wanted`, for `RawBag.table`: of these topics nothing else is kept in
-        memory. Sequences beside a field `name` are by joint.
-
-    Raises
-    ------
-    DatasetError
-        The bag is unreadable, empty, or cut off while `allow_incomplete` is false.
+    With `allow_incomplete` a cut-off MCAP file is read up to its last whole chunk instead of
+    refused. `numbers` are fields by name in `wanted`, for `RawBag.table`: of these topics nothing
+    else is kept in memory. Sequences beside a field `name` are by joint.
     """
     cut = _cut_file(path)
     try:

@@ -72,21 +72,12 @@ def load_bag(
 ) -> Recording:
     """Read a recording, of this project or any with a `sensor_msgs/JointState`.
 
-    Parameters
-    ----------
-    allow_incomplete
-        Use a cut-off file up to its last whole chunk.
-    only_run
-        Where the controller's state was recorded, keep only the whole periods at full
-        speed (phase RUN).
-    topic
-        Name of the topic with the positions, where several match or it is called otherwise:
-        short for topics={'joint_states': topic}.
-    topics
-        Names of the topics in the bag by their role (`joint_states`, `motor_currents`,
-        ...). One that begins with / is taken literally, others in any namespace.
-    joints
-        Names in the bag that are wanted, where messages of one topic name different joints.
+    `topics` are names in the bag by their role (`joint_states`, `motor_currents`, ...): one that
+    begins with / is taken literally, others in any namespace; `topic` is short for
+    topics={'joint_states': topic}. With `allow_incomplete` a cut-off file is used up to its last
+    whole chunk. Where the controller's state was recorded, `only_run` keeps the whole periods at
+    full speed (phase RUN) alone. `joints` are the names in the bag that are wanted, where messages
+    of one topic name different ones.
     """
     if topic is not None:
         if POSITIONS in (topics or {}):
@@ -225,8 +216,8 @@ def _stream(bag: RawBag, topic: str, joints: Sequence[str] = ()) -> _Stream:
     if all((np.diff(part) > 0).all() for part in parts):
         return stream
     seconds, what = stamps.astype(float) * NANOSECONDS, f"'{bag.path}', topic '{topic}'"
-    order = in_order(seconds, list(columns.values()), what)
-    return replace(stream.rows(order.rows), defects=order.defects)
+    rows, defects = in_order(seconds, list(columns.values()), what)
+    return replace(stream.rows(rows), defects=tuple(defects))
 
 
 def _positions(bag: RawBag, found: Mapping[str, str | None], joints: Sequence[str]) -> _Stream:

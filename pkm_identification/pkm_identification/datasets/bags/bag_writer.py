@@ -44,15 +44,9 @@ class BagWriter:
 
     The bag grows in `<path>.partial/` and is renamed to `path` by `close`; leaving the context by
     an exception leaves what was recorded there (`abort`). Neither may exist before. Not thread
-    safe.
-
-    Parameters
-    ----------
-    definitions
-        Texts of `.msg` files by full type name, for types that are neither common ROS 2
-        interfaces nor installed (`pkm_msgs/msg/MotorCurrents`, ...).
-    custom_data
-        Strings for the bag's metadata.
+    safe. `definitions` are texts of `.msg` files by full type name, for types that are neither
+    common ROS 2 interfaces nor installed (`pkm_msgs/msg/MotorCurrents`, ...), `custom_data` strings
+    for the bag's metadata.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ messages at once. Anything else is decoded message by message.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -169,16 +170,13 @@ class _Group:
     names: list[str]
     stamps: StoredArray = field(default_factory=StoredArray)
     written: StoredArray = field(default_factory=StoredArray)
-    columns: dict[str, StoredArray] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.stamps)
+    columns: dict[str, StoredArray] = field(default_factory=lambda: defaultdict(StoredArray))
 
     def take(self, stamps: Stamps, written: Stamps, columns: Mapping[str, AnyArray]) -> None:
         self.stamps.append(stamps)
         self.written.append(written)
         for name, values in columns.items():
-            self.columns.setdefault(name, StoredArray()).append(values)
+            self.columns[name].append(values)
 
 
 @dataclass
@@ -225,7 +223,7 @@ class TopicColumns:
 
     def __len__(self) -> int:
         """Return the number of messages."""
-        return sum(len(group) for group in self._groups.values())
+        return sum(len(group.stamps) for group in self._groups.values())
 
     def of_joints(self, wanted: Sequence[str]) -> TopicColumns:
         """Return the messages that name all the wanted joints (none wanted: that all name).
@@ -237,7 +235,7 @@ class TopicColumns:
         fitting = [names for names in self._groups if names >= set(wanted)]
         if not wanted or len(fitting) != 1:
             kinds = '; '.join(
-                f'{", ".join(sorted(names)) or "none"} ({len(group)} messages)'
+                f'{", ".join(sorted(names)) or "none"} ({len(group.stamps)} messages)'
                 for names, group in self._groups.items()
             )
             raise DatasetError(
@@ -245,7 +243,7 @@ class TopicColumns:
                 "are wanted with joints={'name in the bag': 'name of the robot'}"
             )
         others = {
-            ', '.join(sorted(names)): len(group)
+            ', '.join(sorted(names)): len(group.stamps)
             for names, group in self._groups.items()
             if names != fitting[0]
         }

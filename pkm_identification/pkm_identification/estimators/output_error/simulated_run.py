@@ -12,7 +12,7 @@ from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_dynamics.settled.steady_state import SteadyState, steady_state
 from pkm_dynamics.trajectories import Trajectory, trajectory_from_dict
 from pkm_identification.arrays import Array
-from pkm_identification.excitation.shipped import load_excitation, load_motion
+from pkm_identification.excitation.excitation_design import load_excitation, load_motion
 from pkm_identification.regression.run import PeriodicRun, Run, in_blocks
 
 Reference = Trajectory | str | Path | None

@@ -29,11 +29,9 @@ class DesignLimits:
     # fraction of the actuator force kept for feedback, noise and model error
     force_margin: float = 0.25
     velocity_margin: float = 0.05  # fraction of the velocity limits
-    # fraction of each range (strokes, passive joints, workspace), at either end, and of
-    # tilt and aperture
+    # fraction of each range (strokes, passive joints, workspace) at either end, of tilt, aperture
     stroke_margin: float = 0.04
-    # largest condition number of the scaled actuator Jacobian, as a multiple of that at
-    # home
+    # largest condition number of the scaled actuator Jacobian, as a multiple of that at home
     condition_factor: float = 4.0
     acceleration: ArrayLike | None = None  # largest accelerations of the actuators [m/s^2, rad/s^2]
     # largest angle [rad] by which spherical and universal closures bend from home, beside

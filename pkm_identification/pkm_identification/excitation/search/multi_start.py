@@ -19,9 +19,13 @@ from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.improve import Improved, Start, improve
-from pkm_identification.excitation.search.monitor import Cancel, Monitor, Progress
 from pkm_identification.excitation.search.starts import repair
-from pkm_identification.excitation.search.workers import improve_in_processes
+from pkm_identification.excitation.search.workers import (
+    Cancel,
+    Monitor,
+    Progress,
+    improve_in_processes,
+)
 
 __all__ = ['DesignSolution', 'solve_design_problem']
 

@@ -18,7 +18,7 @@ from pkm_identification.covariance.at_constraints import covariance_at_constrain
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.consistent.physically_consistent import feasible
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
-from pkm_identification.excitation.shipped import load_excitation
+from pkm_identification.excitation.excitation_design import load_excitation
 from pkm_identification.physical.nearest import smallest_eigenvalues
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.weighted_least_squares import whitened_rows
