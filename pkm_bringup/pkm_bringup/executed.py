@@ -9,9 +9,8 @@ import numpy as np
 
 from pkm_control.closed_loop import ClosedLoopRecording
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.limits.extrema import largest, smallest
 from pkm_dynamics.limits.feasibility import check_feasibility
-from pkm_dynamics.limits.margins import FeasibilityReport
+from pkm_dynamics.limits.margins import FeasibilityReport, largest, smallest
 from pkm_dynamics.limits.robot_limits import worst_and_broken
 
 

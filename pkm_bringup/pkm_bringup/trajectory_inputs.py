@@ -8,7 +8,7 @@ from typing import Any
 from pkm_bringup.arguments import DEFAULT_RAMP, PERIODS, SHIPPED
 from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.actuation import require_drives
+from pkm_dynamics.model import require_drives
 from pkm_dynamics.presets import preset, preset_names
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory
 from pkm_dynamics.trajectories import load_trajectory as load_file

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_control.control_types import Outcome, StepResult
 from pkm_control.controller import TrajectoryController
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.trajectories import Phase, Trajectory
-
-Array = NDArray[np.float64]
 
 # Fields of a recording, and those of a cycle's result that they collect.
 OF_RESULT = {
@@ -48,26 +47,26 @@ class ClosedLoopRecording:
     at `current_time`.
     """
 
-    time: Array  # (N,) [s]
-    trajectory_time: Array  # (N,) [s]
-    compute_time: Array  # (N,) [s]
+    time: Floats  # (N,) [s]
+    trajectory_time: Floats  # (N,) [s]
+    compute_time: Floats  # (N,) [s]
     phase: NDArray[np.int64]  # (N,) numbers of `Phase`
-    positions: Array  # (N, n_a)
-    desired_positions: Array  # (N, n_a)
-    desired_velocities: Array  # (N, n_a)
-    commands: Array  # (N, n_a) [N, N m]
-    feedforward: Array  # (N, n_a) [N, N m]
-    feedback: Array  # (N, n_a) [N, N m]
+    positions: Floats  # (N, n_a)
+    desired_positions: Floats  # (N, n_a)
+    desired_velocities: Floats  # (N, n_a)
+    commands: Floats  # (N, n_a) [N, N m]
+    feedforward: Floats  # (N, n_a) [N, N m]
+    feedback: Floats  # (N, n_a) [N, N m]
     saturated: NDArray[np.bool_]  # (N, n_a)
-    current_time: Array  # (N,) [s]
-    currents: Array  # (N, n_a) [A]
-    truth_positions: Array  # (N, n_a)
-    truth_velocities: Array  # (N, n_a)
-    truth_forces: Array  # (N, n_a)
+    current_time: Floats  # (N,) [s]
+    currents: Floats  # (N, n_a) [A]
+    truth_positions: Floats  # (N, n_a)
+    truth_velocities: Floats  # (N, n_a)
+    truth_forces: Floats  # (N, n_a)
     outcome: Outcome | None  # of the motion; None when the loop ended before it
 
     @property
-    def errors(self) -> Array:
+    def errors(self) -> Floats:
         """Desired minus measured positions (N, n_a) [m, rad]."""
         return self.desired_positions - self.positions
 
@@ -76,7 +75,7 @@ class ClosedLoopRecording:
         """Which cycles (N,) lie in the periods at full speed."""
         return self.phase == Phase.RUN
 
-    def tracking_rms(self) -> Array:
+    def tracking_rms(self) -> Floats:
         """RMS position error (n_a,) [m, rad] at full speed."""
         return np.sqrt(np.mean(self.errors[self.running] ** 2, axis=0))
 

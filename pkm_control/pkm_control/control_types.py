@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from pkm_control.servo import VELOCITY_CUTOFF
 from pkm_description.errors import PkmError
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.trajectories import Phase
-
-Array = NDArray[np.float64]
 
 
 class ErrorCode(IntEnum):
@@ -39,8 +38,8 @@ class TrackingStatistics:
     """Position errors of the actuators over the cycles at full speed."""
 
     count: int = 0
-    squares: Array = field(default_factory=lambda: np.zeros(0))
-    largest: Array = field(default_factory=lambda: np.zeros(0))
+    squares: Floats = field(default_factory=lambda: np.zeros(0))
+    largest: Floats = field(default_factory=lambda: np.zeros(0))
     cycles: int = 0
     saturated_cycles: int = 0
 
@@ -49,7 +48,7 @@ class TrackingStatistics:
         """Return statistics of no cycles yet."""
         return cls(0, np.zeros(axes), np.zeros(axes))
 
-    def add(self, error: Array, saturated: bool, at_full_speed: bool) -> None:
+    def add(self, error: Floats, saturated: bool, at_full_speed: bool) -> None:
         """Count one cycle of the motion with position errors (n_a,) [m, rad]."""
         self.cycles += 1
         self.saturated_cycles += saturated
@@ -59,7 +58,7 @@ class TrackingStatistics:
             np.maximum(self.largest, np.abs(error), out=self.largest)
 
     @property
-    def rms(self) -> Array:
+    def rms(self) -> Floats:
         """Root mean square error (n_a,) [m, rad] at full speed, zero before it is reached."""
         return np.sqrt(self.squares / max(self.count, 1))
 
@@ -140,12 +139,12 @@ class StepResult:
     period_index: int
     fraction: float
     time_left: float
-    desired_position: Array  # [m, rad]
-    desired_velocity: Array  # [m/s, rad/s]
-    position: Array  # [m, rad]
-    feedforward: Array  # [N, N m]
-    feedback: Array  # [N, N m]
-    command: Array  # [N, N m] clamped to the force limits
+    desired_position: Floats  # [m, rad]
+    desired_velocity: Floats  # [m/s, rad/s]
+    position: Floats  # [m, rad]
+    feedforward: Floats  # [N, N m]
+    feedback: Floats  # [N, N m]
+    command: Floats  # [N, N m] clamped to the force limits
     saturated: NDArray[np.bool_]
     model: str
     outcome: Outcome | None = None  # set in the cycle in which a motion ends

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_control.control_types import (
     ControlFault,
@@ -25,11 +25,10 @@ from pkm_control.gains import ServoGains
 from pkm_control.servo import JointServo
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.actuation import require_drives
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.kinematics.roll_pitch_yaw import rotation_to_rpy
+from pkm_dynamics.model import require_drives
 from pkm_dynamics.trajectories import Execution, Phase, StoppedExecution, Trajectory
-
-Array = NDArray[np.float64]
 
 START_GAP = 1e-6  # [m, rad] from rest to the start of a motion: too small for a jerk
 SMALLER = 'a feedforward model, higher gains or a slower motion make it smaller'
@@ -44,9 +43,9 @@ class _Desired:
     """
 
     motion: PlatformMotion
-    position: Array
-    velocity: Array
-    force: Array | None = None
+    position: Floats
+    velocity: Floats
+    force: Floats | None = None
 
 
 class TrajectoryController:
@@ -130,7 +129,7 @@ class TrajectoryController:
         start = self.resting_coordinates(trajectory.coordinates)
         return Execution(trajectory, periods, ramp_time, start, approach_speed)
 
-    def resting_coordinates(self, coordinates: str) -> Array:
+    def resting_coordinates(self, coordinates: str) -> Floats:
         """Desired coordinates at rest: pose (6,) or actuator positions (n_a,)."""
         if self._rest is None:
             raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
@@ -265,7 +264,7 @@ class TrajectoryController:
         position, velocity = (array[0, self._actuated] for array in joints[:2])
         return _Desired(motion, position, velocity, force[0])
 
-    def _supervise(self, phase: Phase, measured: Array, error: Array, saturated: bool) -> None:
+    def _supervise(self, phase: Phase, measured: Floats, error: Floats, saturated: bool) -> None:
         joints, options = self.model.actuated_joints, self.options
         worst = int(np.argmax(np.abs(error)))
         size, found = abs(error[worst]), f'{joints[worst]}: position error {error[worst]:.4g}'
@@ -287,7 +286,7 @@ class TrajectoryController:
                 f'left the stroke {self.model.lower[axis]:g} to {self.model.upper[axis]:g}',
             )
 
-    def _checked(self, positions: ArrayLike) -> Array:
+    def _checked(self, positions: ArrayLike) -> Floats:
         try:
             measured = np.array(positions, dtype=float)
         except (TypeError, ValueError):

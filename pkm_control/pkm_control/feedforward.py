@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.errors import ModelFileError
 from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
 from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
-
-Array = NDArray[np.float64]
 
 KINDS = ('rigid_body', 'friction', 'rotor')
 # What the amplitude of a friction law is multiplied with at most.
@@ -41,16 +40,16 @@ class Feedforward:
 
     name: str  # what is reported as the model in use
     # (n_p,) standard, those of excluded contributions zero; None for no feedforward at all
-    parameters: Array | None
+    parameters: Floats | None
     friction: DriveFriction | None = None  # friction of the drives beyond those parameters
 
-    def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Array:
+    def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Floats:
         """Forces (N, n_a) [N, N m]; zeros without a model."""
         if self.parameters is None:
             return np.zeros((len(motion), model.n_a))
         return self.along(model, motion)[1]
 
-    def along(self, model: ClosedChainModel, motion: PlatformMotion) -> tuple[JointStates, Array]:
+    def along(self, model: ClosedChainModel, motion: PlatformMotion) -> tuple[JointStates, Floats]:
         """Joint states and forces (N, n_a) [N, N m] of a motion in one pass."""
         if self.parameters is None:
             return model.joint_states(motion), np.zeros((len(motion), model.n_a))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.description import frozen
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
-
-Array = NDArray[np.float64]
 
 BANDWIDTH = 10.0  # [Hz] at twice the gains of this, a cycle of delay is still left to instability
 DAMPING = 0.7  # 5 % overshoot of an axis on its own
@@ -26,9 +24,9 @@ class GainError(PkmError):
 class ServoGains:
     """Diagonal gains of a joint PD."""
 
-    proportional: Array  # (n_a,) [N/m, N m/rad]
-    derivative: Array  # (n_a,) [N s/m, N m s/rad]
-    inertia: Array  # (n_a,) [kg, kg m^2] that one actuator moves at home while the others are free
+    proportional: Floats  # (n_a,) [N/m, N m/rad]
+    derivative: Floats  # (n_a,) [N s/m, N m s/rad]
+    inertia: Floats  # (n_a,) [kg, kg m^2] that one actuator moves at home while the others are free
     bandwidth: float  # [Hz] natural frequency of each axis with that inertia at scale 1
     damping: float  # damping ratio at scale 1
     scale: float = 1.0  # factor on both gains

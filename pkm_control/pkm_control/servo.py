@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_control.gains import GainError, ServoGains
-
-Array = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
 
 VELOCITY_CUTOFF = 150.0  # [Hz]
 
@@ -27,15 +25,15 @@ class FilteredDerivative:
             raise GainError(f'velocity_cutoff: a positive number is needed, got {cutoff}')
         self.cutoff = float(cutoff)
         self._w = 2.0 * math.pi * self.cutoff
-        self._filtered: Array | None = None
-        self._input: Array | None = None
-        self._rate: Array | None = None
+        self._filtered: Floats | None = None
+        self._input: Floats | None = None
+        self._rate: Floats | None = None
 
     def reset(self) -> None:
         """Forget the past; the next sample counts as at rest."""
         self._filtered = None
 
-    def update(self, interval: float, values: Array) -> Array:
+    def update(self, interval: float, values: Floats) -> Floats:
         """Return the filtered derivative after `values` (n,), `interval` [s] after the last.
 
         An interval of zero returns the derivative unchanged.
@@ -74,7 +72,7 @@ class JointServo:
         """Forget the past errors."""
         self._derivative.reset()
 
-    def feedback(self, interval: float, error: Array) -> Array:
+    def feedback(self, interval: float, error: Floats) -> Floats:
         """Force (n_a,) [N, N m] for the error (n_a,), `interval` [s] after the last one."""
         rate = self._derivative.update(interval, error)
         return self.gains.proportional * error + self.gains.derivative * rate

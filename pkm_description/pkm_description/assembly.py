@@ -15,11 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pkm_description.description import Constraint, Description, Pose
 from pkm_description.errors import ConvergenceError, DescriptionError
-from pkm_description.kinematic_tree import DIRECTION_ROW, FLOATING, POINT_ROW, KinematicTree
+from pkm_description.kinematic_tree import DIRECTION_ROW, POINT_ROW, KinematicTree
 from pkm_description.rotation_formats import rotation_from_vector, rotation_vector
-from pkm_description.tree_geometry import TreeGeometry, TreeLayout
-
-Floats = NDArray[np.float64]
+from pkm_description.tree_geometry import Floats, TreeGeometry, TreeLayout
 
 CLOSURE_TOLERANCE = 1e-6
 RANK_TOLERANCE = 1e-7
@@ -61,15 +59,11 @@ class Assembly:
     def __init__(self, description: Description) -> None:
         self.description = description
         self.tree = KinematicTree.from_description(description)
-        self._actuated = np.array(
+        #: Velocity coordinates (n_a,) of the actuated joints.
+        self.actuated_coordinates = np.array(
             [self.tree.coordinate_of(name) for name in description.actuated_joints], dtype=int
         )
         self.layout = TreeLayout.build(self.tree)
-
-    @property
-    def actuated_coordinates(self) -> NDArray[np.int64]:
-        """Velocity coordinates (n_a,) of the actuated joints."""
-        return self._actuated
 
     def home(self) -> Configuration:
         """Return the home configuration that the loader found."""
@@ -79,12 +73,8 @@ class Assembly:
     def geometry(self, configuration: Configuration) -> TreeGeometry:
         """Place all bodies: one sample of a batch."""
         platform = configuration.platform
-        return TreeGeometry.build(
-            self.layout,
-            configuration.joints[None],
-            platform.position[None],
-            platform.rotation[None],
-        )
+        pose = platform.position[None], platform.rotation[None]
+        return TreeGeometry.build(self.layout, configuration.joints[None], *pose)
 
     def body_poses(self, configuration: Configuration) -> tuple[Floats, Floats]:
         """Positions (n_b, 3) [m] and rotations (n_b, 3, 3) of all bodies in the base frame."""
@@ -103,19 +93,18 @@ class Assembly:
 
     def moved(self, configuration: Configuration, change: Floats) -> Configuration:
         """Configuration after a change (n_v,) of the velocity coordinates."""
-        tree = self.tree
-        joints = configuration.joints.copy()
         platform = configuration.platform
-        for body in range(tree.n_b):
-            first = tree.coordinate[body]
-            if tree.scalar_index[body] >= 0:
-                joints[tree.scalar_index[body]] += change[first]
-            elif tree.joint_kind[body] == FLOATING:
-                turn = rotation_from_vector(change[first + 3 : first + 6])
-                platform = Pose(
-                    platform.position + change[first : first + 3], turn @ platform.rotation
-                )
-        return Configuration(joints, platform)
+        if self.tree.floating_body >= 0:
+            shift, turn = np.split(change[self.tree.floating], 2)
+            rotation = rotation_from_vector(turn) @ platform.rotation
+            platform = Pose(platform.position + shift, rotation)
+        return Configuration(configuration.joints + change[self.layout.scalar], platform)
+
+    @cached_property
+    def limits(self) -> Floats:
+        """Lower and upper limits (2, n_j) of the scalar joints [m, rad]."""
+        limits = [self.description.joint(name).limit for name in self.tree.joint_names]
+        return np.array([(limit.lower, limit.upper) for limit in limits]).reshape(-1, 2).T
 
     def pose_rows(self, configuration: Configuration, target: Pose) -> tuple[Floats, Floats]:
         """Pose of the platform less `target` (6,) [m, rad] and its Jacobian (6, n_v)."""
@@ -258,7 +247,7 @@ class Assembly:
         configuration = self.home() if initial is None else initial
         indices = [self.tree.joint_names.index(name) for name in names]
         free = np.ones(self.tree.n_v, dtype=bool)
-        free[self._actuated] = False
+        free[self.actuated_coordinates] = False
         start = configuration.joints[indices]
         done, step = 0.0, 1.0
         while done < 1.0:

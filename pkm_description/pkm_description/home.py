@@ -6,21 +6,12 @@ import dataclasses
 
 import numpy as np
 
+from pkm_description import mobility
 from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly, Configuration
 from pkm_description.description import Description, Pose, frozen
 from pkm_description.errors import DescriptionError, listed
 from pkm_description.home_search import HOME_TOLERANCE, HomeSearch, Requirements
 from pkm_description.kinematic_tree import POINT_ROW
-from pkm_description.mobility import (
-    SINGULAR,
-    actuation_margin,
-    constraint_rows,
-    dependent_actuators,
-    find_inconsistency,
-    moving_joints,
-    rounded_angles,
-    undriven_joints,
-)
 from pkm_description.rotation_formats import rotation_vector, rpy_from_rotation
 
 
@@ -120,7 +111,7 @@ def _check_closed(search: HomeSearch, configuration: Configuration) -> None:
 def _rounding_hint(assembly: Assembly, gap: float) -> str:
     if gap > 2e-3:
         return ''
-    rounded = rounded_angles(assembly)
+    rounded = mobility.rounded_angles(assembly)
     if not rounded:
         return ' (a loop that is rigid in some direction needs its angles to eight digits)'
     more = f' and {len(rounded) - 1} more such angles' if len(rounded) > 1 else ''
@@ -129,9 +120,7 @@ def _rounding_hint(assembly: Assembly, gap: float) -> str:
 
 def _open_inside_limits(assembly: Assembly, configuration: Configuration) -> str:
     """Say which constraint gapes when the joints are kept inside their limits."""
-    limits = [assembly.description.joint(name).limit for name in assembly.tree.joint_names]
-    bounds = np.array([(limit.lower, limit.upper) for limit in limits]).reshape(-1, 2)
-    clipped = np.clip(configuration.joints, *bounds.T)
+    clipped = np.clip(configuration.joints, *assembly.limits)
     residual, _ = assembly.closure(Configuration(clipped, configuration.platform))
     if not len(residual):
         return ''
@@ -148,21 +137,21 @@ def _owner(assembly: Assembly, row: int) -> str:
 def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
     """One actuator or free joint a degree of freedom, and independent ones."""
     description = assembly.description
-    mobility, n_a = assembly.mobility(configuration), len(description.actuators)
-    if mobility == n_a and actuation_margin(assembly, configuration) >= SINGULAR:
+    freedom, n_a = assembly.mobility(configuration), len(description.actuators)
+    if freedom == n_a and mobility.actuation_margin(assembly, configuration) >= mobility.SINGULAR:
         return
     free = description.free_joints
     have = _counted(description.driven_joints, 'actuated joint')
     have += f' and {_counted(free, "free joint")}' if free else ''
-    message = f"robot '{description.name}' has mobility {mobility} at home but {have}"
-    if mobility == n_a:
-        message = f"robot '{description.name}' is singular at home: {have} for mobility {mobility}"
-    moving = moving_joints(assembly, configuration)
-    dependent = dependent_actuators(assembly, configuration)
+    message = f"robot '{description.name}' has mobility {freedom} at home but {have}"
+    if freedom == n_a:
+        message = f"robot '{description.name}' is singular at home: {have} for mobility {freedom}"
+    moving = mobility.moving_joints(assembly, configuration)
+    dependent = mobility.dependent_actuators(assembly, configuration)
     if moving:
         message += f'; with all of them locked still move {listed(moving)}'
-        undriven = undriven_joints(assembly, configuration)
-        if mobility > n_a and undriven:
+        undriven = mobility.undriven_joints(assembly, configuration)
+        if freedom > n_a and undriven:
             message += (
                 f': either a constraint is missing, or actuators, or the YAML should say '
                 f'`free_joints: [{", ".join(undriven)}]`'
@@ -172,7 +161,7 @@ def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
             f'; not independent of the others: {listed(dependent)} (every degree of freedom takes '
             'one actuator)'
         )
-    if mobility < n_a:
+    if freedom < n_a:
         message += _overconstrained_hint(assembly, configuration)
     raise DescriptionError(message)
 
@@ -188,16 +177,16 @@ def _overconstrained_hint(assembly: Assembly, configuration: Configuration) -> s
         f'. {len(small)} closing rows are almost redundant (relative singular value '
         f'{small[-1] / singular[0]:.1e}): parallel axes of an over-constrained loop must be '
         'parallel to eight digits'
-    ) + ''.join(f'; {angle}' for angle in rounded_angles(assembly)[:1])
+    ) + ''.join(f'; {angle}' for angle in mobility.rounded_angles(assembly)[:1])
 
 
 def _check_consistency(assembly: Assembly, configuration: Configuration) -> None:
-    broken = find_inconsistency(assembly, configuration)
+    broken = mobility.find_inconsistency(assembly, configuration)
     if broken is None:
         return
     redundant = [
         f"'{item.name}' ({item.redundant} of {item.rows})"
-        for item in constraint_rows(assembly, configuration)
+        for item in mobility.constraint_rows(assembly, configuration)
         if item.redundant
     ]
     unit = 'm' if assembly.description.joint(broken.joint).type == 'prismatic' else 'rad'

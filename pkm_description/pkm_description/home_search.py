@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly, ClosedConfiguration, Configuration
 from pkm_description.kinematic_tree import DIRECTION_ROW
+from pkm_description.tree_geometry import Floats
 
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 HOME_TOLERANCE = 1e-6  # [m, rad] between a declared home and the closed one
@@ -41,10 +41,8 @@ class HomeSearch:
         self.assembly = assembly
         self.requirements = requirements
         tree, home_given = assembly.tree, requirements.home_given
-        limits = [assembly.description.joint(name).limit for name in tree.joint_names]
-        self._lower = np.array([limit.lower for limit in limits])
-        self._upper = np.array([limit.upper for limit in limits])
-        self._coordinates = np.array([tree.coordinate_of(n) for n in tree.joint_names], dtype=int)
+        self._lower, self._upper = assembly.limits
+        self._coordinates = assembly.layout.scalar
         self._free = np.ones(tree.n_v, dtype=bool)
         if home_given and tree.floating_body >= 0:
             self._free[tree.floating] = False

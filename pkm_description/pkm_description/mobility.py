@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.assembly import Assembly, ClosedConfiguration, Configuration, numerical_rank
 from pkm_description.description import Pose
 from pkm_description.rotation_formats import rpy_from_rotation
-
-Floats = NDArray[np.float64]
+from pkm_description.tree_geometry import Floats
 
 SINGULAR = 1e-7
 # Away from home redundant rows must hold to this, relative to the size of the mechanism.

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pkm_description.checks import inertial_problem
-from pkm_description.description import Description, Inertial, frozen
+from pkm_description.description import Array, Description, Inertial, frozen
 from pkm_description.errors import DescriptionError
 from pkm_description.xml_elements import suggestion
-
-Array = NDArray[np.float64]
 
 QUANTITIES = ('mass', 'centre', 'inertia')
 KEYS = (*QUANTITIES, *(f'{name}_deviation' for name in QUANTITIES), 'name', 'link')

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pkm_description.description import Description
+from pkm_description.description import Array, Description
 from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, number
-
-Array = NDArray[np.float64]
 
 SIMULATION_KEYS = ('force_noise', 'position_noise', 'position_resolution', 'cogging', 'stribeck')
 WORKSPACE_KEYS = ('position_lower', 'position_upper', 'tilt', 'aperture')

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.errors import KinematicsError
 from pkm_description.kinematic_tree import (
@@ -27,11 +26,10 @@ from pkm_description.kinematic_tree import (
     POINT_ROW,
     PRISMATIC,
     REVOLUTE,
+    Floats,
+    Integers,
     KinematicTree,
 )
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,7 @@ def body_poses(
             turns[:, bodies] = turn @ tree.origin_rotation[bodies]
         turning = bodies[tree.joint_kind[bodies] == REVOLUTE]
         if len(turning):
-            turn = _axis_rotations(tree.axis[turning], values[:, turning])
+            turn = axis_rotations(tree.axis[turning], values[:, turning])
             turns[:, turning] = turns[:, turning] @ turn
         sliding = bodies[tree.joint_kind[bodies] == PRISMATIC]
         if len(sliding):
@@ -235,11 +233,16 @@ def with_base(places: Floats, turns: Floats) -> tuple[Floats, Floats]:
     return places, np.concatenate([turns, np.broadcast_to(np.eye(3), (n, 1, 3, 3))], axis=1)
 
 
-def _axis_rotations(axis: Floats, angle: Floats) -> Floats:
-    """Rotations (N, k, 3, 3) about unit axes (k, 3) by angles (N, k)."""
-    skew = cross(axis[:, None, :], np.eye(3)).transpose(0, 2, 1)
+def skew(vector: Floats) -> Floats:
+    """Matrices (..., 3, 3) of the cross product with vectors (..., 3)."""
+    return np.asarray(cross(vector[..., None, :], np.eye(3)).swapaxes(-1, -2))
+
+
+def axis_rotations(axis: Floats, angle: Floats) -> Floats:
+    """Rotations (..., 3, 3) about unit axes (..., 3) by angles (...) [rad] that broadcast."""
+    turn = skew(axis)
     sine, cosine = np.sin(angle)[..., None, None], np.cos(angle)[..., None, None]
-    return np.asarray(np.eye(3) + sine * skew + (1.0 - cosine) * (skew @ skew))
+    return np.asarray(np.eye(3) + sine * turn + (1.0 - cosine) * (turn @ turn))
 
 
 def _screws(layout: TreeLayout, places: Floats, turns: Floats) -> Floats:

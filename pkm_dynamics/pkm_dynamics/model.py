@@ -7,6 +7,7 @@ from functools import cached_property
 from numpy.typing import ArrayLike
 
 from pkm_description import Description
+from pkm_description.errors import UnderactuatedError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.equations.forward_dynamics import Accelerations, forward_dynamics, mass_matrix
@@ -78,3 +79,13 @@ class ClosedChainModel(DynamicModel):
     @cached_property
     def _null_space(self) -> NullSpace:
         return build_null_space(self)
+
+
+def require_drives(model: ClosedChainModel, use: str) -> None:
+    """Raise UnderactuatedError where a degree of freedom has no drive; says what `use` needs it."""
+    names = ', '.join(f"'{name}'" for name in model.free_joints)
+    if names:
+        raise UnderactuatedError(
+            f"robot '{model.description.name}' cannot be used for {use}: joint {names} is free "
+            '(no drive), so not every motion can be commanded; its data can be identified'
+        )

@@ -13,7 +13,7 @@ from pkm_bringup import cli
 from pkm_bringup.executed import executed_margins
 from pkm_bringup.offline import effects_of, simulate
 from pkm_description.errors import UnderactuatedError
-from pkm_dynamics.actuation import require_drives
+from pkm_dynamics.model import require_drives
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.excitation import ExcitationDesign, shipped_excitations
 from pkm_identification.excitation.excitation_design import excitation_path

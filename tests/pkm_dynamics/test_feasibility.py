@@ -9,10 +9,10 @@ from every_model import model_of
 import pkm_description
 from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
-from pkm_dynamics.analysis.jacobian_condition import reciprocal_condition
+from pkm_dynamics.analysis.singularities import reciprocal_condition
 from pkm_dynamics.limits import feasibility
-from pkm_dynamics.limits.extrema import largest, peaks, smallest
 from pkm_dynamics.limits.feasibility import check_feasibility
+from pkm_dynamics.limits.margins import largest, peaks, smallest
 from pkm_dynamics.trajectories import CircleTrajectory, Execution, FourierTrajectory
 
 

@@ -9,19 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from builtin_interfaces.msg import Time
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from pkm_control.control_types import ControlFault, ErrorCode, Outcome, StepResult
 from pkm_control.controller import TrajectoryController
 from pkm_control.loop_statistics import LoopStatistics
 from pkm_control.nodes.controller_publishers import ControllerPublishers
-from pkm_control.nodes.joint_state_reader import JointStateReader
-from pkm_control.nodes.polled_subscription import PolledSubscription
+from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
+from pkm_dynamics.array_types import Floats
 
-Array = NDArray[np.float64]
 LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
 
 
@@ -29,7 +26,7 @@ LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
 class _Measurement:
     stamp: Time
     nanoseconds: int
-    positions: Array
+    positions: Floats
     arrival: float
 
 

@@ -8,7 +8,7 @@ from rclpy.node import Node
 
 from pkm_control.control_types import ErrorCode
 from pkm_control.nodes.control_loop import ControlLoop
-from pkm_description.nodes.running import publish_status
+from pkm_description.nodes.node_status import publish_status
 
 
 class ControllerDiagnostics:

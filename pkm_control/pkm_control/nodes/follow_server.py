@@ -24,14 +24,6 @@ from pkm_msgs.action import FollowPlatformTrajectory
 MOST_SAMPLES = 2e6  # of the check of a goal
 
 
-class GoalRejected(PkmError):
-    """A goal that is not even started."""
-
-    def __init__(self, code: ErrorCode, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 class FollowServer:
     """Checks goals, starts them, reports them.
 
@@ -93,13 +85,13 @@ class FollowServer:
         handle.publish_feedback(feedback)
 
     async def _checked(self, goal: FollowPlatformTrajectory.Goal) -> Execution:
-        """Return the execution of a goal, or raise GoalRejected."""
+        """Return the execution of a goal; ControlFault where it cannot be started."""
         loop = self._active_loop()
         model = loop.controller.model
         robot, own = goal.trajectory.robot, model.description.name
         if robot not in ('', own):
             message = f"the trajectory is for robot '{robot}', this is '{own}'"
-            raise GoalRejected(ErrorCode.WRONG_ROBOT, message)
+            raise ControlFault(ErrorCode.WRONG_ROBOT, message)
         try:
             arguments = (goal.ramp_time, goal.approach_speed)
             trajectory = from_message(goal.trajectory)
@@ -108,12 +100,10 @@ class FollowServer:
                 # All periods are alike: one is enough to check.
                 probe = loop.controller.plan(trajectory, 1, *arguments)
         except TrajectoryError as error:
-            raise GoalRejected(ErrorCode.BAD_TRAJECTORY, str(error)) from error
-        except ControlFault as fault:
-            raise GoalRejected(fault.code, str(fault)) from fault
+            raise ControlFault(ErrorCode.BAD_TRAJECTORY, str(error)) from error
         samples = probe.duration * self._rate
         if not samples <= MOST_SAMPLES:
-            raise GoalRejected(
+            raise ControlFault(
                 ErrorCode.BAD_TRAJECTORY,
                 f'duration: {probe.duration:g} s take {samples:.3g} samples of the check, '
                 f'{MOST_SAMPLES:g} at most',
@@ -121,9 +111,9 @@ class FollowServer:
         try:
             report = await self._background.run(lambda: self._report(model, probe))
         except PkmError as error:
-            raise GoalRejected(ErrorCode.INFEASIBLE, str(error)) from error
+            raise ControlFault(ErrorCode.INFEASIBLE, str(error)) from error
         if not report.feasible:
-            raise GoalRejected(ErrorCode.INFEASIBLE, report.message)
+            raise ControlFault(ErrorCode.INFEASIBLE, report.message)
         return execution
 
     def _report(self, model: ClosedChainModel, probe: Execution) -> FeasibilityReport:
@@ -134,7 +124,7 @@ class FollowServer:
     def _active_loop(self) -> ControlLoop:
         loop = self._loop()
         if loop is None or not loop.commanding:
-            raise GoalRejected(ErrorCode.NOT_ACTIVE, 'the controller is not active')
+            raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
         return loop
 
     def _on_cancel(self, handle: ServerGoalHandle) -> CancelResponse:
@@ -161,7 +151,7 @@ class FollowServer:
         self._handle = handle
         try:
             return await self._follow(handle, await self._checked(handle.request))
-        except GoalRejected as rejection:
+        except ControlFault as rejection:
             return self._rejected(rejection.code, str(rejection))
         except Exception as error:
             self._node.get_logger().error(''.join(traceback.format_exception(error)))
@@ -175,17 +165,14 @@ class FollowServer:
 
     async def _follow(self, handle: ServerGoalHandle, execution: Execution) -> Outcome:
         if handle.is_cancel_requested:
-            raise GoalRejected(ErrorCode.CANCELED, 'canceled by the client')
+            raise ControlFault(ErrorCode.CANCELED, 'canceled by the client')
         loop = self._loop()
         if loop is not None and loop.fault is not None:  # it came while the goal was checked
-            raise GoalRejected(loop.fault.code, str(loop.fault))
+            raise ControlFault(loop.fault.code, str(loop.fault))
         loop = self._active_loop()
         done = self._done = Future()
-        try:
-            with loop.lock:
-                loop.controller.start(execution)
-        except ControlFault as fault:
-            raise GoalRejected(fault.code, str(fault)) from fault
+        with loop.lock:
+            loop.controller.start(execution)
         logger = self._node.get_logger()
         logger.info(
             f'following {execution.trajectory!r}, {execution.periods} periods, '

@@ -1,16 +1,20 @@
-"""Measured positions of the actuated joints from `sensor_msgs/JointState`."""
+"""Joint states from `sensor_msgs/JointState`, by a subscription that its own thread serves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.callback_groups import CallbackGroup
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from pkm_control.control_types import ControlFault, ErrorCode
-
-Array = NDArray[np.float64]
+from pkm_dynamics.array_types import Floats
 
 
 class JointStateReader:
@@ -25,7 +29,7 @@ class JointStateReader:
         self._names: list[str] | None = None
         self._order: NDArray[np.intp] | None = None
 
-    def read(self, message: JointState) -> Array:
+    def read(self, message: JointState) -> Floats:
         """Return positions (n_a,) [m, rad].
 
         Raises ControlFault, BAD_STATE, naming the joint, when one is missing, unknown or not
@@ -57,3 +61,47 @@ class JointStateReader:
 
 def _bad(message: str) -> ControlFault:
     return ControlFault(ErrorCode.BAD_STATE, f'joint_states: {message}')
+
+
+class NeverExecuted(CallbackGroup):
+    """Keeps the executor's hands off its entities."""
+
+    def can_execute(self, entity: Any) -> bool:
+        """Return False."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Return False."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """Do nothing."""
+
+
+class PolledSubscription:
+    """Messages of one topic, waited for and taken by one thread."""
+
+    def __init__(self, node: Node, message_type: Any, topic: str, qos: QoSProfile) -> None:
+        self._node = node
+        self._group = NeverExecuted()
+        self._subscription = node.create_subscription(
+            message_type, topic, lambda _: None, qos, callback_group=self._group
+        )
+        handle = node.context.handle
+        self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, handle)
+
+    def wait(self, timeout: float) -> bool:
+        """Wait at most `timeout` [s] for a message; whether one is there."""
+        self._wait_set.clear_entities()
+        self._wait_set.add_subscription(self._subscription.handle)
+        self._wait_set.wait(int(timeout * 1e9))
+        return bool(self._wait_set.get_ready_entities('subscription'))
+
+    def take(self) -> Any:
+        """Return the oldest message that has not been taken, or None."""
+        taken = self._subscription.handle.take_message(self._subscription.msg_type, False)
+        return None if taken is None else taken[0]
+
+    def destroy(self) -> None:
+        """Remove the subscription from the node; no thread may use it any more."""
+        self._node.destroy_subscription(self._subscription)

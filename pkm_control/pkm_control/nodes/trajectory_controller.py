@@ -31,15 +31,14 @@ from pkm_control.nodes.controller_parameters import (
 )
 from pkm_control.nodes.controller_publishers import ControllerPublishers
 from pkm_control.nodes.follow_server import FollowServer
-from pkm_control.nodes.joint_state_reader import JointStateReader
+from pkm_control.nodes.joint_state_reader import JointStateReader, PolledSubscription
 from pkm_control.nodes.model_service import ModelRefused, requested_feedforward
-from pkm_control.nodes.polled_subscription import PolledSubscription
 from pkm_description.errors import DescriptionError, PkmError
 from pkm_description.nodes.node_parameters import declare_parameters
 from pkm_description.nodes.running import FatalError, run_node
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.limits.feasibility import check_feasibility
+from pkm_dynamics.model import require_drives
 from pkm_dynamics.trajectories import PointToPoint
 from pkm_msgs.srv import SetModel
 

@@ -6,12 +6,9 @@ Some tools refuse or replace links without mass.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pkm_description.assembly import Assembly
-from pkm_description.description import Description, Inertial, Joint, Pose, frozen
-
-Array = NDArray[np.float64]
+from pkm_description.description import Array, Description, Inertial, Joint, Pose, frozen
 
 #: Inertia of a link that has none [kg, kg m^2]: far below any part's, above what solvers drop.
 TINY_MASS = 1e-8

@@ -8,6 +8,7 @@ from transforms3d.quaternions import mat2quat
 
 from pkm_description.description import Description, Inertial, Joint
 from pkm_description.errors import ExportError
+from pkm_description.exporters import inertias
 from pkm_description.exporters.exported import (
     Exported,
     as_text,
@@ -17,14 +18,6 @@ from pkm_description.exporters.exported import (
     numbers,
     poses_at_home,
     symmetric,
-)
-from pkm_description.exporters.inertias import (
-    TINY_INERTIA,
-    TINY_MASS,
-    StandIns,
-    compose,
-    scaled,
-    without,
 )
 from pkm_description.exporters.mjcf_closures import (
     MjcfClosure,
@@ -84,7 +77,7 @@ class _Writer:
     ) -> None:
         self.shapes = shapes
         self.losses = asymmetry_losses(description) if friction else []
-        bodies = StandIns(description, welded=False)
+        bodies = inertias.StandIns(description, welded=False)
         self.inertials = bodies.inertials
         self.losses += bodies.losses
         self.description = description
@@ -95,12 +88,12 @@ class _Writer:
         self.poses = poses_at_home(description)
         self.closures = [
             MjcfClosure(
-                constraint,
-                compose(self.poses[constraint.parent], constraint.parent_origin),
-                compose(self.poses[constraint.child], constraint.child_origin),
+                item,
+                inertias.compose(self.poses[item.parent], item.parent_origin),
+                inertias.compose(self.poses[item.child], item.child_origin),
                 timestep,
             )
-            for constraint in description.constraints
+            for item in description.constraints
         ]
         self.bodies: dict[str, etree._Element] = {}
         self.home: list[float] = []
@@ -164,17 +157,18 @@ class _Writer:
         closing = [c.constraint for c in self.closures if c.constraint.child == link]
         carriers = sum(constraint.type == 'prismatic' for constraint in closing)
         if carriers:
-            inertial = scaled(inertial, 1.0 / (1 + carriers))
+            inertial = inertias.scaled(inertial, 1.0 / (1 + carriers))
         for constraint in closing:
             if constraint.type == 'universal':
                 centre = np.asarray(constraint.child_origin.position)
-                part = Inertial(TINY_MASS, centre, np.zeros((3, 3)))
-                inertial = without(inertial, part) or inertial
+                part = Inertial(inertias.TINY_MASS, centre, np.zeros((3, 3)))
+                inertial = inertias.without(inertial, part) or inertial
         return inertial
 
     def _note_inertia(self, link: str, inertial: Inertial) -> None:
-        if np.linalg.eigvalsh(inertial.inertia)[0] < (1 - 1e-9) * TINY_INERTIA:
-            self.losses.append(f"link '{link}': its inertia is raised by {TINY_INERTIA:g} kg m^2")
+        least = inertias.TINY_INERTIA
+        if np.linalg.eigvalsh(inertial.inertia)[0] < (1 - 1e-9) * least:
+            self.losses.append(f"link '{link}': its inertia is raised by {least:g} kg m^2")
 
     def _note_friction(self, closure: MjcfClosure) -> None:
         written = closure.constraint.type == 'prismatic'

@@ -6,16 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 from lxml import etree
-from numpy.typing import NDArray
 from transforms3d.quaternions import mat2quat
 
-from pkm_description.description import Constraint, Inertial, Pose
+from pkm_description.description import Array, Constraint, Inertial, Pose
 from pkm_description.errors import ExportError
 from pkm_description.exporters.exported import number, numbers, symmetric
 from pkm_description.exporters.inertias import TINY_INERTIA, TINY_MASS, seen_from
 from pkm_description.exporters.shapes import Shape
-
-Array = NDArray[np.float64]
 
 #: Distance of the two points that close a revolute joint [m].
 REVOLUTE_LEVER = 0.1

@@ -6,15 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from lxml import etree
-from numpy.typing import NDArray
 
 from pkm_description.description import Description, Pose
 from pkm_description.errors import DescriptionError, ExportError
 from pkm_description.rotation_formats import rotation_from_rpy
 from pkm_description.xml_elements import parse_xml
 
-Array = NDArray[np.float64]
 KINDS = ('visual', 'collision')
+# Attributes that give the size of a geometry: name, how many numbers, default.
+SIZES: dict[str, tuple[tuple[str, int, str | None], ...]] = {
+    'box': (('size', 3, None),),
+    'cylinder': (('radius', 1, None), ('length', 1, None)),
+    'sphere': (('radius', 1, None),),
+    'mesh': (('scale', 3, '1 1 1'),),
+}
 
 
 @dataclass(frozen=True)
@@ -63,19 +68,12 @@ def _shape(
     item = None if geometry is None else next(iter(geometry), None)
     if item is None:
         raise ValueError('it has no geometry')
-    file = ''
-    if item.tag == 'box':
-        size = _numbers(item.get('size'), 3)
-    elif item.tag == 'cylinder':
-        size = (*_numbers(item.get('radius'), 1), *_numbers(item.get('length'), 1))
-    elif item.tag == 'sphere':
-        size = _numbers(item.get('radius'), 1)
-    elif item.tag == 'mesh':
-        size, file = _numbers(item.get('scale', '1 1 1'), 3), str(item.get('filename'))
-    else:
-        raise ValueError(
-            f"unknown geometry '{item.tag}'; geometries are box, cylinder, sphere, mesh"
-        )
+    if item.tag not in SIZES:
+        raise ValueError(f"unknown geometry '{item.tag}'; geometries are {', '.join(SIZES)}")
+    size: tuple[float, ...] = ()
+    for key, count, default in SIZES[item.tag]:
+        size += _numbers(item.get(key, default), count)
+    file = str(item.get('filename')) if item.tag == 'mesh' else ''
     colour = _material(element.find('material'), colours)
     return Shape(link, kind, str(item.tag), _pose(element.find('origin')), size, file, colour)
 

@@ -14,7 +14,8 @@ from std_msgs.msg import String
 from pkm_description.assembly import CLOSURE_TOLERANCE, Assembly
 from pkm_description.loader import load
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
-from pkm_description.nodes.running import publish_status, run_node
+from pkm_description.nodes.node_status import publish_status
+from pkm_description.nodes.running import run_node
 
 PARAMETERS = (
     NodeParameter('robot', 'palida', 'library name of the robot, or path of a description'),

@@ -1,32 +1,50 @@
-"""What a node says of itself, once a second of the steady clock."""
+"""What a node says of itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 
-PERIOD = 1.0  # [s]
+PERIOD = 1.0  # [s] of the steady clock
 Report = Callable[[], tuple[str, Mapping[str, str]]]
 
 
 def publish_diagnostics(node: Node, hardware: str, report: Report, name: str = '') -> None:
-    """Publish from now on the message and the values that `report` returns.
-
-    `hardware` is the robot; the status has the full name of the node where no `name` is given.
-    """
+    """Publish the message and the values that `report` returns, once a second from now on."""
     publisher = node.create_publisher(DiagnosticArray, 'diagnostics', 10)
 
     def publish() -> None:
-        message, values = report()
-        status = DiagnosticStatus(
-            name=name or node.get_fully_qualified_name(), hardware_id=hardware, message=message
-        )
-        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = node.get_clock().now().to_msg()
-        publisher.publish(array)
+        publish_status(node, publisher, hardware, *report(), name=name)
 
     node.create_timer(PERIOD, publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+
+def publish_status(
+    node: Node,
+    publisher: Publisher,
+    hardware: str,
+    message: str,
+    values: Mapping[str, str],
+    level: bytes = DiagnosticStatus.OK,
+    stamp: Time | None = None,
+    name: str = '',
+) -> None:
+    """Publish one status at a stamp or now; `hardware` is the robot.
+
+    It has the full name of the node where no `name` is given.
+    """
+    status = DiagnosticStatus(
+        name=name or node.get_fully_qualified_name(),
+        hardware_id=hardware,
+        message=message,
+        level=level,
+        values=[KeyValue(key=key, value=value) for key, value in values.items()],
+    )
+    array = DiagnosticArray(status=[status])
+    array.header.stamp = node.get_clock().now().to_msg() if stamp is None else stamp
+    publisher.publish(array)

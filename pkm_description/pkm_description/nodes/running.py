@@ -6,15 +6,12 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import rclpy
-from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.publisher import Publisher
 from rclpy.signals import SignalHandlerOptions
 
 from pkm_description.errors import PkmError
@@ -91,28 +88,6 @@ def run_node(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
     return 0
-
-
-def publish_status(
-    node: Node,
-    publisher: Publisher,
-    hardware: str,
-    message: str,
-    values: Mapping[str, str],
-    level: bytes = DiagnosticStatus.OK,
-    stamp: Time | None = None,
-) -> None:
-    """Publish the diagnostics of a node, one status, at a stamp or now."""
-    status = DiagnosticStatus(
-        name=node.get_fully_qualified_name(),
-        hardware_id=hardware,
-        message=message,
-        level=level,
-        values=[KeyValue(key=key, value=value) for key, value in values.items()],
-    )
-    array = DiagnosticArray(status=[status])
-    array.header.stamp = node.get_clock().now().to_msg() if stamp is None else stamp
-    publisher.publish(array)
 
 
 def _log(node: Node, error: Exception) -> None:

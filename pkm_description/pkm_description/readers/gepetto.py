@@ -150,15 +150,14 @@ class _Robot:
 
     def add_platform(self, name: Any, frames: set[str]) -> None:
         """Add a link `platform` to the link that is one, unless there is one already."""
-        if name is not None and name not in self.links:
+        if name is None:
+            known = [link for link in ('platform', 'effector') if link in self.links]
+            name = known[0] if known else self._heaviest_end(frames)
+        elif name not in self.links:
             raise DescriptionError(
                 f"'{self.where}': platform names the link {name!r}, which the URDF does not have"
                 f'{suggestion(str(name), self.links)}'
             )
-        if name is None and 'platform' in self.links:
-            return
-        if name is None:
-            name = 'effector' if 'effector' in self.links else self._heaviest_end(frames)
         if name == 'platform':
             return
         if 'platform' in self.links:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from lxml import etree
 
+from pkm_description import xml_elements as xml
 from pkm_description.description import (
     CONSTRAINT_TYPES,
     JOINT_TYPES,
@@ -27,19 +28,6 @@ from pkm_description.description import (
     frozen,
 )
 from pkm_description.errors import DescriptionError
-from pkm_description.xml_elements import (
-    check_attributes,
-    check_children,
-    label,
-    name_of,
-    number,
-    only,
-    parse_xml,
-    pose,
-    similar,
-    suggestion,
-    vector,
-)
 
 INTERFACES = ('effort', 'position', 'velocity', 'acceleration')
 ROBOT_ELEMENTS = ('link', 'joint', 'constraint', 'ros2_control')
@@ -71,7 +59,7 @@ class UrdfContent:
 
 def parse_urdf(text: str, where: str = 'URDF') -> UrdfContent:
     """Parse an expanded URDF document; raises DescriptionError naming the element."""
-    root = parse_xml(text, where)
+    root = xml.parse_xml(text, where)
     if root.tag != 'robot':
         raise DescriptionError(f"'{where}' has the root element <{root.tag}>, not <robot>")
     if any('}' in str(element.tag) and 'xacro' in str(element.tag) for element in root):
@@ -93,7 +81,7 @@ class _Reader:
 
     def read(self) -> UrdfContent:
         root = self.root
-        strange = check_children(root, ROBOT_ELEMENTS, ROBOT_FOREIGN)
+        strange = xml.check_children(root, ROBOT_ELEMENTS, ROBOT_FOREIGN)
         self.warnings += [f'<{tag}> in <robot> is not used' for tag in dict.fromkeys(strange)]
         links = tuple(self._link(element) for element in root.findall('link'))
         if not links:
@@ -109,39 +97,39 @@ class _Reader:
                 'of inertia: zero here, but other URDF tools drop the mass of such a link'
             )
         return UrdfContent(
-            name_of(root), links, joints, constraints, actuators, tuple(self.warnings)
+            xml.name_of(root), links, joints, constraints, actuators, tuple(self.warnings)
         )
 
     def _children(self, element: etree._Element, known: tuple[str, ...]) -> None:
-        for tag in check_children(element, known):
+        for tag in xml.check_children(element, known):
             self.strange.setdefault((tag, element.tag), []).append(str(element.get('name')))
 
     def _link(self, element: etree._Element) -> Link:
-        name = name_of(element)
+        name = xml.name_of(element)
         self._children(element, LINK_ELEMENTS)
-        inertial = only(element, 'inertial')
+        inertial = xml.only(element, 'inertial')
         if inertial is None:
             return Link(name)
-        check_children(inertial, ('origin', 'mass', 'inertia'))
-        mass, inertia = only(inertial, 'mass'), only(inertial, 'inertia')
+        xml.check_children(inertial, ('origin', 'mass', 'inertia'))
+        mass, inertia = xml.only(inertial, 'mass'), xml.only(inertial, 'inertia')
         if mass is None or inertia is None:
             raise DescriptionError(f"link '{name}': <inertial> needs <mass> and <inertia>")
         keys = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-        check_attributes(mass, ('value',))
-        check_attributes(inertia, keys)
+        xml.check_attributes(mass, ('value',))
+        xml.check_attributes(inertia, keys)
         if any(inertia.get(key) is None for key in keys):
             self.incomplete.append(name)
-        frame = pose(only(inertial, 'origin'))
+        frame = xml.pose(xml.only(inertial, 'origin'))
         values = np.zeros((3, 3))
         values[np.triu_indices(3)] = [
-            number(inertia, key, None if key in ('ixx', 'iyy', 'izz') else 0.0) for key in keys
+            xml.number(inertia, key, None if key in ('ixx', 'iyy', 'izz') else 0.0) for key in keys
         ]
         values = values + np.triu(values, 1).T
         turned = frame.rotation @ values @ frame.rotation.T
-        return Link(name, Inertial(number(mass, 'value'), frame.position, frozen(turned)))
+        return Link(name, Inertial(xml.number(mass, 'value'), frame.position, frozen(turned)))
 
     def _joint(self, element: etree._Element) -> Joint:
-        name, hint = name_of(element), ''
+        name, hint = xml.name_of(element), ''
         if element.get('type') in ('spherical', 'ball', 'universal', 'planar'):
             hint = (
                 ': a universal joint is two revolute joints with a link between them, a spherical '
@@ -159,14 +147,14 @@ class _Reader:
             type=kind,
             parent=_end(element, 'parent'),
             child=_end(element, 'child'),
-            origin=pose(only(element, 'origin')),
-            axis=self._unit(only(element, 'axis') if moves else None, (1.0, 0.0, 0.0)),
-            limit=_limit(only(element, 'limit'), kind),
-            friction=_friction(only(element, 'dynamics')),
+            origin=xml.pose(xml.only(element, 'origin')),
+            axis=self._unit(xml.only(element, 'axis') if moves else None, (1.0, 0.0, 0.0)),
+            limit=_limit(xml.only(element, 'limit'), kind),
+            friction=_friction(xml.only(element, 'dynamics')),
         )
 
     def _constraint(self, element: etree._Element) -> Constraint:
-        name, kind = name_of(element), _type(element, CONSTRAINT_TYPES)
+        name, kind = xml.name_of(element), _type(element, CONSTRAINT_TYPES)
         for child in element:
             if child.tag not in CONSTRAINT_ELEMENTS:
                 raise DescriptionError(
@@ -174,7 +162,7 @@ class _Reader:
                     f'elements are {", ".join(CONSTRAINT_ELEMENTS)}'
                 )
         parent_axis, child_axis = (
-            self._unit(only(element, f'{role}_axis'), (0.0, 0.0, 1.0)) for role in ENDS
+            self._unit(xml.only(element, f'{role}_axis'), (0.0, 0.0, 1.0)) for role in ENDS
         )
         if kind == 'prismatic' and element.find('child_axis') is None:
             child_axis = parent_axis
@@ -183,24 +171,26 @@ class _Reader:
             type=kind,
             parent=_end(element, 'parent'),
             child=_end(element, 'child'),
-            parent_origin=pose(only(element, 'parent_origin')),
-            child_origin=pose(only(element, 'child_origin')),
+            parent_origin=xml.pose(xml.only(element, 'parent_origin')),
+            child_origin=xml.pose(xml.only(element, 'child_origin')),
             parent_axis=parent_axis,
             child_axis=child_axis,
-            friction=_friction(only(element, 'dynamics')),
+            friction=_friction(xml.only(element, 'dynamics')),
         )
 
     def _unit(self, element: etree._Element | None, default: tuple[float, float, float]) -> Array:
         if element is None:
             return frozen(default)
-        check_attributes(element, ('xyz',))
-        axis = vector(element, 'xyz', default)
+        xml.check_attributes(element, ('xyz',))
+        axis = xml.vector(element, 'xyz', default)
         length = float(np.linalg.norm(axis))
         if length < 1e-9:
-            raise DescriptionError(f'{label(element)} is the zero vector; a direction is needed')
+            raise DescriptionError(
+                f'{xml.label(element)} is the zero vector; a direction is needed'
+            )
         if abs(length - 1.0) > UNIT_TOLERANCE:
             self.warnings.append(
-                f'{label(element)} has the length {length:.6g}; only its direction is used'
+                f'{xml.label(element)} has the length {length:.6g}; only its direction is used'
             )
         return frozen(axis / length)
 
@@ -209,9 +199,8 @@ def _type(element: etree._Element, valid: tuple[str, ...], hint: str = '') -> st
     """Type of a joint or constraint that has a name."""
     kind = element.get('type', '')
     if kind not in valid:
-        raise DescriptionError(
-            f"{label(element)} has the unknown type '{kind}'; types are {', '.join(valid)}{hint}"
-        )
+        known = f'types are {", ".join(valid)}{hint}'
+        raise DescriptionError(f"{xml.label(element)} has the unknown type '{kind}'; {known}")
     return str(kind)
 
 
@@ -220,39 +209,39 @@ def _more(names: list[str]) -> str:
 
 
 def _end(element: etree._Element, role: str) -> str:
-    end = only(element, role)
+    end = xml.only(element, role)
     link = None if end is None else end.get('link')
     if not link:
-        raise DescriptionError(f'{label(element)} lacks <{role} link="..."/>')
+        raise DescriptionError(f'{xml.label(element)} lacks <{role} link="..."/>')
     return str(link)
 
 
 def _limit(element: etree._Element | None, kind: str) -> Limit:
     if element is None or kind in ('fixed', 'floating'):
         return Limit()
-    check_attributes(element, ('lower', 'upper', 'velocity', 'effort'))
+    xml.check_attributes(element, ('lower', 'upper', 'velocity', 'effort'))
     bounded = kind != 'continuous' and (element.get('lower') or element.get('upper'))
     return Limit(
-        lower=number(element, 'lower', 0.0) if bounded else -math.inf,
-        upper=number(element, 'upper', 0.0) if bounded else math.inf,
-        velocity=number(element, 'velocity', math.inf),
-        effort=number(element, 'effort', math.inf),
+        lower=xml.number(element, 'lower', 0.0) if bounded else -math.inf,
+        upper=xml.number(element, 'upper', 0.0) if bounded else math.inf,
+        velocity=xml.number(element, 'velocity', math.inf),
+        effort=xml.number(element, 'effort', math.inf),
     )
 
 
 def _friction(element: etree._Element | None) -> Friction | None:
     if element is None:
         return None
-    check_attributes(element, ('damping', 'friction'))
+    xml.check_attributes(element, ('damping', 'friction'))
     kinds = {'friction': 'coulomb', 'damping': 'viscous'}
     model = '_'.join(kind for key, kind in kinds.items() if element.get(key) is not None)
     if not model:
         return None
-    coulomb, viscous = (number(element, key, 0.0) for key in kinds)
+    coulomb, viscous = (xml.number(element, key, 0.0) for key in kinds)
     friction = Friction(coulomb, viscous, coulomb, model)
     if not (0.0 <= coulomb < math.inf and 0.0 <= viscous < math.inf):
         raise DescriptionError(
-            f'{label(element)}: damping and friction must be finite and not negative'
+            f'{xml.label(element)}: damping and friction must be finite and not negative'
         )
     return friction
 
@@ -263,11 +252,11 @@ def _actuators(root: etree._Element, joints: Iterable[Joint]) -> tuple[Actuator,
     found: dict[str, Actuator] = {}
     for block in root.findall('ros2_control'):
         for element in block.findall('joint'):
-            name = name_of(element)
+            name = xml.name_of(element)
             if name not in scalar:
                 raise DescriptionError(
                     f"<ros2_control> names the joint '{name}', which does not exist"
-                    f'{suggestion(name, scalar)}; joints are '
+                    f'{xml.suggestion(name, scalar)}; joints are '
                     f'{", ".join(item for item in scalar if scalar[item])}'
                 )
             actuator = _actuator(element, name)
@@ -282,7 +271,7 @@ def _actuators(root: etree._Element, joints: Iterable[Joint]) -> tuple[Actuator,
 def _actuator(element: etree._Element, name: str) -> Actuator | None:
     interfaces = [str(item.get('name')) for item in element.findall('command_interface')]
     for interface in interfaces:
-        meant = similar(interface, INTERFACES)
+        meant = xml.similar(interface, INTERFACES)
         if interface not in INTERFACES and meant:
             raise DescriptionError(
                 f"<ros2_control> gives the joint '{name}' the command interface "
@@ -293,7 +282,7 @@ def _actuator(element: etree._Element, name: str) -> Actuator | None:
     constant = math.nan
     for parameter in element.findall('param'):
         key = str(parameter.get('name'))
-        if key != 'force_constant' and similar(key, ('force_constant',)):
+        if key != 'force_constant' and xml.similar(key, ('force_constant',)):
             raise DescriptionError(
                 f"actuated joint '{name}' has the parameter '{key}' (is 'force_constant' meant?)"
             )

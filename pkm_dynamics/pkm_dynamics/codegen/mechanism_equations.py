@@ -15,15 +15,7 @@ from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, PRISMATIC
 from pkm_dynamics.codegen.chain import Chain, Rates, cross, zeros
 from pkm_dynamics.codegen.expression import Number, Objects, absolute, choose, larger, root, smaller
 from pkm_dynamics.mechanism import Mechanism
-from pkm_dynamics.parameters.parameter_table import (
-    COULOMB,
-    COULOMB_NEGATIVE,
-    COULOMB_POSITIVE,
-    ON_AXIS_ROTATION,
-    ON_AXIS_SLIDE,
-    ON_COORDINATE,
-    VISCOUS,
-)
+from pkm_dynamics.parameters import parameter_table as table
 
 INLINE_SIZE = 3  # systems up to here are solved inside the generated code
 
@@ -213,15 +205,15 @@ class Inline:
 
 def friction_factor(kind: int, rate: Number, v0: float) -> Number:
     """Multiplier of one friction parameter at a rate: saturated sign or the rate."""
-    if kind == VISCOUS:
+    if kind == table.VISCOUS:
         return rate
     if v0 > 0.0:
         sign = smaller(1.0, larger(-1.0, rate * (1.0 / v0)))
     else:
         sign = choose((0.0, rate), 1.0, choose((rate, 0.0), -1.0, 0.0))
-    if kind == COULOMB_POSITIVE:
+    if kind == table.COULOMB_POSITIVE:
         return larger(sign, 0.0)
-    if kind == COULOMB_NEGATIVE:
+    if kind == table.COULOMB_NEGATIVE:
         return smaller(sign, 0.0)
     return sign
 
@@ -240,13 +232,13 @@ def cut_friction(chain: Chain, velocities: Rates, term: int) -> tuple[int, Objec
         spin = spin + velocities.angular[child]
     if parent != BASE:
         spin = spin - velocities.angular[parent]
-    if where in (ON_AXIS_ROTATION, ON_AXIS_SLIDE):
+    if where in (table.ON_AXIS_ROTATION, table.ON_AXIS_SLIDE):
         axis = chain.joint_axis(row)
-        turning = where == ON_AXIS_ROTATION
+        turning = where == table.ON_AXIS_ROTATION
         motion = spin if turning else chain.sliding(row, velocities)
         load: Objects = axis * friction_factor(kind, axis @ motion, m.transition_velocity)
         return (row, zero, load) if turning else (row, load, zero)
-    if kind != COULOMB:
+    if kind != table.COULOMB:
         return row, zero, spin
     speed = larger(root(spin @ spin), max(float(m.transition_velocity), 1e-12))
     return row, zero, np.array([x / speed for x in spin], dtype=object)
@@ -270,7 +262,7 @@ def tree_forces(
         forces[body], moments[body] = forces[body] + f, moments[body] + n
     for term, target in enumerate(m.friction_target.tolist()):
         value = parameters[m.friction_parameter[term]]
-        if m.friction_where[term] == ON_COORDINATE:
+        if m.friction_where[term] == table.ON_COORDINATE:
             kind = int(m.friction_kind[term])
             factor = friction_factor(kind, rates[target], m.transition_velocity)
             out[target] = out[target] + value * factor

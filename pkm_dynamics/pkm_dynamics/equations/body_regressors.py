@@ -13,18 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from pkm_description.tree_geometry import skew
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kinematics.body_motion import BodyMotion
 from pkm_dynamics.parameters.parameter_terms import ParameterTerms
-
-
-def skew(vector: Floats) -> Floats:
-    """Matrices (..., 3, 3) of the cross product with vectors (..., 3)."""
-    x, y, z = vector[..., 0], vector[..., 1], vector[..., 2]
-    out = np.zeros((*vector.shape, 3))
-    out[..., 0, 1], out[..., 0, 2], out[..., 1, 2] = -z, y, -x
-    out[..., 1, 0], out[..., 2, 0], out[..., 2, 1] = z, -y, x
-    return out
 
 
 def inertia_columns(vector: Floats) -> Floats:

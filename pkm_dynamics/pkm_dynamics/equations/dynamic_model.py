@@ -51,10 +51,8 @@ class DynamicModel(KinematicModel):
         return regressor
 
     def _force_code(self) -> Code:
-        inside = ('dynamics',)
-        return self._programs.code(
-            *(inside if self._programs.inline else ('systems', 'bias', 'forces'))
-        )
+        inline = self._programs.inline
+        return self._programs.code(*(('dynamics',) if inline else ('systems', 'bias', 'forces')))
 
     def _refuse_singular(self, forces: Floats) -> None:
         """Refuse forces (N, k) that are nan, as loops solved outside the code leave them."""

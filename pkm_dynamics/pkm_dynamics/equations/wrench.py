@@ -48,17 +48,15 @@ class PlatformWrench:
 
         `rotation` (N, 3, 3) is the platform's.
         """
-        n = len(rotation)
+        n, parts = len(rotation), []
         for name in ('force', 'moment', 'point'):
-            shape = np.shape(getattr(self, name))
-            if len(shape) == 2 and shape[0] != n:
+            array = np.asarray(getattr(self, name))
+            if array.ndim == 2 and len(array) != n:
                 raise TrajectoryError(
-                    f'{name} of the wrench has {shape[0]} samples where the motion has {n}'
+                    f'{name} of the wrench has {len(array)} samples where the motion has {n}'
                 )
-        force, moment, point = (
-            np.broadcast_to(np.asarray(getattr(self, name)), (n, 3))
-            for name in ('force', 'moment', 'point')
-        )
+            parts.append(np.broadcast_to(array, (n, 3)))
+        force, moment, point = parts
         if self.axes == 'platform':
             force, moment = _turned(rotation, force), _turned(rotation, moment)
         return np.concatenate([force, moment + cross(_turned(rotation, point), force)], axis=1)

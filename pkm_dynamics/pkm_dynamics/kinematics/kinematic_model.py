@@ -109,8 +109,7 @@ class KinematicModel:
         Consecutive samples are taken as neighbours: each starts the next one's search.
         Raises ConvergenceError with the samples that cannot be reached.
         """
-        p = samples(position, 'position', (3,))
-        r = rotations(rotation, 'rotation', len(p))
+        p, r = _poses(position, rotation)
         return self._actuated(self._positions.joints_of_poses(p, r, None))
 
     def forward_kinematics(self, q: ArrayLike, initial: Initial = None) -> tuple[Floats, Floats]:
@@ -152,8 +151,7 @@ class KinematicModel:
         """
         if nearest not in (None, 'pose', 'position'):
             raise KinematicsError(f"nearest must be None, 'pose' or 'position', not {nearest!r}")
-        p = samples(position, 'position', (3,))
-        r = rotations(rotation, 'rotation', len(p))
+        p, r = _poses(position, rotation)
         return self._positions.at_poses(p, r, nearest)
 
     def configurations_of_actuators(self, q: ArrayLike) -> tuple[Configurations, Booleans]:
@@ -195,8 +193,7 @@ class KinematicModel:
                 f"robot '{self.description.name}' has no platform that floats with six degrees of "
                 'freedom: use platform_jacobian'
             )
-        p = samples(position, 'position', (3,))
-        r = rotations(rotation, 'rotation', len(p))
+        p, r = _poses(position, rotation)
         guess = None if joints is None else np.asarray(joints, dtype=float)
         found = self._positions.joints_of_poses(p, r, guess)
         return joint_rates.actuator_jacobians(
@@ -294,6 +291,12 @@ class KinematicModel:
         _, _, _, bias = self._joint_motion(closure.BY_ACTUATORS, joints, p, r, rates, zero)
         rates_dot = actuator_rates_of(jacobian, motion.acceleration - bias, 'acceleration')
         return closure.BY_ACTUATORS, joints, p, r, rates, rates_dot
+
+
+def _poses(position: ArrayLike, rotation: ArrayLike) -> tuple[Floats, Floats]:
+    """Copy and check platform poses (N, 3), (N, 3, 3)."""
+    p = samples(position, 'position', (3,))
+    return p, rotations(rotation, 'rotation', len(p))
 
 
 def actuator_rates_of(jacobian: Floats, target: Floats, what: str) -> Floats:

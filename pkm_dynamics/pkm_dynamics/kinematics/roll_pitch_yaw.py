@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description.tree_geometry import cross
+from pkm_description.tree_geometry import axis_rotations
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.kernels.decorator import compiled
 
@@ -94,7 +94,5 @@ def rotation_vectors(rotation: ArrayLike) -> Floats:
 def rotations_from_vectors(vectors: ArrayLike) -> Floats:
     """Return rotations (..., 3, 3) of rotation vectors (..., 3) [rad]."""
     v = np.asarray(vectors, dtype=float)
-    angle = np.linalg.norm(v, axis=-1)[..., None, None]
-    axis = v / np.maximum(angle[..., 0], 1e-300)
-    skew = cross(axis[..., None, :], np.eye(3)).swapaxes(-1, -2)
-    return np.asarray(np.eye(3) + np.sin(angle) * skew + (1.0 - np.cos(angle)) * (skew @ skew))
+    angle = np.linalg.norm(v, axis=-1)
+    return axis_rotations(v / np.maximum(angle, 1e-300)[..., None], angle)

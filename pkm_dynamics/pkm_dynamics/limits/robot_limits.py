@@ -12,10 +12,9 @@ from pkm_description.errors import TrajectoryError
 from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.clearances import BodyDistances
-from pkm_dynamics.analysis.jacobian_condition import has_singularities, jacobian_condition
+from pkm_dynamics.analysis.singularities import has_singularities, jacobian_condition
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.limits.extrema import Extremum, largest, smallest
-from pkm_dynamics.limits.margins import Margin
+from pkm_dynamics.limits.margins import Extremum, Margin, largest, smallest
 from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import JointStates, PlatformMotion
 from pkm_dynamics.trajectories.base import finite_array, finite_number

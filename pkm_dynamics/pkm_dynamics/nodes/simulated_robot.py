@@ -19,7 +19,8 @@ from std_srvs.srv import SetBool, Trigger
 import pkm_description
 from pkm_description.errors import SimulationError
 from pkm_description.nodes.node_parameters import NodeParameter, declare_parameters
-from pkm_description.nodes.running import publish_status, quick_executor, run_node
+from pkm_description.nodes.node_status import publish_status
+from pkm_description.nodes.running import quick_executor, run_node
 from pkm_dynamics.nodes.command_stamps import label_of, stamp_label
 from pkm_dynamics.nodes.plant_publishers import PlantPublishers, set_stamp
 from pkm_dynamics.simulation import PlantEffects, SimulatedPlant

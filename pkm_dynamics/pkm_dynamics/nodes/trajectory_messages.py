@@ -7,14 +7,8 @@ from typing import Any
 import numpy as np
 
 from pkm_description.errors import TrajectoryError
+from pkm_dynamics import trajectories
 from pkm_dynamics.array_types import Floats
-from pkm_dynamics.trajectories import (
-    CircleTrajectory,
-    FourierTrajectory,
-    PointToPoint,
-    SampledTrajectory,
-    Trajectory,
-)
 from pkm_msgs.msg import ParametricTrajectory
 
 _COORDINATES = {
@@ -22,15 +16,15 @@ _COORDINATES = {
     ParametricTrajectory.ACTUATOR_COORDINATES: 'actuators',
 }
 # Classes by type of the message, where their `fields` have the same names.
-_TYPES: dict[int, type[Trajectory]] = {
-    ParametricTrajectory.FOURIER: FourierTrajectory,
-    ParametricTrajectory.CIRCLE: CircleTrajectory,
-    ParametricTrajectory.SAMPLED: SampledTrajectory,
-    ParametricTrajectory.POINT_TO_POINT: PointToPoint,
+_TYPES: dict[int, type[trajectories.Trajectory]] = {
+    ParametricTrajectory.FOURIER: trajectories.FourierTrajectory,
+    ParametricTrajectory.CIRCLE: trajectories.CircleTrajectory,
+    ParametricTrajectory.SAMPLED: trajectories.SampledTrajectory,
+    ParametricTrajectory.POINT_TO_POINT: trajectories.PointToPoint,
 }
 
 
-def to_message(trajectory: Trajectory) -> ParametricTrajectory:
+def to_message(trajectory: trajectories.Trajectory) -> ParametricTrajectory:
     """Return the message that describes `trajectory`."""
     message = ParametricTrajectory()
     message.robot = trajectory.robot
@@ -44,12 +38,12 @@ def to_message(trajectory: Trajectory) -> ParametricTrajectory:
     for field in trajectory.fields:
         value = getattr(trajectory, field)
         setattr(message, field, value.ravel().tolist() if isinstance(value, np.ndarray) else value)
-    if isinstance(trajectory, FourierTrajectory):
+    if isinstance(trajectory, trajectories.FourierTrajectory):
         message.harmonics = trajectory.harmonics
     return message
 
 
-def from_message(message: ParametricTrajectory) -> Trajectory:
+def from_message(message: ParametricTrajectory) -> trajectories.Trajectory:
     """Return the trajectory that `message` describes; TrajectoryError names a malformed field."""
     if message.coordinates not in _COORDINATES:
         raise TrajectoryError(f'coordinates: {message.coordinates} is unknown')

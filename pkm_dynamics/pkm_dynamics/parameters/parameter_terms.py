@@ -11,15 +11,7 @@ from pkm_description.tree_geometry import cross
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_dynamics.kinematics.body_motion import BodyMotion
-from pkm_dynamics.parameters.parameter_table import (
-    COULOMB,
-    COULOMB_NEGATIVE,
-    COULOMB_POSITIVE,
-    ON_AXIS_ROTATION,
-    ON_AXIS_SLIDE,
-    ON_COORDINATE,
-    VISCOUS,
-)
+from pkm_dynamics.parameters import parameter_table as table
 
 
 class FrictionTerm(NamedTuple):
@@ -56,13 +48,12 @@ class ParameterTerms:
         friction = []
         columns = (m.friction_target, m.friction_where, m.friction_kind, m.friction_parameter)
         for target, where, kind, column in np.transpose(columns).tolist():
-            on_row = where != ON_COORDINATE
             axis = np.zeros(3)
-            if where in (ON_AXIS_ROTATION, ON_AXIS_SLIDE):
+            if where in (table.ON_AXIS_ROTATION, table.ON_AXIS_SLIDE):
                 constraint = model.description.constraints[m.tree.row_constraint[target]]
                 axis = constraint.parent_origin.rotation @ constraint.parent_axis
-            coordinate, row = (-1, target) if on_row else (target, -1)
-            slides = where == ON_AXIS_SLIDE
+            coordinate, row = (target, -1) if where == table.ON_COORDINATE else (-1, target)
+            slides = where == table.ON_AXIS_SLIDE
             friction.append(FrictionTerm(kind, column, coordinate, row, axis, slides))
         bodies = m.inertial_body
         return cls(
@@ -92,7 +83,7 @@ class ParameterTerms:
         if not term.axis.any():
             spin = twist[:, 3:]
             size = np.linalg.norm(spin, axis=1, keepdims=True)
-            if term.kind != VISCOUS:
+            if term.kind != table.VISCOUS:
                 spin = spin / np.maximum(size, max(self.transition_velocity, 1e-12))
             return np.concatenate([np.zeros_like(spin), spin], axis=1)
         turn = motion.rotation[:, parent] if parent >= 0 else np.broadcast_to(np.eye(3), (1, 3, 3))
@@ -108,7 +99,7 @@ class ParameterTerms:
         geometry = motion.geometry
         out = np.zeros((len(motion), len(self.friction), geometry.layout.tree.n_v))
         coordinates = np.array([term.coordinate for term in self.friction], dtype=np.int64)
-        for kind in (COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE):
+        for kind in (table.COULOMB, table.VISCOUS, table.COULOMB_POSITIVE, table.COULOMB_NEGATIVE):
             here = np.array([t.kind == kind and t.row < 0 for t in self.friction], dtype=bool)
             if here.any():
                 rates = motion.rates[:, coordinates[here]]
@@ -122,10 +113,10 @@ class ParameterTerms:
 
     def factor(self, kind: int, rate: Floats) -> Floats:
         """Multiplier of a friction parameter at rates (N, ...): saturated sign, or the rate."""
-        if kind == VISCOUS:
+        if kind == table.VISCOUS:
             return rate
         v0 = self.transition_velocity
         sign = np.clip(rate / v0, -1.0, 1.0) if v0 > 0.0 else np.sign(rate)
-        if kind == COULOMB_POSITIVE:
+        if kind == table.COULOMB_POSITIVE:
             return np.maximum(sign, 0.0)
-        return np.minimum(sign, 0.0) if kind == COULOMB_NEGATIVE else sign
+        return np.minimum(sign, 0.0) if kind == table.COULOMB_NEGATIVE else sign

@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pkm_description.errors import TrajectoryError
-from pkm_dynamics.actuation import require_drives
-from pkm_dynamics.model import ClosedChainModel
+from pkm_dynamics.model import ClosedChainModel, require_drives
 from pkm_dynamics.presets.free_fall import free_fall
-from pkm_dynamics.presets.platform_paths import DIRECTIONS, translations
-from pkm_dynamics.presets.sines import circle, coordinates_of, sine
+from pkm_dynamics.presets.sines import DIRECTIONS, circle, coordinates_of, sine, translations
 from pkm_dynamics.presets.strokes import friction_sweep, point_to_point
 from pkm_dynamics.trajectories import Trajectory
 

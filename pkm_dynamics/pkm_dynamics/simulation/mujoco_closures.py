@@ -1,14 +1,115 @@
-"""Loop closures of a compiled MuJoCo model: their stiffness and the closed mobility."""
+"""The loop closures of a compiled MuJoCo model: their friction, stiffness and mobility."""
 
 from __future__ import annotations
 
 import mujoco
 import numpy as np
 
-from pkm_dynamics.array_types import Floats
+from pkm_description import Description
+from pkm_dynamics.array_types import Floats, Integers
+from pkm_dynamics.kernels.decorator import compiled
+from pkm_dynamics.simulation.effects import PlantEffects
+from pkm_dynamics.simulation.generalised_forces import friction_row
 
 #: Bodies with less mass [kg] do not count for the stiffness of the closures.
 LEAST_MASS = 1e-4
+
+
+class CutFriction:
+    """Friction torques of spherical, universal and revolute closures.
+
+    A revolute closure rubs about its axis. The others rub against the relative angular
+    velocity: its magnitude goes through the friction law, its direction is the torque's.
+    (A prismatic closure has a joint of its own in the exported model.)
+    """
+
+    def __init__(
+        self, description: Description, effects: PlantEffects, model: mujoco.MjModel
+    ) -> None:
+        rubbing = [
+            constraint
+            for constraint in description.constraints
+            if effects.friction
+            and constraint.friction is not None
+            and constraint.type in ('spherical', 'universal', 'revolute')
+            and any(friction_row(constraint.friction)[:3])
+        ]
+        self.names = [constraint.name for constraint in rubbing]
+        bodies = [(model.body(c.parent).id, model.body(c.child).id) for c in rubbing]
+        self._bodies = np.array(bodies, dtype=np.int64).reshape(-1, 2)
+        rows = [friction_row(c.friction) for c in rubbing if c.friction is not None]
+        self._table = np.array(rows, dtype=float).reshape(-1, 6)
+        axes = [
+            c.parent_origin.rotation @ c.parent_axis if c.type == 'revolute' else np.zeros(3)
+            for c in rubbing
+        ]
+        self._axes = np.array(axes, dtype=float).reshape(-1, 3)
+        self._transition = float(description.transition_velocity)
+
+    def __len__(self) -> int:
+        """Return the number of closures that rub."""
+        return len(self.names)
+
+    def apply(self, data: mujoco.MjData) -> None:
+        """Write the torques of the present velocities into `xfrc_applied`."""
+        moving, of_closures = (data.cvel, data.xmat), (self._bodies, self._axes, self._table)
+        apply_torques(*moving, data.xfrc_applied, *of_closures, self._transition)
+
+    def stiffness(self, model: mujoco.MjModel, data: mujoco.MjData, mobility: Floats) -> Floats:
+        """Return the decay rates (n,) [1/s] at standstill, for a mobility (n_v, n_v)."""
+        rates = []
+        jacobians = np.zeros((2, 3, model.nv))
+        coulomb = np.maximum(self._table[:, 0], self._table[:, 1])
+        slopes = coulomb / self._transition + self._table[:, 2]
+        for bodies, slope in zip(self._bodies, slopes, strict=True):
+            for jacobian, body in zip(jacobians, bodies, strict=True):
+                mujoco.mj_jacBody(model, data, None, jacobian, int(body))
+            spin = jacobians[1] - jacobians[0]
+            rates.append(slope * np.linalg.eigvalsh(spin @ mobility @ spin.T)[-1])
+        return np.array(rates)
+
+
+@compiled
+def apply_torques(
+    velocities: Floats,  # (n_b, 6) angular first, in world axes
+    rotations: Floats,  # (n_b, 9) row by row
+    wrenches: Floats,  # (n_b, 6) output: forces and torques on the bodies, in world axes
+    bodies: Integers,  # (n, 2) parent and child of each closure
+    axes: Floats,  # (n, 3) in the parent, zero where the rotation is free
+    friction: Floats,  # (n, 6) friction table
+    transition_velocity: float,  # [rad/s] Coulomb friction is linear between plus and minus this
+) -> None:
+    """Write friction torques between pairs of bodies."""
+    wrenches[:] = 0.0
+    axis = np.zeros(3)
+    for j in range(bodies.shape[0]):
+        parent, child = bodies[j]
+        rate = 0.0
+        turn = rotations[parent]
+        on_axis = axes[j, 0] != 0.0 or axes[j, 1] != 0.0 or axes[j, 2] != 0.0
+        for i in range(3):
+            spin = velocities[child, i] - velocities[parent, i]
+            if on_axis:
+                axis[i] = (
+                    turn[3 * i] * axes[j, 0]
+                    + turn[3 * i + 1] * axes[j, 1]
+                    + turn[3 * i + 2] * axes[j, 2]
+                )
+                rate += spin * axis[i]
+            else:
+                axis[i] = spin
+                rate += spin * spin
+        if not on_axis:
+            rate = np.sqrt(rate)
+            if rate == 0.0:
+                continue
+            axis /= rate
+        sat = min(1.0, max(-1.0, rate / transition_velocity))
+        level = friction[j, 0] if rate >= 0.0 else friction[j, 1]
+        torque = level * sat + friction[j, 2] * rate
+        for i in range(3):
+            wrenches[child, 3 + i] -= torque * axis[i]
+            wrenches[parent, 3 + i] += torque * axis[i]
 
 
 def stiffen_massless(model: mujoco.MjModel) -> None:

@@ -13,10 +13,9 @@ from pkm_description import Description
 from pkm_description.errors import ExportError, SimulationError
 from pkm_description.exporters import build_mjcf
 from pkm_dynamics.array_types import Floats, Integers
-from pkm_dynamics.simulation.cut_friction import CutFriction
 from pkm_dynamics.simulation.effects import PlantEffects
 from pkm_dynamics.simulation.generalised_forces import FrictionTable, apply_forces
-from pkm_dynamics.simulation.mujoco_closures import closed_mobility, stiffen_massless
+from pkm_dynamics.simulation.mujoco_closures import CutFriction, closed_mobility, stiffen_massless
 from pkm_dynamics.simulation.sensors import Sensors
 
 

@@ -88,8 +88,9 @@ def _scaled(
 ) -> tuple[Array, str]:
     """Covariance (f, f) that explains the residuals of all runs, and what it rests on."""
     significant = [each.is_significant for each in found]
+    ratios = [each.fit.residual_variance_ratio for each in found]
     times = np.array([each.fit.residual_correlation_time for each in found])
-    factors = times * np.where(significant, [e.fit.residual_variance_ratio for e in found], 1.0)
+    factors = times * np.where(significant, ratios, 1.0)
     rests_on = 'noise scaled to the residuals' if any(significant) else 'noise'
     is_plain = not any(significant) and not (times > 1).any()
     if estimate.weights is None or estimate.bread is None or is_plain:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_dynamics import BaseParameters, ClosedChainModel
-from pkm_dynamics.actuation import require_drives
+from pkm_dynamics.model import require_drives
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.arrays import Array
 from pkm_identification.excitation import design_options

@@ -251,9 +251,9 @@ def _candidate(
             validations.append(validate(each, result, model, **elsewhere))
         except PkmError as error:
             failures.append(f'validation: {error}')
-    text, several_valid = '; '.join(failures), tuple(validations)
+    errors, predicted = '; '.join(failures), tuple(validations)
     return Candidate(
-        job.name, job.options, result, judged, several_valid, own, seconds, text, job.extra
+        job.name, job.options, result, judged, predicted, own, seconds, errors, job.extra
     )
 
 

@@ -18,7 +18,7 @@ from pkm_description.nodes.node_parameters import NodeParameter, declare_paramet
 from pkm_description.nodes.node_status import publish_diagnostics
 from pkm_description.nodes.running import run_node
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.actuation import require_drives
+from pkm_dynamics.model import require_drives
 from pkm_identification.nodes.excitation_run import ExcitationRun, RunSettings, quality_message
 from pkm_identification.nodes.recorder import Recorder
 from pkm_identification.nodes.running_system import RunningSystem

@@ -125,6 +125,7 @@ class PhysicalProgram:
         for margin in (self._limits.margin, TIGHTER * self._limits.margin):
             named = self._conditions(margin)
             found = self._solve_near(center, design, target, [*named.values(), *ends])
+            status = 'infeasible' if found.is_impossible else found.status
             if found.is_impossible:
                 break
             if not found.is_solved:
@@ -138,7 +139,7 @@ class PhysicalProgram:
                 return Solution(x, found.y[size : size + count], active, found.value)
         asked = f' of {", ".join(self._limits.bounds)}' if self._limits.bounds else ''
         raise EstimationError(
-            f'no physical bodies satisfy what is asked for{asked} (solver: {found.status})'
+            f'no physical bodies satisfy what is asked for{asked} (solver: {status})'
         )
 
     def _conditions(self, margin: float) -> dict[str, ConeRows]:
@@ -161,9 +162,9 @@ class PhysicalProgram:
         away = self._loose @ (center - bodies.nominal / bodies.sizes)
         for _ in range(LIGHTER):
             root = np.sqrt(self._weight)
-            rows_of_both = np.concatenate([design, root * loose])
+            stacked = np.concatenate([design, root * loose])
             aim = np.concatenate([target, -root * away])
-            found = least_squares(rows_of_both, aim, rows, linear)
+            found = least_squares(stacked, aim, rows, linear)
             if not found.is_solved:
                 return found
             price = root**2 * float(np.sum((away + self._loose @ found.y[: len(center)]) ** 2))

@@ -18,8 +18,8 @@ import numpy as np
 
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.actuation import require_drives
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
+from pkm_dynamics.model import require_drives
 from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_dynamics.trajectories import Trajectory
 from pkm_identification.arrays import Array

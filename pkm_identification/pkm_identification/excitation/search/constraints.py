@@ -12,7 +12,7 @@ from pkm_description.errors import FeasibilityError, TrajectoryError
 from pkm_description.sidecar_sections import read_workspace
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.analysis.clearances import BodyDistances
-from pkm_dynamics.analysis.jacobian_condition import has_singularities
+from pkm_dynamics.analysis.singularities import has_singularities
 from pkm_dynamics.limits.robot_limits import LimitOptions, acceleration_limit, aperture_limits
 from pkm_dynamics.trajectories.base import finite_number
 from pkm_identification.arrays import Array, Indices, Mask

@@ -14,9 +14,9 @@ import numpy as np
 from pkm_description.errors import KinematicsError
 from pkm_dynamics import BaseParameters, ClosedChainModel
 from pkm_dynamics.analysis.clearances import BodyDistances
-from pkm_dynamics.analysis.jacobian_condition import has_singularities, reciprocal_condition
-from pkm_dynamics.limits.extrema import peaks
+from pkm_dynamics.analysis.singularities import has_singularities, reciprocal_condition
 from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
+from pkm_dynamics.limits.margins import peaks
 from pkm_dynamics.trajectories import Execution, FourierTrajectory
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.excitation.information import information_factor

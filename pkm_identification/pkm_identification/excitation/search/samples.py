@@ -19,7 +19,7 @@ import numpy as np
 from pkm_dynamics import BaseParameters, ClosedChainModel, PlatformMotion
 from pkm_dynamics.analysis.apertures import apertures_of_joints
 from pkm_dynamics.analysis.clearances import BodyDistances
-from pkm_dynamics.analysis.jacobian_condition import reciprocal_condition, rotation_length
+from pkm_dynamics.analysis.singularities import reciprocal_condition, rotation_length
 from pkm_dynamics.kinematics.roll_pitch_yaw import rpy_motion
 from pkm_dynamics.limits.robot_limits import LimitOptions, aperture_limits, force_allowance
 from pkm_identification.arrays import Array, Indices, Mask
