@@ -152,7 +152,7 @@ def test_long_bags_keep_numbers_alone(tmp_path, signals, bag_of, monkeypatch):
         np.testing.assert_array_equal(parts.currents, whole.currents)
     bag = bag_reader.read_bag(path, ['joint_states'], numbers={'joint_states': ('position',)})
     topic = next(iter(bag.topics.values()))
-    assert not topic.messages and len(topic) == len(time)
+    assert not topic.messages and len(topic.columns) == len(time)
 
 
 def test_bags_too_long_for_memory(tmp_path, signals, bag_of, monkeypatch):

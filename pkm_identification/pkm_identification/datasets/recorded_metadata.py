@@ -10,6 +10,7 @@ import yaml
 
 from pkm_description import Payload, payload_of
 from pkm_description.errors import DatasetError, DescriptionError
+from pkm_description.sidecar import PLAIN_LOADER
 
 
 def recorded_payload(content: Any, source: str) -> Payload | None:
@@ -23,7 +24,7 @@ def recorded_payload(content: Any, source: str) -> Payload | None:
 def parsed_metadata(text: str, where: str) -> dict[str, Any]:
     """The mapping that a YAML text holds, empty without one; `where` says of which topic it is."""
     try:
-        content = yaml.safe_load(text) if text else {}
+        content = yaml.load(text, Loader=PLAIN_LOADER) if text else {}
     except yaml.YAMLError as error:
         raise DatasetError(f'{where} is not YAML: {error}') from error
     if not isinstance(content, dict):

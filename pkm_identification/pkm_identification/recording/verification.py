@@ -127,7 +127,7 @@ def _control(bag: RawBag, model: ClosedChainModel) -> tuple[float, Array, Array,
         return float('nan'), unknown, unknown, f'saturation and tracking are unknown: {reason}'
 
     topics = matching(list(bag.topics), STATE)
-    if not topics or not len(bag.topics[topics[0]]):
+    if not topics or not bag.topics[topics[0]].span:
         return nothing(f"'{STATE}' was not recorded")
     table = bag.table(topics[0])
     running = table.numbers('phase') == RUN

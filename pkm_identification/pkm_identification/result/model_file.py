@@ -9,13 +9,14 @@ from typing import Any
 import yaml
 
 from pkm_description.errors import ModelFileError
+from pkm_description.sidecar import PLAIN_LOADER
 from pkm_dynamics.atomic_write import write_text_atomically
 from pkm_identification.result.fields import plain
 
 FORMAT = 'pkm identified model'
 VERSION = 1  # of what stands in a model file
 VERSION_WITH_FRICTION = 2  # holds friction that a reader of version 1 would leave out
-LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)  # in C where PyYAML has it
+PLAIN_DUMPER: type[yaml.SafeDumper] = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 HEADER = """\
 # Identified dynamic model. SI units. `parameters` are the estimates with their standard
 # deviations, these as shares of the values [%], and 95 % confidence intervals;
@@ -35,7 +36,7 @@ def write_model_file(content: Mapping[str, Any], path: Path | str) -> Path:
 def read_model_file(path: Path) -> dict[str, Any]:
     """Return the entries of a model file of a known version; raises ModelFileError."""
     try:
-        content = yaml.load(path.read_text(encoding='utf8'), Loader=LOADER)
+        content = yaml.load(path.read_text(encoding='utf8'), Loader=PLAIN_LOADER)
     except FileNotFoundError as error:
         raise ModelFileError(f"model file '{path}' does not exist") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -50,7 +51,7 @@ def read_model_file(path: Path) -> dict[str, Any]:
     return content
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(PLAIN_DUMPER):
     """Block style, but lists of numbers on one line."""
 
     def ignore_aliases(self, data: Any) -> bool:

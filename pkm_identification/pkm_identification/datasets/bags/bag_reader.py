@@ -11,7 +11,13 @@ from rosbags.highlevel import AnyReader, AnyReaderError
 from rosbags.interfaces import Connection, MessageDefinitionFormat, Nodetype
 from rosbags.rosbag2 import ReaderError
 from rosbags.rosbag2.storage_mcap import McapReader
-from rosbags.typesys import TypesysError, get_types_from_idl, get_types_from_msg
+from rosbags.typesys import (
+    Stores,
+    TypesysError,
+    get_types_from_idl,
+    get_types_from_msg,
+    get_typestore,
+)
 from rosbags.typesys.store import Typestore
 
 from pkm_description.errors import DatasetError
@@ -33,25 +39,22 @@ class RawTopic:
     written: list[int] = field(default_factory=list)
     columns: TopicColumns | None = None
     fields: tuple[str, ...] = ()
-    first: int = 0
-    last: int = 0
-
-    def __len__(self) -> int:
-        """Return the number of messages."""
-        return len(self.messages) + (0 if self.columns is None else len(self.columns))
+    span: tuple[int, int] | None = None  # stamps [ns] of the first and the last message
 
     def add(self, stamp: int, data: bytes) -> None:
         """Take one more message."""
-        self.first = stamp if not len(self) else min(self.first, stamp)
-        self.last = max(self.last, stamp)
         self.messages.append(data)
         self.written.append(stamp)
         if self.columns is not None and len(self.messages) >= CHUNK:
             self.flush()
 
     def flush(self) -> None:
-        """Keep the wanted numbers alone."""
-        if self.columns is not None and self.messages:
+        """Count what was added; where numbers are wanted, keep these alone."""
+        if not self.messages:
+            return
+        span = self.span or (self.written[0], self.written[0])
+        self.span = min(span[0], *self.written), max(span[1], *self.written)
+        if self.columns is not None:
             self.columns.add(self.messages, self.written)
             self.messages, self.written = [], []
 
@@ -117,7 +120,7 @@ def read_bag(
             'of it is readable'
         )
     if not allow_incomplete:
-        spans = [topic.last - topic.first for topic in bag.topics.values() if len(topic)]
+        spans = [topic.span[1] - topic.span[0] for topic in bag.topics.values() if topic.span]
         seconds = max(spans, default=0) * NANOSECONDS
         raise DatasetError(
             f"'{path}' is cut off (no index at its end): {seconds:.3f} s are readable; "
@@ -172,7 +175,9 @@ def _columns(raw: RawTopic, fields: tuple[str, ...], store: Typestore) -> TopicC
 
 def _types(connections: Sequence[Connection]) -> Typestore:
     """Types of the bag itself over those of ROS 2 Jazzy."""
-    store = jazzy_typestore()
+    formats = {connection.msgdef.format for connection in connections}
+    is_complete = MessageDefinitionFormat.NONE not in formats  # the usual case: then half as long
+    store = get_typestore(Stores.EMPTY) if is_complete else jazzy_typestore()
     for connection in connections:
         definition = connection.msgdef
         if definition.format == MessageDefinitionFormat.MSG:

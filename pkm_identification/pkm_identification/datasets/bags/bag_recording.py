@@ -185,7 +185,7 @@ def _topic(bag: RawBag, name: str, role: str) -> str | None:
             f"'{bag.path}': topics {', '.join(sorted(found))} all match '{name}'; name one "
             f"with load(path, topics={{'{role}': ...}})"
         )
-    return found[0] if found and len(bag.topics[found[0]]) else None
+    return found[0] if found and bag.topics[found[0]].span else None
 
 
 def _require(bag: RawBag, topic: str | None, role: str) -> str:
