@@ -1,9 +1,15 @@
-"""Import every module of the packages that are named, and so what they import at once."""
+"""Import every module of the packages that are named, and so what they import at once.
+
+Modules that need a package which is not there yet (messages that are still being built) are left
+out.
+"""
 
 import pkgutil
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 for package in sys.argv[1:]:
     for module in pkgutil.walk_packages(import_module(package).__path__, f'{package}.'):
-        import_module(module.name)
+        with suppress(ModuleNotFoundError):
+            import_module(module.name)
