@@ -23,6 +23,7 @@ Progress = Callable[[str, float], None]
 
 START_TIMEOUT = 90.0  # [s] for nodes to come up on a loaded machine
 ANSWER_TIMEOUT = 120.0
+STATE_TIMEOUT = 5.0  # [s] until a state is asked for again: an answer to a new client can be lost
 
 
 class RobotClient(GraphClient):
@@ -37,15 +38,18 @@ class RobotClient(GraphClient):
         name = 'excitation_server/excite'
         self._require(self.action(Excite, name).server_is_ready, name)
         self._service(Identify, 'estimation_server/identify')
+        name, label = 'trajectory_controller/get_state', 'silent'
+        states = self._service(GetState, name)
         deadline = time.monotonic() + START_TIMEOUT
         while time.monotonic() < deadline:
-            answer = self._call(GetState, 'trajectory_controller/get_state', GetState.Request())
-            if answer.current_state.id == State.PRIMARY_STATE_ACTIVE:
-                return
+            answer = states.call_async(GetState.Request())
+            if self.wait(answer.done, STATE_TIMEOUT):
+                label = answer.result().current_state.label
+                if answer.result().current_state.id == State.PRIMARY_STATE_ACTIVE:
+                    return
             self.spin(0.2)
         raise GraphError(
-            f"'trajectory_controller' is {answer.current_state.label}, not active, after "
-            f'{START_TIMEOUT:g} s'
+            f"'trajectory_controller' is {label}, not active, after {START_TIMEOUT:g} s"
         )
 
     def excite(
