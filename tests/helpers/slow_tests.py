@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LISTED = Path(__file__).with_name('slow_tests.txt')
 MEASURED = ROOT / '.build' / 'test_seconds.json'
-SLOW = 0.5
+SLOW = 0.2
 """Processor time [s] above which a test is slow: the others together stay below 90 s."""
 
 

@@ -136,7 +136,7 @@ def test_excite_show_agrees_with_the_design(folder, prints):
         (['--period', 'nan'], 2, "--period: 'nan' is not a positive number"),
         (['--force-margin', '1'], 2, "--force-margin: '1' is not a fraction"),
         (['--acceleration', '0'], 2, "--acceleration: '0' is not a positive number"),
-        (['--criterion', 'd_optimal=x'], 2, "--criterion: 'x' is not a number"),
+        (['--criterion', 'd_optimal=x'], 2, "--criterion: 'x' is not a positive number"),
         (['--criterion', 'best'], 2, "'best' is unknown; valid are d_optimal, a_optimal"),
         (['--criterion', 'd_optimal,d_optimal'], 2, 'names a criterion twice'),
         (['--prior', 'none.yaml'], 1, "'none.yaml' does not exist"),
