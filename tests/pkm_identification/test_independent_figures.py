@@ -210,10 +210,12 @@ def test_margins_of_forces_clearance_and_conditioning(again):
             jacobian[:, :, 3:] *= np.linalg.norm(block[:, :3]) / np.linalg.norm(block[:, 3:])
         return -np.linalg.cond(jacobian)[:, None]
 
-    # a parabola through samples: 1.1e-6 off with the kernels of the oldest processors
-    assert again.design.margins['conditioning']['value'] == pytest.approx(
-        -again.lowest(condition), rel=1e-5
-    )
+    found = again.design.margins['conditioning']
+    before, at, after = -condition(found['time'] + 1e-3 * np.arange(-1, 2))[:, 0]
+    peak = at - (after - before) ** 2 / (8.0 * (before - 2.0 * at + after))
+    assert found['value'] == pytest.approx(peak, rel=1e-9)
+    # What the parabola leaves depends on the design, and that on the processor's rounding.
+    assert found['value'] == pytest.approx(-again.lowest(condition), abs=0.1 * abs(peak - at))
     worst = again.design.margins['clearance']
     gaps = Gaps(again)
     check_margin(again, 'clearance', again.lowest(lambda t: gaps(t, [worst['name']]), count=501))

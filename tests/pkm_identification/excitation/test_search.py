@@ -128,13 +128,13 @@ def test_fast_motions_keep_the_geometry_and_exceed_speed_or_force(problem):
 
 
 def test_what_rises_between_samples_counts_at_the_samples(problem):
-    z = fast_unknowns(problem, np.random.default_rng(0))
     fine = problem.refined(REFINEMENT)
+    motions = [fast_unknowns(problem, np.random.default_rng(seed)) for seed in range(5)]
+    # whether the worst peak of one falls on a sample is a matter of rounding
+    z = next(z for z in motions if problem.value(z)[1] < fine.value(z)[1])
     followed = problem.followed(z, fine)
     assert followed.value(z)[1] == pytest.approx(fine.peaks(z).max())
-    # equal where the worst peak falls on a sample, which is a matter of rounding
-    assert problem.value(z)[1] <= fine.value(z)[1] * (1 + 1e-9)
-    assert fine.value(z)[1] <= fine.peaks(z).max()
+    assert problem.value(z)[1] < fine.value(z)[1] <= fine.peaks(z).max()
     # each peak is charged to a sample at most half a step away
     worst = problem._values(problem.evaluate(z)) + followed.tightening
     row, column = np.unravel_index(fine.peaks(z).argmax(), fine.peaks(z).shape)
