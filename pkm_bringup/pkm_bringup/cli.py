@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pkm_bringup.views.console import print_error
-from pkm_dynamics.single_thread import SINGLE_THREAD
+from pkm_dynamics.processors import SINGLE_THREAD
 
 VERBS = (
     'robots',

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from pkm_dynamics.atomic_write import replace_atomically, user_cache
 
 
 def kept(name: str, key: str, make: Callable[[], Any]) -> Any:
@@ -21,15 +21,14 @@ def kept(name: str, key: str, make: Callable[[], Any]) -> Any:
     """
     # A hash: the name may be a robot's, and that any text.
     stem = hashlib.sha256(name.encode()).hexdigest()[:16]
-    user = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
-    file = Path(user) / 'pkm_bringup' / f'{stem}.json'
+    file = user_cache('pkm_bringup') / f'{stem}.json'
     with suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads(file.read_text(encoding='utf-8'))
         if found['key'] == key:
             return found['value']
     text = json.dumps({'key': key, 'value': make()}, default=_plain)
     with suppress(OSError):
-        _write(file, text)
+        replace_atomically(file, text.encode())
     return json.loads(text)['value']
 
 
@@ -52,12 +51,3 @@ def sources_digest(*packages: str) -> str:
 def _plain(value: Any) -> Any:
     """Plain values of what JSON does not know: arrays, numbers of NumPy, mappings."""
     return value.tolist() if hasattr(value, 'tolist') else dict(value)
-
-
-def _write(file: Path, text: str) -> None:
-    """Write at once, so that another process never reads half a file."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=file.parent, suffix='.part')
-    with os.fdopen(handle, 'w', encoding='utf-8') as stream:
-        stream.write(text)
-    os.replace(temporary, file)

@@ -1,4 +1,4 @@
-"""Files that are never overwritten and never seen half-written."""
+"""Files that are never seen half-written: results, never overwritten, and caches."""
 
 from __future__ import annotations
 
@@ -45,3 +45,18 @@ def write_atomically(
 def write_text_atomically(path: str | Path, text: str, error: type[PkmError] = PkmError) -> Path:
     """Write a text in UTF-8 as `write_atomically` does."""
     return write_atomically(path, lambda part: part.write_text(text, encoding='utf-8'), error)
+
+
+def replace_atomically(path: Path, data: bytes) -> None:
+    """Put a file of a cache in place, over an older one. Missing folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix='.part')
+    with os.fdopen(handle, 'wb') as file:
+        file.write(data)
+    os.replace(temporary, path)
+
+
+def user_cache(package: str) -> Path:
+    """Folder of a package in the user's cache folder; relative for a user without a home."""
+    user = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
+    return Path(user) / package

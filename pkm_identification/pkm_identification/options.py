@@ -183,7 +183,7 @@ THRESHOLD = Option(
     'threshold',
     POSITIVE,
     'relative standard deviation up to which a parameter is properly identified',
-    15.0,
+    15.0,  # [M 5.3]
     'percent',
 )
 REDUCTION = (

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.processors import cores
 from pkm_dynamics.trajectories import FourierTrajectory, Trajectory, benchmark_circle
 from pkm_identification.result.provenance import installed
 
@@ -76,7 +77,7 @@ def machine_facts() -> dict[str, Any]:
         names = []
     return {
         'processor': names[0] if names else platform.machine(),
-        'cores': len(os.sched_getaffinity(0)),
+        'cores': cores(),
         'load': os.getloadavg()[0],  # processes that ran or waited in the last minute, mean
         'kernel': platform.release(),
         'python': platform.python_version(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 import signal
@@ -22,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from pkm_bringup.outputs import OutputError
 from pkm_description.errors import PkmError
 from pkm_dynamics.atomic_write import write_text_atomically
-from pkm_dynamics.single_thread import SINGLE_THREAD
+from pkm_dynamics.processors import SINGLE_THREAD, cores
 
 Case = Mapping[str, Any]
 Tell = Callable[[str, float | None, float], None]
@@ -154,13 +153,6 @@ def origin_of(study: str, options: Mapping[str, Any]) -> dict[str, Any]:
     software = {'python': platform.python_version(), **package_versions(), **installed(LIBRARIES)}
     software['git'] = git_revision(Path(__file__).parent)
     return {'study': study, 'options': options, 'versions': software}
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _share_out(

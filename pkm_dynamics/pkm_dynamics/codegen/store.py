@@ -11,11 +11,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 import llvmlite
 import llvmlite.binding as llvm
+
+from pkm_dynamics.atomic_write import replace_atomically, user_cache
 
 MOST_FILES = 1200  # of some 20 kB: a hundred robots; the oldest go first
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
@@ -23,8 +24,7 @@ _CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 def store_folder() -> Path | None:
     """Folder of the compiled functions: beside this module, else the user's cache folder."""
-    user = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
-    for folder in (Path(__file__).parent / '__pycache__', Path(user) / 'pkm_dynamics'):
+    for folder in (Path(__file__).parent / '__pycache__', user_cache('pkm_dynamics')):
         if not folder.is_absolute():
             continue  # a user without a home
         with contextlib.suppress(OSError):
@@ -76,10 +76,7 @@ class Store:
         if path is None:
             return
         with contextlib.suppress(OSError):
-            handle, temporary = tempfile.mkstemp(dir=path.parent, suffix='.part')
-            with os.fdopen(handle, 'wb') as file:
-                file.write(self._checksum(origin, code) + code)
-            os.replace(temporary, path)
+            replace_atomically(path, self._checksum(origin, code) + code)
             self._drop_oldest(path.parent)
 
     def _key(self, origin: bytes) -> bytes:

@@ -17,11 +17,11 @@ from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_identification.arrays import Array, Indices, Mask
+from pkm_identification.options import THRESHOLD
 from pkm_identification.physical.bodies import PhysicalBodies
 from pkm_identification.physical.cone_program import equal, minimise, physical_rows
 from pkm_identification.result.result import IdentificationResult
 
-THRESHOLD = 15.0  # relative standard deviation [%] up to which a parameter is known [M 5.3]
 SIGN_ROUNDING = 1e-6  # of a form's largest value on the cone
 
 
@@ -98,7 +98,7 @@ class Identifiability:
 def identifiability(
     result: IdentificationResult,
     model: ClosedChainModel | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float = THRESHOLD.default,
 ) -> Identifiability:
     """Judge the parameters of a result.
 

@@ -19,12 +19,8 @@ from pkm_identification.datasets import Recording
 from pkm_identification.estimators.estimator_options import estimators, require_estimator
 from pkm_identification.estimators.registry import SIGNAL_OPTIONS
 from pkm_identification.identification import identify
-from pkm_identification.model_selection.identifiability import (
-    THRESHOLD,
-    Identifiability,
-    identifiability,
-)
-from pkm_identification.options import check_options, options_of
+from pkm_identification.model_selection.identifiability import Identifiability, identifiability
+from pkm_identification.options import THRESHOLD, check_options, options_of
 from pkm_identification.regression.preparation import Phase, Progress, Recordings, several
 from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
@@ -93,7 +89,7 @@ def compare_estimators(
     names: Sequence[str] | None = None,
     *,
     validation: Recordings = (),
-    threshold: float = THRESHOLD,
+    threshold: float = THRESHOLD.default,
     progress: Progress | None = None,
     **options: Any,
 ) -> list[Candidate]:
@@ -137,7 +133,7 @@ def compare_models(
     *,
     levels: Sequence[str] | None = None,
     validation: Recordings = (),
-    threshold: float = THRESHOLD,
+    threshold: float = THRESHOLD.default,
     progress: Progress | None = None,
     **options: Any,
 ) -> list[Candidate]:

@@ -18,7 +18,6 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.registry import find_estimator, split_options
 from pkm_identification.identification import identify
 from pkm_identification.model_selection.identifiability import (
-    THRESHOLD,
     Identifiability,
     check_threshold,
     possible_signs,
@@ -31,6 +30,7 @@ from pkm_identification.model_selection.reduction_steps import (
     held_values,
     is_free,
 )
+from pkm_identification.options import THRESHOLD
 from pkm_identification.regression.preparation import Progress, Recordings, several
 from pkm_identification.regression.prior import Prior
 from pkm_identification.regression.problem import build_problem
@@ -86,7 +86,7 @@ def reduce_model(
     model: ClosedChainModel,
     estimator: str = 'wls',
     *,
-    threshold: float = THRESHOLD,
+    threshold: float = THRESHOLD.default,
     validation: Recordings = (),
     keep: Sequence[str] | str = (),
     held_at: str = 'zero',

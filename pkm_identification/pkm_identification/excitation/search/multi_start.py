@@ -7,7 +7,6 @@ results of the rounds before and on the seed, not on how many processes share th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pkm_description.errors import FeasibilityError
+from pkm_dynamics.processors import cores
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification.arrays import Array
 from pkm_identification.excitation.search.design_problem import DesignProblem
@@ -135,7 +135,7 @@ def _run(
     monitor: Monitor,
 ) -> Iterable[Improved]:
     """Improve some starts, here or in processes."""
-    processes = min(workers or _cores(), len(batch))
+    processes = min(workers or cores(), len(batch))
     if processes > 1:
         return improve_in_processes(problem, batch, options, processes, monitor)
     found = []
@@ -146,9 +146,3 @@ def _run(
             if monitor.cancelled:
                 break
     return found
-
-
-def _cores() -> int:
-    if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
-from pkm_dynamics.single_thread import SINGLE_THREAD
+from pkm_dynamics.processors import SINGLE_THREAD
 from pkm_identification.excitation.search.design_problem import DesignProblem
 from pkm_identification.excitation.search.improve import Improved, Start, improve
 
