@@ -86,6 +86,14 @@ LOADING = (
         otherwise='the standard names',
         has_argument=False,
     ),
+    _of_loading(
+        'truth',
+        FLAG,
+        'read the noise-free signals of a simulated robot; `pkm identify` leaves them where it '
+        'compares nothing',
+        True,
+        has_argument=False,
+    ),
 )
 SIGNALS = (
     Option(

@@ -189,6 +189,19 @@ def test_bags_too_long_for_memory(tmp_path, signals, bag_of, monkeypatch):
     assert long.provenance == memory.provenance
 
 
+def test_truth_is_read_where_it_is_wanted(tmp_path, signals, bag_of):
+    """Left out by `truth=False`, without another sample; not where the topic is named."""
+    time, q, i = signals
+    truth = tuple(np.random.default_rng(1).normal(size=(3, *q.shape)))
+    path = bag_of(tmp_path / 'bag', time, q, i, truth=truth)
+    whole, without = load(path), load(path, truth=False)
+    assert whole.truth is not None and without.truth is None
+    np.testing.assert_array_equal(without.currents, whole.currents)
+    assert without.provenance == whole.provenance
+    named = load(path, truth=False, topics={'ground_truth': '/robot/ground_truth'})
+    np.testing.assert_array_equal(named.truth.forces, whole.truth.forces)
+
+
 def test_pairs_do_not_depend_on_the_parts(monkeypatch):
     random = np.random.default_rng(0)
     first = np.arange(1000) * 1_000_000 + random.integers(-50_000, 50_000, 1000)

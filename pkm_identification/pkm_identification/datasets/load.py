@@ -20,7 +20,7 @@ PLACES = ('force_constants=', 'the file')
 UNITS = ('N', 'A')
 SLOWEST = 100.0  # [s] between samples: slower ones are stamps in another unit
 BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
-COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants')
+COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants', 'truth')
 FORMS = 'a rosbag2 folder, .mcap, .db3, .csv or .npz'
 
 
@@ -30,6 +30,7 @@ def load(
     joints: Mapping[str, str] | None = None,
     effort_unit: str = 'N',
     force_constants: Mapping[str, Any] | None = None,
+    truth: bool = True,
     **options: Any,
 ) -> Recording:
     """Read a recording: a rosbag2 folder, an `.mcap`, `.db3`, `.csv` or `.npz` file.
@@ -45,6 +46,8 @@ def load(
     force_constants
         {robot's joint: constant or (constant, standard deviation)} [N/A, N m/A]. The
         deviation goes into the covariance of what is identified.
+    truth
+        Whether the noise-free signals of a simulated robot are read, which only comparisons need.
     **options
         For bags: `topic`, `allow_incomplete`, `only_run`, `topics` (see `load_bag`).
 
@@ -73,11 +76,12 @@ def load(
             f'{", ".join((*valid, *COMMON_OPTIONS))}'
         )
     if is_bag:
-        recording = load_bag(path, joints=tuple(joints or ()), **options)
+        recording = load_bag(path, joints=tuple(joints or ()), truth=truth, **options)
     elif path.suffix == '.csv':
         recording = load_csv(path)
     elif path.suffix == '.npz':
         recording = load_npz(path)
+        recording = recording if truth else replace(recording, truth=None)
     else:
         raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
     if recording.interval > SLOWEST:

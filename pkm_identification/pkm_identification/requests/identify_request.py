@@ -88,7 +88,8 @@ def identify_recordings(
     report = progress or (lambda phase, fraction: None)
     report('reading the data', 0.0)
     with refusing(Code.ESTIMATION_FAILED, data=Code.BAD_DATA):
-        data = load_all(request.data, request.loading)
+        compares = isinstance(request, ReduceRequest)
+        data = load_all(request.data, {'truth': compares, **request.loading})
         if 'payloads' in options:
             options['payloads'] = _payloads(options['payloads'], data)
         if isinstance(request, ReduceRequest):

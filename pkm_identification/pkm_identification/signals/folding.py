@@ -58,8 +58,6 @@ class PeriodGrid:
         They are made of samples (N, c) around them at stamps (N,) [s], of which `valid` (None: all)
         may be used; `row` is the number of the first in the recording.
         """
-        from scipy.interpolate import make_interp_spline
-
         size = len(chosen) * self.count
         shape = (len(chosen), self.count, values.shape[1])
         begin = chosen.start * self.count
@@ -72,6 +70,8 @@ class PeriodGrid:
         if not self.interpolated:
             first = self.first_row + begin - row
             return values[first : first + size].reshape(shape)
+        from scipy.interpolate import make_interp_spline  # 0.2 s to import, seldom needed
+
         grid = self.start + self.step * np.arange(begin, begin + size)
         spline = make_interp_spline(time, values, k=min(SPLINE_ORDER, len(time) - 1))
         return np.asarray(spline(np.clip(grid, time[0], time[-1]))).reshape(shape)

@@ -69,6 +69,7 @@ def load_bag(
     topic: str | None = None,
     topics: Mapping[str, str] | None = None,
     joints: Sequence[str] = (),
+    truth: bool = True,
 ) -> Recording:
     """Read a recording, of this project or any with a `sensor_msgs/JointState`.
 
@@ -77,13 +78,14 @@ def load_bag(
     topics={'joint_states': topic}. With `allow_incomplete` a cut-off file is used up to its last
     whole chunk. Where the controller's state was recorded, `only_run` keeps the whole periods at
     full speed (phase RUN) alone. `joints` are the names in the bag that are wanted, where messages
-    of one topic name different ones.
+    of one topic name different ones. Without `truth` noise-free signals are left unread, unless
+    `topics` names them.
     """
     if topic is not None:
         if POSITIONS in (topics or {}):
             raise DatasetError(f"topic= and topics={{'{POSITIONS}': ...}} say the same: give one")
         topics = {**(topics or {}), POSITIONS: topic}
-    roles = {role: role for role in TOPICS} | dict(topics or {})
+    roles = {role: role for role in TOPICS if truth or role != TRUTH} | dict(topics or {})
     unknown = sorted(set(topics or {}) - set(TOPICS))
     if unknown:
         raise DatasetError(f"unknown topic role '{unknown[0]}'; roles are {', '.join(TOPICS)}")
@@ -91,7 +93,7 @@ def load_bag(
         path,
         [name.strip('/') for name in roles.values()],
         allow_incomplete=allow_incomplete,
-        numbers={roles[role].strip('/'): fields for role, fields in NUMBERS.items()},
+        numbers={roles[role].strip('/'): NUMBERS[role] for role in NUMBERS if role in roles},
     )
     found = {role: _topic(bag, name, role) for role, name in roles.items()}
     for role, name in (topics or {}).items():
@@ -154,7 +156,7 @@ def _assemble(
         force_constants=recorded_force_constants(metadata, path),
         period=period,
         payload=recorded_payload(metadata.get('payload'), path),
-        truth=_truth(bag, found[TRUTH], origin, last, names),
+        truth=_truth(bag, found.get(TRUTH), origin, last, names),
         urdf=bag.text(found[URDF]),
         sidecar=bag.text(found[SIDECAR]),
         provenance={
