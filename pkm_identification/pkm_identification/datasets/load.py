@@ -19,6 +19,7 @@ from pkm_identification.datasets.units import constants_of, parsed_constants
 PLACES = ('force_constants=', 'the file')
 UNITS = ('N', 'A')
 SLOWEST = 100.0  # [s] between samples: slower ones are stamps in another unit
+READ_AT_ONCE = 1 << 20  # [bytes]: a bag may not fit into memory
 BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
 COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants', 'truth')
 FORMS = 'a rosbag2 folder, .mcap, .db3, .csv or .npz'
@@ -104,7 +105,9 @@ def file_hash(path: Path) -> str:
     total = hashlib.sha256()
     if path.is_file():
         with path.open('rb') as file:
-            return hashlib.file_digest(file, 'sha256').hexdigest()
+            while data := file.read(READ_AT_ONCE):
+                total.update(data)
+        return total.hexdigest()
     for part in sorted(path.rglob('*')):
         if part.is_file():
             total.update(f'{part.relative_to(path).as_posix()}\0{file_hash(part)}\0'.encode())
