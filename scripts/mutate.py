@@ -88,7 +88,13 @@ TARGETS: Targets = {
     ),
     'limits': (
         ('pkm_dynamics/pkm_dynamics/limits/*.py',),
-        ('tests/pkm_dynamics/test_feasibility.py', 'tests/pkm_dynamics/test_reachability.py'),
+        (
+            'tests/pkm_dynamics/test_margins.py',
+            'tests/pkm_dynamics/test_limits_by_hand.py',
+            'tests/pkm_dynamics/test_limits_of_closed_loops.py',
+            'tests/pkm_dynamics/test_feasibility.py',
+            'tests/pkm_dynamics/test_clearances.py',
+        ),
     ),
     'covariance': (
         ('pkm_identification/pkm_identification/covariance/*.py',),

@@ -35,16 +35,12 @@ class ExportError(PkmError):
 
 
 class KinematicsError(PkmError):
-    """A pose or a joint configuration cannot be reached by the mechanism."""
-
-
-class ConvergenceError(KinematicsError):
-    """A closed configuration was not found for some samples.
+    """A pose or a joint configuration cannot be reached by the mechanism.
 
     Attributes
     ----------
     samples : numpy.ndarray
-        Indices of the samples that failed.
+        Indices of the samples that failed, ascending; empty where it is not about samples.
     """
 
     def __init__(self, message: str, samples: Iterable[int] = ()) -> None:
@@ -52,6 +48,10 @@ class ConvergenceError(KinematicsError):
 
         super().__init__(message)
         self.samples = np.asarray(list(samples), dtype=int)
+
+
+class ConvergenceError(KinematicsError):
+    """A closed configuration was not found for some samples."""
 
 
 class TrajectoryError(PkmError):

@@ -308,6 +308,7 @@ def actuator_rates_of(jacobian: Floats, target: Floats, what: str) -> Floats:
     if len(missed) and missed[worst].max() > STATE_TOLERANCE * size:
         raise KinematicsError(
             f'sample {worst}: the mechanism cannot follow that platform {what} (it misses it by '
-            f'{missed[worst].max():.2e}); give actuator coordinates with motion_from_actuators'
+            f'{missed[worst].max():.2e}); give actuator coordinates with motion_from_actuators',
+            np.flatnonzero(missed.max(axis=1) > STATE_TOLERANCE * size).tolist(),
         )
     return solution

@@ -271,10 +271,12 @@ class Positions:
         )
         for miss, what in ((gaps, 'leave the loops open'), (away, 'put the platform elsewhere')):
             worst = int(np.argmax(miss)) if len(miss) else 0
-            if len(miss) and miss[worst] > STATE_TOLERANCE * (1.0 + self._mechanism.length_scale):
+            tolerance = STATE_TOLERANCE * (1.0 + self._mechanism.length_scale)
+            if len(miss) and miss[worst] > tolerance:
                 raise KinematicsError(
                     f'sample {worst}: the joint positions of the motion {what} by '
-                    f'{miss[worst]:.2e} m'
+                    f'{miss[worst]:.2e} m',
+                    np.flatnonzero(miss > tolerance).tolist(),
                 )
         self.refuse_singular(singular)
 
@@ -283,7 +285,8 @@ class Positions:
         if singular.any():
             raise KinematicsError(
                 f"robot '{self._robot}' is singular at the joint positions of sample "
-                f'{int(np.argmax(singular))}: its actuators do not determine its motion there'
+                f'{int(np.argmax(singular))}: its actuators do not determine its motion there',
+                np.flatnonzero(singular).tolist(),
             )
 
     def _raise_failures(self, status: Integers, residual: Floats, what: str) -> None:

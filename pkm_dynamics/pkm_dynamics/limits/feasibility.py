@@ -37,14 +37,14 @@ def check_feasibility(
     motion: Checked,
     *,
     parameters: Floats | None = None,
-    force_margin: float = 0.0,
-    velocity_margin: float = 0.0,
-    stroke_margin: float = 0.0,
-    condition_limit: float | None = 1e3,
-    acceleration: ArrayLike | None = None,
-    aperture: float | None = None,
-    clearance: float | None = 0.0,
-    force_uncertainty: ArrayLike = 0.0,
+    force_margin: float = LimitOptions.force_margin,
+    velocity_margin: float = LimitOptions.velocity_margin,
+    stroke_margin: float = LimitOptions.stroke_margin,
+    condition_limit: float | None = LimitOptions.condition_limit,
+    acceleration: ArrayLike | None = LimitOptions.acceleration,
+    aperture: float | None = LimitOptions.aperture,
+    clearance: float | None = LimitOptions.clearance,
+    force_uncertainty: ArrayLike = LimitOptions.force_uncertainty,
     rate: float | None = None,
     time: Floats | None = None,
 ) -> FeasibilityReport:
@@ -83,15 +83,16 @@ clearance, force_uncertainty
     limits = Limits(model, options)
     worst: dict[str, Margin] = {}
     broken: dict[tuple[str, str, float], Margin] = {}
-    samples, duration = 0, 0.0
+    samples, first, last = 0, np.inf, -np.inf
     for instants, evaluate in _blocks(motion, model, rate, time):
-        samples, duration = samples + len(instants), max(duration, float(instants[-1]))
+        samples += len(instants)
+        first, last = min(first, float(instants[0])), max(last, float(instants[-1]))
         for margin in _block_margins(limits, motion, instants, evaluate, parameters):
             _keep_worse(worst, margin.constraint, margin)
             if margin.margin < 0.0:
                 _keep_worse(broken, (margin.constraint, margin.name, margin.limit), margin)
     ordered = sorted(broken.values(), key=lambda margin: margin.relative)
-    return FeasibilityReport(worst, samples, duration, tuple(ordered))
+    return FeasibilityReport(worst, samples, last - first, tuple(ordered))
 
 
 def _keep_worse(found: dict[Any, Margin], key: Any, margin: Margin) -> None:
@@ -115,11 +116,12 @@ def _block_margins(
             pose = limits.pose_margins(block, instants[:count])
             return found + pose + limits.margins(block, instants[:count], parameters)
         except KinematicsError as error:
-            if not found:
-                found = [_not_closed(error, instants)]
-                found += _commanded_stroke(limits, motion, instants)
-            failed = np.asarray(getattr(error, 'samples', ()), dtype=int)
-            count = min(int(failed[0]), count - 1) if failed.size else 0
+            # What fails again fails earlier: the kinematics of some samples, then a singularity.
+            count = int(error.samples[0]) if len(error.samples) else 0
+            broken = Margin(
+                'kinematics', -np.inf, np.nan, 0.0, 'platform', float(instants[count]), ''
+            )
+            found = [broken, *_commanded_stroke(limits, motion, instants)]
     return found
 
 
@@ -146,7 +148,7 @@ def _blocks(
         raise TrajectoryError(f'a trajectory lasts a finite positive time, not {duration} s')
     count = int(np.ceil(duration * rate)) + 1
     instants = np.linspace(0.0, duration, count)
-    if isinstance(moving, Trajectory) and moving.period == duration:
+    if isinstance(moving, Trajectory) and moving.period is not None:
         # One sample beyond the seam of two periods, to see a peak there.
         instants = np.append(instants, duration * count / (count - 1))
     for part in _parts(len(instants)):
@@ -158,22 +160,19 @@ def _blocks(
 
 def _rate(motion: Checked) -> float:
     """Return a rate [Hz] that shows every oscillation of a Fourier series."""
-    series = _trajectory_of(motion)
+    series = None if isinstance(motion, PlatformMotion) else _trajectory_of(motion)
     if not isinstance(series, FourierTrajectory):
         return RATE
     return max(RATE, SAMPLES_PER_OSCILLATION * series.harmonics / series.period)
 
 
-def _trajectory_of(motion: Checked) -> Trajectory | None:
-    """Return what is executed; None for samples."""
-    if isinstance(motion, (Execution, StoppedExecution)):
-        return motion.trajectory
-    return motion if isinstance(motion, Trajectory) else None
+def _trajectory_of(motion: Moving) -> Trajectory:
+    return motion if isinstance(motion, Trajectory) else motion.trajectory
 
 
 def _one_period(motion: Moving) -> tuple[Moving, tuple[float, float]]:
     """Return an execution of one period only, and (from when, how much) was left out."""
-    if not isinstance(motion, Execution) or motion.periods == 1:
+    if not isinstance(motion, Execution):
         return motion, (np.inf, 0.0)
     once = Execution(motion.trajectory, 1, motion.ramp_time, motion.start, motion.approach_speed)
     return once, (once.run_end, motion.duration - once.duration)
@@ -184,17 +183,11 @@ def _parts(count: int) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK + 2, count))
 
 
-def _not_closed(error: KinematicsError, time: Floats) -> Margin:
-    failed = np.asarray(getattr(error, 'samples', ()), dtype=int)
-    first = float(time[failed[0]]) if failed.size and failed[0] < len(time) else float(time[0])
-    return Margin('kinematics', -np.inf, np.nan, 0.0, 'platform', first, '')
-
-
 def _commanded_stroke(limits: Limits, motion: Checked, time: Floats) -> list[Margin]:
     """Return the stroke margins of actuator coordinates that do not assemble."""
-    trajectory = _trajectory_of(motion)
-    if isinstance(motion, PlatformMotion) or trajectory is None:
+    if isinstance(motion, PlatformMotion):
         return []
+    trajectory = _trajectory_of(motion)
     if trajectory.coordinates == 'platform':
         return []
     order = [trajectory.coordinate_names.index(name) for name in limits.model.actuated_joints]

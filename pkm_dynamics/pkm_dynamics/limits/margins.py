@@ -126,8 +126,6 @@ def peaks(values: Floats) -> Floats:
     The parabola goes through the neighbours; no sample is lowered.
     """
     raised = np.array(values, dtype=float)
-    if len(raised) < 3:
-        return raised
     before, middle, after = values[:-2], values[1:-1], values[2:]
     curvature = before - 2.0 * middle + after
     apex = (middle >= before) & (middle >= after) & (curvature < 0.0)
@@ -142,8 +140,6 @@ def largest(values: Floats, limit: Floats, time: Floats) -> list[Extremum]:
     Columns without a finite limit are left out. What is no number exceeds every limit.
     """
     finite = np.flatnonzero(np.isfinite(limit))
-    if finite.size == 0 or values.shape[0] == 0:
-        return []
     raised = peaks(values[:, finite])
     margins = limit[finite] - raised
     margins = np.where(np.isnan(margins), -np.inf, margins)

@@ -80,12 +80,12 @@ def _check_uncertainty(value: Any) -> None:
         finite_number('force_uncertainty', value, nonnegative=True)
         return
     covariance = finite_array('force_uncertainty', value, (None, None))
-    size = max(float(np.abs(covariance).max(initial=0.0)), 1e-300)
+    size = float(np.abs(covariance).max(initial=0.0))
     if covariance.shape[0] != covariance.shape[1] or (
         np.abs(covariance - covariance.T).max(initial=0.0) > SYMMETRIC * size
     ):
         raise TrajectoryError('force_uncertainty must be a fraction or a symmetric covariance')
-    if np.linalg.eigvalsh(covariance)[:1].min(initial=0.0) < -SYMMETRIC * size:
+    if np.linalg.eigvalsh(covariance).min(initial=0.0) < -SYMMETRIC * size:
         raise TrajectoryError('force_uncertainty has negative eigenvalues: no covariance')
 
 
