@@ -23,6 +23,14 @@ NOMINAL = np.array([2.0, -0.5, 3.0, 10.0, 0.2])
 SIZES = np.array([1.0, 4.0, 0.5, 0.1, 6.0])  # of the columns
 
 
+class RowSignals(SimpleNamespace):
+    """What is asked of signals, without any by default."""
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.time)
+
+
 def filter_band(step: int = 25, rate: float = 1000.0) -> FilterBand:
     """A low pass at 20 Hz."""
     return FilterBand(butter(4, 20.0, fs=rate, output='sos'), 20.0, rate, step, 100)
@@ -61,7 +69,7 @@ def random_problem(
         noise = random_covariances(random, 1 if one else count)
         eta = np.linalg.cholesky(noise) @ random.normal(size=(count, AXES, 1))
         forces = full @ NOMINAL + eta[..., 0] - full[..., index] @ selection.values
-        signals: Any = SimpleNamespace(band=band, row_count=count, is_long=False)
+        signals: Any = RowSignals(band=band, row_count=count, is_long=False)
         known = Rows(full[..., free], forces, full[..., index])
         runs.append(
             Run(signals, base, model, selection, noise if knows_noise and not one else None)
@@ -73,6 +81,14 @@ def random_problem(
         rows_before[0, free[0]], rows_before[1, free[:2]] = 3.0, [0.5, -2.0]
         information = rows_before, rows_before @ NOMINAL + [0.7, -0.4]
     return Problem(tuple(runs), base, model, selection, NOMINAL, information)
+
+
+def with_signals(problem: Problem, number: int, **entries: Any) -> Problem:
+    """The problem with more entries of the signals of a run."""
+    runs = [*problem.runs]
+    signals: Any = RowSignals(**vars(runs[number].signals), **entries)
+    runs[number] = replace(runs[number], signals=signals)
+    return replace(problem, runs=tuple(runs))
 
 
 def with_twins(problem: Problem) -> Problem:

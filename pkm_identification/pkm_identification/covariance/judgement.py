@@ -91,5 +91,7 @@ def _scaled(matrix: Array) -> Array:
 
 
 def _condition(matrix: Array) -> float:
+    if not matrix.any(axis=0).all():  # where rounding alone would make the smallest value
+        return float('inf')
     singular = np.linalg.svd(np.linalg.qr(matrix, mode='r'), compute_uv=False)
     return float(singular[0] / singular[-1]) if singular[-1] > 0 else float('inf')

@@ -108,6 +108,15 @@ def filtered_periodogram(rows: Array, band: FilterBand) -> tuple[Array, Array]:
     return np.asarray(frequency[inner], dtype=float), power[inner] / shape[inner]
 
 
+def peak_frequency(frequency: Array, ordinates: Array) -> float:
+    """Frequency about which the ordinates (k,) of a spectrum are largest; nan of too few."""
+    if len(ordinates) < SMOOTHED:
+        return float('nan')
+    reach = SMOOTHED // 2  # sums at the ends are of those that there are
+    total = np.convolve(ordinates, np.ones(SMOOTHED))[reach:-reach]
+    return float(frequency[np.argmax(total)])
+
+
 def outlier_share(samples: Array) -> float:
     """Share of samples (n,) beyond 4 robust standard deviations from their median."""
     distance = np.abs(samples - np.median(samples))
@@ -197,7 +206,7 @@ def _periodic(problem: Problem, estimate: Estimate, number: int, in_time: Array)
         samples,
         signals.time,
         band.smooth(in_time),
-        band.period / (2.0 * max(band.harmonics, 1)),
+        band.period / (2.0 * band.harmonics),
     )
 
 
@@ -244,7 +253,6 @@ def _axis(joint: str, number: int, left: _Left, axis: int) -> AxisResiduals:
     """Figures of one actuator."""
     samples, (frequency, ordinates) = left.samples[:, axis], left.spectra[axis]
     skewness, kurtosis, normal = normality(samples)
-    spectrum = np.convolve(ordinates, np.ones(SMOOTHED) / SMOOTHED, mode='same')
     times, residuals = worst_moments(left.time, left.smooth[:, axis], left.apart)
     return AxisResiduals(
         joint=joint,
@@ -255,7 +263,7 @@ def _axis(joint: str, number: int, left: _Left, axis: int) -> AxisResiduals:
         variance_ratio=float(left.ratios[axis]),
         variance_p_value=float(left.p_values[axis]),
         whiteness_p_value=bartlett_test(ordinates),
-        peak_frequency=float(frequency[np.argmax(spectrum)]) if len(frequency) else float('nan'),
+        peak_frequency=peak_frequency(frequency, ordinates),
         skewness=skewness,
         excess_kurtosis=kurtosis,
         normality_p_value=normal,
