@@ -14,7 +14,6 @@ from scipy import signal, stats
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify, load, load_result
-from pkm_identification.covariance.judgement import condition_numbers
 from pkm_identification.covariance.residual_scaling import with_noise
 from pkm_identification.covariance.residual_tests import (
     analyse_residuals,
@@ -535,22 +534,6 @@ def test_confidence_intervals_and_correlations(record, slider_model):
     index = held.names.index('c.m')
     assert np.isnan(held.correlation[index]).all()
     assert all('c.m' not in pair for pair in held.strongest_correlations())
-
-
-def test_condition_numbers(record, slider_model):
-    problem = build_problem(process(record(periods=4)), slider_model)
-    found = condition_numbers(problem, gauss_markov(problem))
-    design = problem.regressor.reshape(-1, 7)
-    assert found.condition_number_unscaled == pytest.approx(np.linalg.cond(design), rel=1e-6)
-    scaled = design / np.linalg.norm(design, axis=0)
-    assert found.condition_number_scaled == pytest.approx(np.linalg.cond(scaled), rel=1e-6)
-    root = np.linalg.inv(np.linalg.cholesky(problem.runs[0].covariance))
-    white = (root @ problem.regressor).reshape(-1, 7)
-    white = white / np.linalg.norm(white, axis=0)
-    expected = np.linalg.cond(white)
-    assert found.condition_number_weighted == pytest.approx(expected, rel=1e-6)
-    diagnostics = identify(record(periods=4), slider_model, 'gauss_markov').diagnostics
-    assert diagnostics['condition_number'] == pytest.approx(expected, rel=1e-6)
 
 
 def test_files_hold_the_analysis_and_older_ones_load(tmp_path, record, slider_model):
