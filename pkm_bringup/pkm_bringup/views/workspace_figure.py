@@ -15,7 +15,7 @@ from pkm_dynamics.analysis.reachability import CRITERIA
 from pkm_dynamics.analysis.workspace import largest_box, region, workspace, workspace_slice
 
 POINTS = 61  # a side of a slice
-MARGIN = 0.5  # of the declared box around it on each side
+BORDER = 0.5  # of the declared box around it on each side
 # Okabe and Ito's palette, told apart by the colour-blind; reachable first.
 COLOURS = ('#e8f3ec', '#000000', '#e69f00', '#56b4e9', '#cc79a7', '#d55e00', '#bbbbbb')
 DOTS = ('#2a7f4f', *COLOURS[1:])
@@ -40,7 +40,7 @@ def workspace_figure(model: ClosedChainModel, samples: int) -> Figure:
 
 def _slices(model: ClosedChainModel, axes: Any) -> set[int]:
     lower, upper = region(model, 'platform')
-    wide = MARGIN * (upper - lower)
+    wide = BORDER * (upper - lower)
     box = largest_box(model)
     colours, used = ListedColormap(COLOURS), set()
     for ax, across in zip(axes, 'zy', strict=True):

@@ -20,8 +20,8 @@ RAMP_TIME = 1.0  # [s]
 TRIAL_RATE, RATE = 200.0, 1000.0  # [Hz] of the search and of the check of what it finds
 MOST_TRIED, MOST_SAMPLES = 4000, 40000  # no preset that lasts longer is fast
 LOOKS = 1000  # instants at which commanded positions are compared with the strokes
-STEPS = 8
-SMALLEST = 0.01  # of the size that was asked for
+BISECTIONS = 8  # to one part in 256
+SMALLEST_FACTOR = 0.01  # of the size that was asked for
 SHRINKING = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7)
 
 Build = Callable[[float], Trajectory]
@@ -59,9 +59,9 @@ def largest_feasible(model: ClosedChainModel, build: Build, what: str) -> Trajec
     """
     size = feasible_size(model, build)
     for factor in SHRINKING:
-        if size * factor >= SMALLEST and _fits(model, build, size * factor, RATE):
+        if size * factor >= SMALLEST_FACTOR and _fits(model, build, size * factor, RATE):
             return build(size * factor)
-    report = check_from_home(model, build(SMALLEST))
+    report = check_from_home(model, build(SMALLEST_FACTOR))
     raise FeasibilityError(
         f"'{what}' does not fit robot '{model.description.name}': a hundredth of it is "
         f'{report.message}'
@@ -76,7 +76,7 @@ def feasible_size(model: ClosedChainModel, build: Build, rate: float = TRIAL_RAT
     if _fits(model, build, 1.0, rate):
         return 1.0
     low, high = 0.0, 1.0
-    for _ in range(STEPS):
+    for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if _fits(model, build, middle, rate) else (low, middle)
     return low

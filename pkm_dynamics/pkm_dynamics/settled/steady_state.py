@@ -25,7 +25,7 @@ from pkm_dynamics.model import ClosedChainModel
 from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.settled.servo_loop import ServoLoop
 
-SHARE = 4  # samples of a period over harmonics that are solved for
+SAMPLES_OVER_HARMONICS = 4  # samples of a period over harmonics that are solved for
 REFINEMENTS = 12
 LINEAR_TOLERANCE = 1e-8
 STALLED = 0.3  # of the residual before: then inertia and damping are computed anew
@@ -123,7 +123,7 @@ def steady_state(
     is found.
     """
     count = len(reference)
-    kept = max(1, count // SHARE)
+    kept = max(1, count // SAMPLES_OVER_HARMONICS)
     frequency = np.arange(count // 2 + 1) / period
     transfer, wait = servo.transfer(frequency), servo.wait(frequency)
     transfer[kept:], wait[kept:] = 0.0, 0.0

@@ -15,7 +15,7 @@ from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia, pseudo_inerti
 from pkm_dynamics.parameters.standard_parameters import body_indices, parameter_scales
 from pkm_identification.arrays import Array
 
-MARGIN = 1e-6  # least eigenvalue of the scaled pseudo-inertia of a body with mass
+LEAST_EIGENVALUE = 1e-6  # least eigenvalue of the scaled pseudo-inertia of a body with mass
 
 
 class PhysicalBodies:

@@ -14,7 +14,7 @@ from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 from pkm_dynamics.parameters.standard_parameters import body_indices
 from pkm_identification.arrays import Array
-from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
+from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
 from pkm_identification.physical.cone_program import (
     ConeRows,
     ConeSolution,
@@ -101,7 +101,7 @@ def _nearest(
     design = np.concatenate([stretch[:, None] * axes, np.sqrt(CLOSENESS) * np.eye(count)])
     aim = design @ nominal + np.concatenate([left, np.zeros(count)])
     size = max(1.0, float(np.linalg.norm(left)))
-    found, scale = least_squares(design, aim, physical_rows(bodies, MARGIN)), 1.0
+    found, scale = least_squares(design, aim, physical_rows(bodies, LEAST_EIGENVALUE)), 1.0
     if not found.is_accurate:
         other = _least_distance(bodies, design / size, aim / size)
         if other.is_solved and (other.is_accurate or not found.is_solved):
@@ -121,7 +121,7 @@ def _least_distance(bodies: PhysicalBodies, design: Array, aim: Array) -> ConeSo
     matrix[0, count], matrix[1:, :count] = -1.0, -design
     cone = import_clarabel().SecondOrderConeT(rows + 1)
     distance = ConeRows(matrix, np.concatenate([[0.0], -aim]), cone)
-    physical = [each.widened(count + 1) for each in physical_rows(bodies, MARGIN)]
+    physical = [each.widened(count + 1) for each in physical_rows(bodies, LEAST_EIGENVALUE)]
     return minimise(np.zeros(count + 1), np.eye(count + 1)[count], [*physical, distance])
 
 

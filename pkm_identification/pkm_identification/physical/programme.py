@@ -14,7 +14,7 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
-from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
+from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
 from pkm_identification.physical.cone_program import (
     ConeRows,
     ConeSolution,
@@ -42,7 +42,7 @@ class Limits:
 
     # Least eigenvalue of each body's pseudo-inertia, in units in which the nominal body has mass
     # one and second moments about its frame that add to one
-    margin: float = MARGIN
+    margin: float = LEAST_EIGENVALUE
     # Sums with a lowest and a highest value: name -> (row (n_g,), low, high) over the free standard
     # parameters; equal ones fix the sum
     bounds: Mapping[str, tuple[Array, float, float]] = field(default_factory=dict)

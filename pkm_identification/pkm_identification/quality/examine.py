@@ -29,8 +29,10 @@ MOST_OUTLIERS = 0.05  # share; more of them are how the signal is
 MOST_BAD = 0.5  # share of the samples of a joint that may be left out
 SMOOTHER = 0.95  # noise over even stamps, against that over the measured ones
 EVENED = 'the samples were taken evenly: even stamps are used'
-LEAST = 16  # samples: fewer show neither a motion nor its noise
-MARGIN = 256  # samples around a block that are examined with it: the reach of all predictions
+FEWEST_SAMPLES = 16  # samples: fewer show neither a motion nor its noise
+NEIGHBOURHOOD = (
+    256  # samples around a block that are examined with it: the reach of all predictions
+)
 SAMPLE = 2**14  # samples that show how a signal is predicted
 COARSE = 0.5  # of the noise: standard deviation of the rounding that is reported
 
@@ -57,7 +59,7 @@ def examined(recording: Recording) -> Recording:
     examined is returned as it is. A `DatasetError` where more than half of the samples of a joint
     are bad.
     """
-    if recording.quality is not None or len(recording) < LEAST:
+    if recording.quality is not None or len(recording) < FEWEST_SAMPLES:
         return recording
     defects = list(recording.defects)
     even = None
@@ -72,7 +74,7 @@ def examined(recording: Recording) -> Recording:
     names, interval = recording.joint_names, recording.interval
     valid, noises = (StoredArray(), StoredArray()), []
     before = np.zeros(0)  # the stamp before the block
-    for window, core, _ in source.windows(MARGIN):
+    for window, core, _ in source.windows(NEIGHBOURHOOD):
         clock = clock_defects(np.append(before, window.time[core]), interval)
         if even is not None:
             window = window._replace(time=even)

@@ -17,11 +17,11 @@ FLAT = 3  # samples in a row at the limit
 AT_LIMIT = 1e-3  # of the limit
 BEYOND = 0.1  # of the samples at a limit may be beyond it
 PILE = 5.0  # samples at the cut over those one step below
-MOST = 20_000  # samples whose steps are looked at
-SMALLEST = 1e-10  # of the range: finer steps are those of floating-point numbers
+MOST_SAMPLES = 20_000  # samples whose steps are looked at
+SMALLEST_STEP = 1e-10  # of the range: finer steps are those of floating-point numbers
 EXACT = 0.05  # of a step
-SHARE = 0.99  # of the values that must lie on multiples of it
-LEAST = 3  # different values
+SHARE_ON_STEPS = 0.99  # of the values that must lie on multiples of it
+FEWEST_LEVELS = 3  # different values
 LEAST_STEPS = 8  # between them, that show whether they are multiples of one
 MOST_STEPS = 1e7
 ENTRY = 0.25  # of the last changes before a flat top
@@ -161,16 +161,16 @@ def _flat_top(x: Array, level: float, step: float, motion: Array, moving: Array)
 
 def resolution(values: Array) -> Array:
     """Return the step (c,) between the values (N, c) of each column; 0 where there is none."""
-    return np.array([_step(values[:MOST, k]) for k in range(values.shape[1])])
+    return np.array([_step(values[:MOST_SAMPLES, k]) for k in range(values.shape[1])])
 
 
 def _step(values: Array) -> float:
     levels = np.unique(values)
-    if len(levels) < LEAST:
+    if len(levels) < FEWEST_LEVELS:
         return 0.0
     size = float(levels[-1] - levels[0])
     apart = np.diff(levels)
-    apart = apart[apart > SMALLEST * max(size, float(np.abs(levels).max()))]
+    apart = apart[apart > SMALLEST_STEP * max(size, float(np.abs(levels).max()))]
     if not len(apart):
         return 0.0
     guess = float(apart.min())
@@ -179,4 +179,4 @@ def _step(values: Array) -> float:
     refined = float(np.median(apart[apart < 1.5 * guess]))  # one difference is rounded
     counts = apart / refined
     near = np.abs(counts - np.round(counts)) <= EXACT
-    return refined if near.mean() >= SHARE else 0.0
+    return refined if near.mean() >= SHARE_ON_STEPS else 0.0

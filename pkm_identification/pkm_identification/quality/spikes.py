@@ -18,7 +18,7 @@ LIMIT = 6.0  # standard deviations
 AROUND = 8  # samples to either side that a median is over
 ROUNDS = 12
 AGREES = 4.0  # standard deviations
-STEPS = 3.0  # of the resolution
+LEAST_JUMP = 3.0  # of the resolution
 ALONE = 0.75  # of how far an outlier is off: least distance from the line of its neighbours
 GROSS = 3.0  # standard deviations of a signal: beyond, neighbours may be off, too
 
@@ -66,7 +66,7 @@ def find_spikes(
     values = _bridged(time, values, valid)
     found = np.zeros(values.shape, dtype=bool)
     spread = values.std(axis=0)
-    floor = np.maximum(STEPS * resolution, neighbours.negligible * spread)
+    floor = np.maximum(LEAST_JUMP * resolution, neighbours.negligible * spread)
     noise = np.zeros(values.shape)
     extrapolation = Extrapolation(time, neighbours.reach, neighbours.degree)
     for _ in range(ROUNDS):

@@ -13,11 +13,11 @@ import numpy as np
 
 from pkm_identification.arrays import Array, Indices, Mask
 
-BLOCK = 5000
+BLOCK = 5000  # samples: longer periods are thinned and taken in blocks of so many
 SAMPLES_A_HARMONIC = 16
 REACH = 4.0  # of 1 / cutoff: how far a zero-phase filter is continued beyond the ends
 HOLE_REACH = 0.75  # of 1 / cutoff, to either side of a gap
-MARGIN = 10.0  # of 1 / cutoff: beyond it a sample does not change a filtered one (1e-10)
+MEMORY = 10.0  # of 1 / cutoff: beyond it a sample does not change a filtered one (1e-10)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class FilterBand:
     @property
     def margin(self) -> int:
         """Samples to either side that matter for one filtered sample."""
-        return int(np.ceil(MARGIN * self.rate / self.cutoff))
+        return int(np.ceil(MEMORY * self.rate / self.cutoff))
 
     def smooth(self, samples: Array) -> Array:
         """Return the filtered samples (n, ...)."""

@@ -21,7 +21,7 @@ from pkm_identification.signals.local_regression import local_cubic
 ROUNDS = 3  # of a periodic signal and its own slope
 REACHES = (10, 40)  # intervals to either side that show how a motion without a period goes on
 BRIDGED = 0.8  # of that reach: longest gap that a local cubic goes over
-MARGIN = 64  # samples around a block: more than the farthest that a bridge reaches
+NEIGHBOURHOOD = 64  # samples around a block: more than the farthest that a bridge reaches
 
 
 def is_even(time: Array, tolerance: float = EVEN) -> bool:
@@ -105,7 +105,7 @@ class EvenSamples:
             return block.time, block.together()[0], None
         grid = self._first + self.interval * np.arange(rows.start, rows.stop)
         reach = 0.5 * self.interval
-        block = source.between(grid[0] - reach, grid[-1] + reach, MARGIN)
+        block = source.between(grid[0] - reach, grid[-1] + reach, NEIGHBOURHOOD)
         samples, there = evened_on(grid, self.interval, block.time, *block.together())
         return grid, samples, None if there.all() else there
 

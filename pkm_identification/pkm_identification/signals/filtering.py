@@ -22,7 +22,7 @@ FASTEST = 0.45  # of the sampling rate
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
 SECOND = np.array([-1 / 560, 8 / 315, -1 / 5, 8 / 5, -205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560])
 TRIM = 2.0  # of 1 / cutoff, off either end
-MARGIN = 4.0  # cutoff over the highest frequency with signal
+CUTOFF_OVER_SIGNAL = 4.0  # cutoff over the highest frequency with signal
 ESSENTIAL = 0.999  # share of the acceleration's power that must pass unchanged
 NOISE_MARGIN = 0.5  # of the frequency at which both noises are equal
 MAX_RELATIVE_FREQUENCY = 0.2
@@ -67,7 +67,7 @@ def choose_cutoff(positions: Array, forces: Array, interval: float) -> float:
     share = np.cumsum(signal.sum(axis=1)) / max(float(signal.sum()), 1e-300)
     essential = float(np.argmax(share >= ESSENTIAL)) / (count * interval)
     least, most = 12 / (count * interval), MAX_RELATIVE_FREQUENCY / interval
-    cutoff = min(MARGIN * highest, max(noisy, 2 * essential))
+    cutoff = min(CUTOFF_OVER_SIGNAL * highest, max(noisy, 2 * essential))
     return float(np.clip(cutoff, least, most))
 
 

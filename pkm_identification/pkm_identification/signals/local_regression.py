@@ -8,7 +8,7 @@ from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
 
 DEGREE = 3
-LEAST = 7  # samples in a window
+FEWEST_SAMPLES = 7  # samples in a window
 AT_ONCE = 2**22  # numbers
 WIDER = 8  # times that a window is doubled
 
@@ -27,7 +27,7 @@ def local_cubic(
     low = np.searchsorted(time, at - half_width, side='right')
     high = np.searchsorted(time, at + half_width, side='left')
     width = int((high - low).max(initial=0))
-    if width < LEAST:
+    if width < FEWEST_SAMPLES:
         return found[0], found[1], found[2]
     block = max(1, AT_ONCE // (width * (DEGREE + 1)))
     for begin in range(0, count, block):
@@ -52,7 +52,7 @@ def _fits(powers: Array, weight: Array, samples: Array) -> Array:
     weighted = powers * weight[..., None]
     gram = np.swapaxes(weighted, 1, 2) @ powers
     right = np.swapaxes(weighted, 1, 2) @ samples
-    enough = np.count_nonzero(weight > 0, axis=1) >= LEAST
+    enough = np.count_nonzero(weight > 0, axis=1) >= FEWEST_SAMPLES
     gram[~enough] = np.eye(DEGREE + 1)
     solved = np.linalg.solve(gram, right)[:, :3]
     solved[~enough] = np.nan

@@ -14,8 +14,8 @@ from pkm_identification.arrays import Array, Mask
 
 AnyArray = NDArray[Any]
 
-BINS = 12
-SIGNIFICANCE = 4.0
+BINS = 12  # bands of the spectrum, of equal width in octaves
+SIGNIFICANCE = 4.0  # standard deviations of a band's mean: white noise has 6e-5 of them beyond
 COLOUR = 1.15  # a band of this times the mean power counts as coloured
 DRIFT = 0.01  # probability that the mean of any axis counts as drifting that does not
 DEGREES = 20  # complex degrees of freedom of a smoothed spectrum, times the axes

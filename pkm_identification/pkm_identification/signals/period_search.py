@@ -18,10 +18,10 @@ SEAM_FACTOR = 5.0  # times the largest third difference inside: a seam that is a
 ROUNDS = 5
 CONVERGED = 1e-5  # of an interval, over the whole record
 ENOUGH = 4  # periods whose scatter tells how certain the drift is
-MOST = 500  # periods that are compared with each other
+MOST_PERIODS = 500  # periods that are compared with each other
 CHANCE = 1e-4  # that a period of whole samples is taken for another
 ROUNDING = 1e-7  # of an interval a period
-FAR = 4.0  # times the scatter: the motion has not settled there
+UNSETTLED = 4.0  # times the scatter: the motion has not settled there
 
 
 def _evened(time: Array, values: Array, valid: Mask | None, interval: float) -> Array:
@@ -147,13 +147,13 @@ def _shifts(samples: Array, period: float) -> Array:
 def _drift(shifts: Array) -> tuple[float, float]:
     """Return the drift a period [s] of shifts (P,) and how far it is off by chance."""
     number = np.arange(len(shifts), dtype=float)
-    step = max(1, len(shifts) // MOST)
+    step = max(1, len(shifts) // MOST_PERIODS)
     few, numbers = shifts[::step], number[::step]
     first, second = np.triu_indices(len(few), 1)
     drift = float(np.median((few[second] - few[first]) / (numbers[second] - numbers[first])))
     rest = shifts - drift * number
     off = np.abs(rest - np.median(rest))
-    settled = off <= FAR * MAD_TO_SIGMA * float(np.median(off))
+    settled = off <= UNSETTLED * MAD_TO_SIGMA * float(np.median(off))
     if np.count_nonzero(settled) < ENOUGH:
         return drift, float('inf')
     centred = number[settled] - number[settled].mean()

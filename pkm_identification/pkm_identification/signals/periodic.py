@@ -20,8 +20,8 @@ from pkm_identification.signals.signals import PeriodicDiagnostics, Samples, Sig
 MUCH_SETTLING = 0.25  # of the periods: a servo that needs more rather never settles
 FORCE_RESOLUTION = 1e-6  # of the force's range, where it has no noise
 LONGEST = 0.5  # of the shortest wave length: the motion in a longer gap is not determined
-TOLERANCE = 1e-13
-MOST_ROUNDS = 500
+SOLVER_TOLERANCE = 1e-13  # relative: far below the noise of any encoder, above rounding
+MOST_ROUNDS = 500  # of the solver
 
 
 def periodic_signals(
@@ -181,7 +181,9 @@ def _series(values: Array, good: Mask, harmonics: int) -> Array:
         dtype=float,
     )
     rest = values[good] - start[good]
-    change = lsqr(operator, rest, atol=TOLERANCE, btol=TOLERANCE, iter_lim=MOST_ROUNDS)[0]
+    change = lsqr(
+        operator, rest, atol=SOLVER_TOLERANCE, btol=SOLVER_TOLERANCE, iter_lim=MOST_ROUNDS
+    )[0]
     return np.asarray(start + _synthesis(change, count))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.datasets import Recording
-from pkm_identification.quality.examine import LEAST, examined
+from pkm_identification.quality.examine import FEWEST_SAMPLES, examined
 from pkm_identification.signals.averaging import average
 from pkm_identification.signals.filtered import filtered_signals
 from pkm_identification.signals.period_search import find_period, refined_period
@@ -30,7 +30,7 @@ def process(recording: Recording, options: SignalOptions | None = None) -> Signa
         recording = recording.with_delay(float(options.delay))
     if not recording.has_efforts:
         raise EstimationError('the dataset has no efforts; use dataset.for_model(model) first')
-    if len(recording) < LEAST:
+    if len(recording) < FEWEST_SAMPLES:
         raise EstimationError(f'{len(recording)} samples are too few to identify from')
     if not recording.source.scan.is_tidy:
         raise DatasetError(

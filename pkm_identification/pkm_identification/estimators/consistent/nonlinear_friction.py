@@ -31,7 +31,7 @@ from pkm_identification.estimators.consistent.physically_consistent import (
     nearby,
 )
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
+from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (
@@ -71,7 +71,7 @@ def nonlinear_friction(
     exponent: float | None = None,
     starts: int = 6,
     max_iterations: int = 50,
-    margin: float = MARGIN,
+    margin: float = LEAST_EIGENVALUE,
     masses: Mapping[str, Range] | None = None,
     total_mass: Range | None = None,
 ) -> Estimate:

@@ -19,7 +19,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.covariance.at_constraints import covariance_at_constraints
 from pkm_identification.covariance.residual_scaling import residual_scaled_covariance
 from pkm_identification.estimators.linear import noise_of_rows
-from pkm_identification.physical.bodies import MARGIN, PhysicalBodies
+from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
 from pkm_identification.physical.nearest import CLOSENESS
 from pkm_identification.physical.programme import Limits, PhysicalProgram
 from pkm_identification.regression.numerics import whitening_rows, with_variance
@@ -35,13 +35,13 @@ from pkm_identification.regression.weighted_least_squares import (
 
 Range = Sequence[float] | float
 
-MOST = 1e8  # standard deviations in all forces together
+LARGEST_TARGET = 1e8  # standard deviations in all forces together
 LARGE = 100.0  # times its size: a prior that leaves a parameter so uncertain says nothing of it
 
 
 def feasible(
     problem: Problem,
-    margin: float = MARGIN,
+    margin: float = LEAST_EIGENVALUE,
     masses: Mapping[str, Range] | None = None,
     total_mass: Range | None = None,
     nominal_spread: float | None = None,
@@ -67,7 +67,7 @@ def feasible(
     factor = np.asarray(np.linalg.qr(rows, mode='r'))
     triangle, target = factor[: problem.size, :-1], factor[: problem.size, -1]
     if nominal_spread is None:  # exact data have weights that the solver cannot stand
-        scale = min(1.0, MOST / max(float(np.linalg.norm(target)), 1e-300))
+        scale = min(1.0, LARGEST_TARGET / max(float(np.linalg.norm(target)), 1e-300))
         triangle, target = scale * triangle, scale * target
     program = PhysicalProgram(bodies, triangle @ matrix[problem.free], limits=limits)
     found = program.solve(target, nearby(bodies, matrix, problem.expand(free.values)))
