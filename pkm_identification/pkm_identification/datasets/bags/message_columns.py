@@ -58,7 +58,7 @@ class _Number:
             getattr(self.owner, self.attribute),
         )
         numbers = np.array([value] if self.count is None else value, dtype=self.dtype)
-        numbers.view(f'<u{self.dtype.itemsize}')[0] ^= 1
+        numbers.view(np.uint8)[0] ^= 1
         setattr(self.owner, self.attribute, numbers[0].item() if self.count is None else numbers)
         changed = np.flatnonzero(_serialised(message, message_type, store) != before)
         setattr(self.owner, self.attribute, value)
