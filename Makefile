@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick processors mutate lint bench clean
+.PHONY: help setup demo test quick processors interpreters mutate lint bench clean
 MAKEFLAGS += --no-print-directory
 
 RUN := . scripts/env.sh && pkm_runtime_environment &&
@@ -15,7 +15,7 @@ PROCESSES ?= auto
 ARGS ?=
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: ## environment: ROS 2 (sourced or from wheels), requirements, messages, packages
 	@scripts/setup.sh
@@ -32,6 +32,9 @@ quick: setup ## tests of the inner loop: no slow ones, none that start ROS nodes
 
 processors: setup ## tests with the kernels of other processor types and with one and four threads
 	@$(RUN) PROCESSES=$(PROCESSES) scripts/processors.sh $(ARGS)
+
+interpreters: ## make quick with Python 3.10, 3.12, 3.12 with NumPy 1, 3.13: ARGS="python3.12+numpy1"
+	@scripts/interpreters.sh $(ARGS)
 
 mutate: setup ## how many small changes of the code the tests notice: ARGS="--sample 40 control"
 	@$(RUN) test -d .build/mutation/cosmic_ray || $(PYTHON_OF_CHECKOUT) -m pip install -q \
