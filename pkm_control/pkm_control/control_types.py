@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -37,16 +37,16 @@ class ErrorCode(IntEnum):
 class TrackingStatistics:
     """Position errors of the actuators over the cycles at full speed."""
 
-    count: int = 0
-    squares: Floats = field(default_factory=lambda: np.zeros(0))
-    largest: Floats = field(default_factory=lambda: np.zeros(0))
+    squares: Floats  # (n_a,) sums over the cycles at full speed
+    largest: Floats  # (n_a,) absolute values
+    count: int = 0  # of the cycles at full speed
     cycles: int = 0
     saturated_cycles: int = 0
 
     @classmethod
     def empty(cls, axes: int) -> TrackingStatistics:
         """Return statistics of no cycles yet."""
-        return cls(0, np.zeros(axes), np.zeros(axes))
+        return cls(np.zeros(axes), np.zeros(axes))
 
     def add(self, error: Floats, saturated: bool, at_full_speed: bool) -> None:
         """Count one cycle of the motion with position errors (n_a,) [m, rad]."""

@@ -78,7 +78,7 @@ class TrajectoryController:
         self._last_time: float | None = None
         self._ending: tuple[ErrorCode, str] = (ErrorCode.NONE, '')
         self._statistics = TrackingStatistics.empty(model.n_a)
-        self._desired: _Desired | None = None
+        self._motion: PlatformMotion | None = None  # of the latest cycle
 
     @property
     def active(self) -> bool:
@@ -104,12 +104,13 @@ class TrajectoryController:
         self._servo.reset()
         self._last_time = None
         self._execution = None
-        self._rest = self._desired = _Desired(motion, measured, np.zeros_like(measured))
+        self._motion = motion
+        self._rest = _Desired(motion, measured, np.zeros_like(measured))
 
     def deactivate(self) -> Outcome | None:
         """Stop commanding; the outcome of a motion that this ends, if one was under way."""
         busy = self.busy
-        self._rest = self._desired = self._execution = None
+        self._rest = self._execution = None
         message = 'controller deactivated during the motion'
         return Outcome(ErrorCode.DEACTIVATED, message, self._statistics) if busy else None
 
@@ -191,7 +192,8 @@ class TrajectoryController:
 
     def _step(self, time: float, positions: ArrayLike) -> StepResult:
         measured = self._checked(positions)
-        if self._rest is None or self._desired is None:
+        rest = self._rest
+        if rest is None:
             raise ControlFault(ErrorCode.NOT_ACTIVE, 'the controller is not active')
         interval = 0.0 if self._last_time is None else time - self._last_time
         if not np.isfinite(time) or interval < 0.0:
@@ -206,8 +208,7 @@ class TrajectoryController:
             )
         self._last_time = time
         feedforward = self.feedforward
-        phase, progress, outcome = self._advance(time, feedforward)
-        desired = self._desired
+        desired, phase, progress, outcome = self._advance(rest, time, feedforward)
         error = desired.position - measured
         force = desired.force
         if force is None:
@@ -228,20 +229,18 @@ class TrajectoryController:
         return StepResult(time, phase, *progress, *motion, *forces, *ending)
 
     def _advance(
-        self, time: float, feedforward: Feedforward
-    ) -> tuple[Phase, tuple[float, int, float, float], Outcome | None]:
-        """Move the desired state on to `time`; phase, progress, and the outcome at the end."""
+        self, rest: _Desired, time: float, feedforward: Feedforward
+    ) -> tuple[_Desired, Phase, tuple[float, int, float, float], Outcome | None]:
+        """Desired state at `time`, phase, progress, and the outcome at the end."""
         if self._execution is None:
-            assert self._rest is not None
-            self._desired = self._rest
-            return Phase.HOLD, (0.0, 0, 1.0, 0.0), None
+            return rest, Phase.HOLD, (0.0, 0, 1.0, 0.0), None
         if self._origin is None:
             self._origin = time
             if self._ending[0] is not ErrorCode.NONE:
                 self._brake(0.0)
         now = time - self._origin
         try:
-            self._desired = self._evaluate(self._execution, now, feedforward)
+            desired = self._evaluate(self._execution, now, feedforward)
         except PkmError as error:
             raise ControlFault(ErrorCode.KINEMATICS, f'at t = {now:.4f} s: {error}') from error
         state = self._execution.state(now)
@@ -249,18 +248,18 @@ class TrajectoryController:
         outcome = None
         if state.phase is Phase.HOLD:
             outcome = Outcome(*self._ending, self._statistics)
-            self._rest = replace(self._desired, force=None)  # with what feedforward is then used
+            self._rest = replace(desired, force=None)  # with what feedforward is then used
             self._execution = None
-        return state.phase, progress, outcome
+        return desired, state.phase, progress, outcome
 
     def _evaluate(
         self, execution: Execution | StoppedExecution, now: float, feedforward: Feedforward
     ) -> _Desired:
-        assert self._desired is not None
-        motion = execution.motion([now], self.model, initial=self._desired.motion)
+        motion = execution.motion([now], self.model, initial=self._motion)
         joints, force = feedforward.along(self.model, motion)
         # Found once: the next cycle starts from them.
         motion.joint_positions, motion.joint_velocities, motion.joint_accelerations = joints
+        self._motion = motion
         position, velocity = (array[0, self._actuated] for array in joints[:2])
         return _Desired(motion, position, velocity, force[0])
 

@@ -29,7 +29,7 @@ class ServoGains:
     inertia: Floats  # (n_a,) [kg, kg m^2] that one actuator moves at home while the others are free
     bandwidth: float  # [Hz] natural frequency of each axis with that inertia at scale 1
     damping: float  # damping ratio at scale 1
-    scale: float = 1.0  # factor on both gains
+    scale: float  # factor on both gains
 
 
 def servo_gains(

@@ -34,8 +34,8 @@ class LoopStatistics:
         self.cycles = self.missed = self.repeated = 0
         self._latest: deque[tuple[float, float, float]] = deque(maxlen=window)
 
-    def add(self, start: float, compute: float, late: float = 0.0) -> None:
-        """Count a cycle that began at `start` [s] of a steady clock."""
+    def add(self, start: float, compute: float, late: float) -> None:
+        """Count a cycle that began at `start` [s] of a steady clock, `late` [s] after its time."""
         self._latest.append((start, compute, late))
         self.cycles += 1
 

@@ -25,36 +25,31 @@ class FilteredDerivative:
             raise GainError(f'velocity_cutoff: a positive number is needed, got {cutoff}')
         self.cutoff = float(cutoff)
         self._w = 2.0 * math.pi * self.cutoff
-        self._filtered: Floats | None = None
-        self._input: Floats | None = None
-        self._rate: Floats | None = None
+        # Filtered signal, its rate, and the sample that they belong to.
+        self._state: tuple[Floats, Floats, Floats] | None = None
 
     def reset(self) -> None:
         """Forget the past; the next sample counts as at rest."""
-        self._filtered = None
+        self._state = None
 
     def update(self, interval: float, values: Floats) -> Floats:
         """Return the filtered derivative after `values` (n,), `interval` [s] after the last.
 
         An interval of zero returns the derivative unchanged.
         """
-        if self._filtered is None or self._input is None or self._rate is None:
-            self._filtered = values.copy()
-            self._input = values.copy()
-            self._rate = np.zeros_like(values)
-            return self._rate
+        if self._state is None:
+            self._state = values.copy(), np.zeros_like(values), values.copy()
+        filtered, rate, latest = self._state
         if interval <= 0.0:
-            return self._rate
+            return rate
         w, h = self._w, interval
         # (I - h/2 A) x+ = (I + h/2 A) x + h/2 b (u + u+), A = [0 1; -w^2 -sqrt(2) w], b = [0, w^2]
         a, b = 0.5 * h * w * w, 0.5 * h * math.sqrt(2.0) * w
-        position = self._filtered + 0.5 * h * self._rate
-        rate = (1.0 - b) * self._rate + a * (self._input + values - self._filtered)
-        new_rate = (rate - a * position) / (1.0 + b + 0.5 * h * a)
-        self._filtered = position + 0.5 * h * new_rate
-        self._rate = new_rate
-        self._input = values.copy()
-        return new_rate
+        position = filtered + 0.5 * h * rate
+        forward = (1.0 - b) * rate + a * (latest + values - filtered)
+        rate = (forward - a * position) / (1.0 + b + 0.5 * h * a)
+        self._state = position + 0.5 * h * rate, rate, values.copy()
+        return rate
 
 
 class JointServo:

@@ -7,7 +7,7 @@ import pytest
 from gantry import Gantry, GantryPlant
 
 from pkm_control.closed_loop import run_closed_loop
-from pkm_control.control_types import ControlFault, ControllerOptions, ErrorCode, TrackingStatistics
+from pkm_control.control_types import ControlFault, ControllerOptions, ErrorCode
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import Feedforward, no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
@@ -227,21 +227,6 @@ def test_an_interval_as_long_as_allowed_is_no_jump() -> None:
     with pytest.raises(PkmError, match='max_interval'):
         ControllerOptions(max_interval=0.0)
     ControllerOptions(max_position_error=0.1, fault_position_error=0.1)
-
-
-def test_statistics_count_full_speed_and_saturation_apart() -> None:
-    statistics = TrackingStatistics.empty(2)
-    assert statistics.rms.tolist() == [0.0, 0.0] and statistics.saturated_fraction == 0.0
-    for error, saturated, full in (
-        ([3.0, -1.0], True, False),
-        ([1.0, -7.0], False, True),
-        ([-2.0, 1.0], True, True),
-        ([0.5, 0.5], False, False),
-    ):
-        statistics.add(np.array(error), saturated, full)
-    np.testing.assert_allclose(statistics.rms, [np.sqrt(2.5), 5.0])
-    np.testing.assert_array_equal(statistics.largest, [2.0, 7.0])
-    assert statistics.saturated_fraction == 0.5
 
 
 def test_runaway_is_a_fault() -> None:

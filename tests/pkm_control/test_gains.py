@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from gantry import Gantry
 
-from pkm_control.gains import GainError, servo_gains
+from pkm_control.control_types import ControllerOptions
+from pkm_control.gains import GainError, ServoGains, servo_gains
 from pkm_control.servo import FilteredDerivative, JointServo
 from pkm_description.errors import SimulationError
 from pkm_dynamics.equations.actuator_inertia import effective_inertia, inertia_matrix
@@ -40,6 +41,28 @@ def test_gains_give_the_natural_frequency_and_damping() -> None:
     np.testing.assert_allclose(doubled.derivative, 2.0 * gains.derivative)
 
 
+def test_gains_are_formulas_of_each_axis_own_inertia() -> None:
+    model = Gantry()
+    masses = np.array([4.0, 9.0, 2.5])
+    model.inverse_dynamics = lambda motion: motion.acceleration[:, :3] * masses
+    gains = servo_gains(model, bandwidth=0.8, damping=0.4, scale=0.5)
+    w = 5.026548245743669  # 2 pi 0.8
+    np.testing.assert_allclose(gains.inertia, masses)
+    np.testing.assert_allclose(gains.proportional, 0.5 * masses * w**2)
+    np.testing.assert_allclose(gains.derivative, 0.5 * 2.0 * 0.4 * masses * w)
+    assert (gains.bandwidth, gains.damping, gains.scale) == (0.8, 0.4, 0.5)
+    for array in (gains.proportional, gains.derivative, gains.inertia):
+        assert not array.flags.writeable
+
+
+def test_gains_of_no_choice_are_those_of_the_documented_servo() -> None:
+    gains, documented = servo_gains(Gantry()), servo_gains(Gantry(), 10.0, 0.7, 1.0)
+    assert (gains.bandwidth, gains.damping, gains.scale) == (10.0, 0.7, 1.0)
+    np.testing.assert_array_equal(gains.proportional, documented.proportional)
+    np.testing.assert_array_equal(gains.derivative, documented.derivative)
+    assert ControllerOptions().velocity_cutoff == 150.0
+
+
 @pytest.mark.parametrize('name', ['bandwidth', 'damping', 'scale'])
 @pytest.mark.parametrize('value', [0.0, -1.0, math.nan, math.inf])
 def test_senseless_gains_are_refused(name: str, value: float) -> None:
@@ -69,6 +92,57 @@ def test_derivative_of_a_ramp_survives_uneven_sampling() -> None:
         time += interval
         rate = derivative.update(interval, np.array([3.0 * time, 1.0]))
     np.testing.assert_allclose(rate, [3.0, 0.0], rtol=1e-6, atol=1e-6)
+
+
+def test_derivative_is_the_trapezoidal_rule_for_every_interval() -> None:
+    """The state space model x' = A x + b u, solved for each interval by itself."""
+    random, cutoff = np.random.default_rng(8), 60.0
+    w = 2.0 * math.pi * cutoff
+    a, b = np.array([[0.0, 1.0], [-(w**2), -math.sqrt(2.0) * w]]), np.array([[0.0], [w**2]])
+    derivative = FilteredDerivative(cutoff)
+    previous = random.normal(size=(1, 3))
+    state = np.vstack([previous, np.zeros((1, 3))])
+    np.testing.assert_array_equal(derivative.update(0.3, previous[0]), 0.0)
+    for interval in (1e-3, 7e-4, 2e-2, 0.0, 4e-3, 0.9, 1e-3):
+        values = random.normal(size=(1, 3))
+        found = derivative.update(interval, values[0])
+        if interval:
+            half = 0.5 * interval * a
+            driven = (np.eye(2) + half) @ state + 0.5 * interval * b @ (previous + values)
+            state, previous = np.linalg.solve(np.eye(2) - half, driven), values
+        np.testing.assert_allclose(found, state[1], rtol=1e-9, atol=1e-9)
+
+
+def test_derivative_keeps_no_hold_of_what_it_gets() -> None:
+    derivative, values = FilteredDerivative(50.0), np.array([1.0])
+    derivative.update(0.0, values)
+    values[0] = 3.0
+    moved = derivative.update(1e-3, values).copy()
+    values[0] = 7.0
+    fresh = FilteredDerivative(50.0)
+    fresh.update(0.0, np.array([1.0]))
+    np.testing.assert_array_equal(fresh.update(1e-3, np.array([3.0])), moved)
+    np.testing.assert_array_equal(
+        fresh.update(1e-3, np.array([3.0])), derivative.update(1e-3, np.array([3.0]))
+    )
+
+
+def test_servo_has_the_gains_of_each_axis() -> None:
+    gains = ServoGains(
+        np.array([200.0, 300.0, 500.0]), np.array([7.0, 11.0, 13.0]), np.ones(3), 1.0, 1.0, 1.0
+    )
+    servo, derivative = JointServo(gains, 80.0), FilteredDerivative(80.0)
+    for interval, error in ((0.0, [0.1, -0.2, 0.3]), (2e-3, [0.2, 0.1, -0.4])):
+        rate = derivative.update(interval, np.array(error))
+        np.testing.assert_allclose(
+            servo.feedback(interval, np.array(error)),
+            [
+                200.0 * error[0] + 7.0 * rate[0],
+                300.0 * error[1] + 11.0 * rate[1],
+                500.0 * error[2] + 13.0 * rate[2],
+            ],
+        )
+    assert np.abs(rate).min() > 1.0
 
 
 @pytest.mark.parametrize('cutoff', [0.0, -1.0, math.nan, math.inf])
