@@ -69,6 +69,7 @@ TARGETS: Targets = {
             'tests/pkm_control/test_gains.py',
             'tests/pkm_control/test_feedforward.py',
             'tests/pkm_control/test_controller.py',
+            'tests/pkm_bringup/test_parameters.py',  # defaults that are documented
         ),
     ),
     'loop': (

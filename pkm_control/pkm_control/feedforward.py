@@ -129,7 +129,7 @@ def identified_feedforward(
 
 def _check_friction(friction: DriveFriction, linear: dict[str, float]) -> None:
     """Refuse friction that can drive a joint: more negative than Coulomb friction is large."""
-    for entry, value in zip(friction.names, friction.values, strict=True):
+    for entry, value in zip(friction.names, friction.values.tolist(), strict=True):
         joint, _, field = entry.rpartition('.')
         if field not in LARGEST:
             continue

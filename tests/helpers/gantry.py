@@ -70,6 +70,18 @@ class Gantry:
         return self.joint_states(motion), self.inverse_dynamics(motion, parameters)
 
 
+class ShuffledGantry(Gantry):
+    """The gantry with a passive joint and the axes in another order among the joints."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.joint_names = ['passive', 'z', 'x', 'y']
+
+    def joint_states(self, motion) -> JointStates:
+        states = super().joint_states(motion)
+        return JointStates(*(np.hstack([s[:, :1] + 7.0, s[:, [2, 0, 1]]]) for s in states))
+
+
 class GantryPlant:
     """The gantry itself: double integrators, sub-stepped, with exact or noisy sensors."""
 

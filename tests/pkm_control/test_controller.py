@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gantry import Gantry, GantryPlant
+from gantry import Gantry, GantryPlant, ShuffledGantry
 
 from pkm_control.closed_loop import run_closed_loop
 from pkm_control.control_types import ControlFault, ControllerOptions, ErrorCode
 from pkm_control.controller import TrajectoryController
 from pkm_control.feedforward import Feedforward, no_feedforward, nominal_feedforward
 from pkm_control.gains import servo_gains
+from pkm_control.servo import JointServo
 from pkm_description.errors import PkmError
+from pkm_dynamics.motion import PlatformMotion
 from pkm_dynamics.trajectories import (
     CircleTrajectory,
     Execution,
@@ -224,9 +226,251 @@ def test_an_interval_as_long_as_allowed_is_no_jump() -> None:
     c.step(0.25, np.zeros(3))
     with pytest.raises(ControlFault, match='jumped ahead'):
         c.step(0.501, np.zeros(3))
-    with pytest.raises(PkmError, match='max_interval'):
-        ControllerOptions(max_interval=0.0)
+    for interval in (0.0, -0.1, np.nan):
+        with pytest.raises(PkmError, match='max_interval'):
+            ControllerOptions(max_interval=interval)
     ControllerOptions(max_position_error=0.1, fault_position_error=0.1)
+
+
+def line(end: float, duration: float = 1.0, axis: int = 0) -> PointToPoint:
+    """From the zero pose along one axis of the platform and to rest."""
+    return PointToPoint([0.0, duration], [np.zeros(6), end * np.eye(6)[axis]])
+
+
+def test_each_cycle_reports_where_the_motion_is() -> None:
+    c = controller(max_interval=2.0)
+    c.activate(np.zeros(3))
+
+    def progress(time: float) -> tuple:
+        step = c.step(time, np.zeros(3))
+        assert step.time == time and step.model == 'nominal'
+        return step.phase, step.trajectory_time, step.period_index, step.fraction, step.time_left
+
+    assert progress(6.5) == (Phase.HOLD, 0.0, 0, 1.0, 0.0)
+    c.start(c.plan(line(0.02)))
+    assert progress(7.0) == (Phase.RUN, 0.0, 0, 0.0, 1.0)
+    assert progress(7.25) == (Phase.RUN, 0.25, 0, 0.25, 0.75)
+    assert progress(8.0) == (Phase.HOLD, 1.0, 1, 1.0, 0.0)
+    assert progress(8.5) == (Phase.HOLD, 0.0, 0, 1.0, 0.0)
+    c = controller(max_interval=2.0)
+    c.activate(np.zeros(3))
+    periods = FourierTrajectory(0.5, [0.0] * 6, np.zeros((6, 1)), np.zeros((6, 1)))
+    c.start(c.plan(periods, 3, 0.25))
+    assert progress(0.0) == (Phase.RAMP_IN, -0.125, 0, 0.0, 2.0)
+    assert progress(0.25) == (Phase.RUN, 0.0, 0, 0.125, 1.75)
+    assert progress(1.5) == (Phase.RUN, 1.25, 2, 0.75, 0.5)
+    assert progress(1.75) == (Phase.RAMP_OUT, 1.5, 3, 0.875, 0.25)
+
+
+def test_desired_state_and_forces_of_a_cycle_by_hand() -> None:
+    """Half way of a quintic of 0.02 m in 1 s: 15/8 of the mean speed, no acceleration."""
+    c = controller(max_interval=2.0)
+    c.activate(np.zeros(3))
+    c.start(c.plan(line(0.02)))
+    c.step(0.0, np.zeros(3))
+    measured = np.array([0.0097, 0.0002, -0.0004])
+    step = c.step(0.5, measured)
+    np.testing.assert_allclose(step.desired_position, [0.01, 0.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(step.desired_velocity, [0.0375, 0.0, 0.0], atol=1e-15)
+    np.testing.assert_array_equal(step.position, measured)
+    np.testing.assert_allclose(
+        step.feedforward, [5.0 + 20.0 * 0.0375, 0.0, 98.1], rtol=1e-9, atol=1e-9
+    )
+    error, servo = step.desired_position - measured, JointServo(servo_gains(c.model))
+    servo.feedback(0.0, np.zeros(3))
+    np.testing.assert_allclose(step.feedback, servo.feedback(0.5, error), rtol=1e-9)
+    np.testing.assert_allclose(step.command, step.feedforward + step.feedback, rtol=1e-12)
+    assert not step.saturated.any() and step.outcome is None
+    end = c.step(1.0, [0.02, 0.0, 0.0])
+    np.testing.assert_allclose(end.desired_position, [0.02, 0.0, 0.0], atol=1e-15)
+    assert end.outcome is not None and end.outcome.succeeded
+
+
+def test_actuators_are_found_among_the_joints_by_name() -> None:
+    c = controller(ShuffledGantry(), max_interval=2.0)
+    c.activate([0.1, 0.2, 0.3])
+    pose = np.array([0.1, 0.2, 0.3, 0.0, 0.0, 0.0])
+    c.start(c.plan(PointToPoint([0.0, 1.0], [pose, pose + [0.01, 0.02, 0.03, 0, 0, 0]])))
+    step = c.step(0.0, [0.1, 0.2, 0.3])
+    np.testing.assert_allclose(step.desired_position, [0.1, 0.2, 0.3])
+    step = c.step(0.5, [0.105, 0.21, 0.315])
+    np.testing.assert_allclose(step.desired_position, [0.105, 0.21, 0.315])
+    np.testing.assert_allclose(step.desired_velocity, 1.875 * np.array([0.01, 0.02, 0.03]))
+
+
+def test_the_pose_at_rest_has_its_position_and_angles() -> None:
+    c = controller()
+    model = c.model
+    turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])  # a quarter about z
+    still = model.motion_from_actuators(np.array([[0.1, 0.2, 0.3]]), *np.zeros((2, 1, 3)))
+    model.motion_from_actuators = lambda q, qd, qdd, initial=None: PlatformMotion(
+        still.position, turn[None], still.twist, still.acceleration
+    )
+    c.activate([0.1, 0.2, 0.3])
+    np.testing.assert_allclose(
+        c.resting_coordinates('platform'), [0.1, 0.2, 0.3, 0.0, 0.0, 0.5 * np.pi], atol=1e-12
+    )
+    rest = c.resting_coordinates('actuators')
+    rest[0] = 9.0  # a copy
+    np.testing.assert_array_equal(c.resting_coordinates('actuators'), [0.1, 0.2, 0.3])
+
+
+def test_each_drive_has_its_own_force_limit() -> None:
+    model = Gantry()
+    model.force_limit = np.array([10.0, 20.0, 40.0])
+    c = controller(model, no_feedforward())
+    c.activate(np.zeros(3))
+    step = c.step(0.0, [0.04, -0.04, -0.04])
+    np.testing.assert_array_equal(step.command, [-10.0, 20.0, 40.0])
+
+
+def test_bounds_hold_including_their_ends() -> None:
+    model = Gantry()
+    model.upper[2], model.lower[1] = 0.0, -0.5
+    options = {'stroke_tolerance': 0.25, 'max_position_error': 0.5, 'fault_position_error': 0.75}
+
+    def first(*positions: float) -> TrajectoryController:
+        c = controller(model, **options)
+        c.activate(np.zeros(3))
+        c.start(c.plan(line(0.02)))
+        c.step(0.0, positions)
+        return c
+
+    def phase(*positions: float) -> Phase:
+        return first(*positions).step(0.001, np.zeros(3)).phase
+
+    assert phase(0.0, 0.0, 0.25) is Phase.RUN
+    assert phase(0.0, 0.0, np.nextafter(0.25, 1.0)) is Phase.STOPPING
+    assert phase(0.0, -0.5, 0.0) is Phase.RUN  # the error; the stroke ends at -0.75
+    assert phase(0.0, np.nextafter(-0.5, -1.0), 0.0) is Phase.STOPPING
+    options['max_position_error'] = 0.75
+    assert phase(0.0, -0.75, 0.0) is Phase.RUN
+    with pytest.raises(ControlFault, match='fault bound 0.75'):
+        first(np.nextafter(0.75, 1.0), 0.0, 0.0)
+    options['fault_position_error'] = 1.0
+    options['max_position_error'] = 1.0
+    assert phase(0.0, np.nextafter(-0.75, -1.0), 0.0) is Phase.STOPPING
+
+
+def test_a_motion_may_start_a_micrometre_from_the_rest() -> None:
+    for axis in (0, 5):
+        c = controller()
+        c.activate(np.zeros(3))
+        c.start(Execution(PointToPoint([0.0, 1.0], [1e-6 * np.eye(6)[axis], np.full(6, 0.01)])))
+        c = controller()
+        c.activate(np.zeros(3))
+        with pytest.raises(ControlFault, match='does not start'):
+            c.start(Execution(PointToPoint([0, 1], [1.1e-6 * np.eye(6)[axis], np.full(6, 0.01)])))
+
+
+@pytest.mark.parametrize('turns', [-2, 1])
+@pytest.mark.parametrize('axis', [3, 4, 5])
+def test_whole_turns_of_an_angle_are_one_start_and_half_turns_are_not(axis, turns) -> None:
+    c = controller()
+    c.activate(np.zeros(3))
+    for share in (0.5, 0.75, 1.0 - 1e-5):
+        away = share * turns * 2.0 * np.pi * np.eye(6)[axis]
+        if share * turns % 1.0:
+            with pytest.raises(ControlFault, match='does not start'):
+                c.start(Execution(PointToPoint([0.0, 1.0], [away, away + 0.01])))
+    away = turns * 2.0 * np.pi * np.eye(6)[axis]
+    c.start(Execution(PointToPoint([0.0, 1.0], [away, away + 0.01])))
+
+
+def test_actuator_coordinates_know_no_whole_turns() -> None:
+    c = controller()
+    c.activate(np.zeros(3))
+    away = 2.0 * np.pi * np.eye(3)[2]
+    with pytest.raises(ControlFault, match='does not start'):
+        c.start(Execution(PointToPoint([0, 1], [away, away + 0.01], 'actuators', ['x', 'y', 'z'])))
+
+
+def test_a_motion_is_stopped_in_the_time_that_the_options_give() -> None:
+    c = controller(max_interval=2.0, stop_time=0.25)
+    c.activate(np.zeros(3))
+    c.step(3.0, np.zeros(3))
+    c.start(c.plan(line(0.02)))
+    c.step(4.0, np.zeros(3))
+    c.step(4.5, [0.01, 0.0, 0.0])
+    assert c.stop(ErrorCode.SUPERSEDED, 'another goal') and c.busy
+    slowing = c.step(4.625, [0.01, 0.0, 0.0])
+    assert slowing.phase is Phase.STOPPING and slowing.time_left == pytest.approx(0.125)
+    ended = c.step(4.75, [0.01, 0.0, 0.0])
+    assert ended.phase is Phase.HOLD and not c.busy and not c.stop()
+    assert ended.outcome is not None and ended.outcome.message == 'another goal'
+    # The clock of the motion has gone on by half of the stop: u = 0.625 of a quintic.
+    u = 0.625
+    stood = 0.02 * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+    np.testing.assert_allclose(ended.desired_position, [stood, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_array_equal(ended.desired_velocity, 0.0)
+    held = c.step(5.0, [0.01, 0.0, 0.0])
+    np.testing.assert_array_equal(held.desired_position, ended.desired_position)
+
+
+def test_a_stop_between_start_and_first_cycle_of_a_robot_at_rest() -> None:
+    c = controller(max_interval=2.0, stop_time=0.25)
+    c.activate(np.zeros(3))
+    c.step(3.0, np.zeros(3))
+    c.start(c.plan(line(0.02)))
+    assert c.stop()
+    assert c.step(3.5, np.zeros(3)).phase is Phase.STOPPING
+    ended = c.step(3.75, np.zeros(3))
+    assert ended.outcome is not None and ended.outcome.code is ErrorCode.CANCELED
+    u = 0.125  # half of the stop
+    moved = 0.02 * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+    np.testing.assert_allclose(ended.desired_position, [moved, 0.0, 0.0], atol=1e-12)
+
+
+def test_a_motion_knows_nothing_of_the_one_before() -> None:
+    c = controller(max_interval=2.0, max_position_error=0.05)
+    c.activate(np.zeros(3))
+    c.start(c.plan(line(0.02)))
+    c.step(0.0, [0.06, 0.0, 0.0])  # an error that stops
+    first = c.step(0.5, np.zeros(3)).outcome
+    assert first is not None and first.code is ErrorCode.TRACKING_ERROR
+    assert first.statistics.largest[0] == pytest.approx(0.06)
+    rest = c.resting_coordinates('platform')
+    c.start(c.plan(PointToPoint([0.0, 1.0], [rest, rest])))
+    c.step(1.0, rest[:3])
+    second = c.step(2.0, rest[:3]).outcome
+    assert second is not None and second.succeeded and second.message == ''
+    np.testing.assert_allclose(second.statistics.largest, 0.0, atol=1e-15)
+
+
+def test_activation_forgets_the_errors_of_before() -> None:
+    c = controller()
+    c.activate(np.zeros(3))
+    first = c.step(0.0, [0.001, 0.0, 0.0])
+    c.step(0.001, [-0.004, 0.0, 0.0])
+    c.deactivate()
+    assert not c.active
+    c.activate(np.zeros(3))
+    again = c.step(0.002, [0.001, 0.0, 0.0])
+    np.testing.assert_array_equal(again.command, first.command)
+
+
+def test_the_message_of_a_left_stroke_names_joint_position_and_stroke() -> None:
+    model = Gantry()
+    model.lower[1], model.upper[1] = -0.004, 0.25
+    c = controller(model, max_interval=2.0)
+    c.activate(np.zeros(3))
+    c.start(c.plan(line(0.02)))
+    c.step(0.0, [0.0, -0.00625, 0.0])
+    outcome = c.step(0.5, np.zeros(3)).outcome
+    assert outcome is not None and outcome.code is ErrorCode.LIMIT_VIOLATED
+    assert outcome.message == 'y: measured position -0.00625 left the stroke -0.004 to 0.25'
+
+
+@pytest.mark.parametrize('time', [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize('cycles', [0, 1])
+def test_a_time_that_is_not_finite_stops_commanding(time: float, cycles: int) -> None:
+    c = controller()
+    c.activate(np.zeros(3))
+    for cycle in range(cycles):
+        c.step(float(cycle), np.zeros(3))
+    with pytest.raises(ControlFault, match='time stamp') as caught:
+        c.step(time, np.zeros(3))
+    assert caught.value.code is ErrorCode.BAD_STATE and not c.active
 
 
 def test_runaway_is_a_fault() -> None:
@@ -323,8 +567,12 @@ def test_time_going_back_stops_commanding_and_standing_still_does_not() -> None:
     c.activate(np.zeros(3))
     first = c.step(1.0, np.zeros(3))
     np.testing.assert_array_equal(c.step(1.0, np.zeros(3)).command, first.command)
-    with pytest.raises(ControlFault, match='went back'):
+    with pytest.raises(ControlFault, match='went back by 0.500000 s to 0.500000 s'):
         c.step(0.5, np.zeros(3))
+    c.activate(np.zeros(3))
+    c.step(0.25, np.zeros(3))
+    with pytest.raises(ControlFault, match='went back'):
+        c.step(np.nextafter(0.25, 0.0), np.zeros(3))
 
 
 def test_time_jumping_ahead_stops_commanding_and_is_no_success() -> None:
@@ -359,8 +607,10 @@ def test_a_non_finite_feedforward_never_reaches_the_drive() -> None:
     c = controller()
     c.activate(np.zeros(3))
     c.feedforward = Feedforward('broken', np.full(c.model.n_p, np.nan))
-    with pytest.raises(ControlFault, match='not finite'):
+    with pytest.raises(ControlFault, match='x: the force is not finite') as caught:
         c.step(0.0, np.zeros(3))
+    assert caught.value.code is ErrorCode.KINEMATICS
+    assert caught.value.outcome is None and not c.active
 
 
 def test_refuses_what_it_cannot_start() -> None:
