@@ -77,7 +77,7 @@ TARGETS: Targets = {
             'pkm_control/pkm_control/nodes/control_loop.py',
             'pkm_control/pkm_control/nodes/joint_state_reader.py',
         ),
-        ('tests/pkm_control/test_control_loop.py',),
+        ('tests/pkm_control/test_joint_state_reader.py', 'tests/pkm_control/test_control_loop.py'),
     ),
     'servers': (
         (

@@ -26,8 +26,8 @@ class LoopSummary:
 class LoopStatistics:
     """Counts cycles and keeps the times of the latest `window` ones.
 
-    Since the start: `cycles` that computed a command, deadlines `missed` by more than one
-    period, cycles that `repeated` the last command for want of a new state.
+    Since the start: `cycles` that computed a command, deadlines `missed` by a period
+    or more, cycles that `repeated` the last command for want of a new state.
     """
 
     def __init__(self, window: int = 5000) -> None:

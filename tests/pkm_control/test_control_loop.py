@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from types import SimpleNamespace
 
@@ -36,10 +37,15 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.perf_counter = time.perf_counter
+        self.computing = 50.0
 
     def monotonic(self) -> float:
         return self.now
+
+    def perf_counter(self) -> float:
+        """Whatever is timed takes 1/4 s."""
+        self.computing += 0.25
+        return self.computing
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -58,12 +64,13 @@ class Bench:
     def __init__(self, rate: float | None = None, timeout: float = 5.0) -> None:
         self.waiting: list[JointState] = []
         self.sent: list[str] = []
+        self.published: list[tuple] = []
         self.faults: list[ControlFault] = []
         self.outcomes: list = []
         model = Gantry()
         controller = TrajectoryController(model, servo_gains(model), nominal_feedforward(model))
         output = SimpleNamespace(
-            publish=lambda result, stamp, compute_time: self.sent.append('command'),
+            publish=self._publish,
             repeat=lambda: self.sent.append('repeat'),
             zero=lambda: self.sent.append('zero'),
         )
@@ -80,6 +87,10 @@ class Bench:
             self.faults.append,
             self.outcomes.append,
         )
+
+    def _publish(self, result, stamp, compute_time) -> None:
+        self.sent.append('command')
+        self.published.append((result, stamp, compute_time))
 
     def _wait(self, timeout: float) -> bool:
         end = time.monotonic() + timeout
@@ -143,6 +154,7 @@ def test_one_command_for_each_state_and_the_same_again_for_a_repeated_one() -> N
         (state(2 * 10**9, (0.0,) * 4, [*AXES, 'w']), "unknown joint 'w'"),
         (state(2 * 10**9, (0.0,) * 4, [*AXES, 'x']), 'named twice'),
         (state(2 * 10**9, (), ()), "joint 'x' is missing; got none"),
+        (state(2 * 10**9, (0.0, 0.0), ['x', 'y']), 'got x, y'),
         (state(10**8), 'went back'),
     ],
 )
@@ -212,6 +224,210 @@ def test_watchdog_counts_from_the_activation(clock) -> None:
     clock.now += 0.011
     bench.loop.watch()
     assert bench.faults[0].code is ErrorCode.STATE_TIMEOUT
+
+
+def test_the_ends_of_the_timeout_belong_to_it(clock) -> None:
+    bench = Bench(timeout=0.25)
+    bench.feed(state(0))
+    clock.now += 0.25
+    assert bench.loop.has_recent_state and bench.loop.state_age == 0.25
+    bench.loop.activate()
+    clock.now += 0.25
+    bench.loop.watch()
+    assert bench.faults == []
+    bench.loop.take_state(state(0))  # the old stamp once more
+    clock.now += 0.25
+    bench.loop.watch()
+    assert str(bench.faults[0]) == 'no joint state with a new stamp for 0.500 s (limit 0.25 s)'
+
+
+def test_a_message_of_long_ago_is_no_state_with_an_old_stamp(clock) -> None:
+    bench = Bench(timeout=0.25)
+    bench.feed(state(0))
+    bench.loop.activate()
+    clock.now += 0.125
+    bench.loop.take_state(state(0))
+    clock.now += 0.375
+    bench.loop.watch()
+    assert str(bench.faults[0]) == 'no joint state for 0.500 s (limit 0.25 s)'
+
+
+def test_the_watchdog_sleeps_where_nothing_is_commanded(clock) -> None:
+    bench = Bench(timeout=0.25)
+    assert bench.loop.state_age == math.inf and not bench.loop.has_recent_state
+    bench.loop.watch()
+    bench.feed(state(0))
+    clock.now += 9.0
+    bench.loop.watch()
+    assert bench.faults == [] and bench.sent == []
+
+
+def test_a_clock_that_stands_still_may_be_activated_with(clock) -> None:
+    """Where nothing is commanded, a state with an old stamp is a sign of life."""
+    bench = Bench(timeout=0.25)
+    for _ in range(3):
+        bench.feed(state(10**9))
+        clock.now += 0.2
+    assert bench.loop.has_recent_state
+    bench.loop.activate()
+    bench.feed(state(10**9))
+    assert bench.loop.state_age == pytest.approx(0.2)
+
+
+def test_time_of_the_controller_is_that_of_the_stamps(clock) -> None:
+    bench = Bench()
+    bench.feed(state(41 * 10**9 - 20_000_000))
+    bench.loop.activate()
+    bench.feed(state(41 * 10**9 + 30_000_001))
+    first, second = bench.published
+    assert first[0].time == 0.0
+    assert second[0].time == pytest.approx(0.050000001, abs=1e-14)
+    assert (second[1].sec, second[1].nanosec) == (41, 30_000_001)
+    assert second[2] == 0.25  # what the clock says that it took
+    assert bench.loop.last_result is second[0]
+    summary = bench.loop.statistics.summary()
+    assert (summary.cycles, summary.compute_p50, summary.late_p99) == (2, 0.25, 0.0)
+
+
+def test_a_stop_is_final_for_the_state_that_was_answered() -> None:
+    bench = active()
+    bench.loop.deactivate()
+    bench.feed(state(10**9))
+    assert bench.sent == ['command', 'zero'] and bench.loop.statistics.repeated == 0
+
+
+def test_an_activation_begins_anew() -> None:
+    bench = active()
+    bench.feed(state(10**9))
+    assert bench.loop.statistics.repeated == 1 and bench.loop.fault is None
+    bench.feed(state(10**9 + 10**6, (0.0, math.nan, 0.0)))
+    assert bench.loop.fault is bench.faults[0]
+    bench.feed(state(10**9))
+    bench.loop.activate()
+    assert bench.loop.fault is None and bench.loop.commanding
+    assert bench.loop.statistics.repeated == 0 and bench.loop.statistics.cycles == 1
+    assert bench.sent == ['command', 'repeat', 'zero', 'command']
+    bench.loop.deactivate()
+    assert bench.loop.fault is None  # nothing failed
+
+
+def test_a_motion_that_ends_is_reported_once() -> None:
+    bench = active()
+    controller, q = bench.loop.controller, np.zeros(6)
+    controller.start(controller.plan(PointToPoint([0.0, 0.1], [q, q])))
+    for k in range(1, 5):
+        bench.feed(state(10**9 + k * 60_000_000))
+    assert [outcome.code for outcome in bench.outcomes] == [ErrorCode.NONE]
+    assert bench.sent == ['command'] * 5 and bench.faults == []
+
+
+def test_the_newest_of_the_waiting_states_counts() -> None:
+    bench = Bench()
+    assert bench.loop.take_states() is False
+    bench.waiting += [state(10**6, (math.nan,) * 3), state(2 * 10**6, (0.1, 0.2, 0.3))]
+    assert bench.loop.take_states() is True and bench.waiting == []
+    bench.loop.activate()
+    np.testing.assert_array_equal(bench.loop.last_result.position, [0.1, 0.2, 0.3])
+    bench.loop.deactivate()
+    bench.waiting += [state(3 * 10**6), state(4 * 10**6, (math.nan,) * 3)]
+    assert bench.loop.take_states() is False and not bench.loop.has_recent_state
+
+
+class PassingTime:
+    """No states, for as long as the clock is told to wait."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def wait(self, timeout: float) -> bool:
+        self.clock.now += timeout
+        return False
+
+    def take(self) -> None:
+        return None
+
+
+def test_silence_in_lockstep_is_noticed_soon_after_the_timeout(clock) -> None:
+    bench = Bench(timeout=0.5)
+    bench.feed(state(0))
+    bench.loop.activate()
+    bench.loop._source = PassingTime(clock)
+    for _ in range(1000):
+        if not bench.faults:
+            bench.loop._turn(clock.now)
+    assert bench.faults[0].code is ErrorCode.STATE_TIMEOUT
+    assert 100.5 < clock.now < 100.55
+    assert bench.sent == ['command', 'zero']
+
+
+@pytest.mark.parametrize('rate', [None, 4.0])
+def test_a_turn_without_commands_takes_states_and_sends_nothing(clock, rate) -> None:
+    bench = Bench(rate)
+    bench.waiting.append(state(0))
+    assert bench.loop._turn(1.0) == clock.now == 100.0
+    assert bench.loop.has_recent_state and bench.sent == []
+
+
+def test_in_lockstep_a_turn_answers_new_states_alone(clock) -> None:
+    bench = active()
+    bench.waiting += [state(10**9 + 10**6), state(10**9 + 2 * 10**6)]
+    assert bench.loop._turn(0.0) == 100.0
+    bench.loop._source = PassingTime(clock)
+    bench.loop._turn(0.0)
+    bench.loop._source = SimpleNamespace(wait=lambda timeout: True, take=lambda: None)
+    bench.loop._turn(0.0)
+    assert bench.sent == ['command', 'command']
+
+
+def test_lateness_is_what_a_cycle_begins_after_its_deadline(clock) -> None:
+    bench = Bench(rate=4.0)
+    bench.feed(state(0))
+    bench.loop.activate()
+    bench.waiting.append(state(10**6))
+    deadline = bench.loop._turn(100.0)
+    clock.now += 0.375
+    bench.waiting.append(state(2 * 10**6))
+    assert bench.loop._turn(deadline) == 100.5
+    summary = bench.loop.statistics.summary()
+    assert summary.late_p50 == pytest.approx(0.0625)  # in the middle of 0 and 1/8 s
+    assert bench.sent == ['command', 'command']
+
+
+@pytest.mark.parametrize(
+    ('late', 'missed'), [(0.0, 0), (0.1875, 0), (0.25, 1), (0.4375, 1), (0.5, 2), (2.3125, 9)]
+)
+def test_deadlines_are_missed_by_whole_periods(clock, late, missed) -> None:
+    bench = Bench(rate=4.0)
+    bench.feed(state(0))
+    bench.loop.activate()
+    deadline = bench.loop._turn(100.0)
+    clock.now = deadline + 0.25 + late
+    now = clock.now
+    deadline = bench.loop._turn(deadline)
+    assert deadline == 100.5 + missed * 0.25 and clock.now == now
+    assert bench.loop.statistics.missed == missed
+
+
+def test_an_error_that_stays_is_printed_once(capsys) -> None:
+    bench = active()
+    for error in (OSError('cable pulled'), OSError('cable pulled'), OSError('no power')):
+        bench.loop._survive(error)
+    printed = capsys.readouterr().err
+    assert printed.count('OSError: cable pulled') == 1
+    assert printed.count('OSError: no power') == 1
+    assert bench.sent == ['command', 'zero'] and len(bench.faults) == 1
+    assert bench.faults[0].code is ErrorCode.BAD_STATE
+    with pytest.raises(ControlFault, match='no power'):
+        bench.loop.activate()
+
+
+def test_closing_ends_commands_and_the_thread() -> None:
+    bench = running()
+    (thread,) = [thread for thread in threading.enumerate() if thread.name == 'control']
+    assert thread.daemon  # it keeps no process alive
+    bench.loop.close()
+    assert not bench.loop.running and not thread.is_alive() and bench.sent == ['command', 'zero']
+    Bench().loop.close()  # one that was never started
 
 
 def test_missed_deadlines_are_counted_and_not_made_up_for(clock) -> None:

@@ -27,7 +27,8 @@ class _Measurement:
     stamp: Time
     nanoseconds: int
     positions: Floats
-    arrival: float
+    heard: float  # [s] of the steady clock, when it came
+    arrival: float  # [s] when its stamp was new
 
 
 class ControlLoop:
@@ -64,9 +65,8 @@ class ControlLoop:
         self._latest: _Measurement | None = None
         self._bad: ControlFault | None = None
         self._fault: ControlFault | None = None
-        self._heard = -float('inf')
-        self._origin = 0
-        self._activated = 0.0
+        self._origin: int  # [ns] stamp of the state at the activation
+        self._activated: float  # [s] of the steady clock
         self._answered: int | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name='control', daemon=True)
@@ -152,23 +152,24 @@ class ControlLoop:
         self._bad = None
         stamp = message.header.stamp
         nanoseconds = stamp.sec * 1_000_000_000 + stamp.nanosec
-        latest, arrival = self._latest, time.monotonic()
-        self._heard = arrival
+        latest = self._latest
+        arrival = heard = time.monotonic()
         if self.commanding and latest is not None and latest.nanoseconds == nanoseconds:
             arrival = latest.arrival  # a clock that stands still is no sign of life
-        self._latest = _Measurement(stamp, nanoseconds, positions, arrival)
+        self._latest = _Measurement(stamp, nanoseconds, positions, heard, arrival)
         return True
 
     def watch(self) -> None:
         """Stop commanding when the joint states have stopped coming."""
-        if not self.commanding:
+        latest = self._latest
+        if not self.commanding or latest is None:
             return
         if not self.running and self._thread.ident is not None:
             self._fail(ControlFault(ErrorCode.BAD_STATE, 'the control thread has ended'))
             return
         age = min(self.state_age, time.monotonic() - self._activated)
         if age > self._timeout:
-            heard = time.monotonic() - self._heard <= self._timeout
+            heard = time.monotonic() - latest.heard <= self._timeout
             what = 'no joint state with a new stamp' if heard else 'no joint state'
             message = f'{what} for {age:.3f} s (limit {self._timeout:g} s)'
             self._fail(ControlFault(ErrorCode.STATE_TIMEOUT, message))
@@ -256,7 +257,7 @@ class ControlLoop:
         deadline = self._sleep_until(deadline + self._period)
         self.take_states()
         self.watch()
-        self.cycle(max(time.monotonic() - deadline, 0.0))
+        self.cycle(time.monotonic() - deadline)
         return deadline
 
     def _sleep_until(self, deadline: float) -> float:
@@ -265,7 +266,7 @@ class ControlLoop:
         now = time.monotonic()
         if now < deadline:
             time.sleep(deadline - now)
-        elif now > deadline + self._period:
+        else:
             missed = int((now - deadline) / self._period)
             self.statistics.missed += missed
             deadline += missed * self._period

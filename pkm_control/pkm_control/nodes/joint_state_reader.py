@@ -70,13 +70,6 @@ class NeverExecuted(CallbackGroup):
         """Return False."""
         return False
 
-    def beginning_execution(self, entity: Any) -> bool:
-        """Return False."""
-        return False
-
-    def ending_execution(self, entity: Any) -> None:
-        """Do nothing."""
-
 
 class PolledSubscription:
     """Messages of one topic, waited for and taken by one thread."""
