@@ -13,6 +13,7 @@ from pkm_description.errors import TrajectoryError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.limits import feasibility
 from pkm_dynamics.limits.feasibility import check_feasibility
+from pkm_dynamics.limits.robot_limits import LimitOptions
 from pkm_dynamics.trajectories import Execution, FourierTrajectory, StoppedExecution
 
 LITTLE = 2.0**-20
@@ -453,6 +454,35 @@ def test_a_motion_of_no_samples_or_no_time_is_refused(model):
     for start, stop_time in ((-0.5, 0.5), (-2.0, 1.0), (-0.5, np.nan)):
         with pytest.raises(TrajectoryError, match='finite'):
             check_feasibility(model, StoppedExecution(late, start, stop_time))
+
+
+def test_options_are_taken_up_to_their_ends_and_no_further():
+    """Without a robot: designs make options before they know one."""
+    almost = np.nextafter(1.0, 0.0)
+    for name, ends in (
+        ('force_margin', (0.0, almost)),
+        ('velocity_margin', (0.0, almost)),
+        ('stroke_margin', (0.0, np.nextafter(0.5, 0.0))),
+        ('condition_limit', (1e-300, 0.5, np.inf, None)),
+        ('acceleration', (1e-300, np.inf, [1.0, np.inf], None)),
+        ('aperture', (1e-300, 0.5, np.pi, None)),
+        ('clearance', (-1.0, 0.0, 1.0, None)),
+        ('force_uncertainty', (0.0, 2.0, np.zeros((2, 2)), np.eye(2))),
+    ):
+        for value in ends:
+            LimitOptions(**{name: value})
+    for name, beyond in (
+        ('force_margin', (-1e-300, 1.0)),
+        ('velocity_margin', (-1e-300, 1.0)),
+        ('stroke_margin', (-1e-300, 0.5)),
+        ('condition_limit', (0.0, -np.inf)),
+        ('acceleration', (0.0, [], [1.0, 0.0], [-1.0], [1.0, np.nan])),
+        ('aperture', (0.0, np.nextafter(np.pi, 4.0))),
+        ('force_uncertainty', (-1e-300, np.ones((1, 2)), np.ones((2, 2)) - 2.0 * np.eye(2))),
+    ):
+        for value in beyond:
+            with pytest.raises(TrajectoryError, match=name):
+                LimitOptions(**{name: value})
 
 
 def test_the_documented_defaults(model):

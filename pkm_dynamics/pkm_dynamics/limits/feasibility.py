@@ -180,7 +180,7 @@ def _one_period(motion: Moving) -> tuple[Moving, tuple[float, float]]:
 
 def _parts(count: int) -> Iterator[slice]:
     for start in range(0, max(count - 2, 1), BLOCK):
-        yield slice(start, min(start + BLOCK + 2, count))
+        yield slice(start, start + BLOCK + 2)
 
 
 def _commanded_stroke(limits: Limits, motion: Checked, time: Floats) -> list[Margin]:

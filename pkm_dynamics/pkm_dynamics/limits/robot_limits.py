@@ -81,11 +81,11 @@ def _check_uncertainty(value: Any) -> None:
         return
     covariance = finite_array('force_uncertainty', value, (None, None))
     size = float(np.abs(covariance).max(initial=0.0))
-    if covariance.shape[0] != covariance.shape[1] or (
-        np.abs(covariance - covariance.T).max(initial=0.0) > SYMMETRIC * size
+    if covariance.shape[0] != covariance.shape[1] or np.any(
+        np.abs(covariance - covariance.T) > SYMMETRIC * size
     ):
         raise TrajectoryError('force_uncertainty must be a fraction or a symmetric covariance')
-    if np.linalg.eigvalsh(covariance).min(initial=0.0) < -SYMMETRIC * size:
+    if np.any(np.linalg.eigvalsh(covariance) < -SYMMETRIC * size):
         raise TrajectoryError('force_uncertainty has negative eigenvalues: no covariance')
 
 
