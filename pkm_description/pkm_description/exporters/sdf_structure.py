@@ -167,11 +167,10 @@ def _closing_joint(constraint: Constraint, poses: Mapping[str, Pose], child: str
         ends.reverse()
     (_, first), (frame, second) = ends
     upstream = frame.rotation.T @ ends[0][0].rotation @ first  # the parent's axis at home
-    sliding = second if swapped else upstream
     directions = {
         'revolute': (second,),
         'universal': (upstream, second),
-        'prismatic': (sliding,),
+        'prismatic': (second,),  # the frames of its two links are parallel
     }.get(constraint.type, ())
     coulomb, viscous = symmetric(constraint.friction)
     if constraint.type == 'universal':
@@ -217,9 +216,8 @@ def _close_by_welds(
         structure.joints.append(dataclasses.replace(joint, child=dummy, frame=Pose()))
         structure.welds.append(SdfWeld(joint.name, dummy, joint.child))
     for index, link in enumerate(structure.links):
-        count = carried.count(link.name)
-        if count and link.inertial is not None:
-            rest = scaled(link.inertial, 1.0 / (1 + count))
+        if link.inertial is not None:
+            rest = scaled(link.inertial, 1.0 / (1 + carried.count(link.name)))
             structure.links[index] = dataclasses.replace(link, inertial=rest)
 
 
