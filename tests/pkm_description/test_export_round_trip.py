@@ -1,6 +1,7 @@
 """Exports read back by independent means: the same robot, the same forces."""
 
 import dataclasses
+import re
 
 import mujoco
 import numpy as np
@@ -31,6 +32,14 @@ def rubbing_chain(kind, turned=False):
     return pkm_description.loads(plain.urdf, plain.yaml_text + extra)
 
 
+def reversed_chain(kind):
+    """A closed chain whose constraint stands the other way round, from the platform to the base."""
+    plain = rubbing_chain(kind, turned=True)
+    head, block, tail = re.split('(<constraint.*</constraint>)', plain.urdf, flags=re.DOTALL)
+    block = block.replace('parent', 'end').replace('child', 'parent').replace('end', 'child')
+    return pkm_description.loads(head + block + tail, plain.yaml_text)
+
+
 def swinging_arm():
     """The serial arm whose last joint has no drive."""
     plain = serial_arm()
@@ -43,6 +52,7 @@ def swinging_arm():
 ROBOTS = {
     **{f'chain_{kind}': (lambda kind=kind: rubbing_chain(kind)) for kind in CHAINS},
     **{f'turned_{kind}': (lambda kind=kind: rubbing_chain(kind, True)) for kind in CHAINS},
+    **{f'reversed_{kind}': (lambda kind=kind: reversed_chain(kind)) for kind in CHAINS},
     'skew_hexapod': skew_hexapod,
     'skew_hexapod_massless_rings': lambda: skew_hexapod(rings=False),
     'tripod': tripod,
