@@ -23,6 +23,7 @@ from pkm_description.exporters.mjcf_closures import (
     MjcfClosure,
     add_geometry,
     add_inertial,
+    is_thin,
     pose_attributes,
 )
 from pkm_description.exporters.shapes import Shape, read_shapes
@@ -130,7 +131,10 @@ class _Writer:
         self.bodies[link] = body
         inertial = self._share(link)
         if body.tag == 'body' and inertial is not None:
-            self._note_inertia(link, inertial)
+            if is_thin(inertial):
+                self.losses.append(
+                    f"link '{link}': its inertia is raised by {inertias.TINY_INERTIA:g} kg m^2"
+                )
             add_inertial(body, link, inertial)
         for index, shape in enumerate(self.shapes):
             if shape.link == link:
@@ -164,11 +168,6 @@ class _Writer:
                 part = Inertial(inertias.TINY_MASS, centre, np.zeros((3, 3)))
                 inertial = inertias.without(inertial, part) or inertial
         return inertial
-
-    def _note_inertia(self, link: str, inertial: Inertial) -> None:
-        least = inertias.TINY_INERTIA
-        if np.linalg.eigvalsh(inertial.inertia)[0] < (1 - 1e-9) * least:
-            self.losses.append(f"link '{link}': its inertia is raised by {least:g} kg m^2")
 
     def _note_friction(self, closure: MjcfClosure) -> None:
         written = closure.constraint.type == 'prismatic'

@@ -158,6 +158,11 @@ def add_inertial(body: etree._Element, link: str, inertial: Inertial | None) -> 
     etree.SubElement(body, 'inertial', **place, fullinertia=full)
 
 
+def is_thin(inertial: Inertial) -> bool:
+    """Whether a principal inertia is below that of a stand-in, so that it is raised."""
+    return bool(np.linalg.eigvalsh(inertial.inertia)[0] < (1.0 - 1e-9) * TINY_INERTIA)
+
+
 def _solid(link: str, inertial: Inertial | None) -> tuple[float, Array, Array]:
     """Return mass, centre of mass and inertia that MuJoCo accepts for a moving body."""
     if inertial is None:
@@ -170,6 +175,6 @@ def _solid(link: str, inertial: Inertial | None) -> tuple[float, Array, Array]:
             f'{middle:.6g}, {largest:.6g} kg m^2 (none may exceed the sum of the others), '
             'and MuJoCo refuses them'
         )
-    if smallest < TINY_INERTIA:
+    if is_thin(inertial):
         inertia = inertia + TINY_INERTIA * np.eye(3)
     return max(inertial.mass, TINY_MASS), np.asarray(inertial.com, dtype=float), inertia
