@@ -17,7 +17,8 @@ from pkm_identification.regression.numerics import column_sizes, scaled_least_sq
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.weighted_least_squares import inverse_root, whitened_rows
 from pkm_identification.result.diagnostics import Delay
-from pkm_identification.signals import SignalOptions, process
+from pkm_identification.signals import SignalOptions, Signals, process
+from pkm_identification.signals.bands import FilterBand
 
 SHIFT = 1.0  # of a sampling interval, to either side: friction changes sign between samples
 MOST_ROUNDS = 20  # five are usual
@@ -64,9 +65,13 @@ def estimate_delay(
     recorded = head.effort_delay
     step = SHIFT * head.interval
     value, change, deviation, damping = recorded, np.inf, np.inf, 1.0
+    start = process(head, options)
+    limit = FARTHEST / _fastest(start)
+    band = _band_of_all(start, limit + 2 * step)
 
     def with_delay(delay: float) -> Problem:
-        return build_problem(process(head.with_delay(delay), options), model, **parameters)
+        signals = process(head.with_delay(delay), options)
+        return build_problem(replace(signals, band=band or signals.band), model, **parameters)
 
     for _ in range(MOST_ROUNDS):
         problem, before = with_delay(value), change
@@ -75,7 +80,6 @@ def estimate_delay(
         if before * change < 0 and abs(change) > 0.5 * abs(before):
             damping /= 2  # beyond the minimum and back again
         value += damping * change
-        limit = FARTHEST / _fastest(problem)
         if abs(value - recorded) > limit:
             raise EstimationError(
                 f'the delay found, {value:.4g} s, is more than {limit:.3g} s from the recorded '
@@ -88,6 +92,24 @@ def estimate_delay(
         f'the delay did not converge in {MOST_ROUNDS} rounds (last change {change:.3g} s, standard '
         f'deviation {deviation:.3g} s): the motion hardly determines it'
     )
+
+
+def _band_of_all(signals: Signals, farther: float) -> FilterBand | None:
+    """Return a band of filtered signals for delays up to `farther` [s] longer; else None.
+
+    A filter leaves out more at the ends the longer the delay is. Rows of several delays are of
+    the same samples only where all leave out what the longest does.
+    """
+    band = signals.band
+    if not isinstance(band, FilterBand):
+        return None
+    trim = band.trim + int(np.ceil(farther * band.rate))
+    if len(signals) <= 4 * trim:
+        raise EstimationError(
+            f'{len(signals) / band.rate:.3g} s are too few to find a delay that may be '
+            f'{farther:.3g} s off: at least {4 * trim / band.rate:.3g} s'
+        )
+    return replace(band, trim=trim)
 
 
 def _correction(
@@ -123,8 +145,7 @@ def _predicted(problem: Problem, values: Array) -> Array:
     return np.asarray(rows.regressor @ values[chosen.free] + rows.fixed @ values[chosen.fixed])
 
 
-def _fastest(problem: Problem) -> float:
+def _fastest(signals: Signals) -> float:
     """Mean frequency of the accelerations of the fastest axis [Hz]."""
-    signals = problem.signals
     speeds = np.maximum(signals.velocities.std(axis=0), 1e-300)
     return float((signals.accelerations.std(axis=0) / speeds).max() / (2 * np.pi))

@@ -28,10 +28,10 @@ def test_periodic_motion(record, slider_model, delay):
     assert found.recorded == 0.0
 
 
-def test_other_motions(motion, slider_model):
-    """Three sines that never repeat; the filter instead of the Fourier series."""
-    time = np.arange(6000) * 1e-3
-    random = np.random.default_rng(1)
+def aperiodic(motion, model, count=6000, delay=7.4e-3, seed=1):
+    """Three sines that never repeat, and forces of the motion a while later."""
+    time = np.arange(count) * 1e-3
+    random = np.random.default_rng(seed)
 
     def state(at):
         first, second = motion(at, 1.0), motion(at, 1.6180339)
@@ -39,15 +39,32 @@ def test_other_motions(motion, slider_model):
             first, q=first.q + second.q, qd=first.qd + second.qd, qdd=first.qdd + second.qdd
         )
 
-    forces = slider_model.inverse_dynamics(state(time + 7.4e-3))
-    data = Recording.from_arrays(
+    forces = model.inverse_dynamics(state(time + delay))
+    return Recording.from_arrays(
         time,
-        slider_model.actuated_joints,
-        state(time).q + 1e-6 * random.normal(size=(6000, 2)),
-        forces + 8.0 * random.normal(size=(6000, 2)),
+        model.actuated_joints,
+        state(time).q + 1e-6 * random.normal(size=(count, 2)),
+        forces + 8.0 * random.normal(size=(count, 2)),
     )
+
+
+@pytest.mark.parametrize('count', [5990, 5994, 5996, 6000])
+def test_other_motions(motion, slider_model, count):
+    """Filtered: the ends that are left out depend on the delay, the rows that are compared not."""
+    data = aperiodic(motion, slider_model, count)
     found = estimate_delay(data, slider_model, SignalOptions(method='filter', cutoff=40.0))
     assert abs(found.value - 7.4e-3) < 5 * found.standard_deviation < 2e-3
+
+
+def test_deviation_is_the_spread_of_filtered_motions(motion, slider_model):
+    options = SignalOptions(method='filter', cutoff=40.0)
+    found = [
+        estimate_delay(aperiodic(motion, slider_model, 3000, seed=seed), slider_model, options)
+        for seed in range(20)
+    ]
+    z = [(each.value - 7.4e-3) / each.standard_deviation for each in found]
+    low, high = spread_range(np.size(z))
+    assert low < np.sqrt(np.mean(np.square(z))) < high
 
 
 def test_deviation_is_the_spread(record, slider_model):
