@@ -85,7 +85,12 @@ TARGETS: Targets = {
             'pkm_control/pkm_control/nodes/follow_server.py',
             'pkm_control/pkm_control/nodes/controller_diagnostics.py',
         ),
-        ('tests/pkm_control/test_trajectory_controller_node.py',),
+        (
+            'tests/pkm_control/test_model_service.py',
+            'tests/pkm_control/test_controller_messages.py',
+            'tests/pkm_control/test_follow_server.py',
+            'tests/pkm_control/test_trajectory_controller_node.py',
+        ),
     ),
     'limits': (
         ('pkm_dynamics/pkm_dynamics/limits/*.py',),

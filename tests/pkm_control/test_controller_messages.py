@@ -118,6 +118,46 @@ def test_diagnostics_keep_a_fault_until_commands_flow_again() -> None:
     assert dead.level == DiagnosticStatus.ERROR and 'thread has ended' in dead.message
 
 
+def test_diagnostics_show_the_figures_of_the_loop() -> None:
+    node, statistics = Node(), LoopStatistics()
+    for k in range(101):
+        statistics.add(start=k * 0.004, compute=k * 1e-6, late=k * 1e-5)
+    statistics.missed, statistics.repeated = 7, 9
+    ControllerDiagnostics(node, 'palida').publish(loop(statistics=statistics))
+    values = {item.key: item.value for item in node.messages[-1].status[0].values}
+    assert values == {
+        'last rejected goal': '',
+        'phase': 'RUN',
+        'feedforward': 'nominal',
+        'position error [m, rad]': '2.000e+00',
+        'joint state age [s]': '0.0020',
+        'cycles': '101',
+        'rate [Hz]': '250.0',
+        'missed deadlines': '7',
+        'repeated commands': '9',
+        'compute time p50 [s]': '0.000050',
+        'compute time p99 [s]': '0.000099',
+        'compute time max [s]': '0.000100',
+        'deadline lateness p50 [s]': '0.000500',
+        'deadline lateness p99 [s]': '0.000990',
+    }
+
+
+def test_diagnostics_before_the_first_cycle_and_after_a_rejection() -> None:
+    node = Node()
+    diagnostics = ControllerDiagnostics(node, 'palida')
+    diagnostics.rejected(ErrorCode.BUSY, 'another goal')
+    diagnostics.publish(None)
+    diagnostics.publish(loop(last_result=None))
+    unconfigured, waiting = (
+        {item.key: item.value for item in message.status[0].values} for message in node.messages
+    )
+    assert unconfigured == {'last rejected goal': 'BUSY (104): another goal'}
+    assert waiting['last rejected goal'] == 'BUSY (104): another goal'
+    assert (waiting['phase'], waiting['position error [m, rad]']) == ('IDLE', '0.000e+00')
+    assert waiting['rate [Hz]'] == 'nan'
+
+
 def test_parameters_become_the_bounds_of_the_controller() -> None:
     values = {entry.name: entry.default for entry in PARAMETERS}
     given = {

@@ -15,8 +15,7 @@ from pkm_control.control_types import ControlFault, ErrorCode, Outcome, Tracking
 from pkm_control.nodes.control_loop import ControlLoop
 from pkm_description.errors import PkmError, TrajectoryError
 from pkm_description.nodes.background import Background
-from pkm_dynamics import ClosedChainModel
-from pkm_dynamics.limits.feasibility import FeasibilityReport, check_feasibility
+from pkm_dynamics.limits.feasibility import check_feasibility
 from pkm_dynamics.nodes.trajectory_messages import from_message
 from pkm_dynamics.trajectories import Execution
 from pkm_msgs.action import FollowPlatformTrajectory
@@ -102,24 +101,21 @@ class FollowServer:
         except TrajectoryError as error:
             raise ControlFault(ErrorCode.BAD_TRAJECTORY, str(error)) from error
         samples = probe.duration * self._rate
-        if not samples <= MOST_SAMPLES:
+        if samples > MOST_SAMPLES:
             raise ControlFault(
                 ErrorCode.BAD_TRAJECTORY,
                 f'duration: {probe.duration:g} s take {samples:.3g} samples of the check, '
                 f'{MOST_SAMPLES:g} at most',
             )
         try:
-            report = await self._background.run(lambda: self._report(model, probe))
+            report = await self._background.run(
+                lambda: check_feasibility(model, probe, rate=self._rate)
+            )
         except PkmError as error:
             raise ControlFault(ErrorCode.INFEASIBLE, str(error)) from error
         if not report.feasible:
             raise ControlFault(ErrorCode.INFEASIBLE, report.message)
         return execution
-
-    def _report(self, model: ClosedChainModel, probe: Execution) -> FeasibilityReport:
-        if probe.duration <= 0.0:
-            raise TrajectoryError('time: the motion takes no time')
-        return check_feasibility(model, probe, rate=self._rate)
 
     def _active_loop(self) -> ControlLoop:
         loop = self._loop()
