@@ -117,6 +117,9 @@ TARGETS: Targets = {
         ),
         (
             'tests/pkm_description/test_payload.py',
+            'tests/pkm_description/test_stand_ins.py',
+            'tests/pkm_description/test_mjcf_elements.py',
+            'tests/pkm_description/test_sdf_elements.py',
             'tests/pkm_description/test_exporters.py',
             'tests/pkm_description/test_export_round_trip.py',
         ),

@@ -1,0 +1,360 @@
+"""What stands in the elements of an SDF file, read as plain XML."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from closed_chains import closed_chain
+from lxml import etree
+from mechanisms import four_bar, serial_arm, skew_hexapod
+
+import pkm_description
+from pkm_description import ExportError, Friction, Inertial, build_export
+from pkm_description.description import Limit
+from pkm_description.exporters.exported import poses_at_home
+from pkm_description.exporters.inertias import compose
+from pkm_description.exporters.shapes import read_shapes
+
+NOTES = '{urn:pkm-description:sdf}'
+KINDS = ('spherical', 'universal', 'revolute', 'prismatic', 'fixed')
+
+
+def tree(description, form='graph'):
+    return etree.fromstring(build_export(description, 'sdf', form).text.encode())
+
+
+def numbers(element, path):
+    return np.array([float(part) for part in element.findtext(path).split()])
+
+
+def changed(description, kind, name, **changes):
+    """The robot with other fields of one of its links, joints, constraints or actuators."""
+    key = 'joint' if kind == 'actuators' else 'name'
+    items = tuple(
+        dataclasses.replace(item, **changes) if getattr(item, key) == name else item
+        for item in getattr(description, kind)
+    )
+    return dataclasses.replace(description, **{kind: items})
+
+
+def joint_of(root, name):
+    return root.find(f"world/model/joint[@name='{name}']")
+
+
+def test_a_world_of_gazebo_has_physics_systems_and_light():
+    root = tree(four_bar(), 'gazebo')
+    world = root.find('world')
+    assert root.get('version') == '1.9' and world.get('name') == 'four_bar_world'
+    physics = world.find('physics')
+    assert dict(physics.attrib) == {'name': 'dart', 'type': 'dart'}
+    assert physics.findtext('max_step_size') == '0.001'
+    assert physics.findtext('real_time_factor') == '1.0'
+    systems = [(p.get('filename'), p.get('name')) for p in world.findall('plugin')]
+    assert systems == [
+        ('gz-sim-physics-system', 'gz::sim::systems::Physics'),
+        ('gz-sim-user-commands-system', 'gz::sim::systems::UserCommands'),
+        ('gz-sim-scene-broadcaster-system', 'gz::sim::systems::SceneBroadcaster'),
+    ]
+    assert world.find('light').get('type') == 'directional'
+    assert numbers(world, 'gravity').tolist() == [0.0, -9.81, 0.0]
+    graph = tree(four_bar()).find('world')
+    assert [element.tag for element in graph] == ['gravity', 'model']
+
+
+def test_systems_of_a_model_weld_push_and_tell():
+    model = tree(four_bar(), 'gazebo').find('world/model')
+    welds, push, tell = model.findall('plugin')
+    topic = '/model/four_bar/closure/last'
+    assert welds.get('filename') == 'gz-sim-detachable-joint-system'
+    assert {item.tag: item.text for item in welds} == {
+        'parent_link': 'last_dummy',
+        'child_model': '__model__',
+        'child_link': 'rocker',
+        'detach_topic': f'{topic}/detach',
+        'attach_topic': f'{topic}/attach',
+        'output_topic': f'{topic}/state',
+    }
+    assert push.get('name') == 'gz::sim::systems::ApplyJointForce'
+    assert {item.tag: item.text for item in push} == {'joint_name': 'crank_joint'}
+    assert tell.get('filename') == 'gz-sim-joint-state-publisher-system'
+    assert tree(four_bar()).find('world/model/plugin') is None
+
+
+@pytest.mark.parametrize('value', [np.inf, 0.0])
+def test_speed_and_effort_are_written_where_they_limit(value):
+    plain = serial_arm()
+    home = plain.home_joints['joint2']
+    given = changed(plain, 'joints', 'joint2', limit=Limit(-1.0, 2.0, 0.5, 0.25))
+    limit = joint_of(tree(given), 'joint2').find('axis/limit')
+    assert float(limit.findtext('lower')) == pytest.approx(-1.0 - home)
+    assert float(limit.findtext('upper')) == pytest.approx(2.0 - home)
+    assert (limit.findtext('velocity'), limit.findtext('effort')) == ('0.5', '0.25')
+    free = changed(plain, 'joints', 'joint2', limit=Limit(-np.inf, np.inf, value, value))
+    limit = joint_of(tree(free), 'joint2').find('axis/limit')
+    found = {item.tag: float(item.text) for item in limit}
+    assert found == {'lower': -1e16, 'upper': 1e16}
+
+
+def test_home_rotor_and_friction_are_noted_at_their_joints():
+    description = changed(serial_arm(), 'actuators', 'joint2', rotor_inertia=0.25)
+    description = changed(description, 'joints', 'joint1', friction=None)
+    friction = Friction(coulomb=0.0, viscous=0.125)
+    description = changed(description, 'joints', 'joint3', friction=friction)
+    exported = build_export(description, 'sdf')
+    root = etree.fromstring(exported.text.encode())
+    joints = [joint_of(root, f'joint{k}') for k in (1, 2, 3)]
+    homes = [float(joint.findtext(f'{NOTES}home')) for joint in joints]
+    assert homes == [0.3, 0.5, -0.4]
+    rotors = [joint.findtext(f'{NOTES}rotor_inertia') for joint in joints]
+    assert rotors == [None, '0.25', None]
+    assert exported.losses == (
+        "joint 'joint2': rotor inertia 0.25 is no part of SDF (noted as pkm:rotor_inertia)",
+    )
+    dynamics = [joint.find('axis/dynamics') for joint in joints]
+    assert dynamics[0] is None
+    assert [(d.findtext('damping'), d.findtext('friction')) for d in dynamics[1:]] == [
+        ('0.2', '0.5'),
+        ('0.125', '0.0'),
+    ]
+    dry = changed(description, 'joints', 'joint3', friction=Friction(coulomb=0.5))
+    found = joint_of(tree(dry), 'joint3').find('axis/dynamics')
+    assert (found.findtext('damping'), found.findtext('friction')) == ('0.0', '0.5')
+
+
+def test_only_a_rotor_that_turns_on_the_base_is_part_of_its_link():
+    """A rotor that slides a link, or that a moving link carries, acts in other ways."""
+    plain = serial_arm()
+    for joint, kind, link, inside in (
+        ('joint1', 'revolute', 'turret', True),
+        ('joint1', 'prismatic', 'turret', False),
+        ('joint2', 'revolute', 'arm', False),
+    ):
+        description = changed(plain, 'actuators', joint, rotor_inertia=0.5)
+        description = changed(description, 'joints', joint, type=kind)
+        exported = build_export(description, 'sdf')
+        element = etree.fromstring(exported.text.encode()).find(f".//link[@name='{link}']/inertial")
+        inertia = plain.link(link).inertial.inertia + (0.5 if inside else 0.0) * np.eye(3)
+        keys = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+        found = [float(element.findtext(f'inertia/{key}')) for key in keys]
+        np.testing.assert_allclose(found, inertia[np.triu_indices(3)], rtol=1e-12)
+        assert float(element.findtext('mass')) == plain.link(link).inertial.mass
+        np.testing.assert_array_equal(numbers(element, 'pose')[:3], plain.link(link).inertial.com)
+        assert [f"joint '{joint}': rotor inertia 0.5" in loss for loss in exported.losses] == (
+            [] if inside else [True]
+        )
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_a_constraint_as_a_joint(kind):
+    """Ends, frame and axes in the frame of the child; friction as far as SDF has it."""
+    friction = Friction(coulomb=0.5, viscous=0.25)
+    description = changed(closed_chain(kind, True), 'constraints', 'closure', friction=friction)
+    constraint = description.constraints[0]
+    exported = build_export(description, 'sdf')
+    root = etree.fromstring(exported.text.encode())
+    found = joint_of(root, 'closure')
+    assert found.get('type') == {'spherical': 'ball'}.get(kind, kind)
+    assert (found.findtext('parent'), found.findtext('child')) == ('base_link', 'platform')
+    np.testing.assert_array_equal(numbers(found, 'pose')[:3], constraint.child_origin.position)
+    child = compose(poses_at_home(description)['platform'], constraint.child_origin).rotation
+    parent = constraint.parent_origin.rotation
+    axes = {
+        'revolute': [constraint.child_axis],
+        'prismatic': [constraint.parent_axis],
+        'universal': [child.T @ parent @ constraint.parent_axis, constraint.child_axis],
+    }.get(kind, [])
+    assert [item.tag for item in found if item.tag.startswith('axis')] == ['axis', 'axis2'][
+        : len(axes)
+    ]
+    for key, axis in zip(('axis', 'axis2'), axes, strict=False):
+        np.testing.assert_allclose(numbers(found, f'{key}/xyz'), axis, atol=1e-12)
+        dynamics = found.find(f'{key}/dynamics')
+        assert dynamics.findtext('damping') == '0.25'
+        assert dynamics.findtext('friction') == ('0.0' if kind == 'universal' else '0.5')
+    dry, both = 'Coulomb friction 0.5', 'Coulomb friction 0.5 and viscous friction 0.25'
+    lost = {'universal': dry, 'spherical': both, 'fixed': dry}.get(kind)
+    assert exported.losses == (
+        () if lost is None else (f"{kind} constraint 'closure': {lost} is left out",)
+    )
+
+
+def test_frames_are_written_where_they_are_turned_or_moved():
+    """A joint at its child's origin needs none."""
+    description = four_bar()
+    root = tree(description)
+    assert joint_of(root, 'crank_joint').find('pose') is None
+    pose = joint_of(root, 'last').find('pose')
+    assert pose.get('rotation_format') == 'quat_xyzw'
+    assert [float(part) for part in pose.text.split()] == [0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    turned = closed_chain('spherical', True)
+    origin = turned.constraints[0].child_origin
+    at_link = dataclasses.replace(origin, position=np.zeros(3))
+    only_turned = changed(turned, 'constraints', 'closure', child_origin=at_link)
+    assert joint_of(tree(only_turned), 'closure').find('pose') is not None
+
+
+def test_the_first_constraint_of_a_floating_platform_holds_it_in_gazebo():
+    """The others get dummies that share the platform with it: each a sixth."""
+    description = skew_hexapod(friction=False)
+    model = tree(description, 'gazebo').find('world/model')
+    joints = {joint.get('name'): joint for joint in model.findall('joint')}
+    children = {f'top{n}': joints[f'top{n}'].findtext('child') for n in range(1, 7)}
+    assert children == {'top1': 'platform'} | {f'top{n}': f'top{n}_dummy' for n in range(2, 7)}
+    whole = description.link('platform').inertial
+    for name in ('platform', *(f'top{n}_dummy' for n in range(2, 7))):
+        mass = model.findtext(f"link[@name='{name}']/inertial/mass")
+        assert float(mass) == pytest.approx(whole.mass / 6.0)
+    slider = model.findtext("link[@name='slider1']/inertial/mass")
+    assert float(slider) == description.link('slider1').inertial.mass
+    welds = [p for p in model.findall('plugin') if p.find('parent_link') is not None]
+    assert [p.findtext('parent_link') for p in welds] == [f'top{n}_dummy' for n in range(2, 7)]
+    graph = tree(description).find('world/model')
+    assert graph.find("link[@name='top2_dummy']") is None
+    assert graph.findtext("joint[@name='top2']/child") == 'platform'
+
+
+def test_a_fixed_constraint_is_a_weld_without_a_dummy():
+    model = tree(closed_chain('fixed'), 'gazebo').find('world/model')
+    assert model.find("joint[@name='closure']") is None
+    (weld,) = (p for p in model.findall('plugin') if p.find('parent_link') is not None)
+    assert weld.findtext('parent_link') == 'base_link'
+    assert weld.findtext('child_link') == 'platform'
+    mass = model.findtext("link[@name='platform']/inertial/mass")
+    assert float(mass) == closed_chain('fixed').link('platform').inertial.mass
+
+
+def test_names_that_sdf_reserves_or_shares():
+    """Colons part models, two underscores at both ends are SDF's own, and one space is for all."""
+    renamed = {
+        'turret': 'a::b',
+        'arm': '__arm__',
+        'joint1': '__half',
+        'joint2': '__arm__',
+        'joint3': 'world_to_base_link',
+    }
+    plain = serial_arm()
+    text, side = plain.urdf, plain.yaml_text
+    for old, new in renamed.items():
+        text = text.replace(f'"{old}"', f'"{new}"')
+        side = side.replace(f'{old}:', f'"{new}":')
+    exported = build_export(pkm_description.loads(text, side), 'sdf')
+    model = etree.fromstring(exported.text.encode()).find('world/model')
+    links = [link.get('name') for link in model.findall('link')]
+    assert links == ['base_link', 'a_b', '__arm__link', 'platform']
+    joints = [joint.get('name') for joint in model.findall('joint')]
+    assert joints == ['world_to_base_link_', '__half', '__arm__joint', 'world_to_base_link']
+    assert exported.losses == (
+        "link 'a::b' is named 'a_b'",
+        "link '__arm__' is named '__arm__link'",
+        "joint '__arm__' is named '__arm__joint'",
+    )
+    ends = [(j.findtext('parent'), j.findtext('child')) for j in model.findall('joint')]
+    assert ends == [
+        ('world', 'base_link'),
+        ('base_link', 'a_b'),
+        ('a_b', '__arm__link'),
+        ('__arm__link', 'platform'),
+    ]
+
+
+def described(shapes, materials=''):
+    plain = four_bar()
+    text = plain.urdf.replace('<link name="crank">', f'<link name="crank">{shapes}')
+    return pkm_description.loads(text.replace('</robot>', f'{materials}</robot>'), plain.yaml_text)
+
+
+def test_shapes_as_they_are_read():
+    red = '<material name="red"><color rgba="1 0 0 0.5"/></material>'
+    box = '<geometry><box size="1 2 3"/></geometry>'
+    description = described(
+        f'<collision><origin xyz="1 2 3" rpy="0 0 0.5"/>{box}</collision>'
+        f'<visual>{box}<material name="red"/></visual>'
+        f'<visual>{box}<material name="red"><color rgba="0 1 0 1"/></material></visual>'
+        f'<visual>{box}<material name="blue"/></visual>'
+        '<visual><geometry><mesh filename="a.stl"/></geometry></visual>',
+        red,
+    )
+    *visuals, collision = read_shapes(description)
+    assert [shape.kind for shape in visuals] == ['visual'] * 4
+    assert [shape.colour for shape in visuals] == [(1, 0, 0, 0.5), (0, 1, 0, 1), (), ()]
+    assert [shape.size for shape in visuals] == [(1, 2, 3)] * 3 + [(1, 1, 1)]
+    assert [shape.file for shape in visuals] == ['', '', '', 'a.stl']
+    assert (collision.kind, collision.link, collision.geometry) == ('collision', 'crank', 'box')
+    assert collision.pose.position.tolist() == [1, 2, 3]
+    np.testing.assert_allclose(collision.pose.rotation[:2, 0], [np.cos(0.5), np.sin(0.5)])
+    assert visuals[0].pose.position.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ('shape', 'message'),
+    [
+        ('<visual/>', '<visual> cannot be read: it has no geometry'),
+        ('<visual><geometry/></visual>', 'it has no geometry'),
+        ('<collision><geometry><cone/></geometry></collision>', "<collision>.*geometry 'cone'"),
+        ('<visual><geometry><box/></geometry></visual>', "'None' must be 3 finite"),
+        ('<visual><geometry><box size="1 2 3 4"/></geometry></visual>', 'must be 3 finite'),
+        ('<visual><geometry><sphere radius="nan"/></geometry></visual>', 'must be 1 finite'),
+        ('<visual><geometry><sphere radius="x"/></geometry></visual>', 'could not convert'),
+        (
+            '<visual><origin xyz="1 2"/><geometry><sphere radius="1"/></geometry></visual>',
+            'must be 3 finite',
+        ),
+        (
+            '<visual><geometry><sphere radius="1"/></geometry>'
+            '<material><color rgba="1 0 0"/></material></visual>',
+            'must be 4 finite',
+        ),
+    ],
+)
+def test_shapes_that_cannot_be_read_are_named(shape, message):
+    with pytest.raises(ExportError, match=f"link 'crank': its.*{message}"):
+        read_shapes(described(shape))
+
+
+def test_shapes_of_an_sdf_link():
+    root = tree(
+        described(
+            '<visual><geometry><cylinder radius="0.3" length="0.8"/></geometry>'
+            '<material><color rgba="1 0 0 0.5"/></material></visual>'
+            '<collision><origin xyz="1 2 3"/><geometry><sphere radius="0.5"/></geometry>'
+            '</collision><visual><geometry><mesh filename="a.stl" scale="1 2 3"/></geometry>'
+            '</visual>'
+        )
+    )
+    crank = root.find(".//link[@name='crank']")
+    shapes = [(item.tag, item.get('name')) for item in crank if item.tag in ('visual', 'collision')]
+    assert shapes == [('visual', 'visual_1'), ('visual', 'visual_2'), ('collision', 'collision_3')]
+    cylinder, mesh, sphere = crank.findall('visual') + crank.findall('collision')
+    assert cylinder.findtext('geometry/cylinder/radius') == '0.3'
+    assert cylinder.findtext('geometry/cylinder/length') == '0.8'
+    assert cylinder.findtext('material/ambient') == '1.0 0.0 0.0 0.5'
+    assert numbers(mesh, 'geometry/mesh/scale').tolist() == [1, 2, 3]
+    assert mesh.find('material') is None
+    assert numbers(sphere, 'pose').tolist() == [1, 2, 3, 0, 0, 0, 1]
+
+
+def test_massless_links_are_written_with_their_stand_ins():
+    plain = changed(serial_arm(), 'links', 'turret', inertial=None)
+    element = tree(plain).find(".//link[@name='turret']/inertial")
+    assert element.findtext('mass') == '1e-08'
+    assert element.findtext('inertia/ixx') == '1e-10' and element.findtext('inertia/ixy') == '0.0'
+    base = tree(plain).find(".//link[@name='base_link']")
+    assert base.find('inertial') is None
+
+
+def test_a_closed_urdf_says_what_it_was_read_from():
+    """Whatever the texts do not say is named: the first kind of thing that differs."""
+    plain = four_bar()
+    body = Inertial(1.0, np.zeros(3), np.eye(3))
+    for edited, what in (
+        (changed(plain, 'links', 'crank', inertial=body), 'links'),
+        (changed(plain, 'joints', 'crank_joint', type='continuous'), 'joints'),
+        (changed(plain, 'constraints', 'last', friction=Friction(0.1)), 'constraints'),
+        (dataclasses.replace(plain, constraints=()), 'constraints'),
+        (changed(plain, 'actuators', 'crank_joint', force_constant=3.0), 'actuators'),
+        (dataclasses.replace(plain, gravity=np.array([0.0, -9.8, 0.0])), 'gravity'),
+        (dataclasses.replace(plain, transition_velocity=0.01), 'transition_velocity'),
+    ):
+        with pytest.raises(ExportError, match=f"robot 'four_bar': its {what} were changed"):
+            build_export(edited, 'urdf')
+    assert build_export(plain, 'urdf').text == plain.urdf
