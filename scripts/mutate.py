@@ -107,8 +107,16 @@ TARGETS: Targets = {
         ('tests/pkm_identification/covariance/*.py', 'tests/pkm_identification/regression/*.py'),
     ),
     'datasets': (  # units, and joints matched by their names
-        ('pkm_identification/pkm_identification/datasets/*.py',),
-        ('tests/pkm_identification/**/test_dataset*.py', 'tests/pkm_identification/test_rec*.py'),
+        (
+            'pkm_identification/pkm_identification/datasets/*.py',
+            'pkm_identification/pkm_identification/datasets/bags/*.py',
+            'pkm_identification/pkm_identification/datasets/tables/*.py',
+        ),
+        (
+            'tests/pkm_identification/datasets/*.py',
+            'tests/pkm_identification/test_datasets.py',
+            'tests/pkm_identification/test_foreign_bags.py',
+        ),
     ),
     'exporters': (
         (

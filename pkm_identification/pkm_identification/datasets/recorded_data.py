@@ -293,8 +293,8 @@ class Recording:
         return replace(
             chosen,
             joint_names=tuple(joints.values()),
-            force_constants=_by_new_name(self.force_constants, joints),
-            force_constant_deviations=_by_new_name(self.force_constant_deviations, joints),
+            force_constants=self._by_new_name(self.force_constants, joints),
+            force_constant_deviations=self._by_new_name(self.force_constant_deviations, joints),
             defects=tuple(
                 replace(each, joint=joints.get(each.joint, each.joint)) for each in chosen.defects
             ),
@@ -304,6 +304,13 @@ class Recording:
                 'joints': dict(joints),
             },
         )
+
+    def _by_new_name(
+        self, values: Mapping[str, float], joints: Mapping[str, str]
+    ) -> dict[str, float]:
+        """Values by joint, without those of joints that are left out."""
+        out = set(self.joint_names) - set(joints)
+        return {joints.get(name, name): values[name] for name in values if name not in out}
 
     def for_model(
         self, model: ClosedChainModel, force_constants: Mapping[str, float] | None = None
@@ -419,10 +426,6 @@ def _frozen(values: ArrayLike, name: str, source: str, kind: type = float) -> ND
         raise DatasetError(f'{source}: {name} are not numbers: {error}') from error
     array.setflags(write=False)
     return array
-
-
-def _by_new_name(values: Mapping[str, float], joints: Mapping[str, str]) -> dict[str, float]:
-    return {joints.get(name, name): value for name, value in values.items()}
 
 
 def _quote(names: Sequence[str]) -> str:

@@ -38,6 +38,4 @@ class Truth:
         low = max(int(np.searchsorted(self.time, time[0], side='right')) - 1, 0)
         rows = slice(low, int(np.searchsorted(self.time, time[-1])) + 1)
         known, forces = np.asarray(self.time[rows]), np.asarray(self.forces[rows])
-        if not len(known):  # all times lie behind the last sample
-            known, forces = np.asarray(self.time[-1:]), np.asarray(self.forces[-1:])
         return np.column_stack([np.interp(time, known, column) for column in forces.T])
