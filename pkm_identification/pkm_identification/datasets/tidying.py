@@ -84,7 +84,13 @@ class _Tidying:
     def blocks(self) -> Iterator[Block]:
         """Yield the samples in order; what overlaps its neighbour is sorted with it."""
         waiting: Block | None = None
-        for block in self.recording.source.blocks():
+        for block, _, rows in self.recording.source.windows(0):
+            bad = np.flatnonzero(~np.isfinite(block.time))
+            if len(bad):
+                raise DatasetError(
+                    f'{self.recording.name}: time of sample {rows.start + bad[0]} is '
+                    f'{block.time[bad[0]]}'
+                )
             block = self._sorted(block)
             if waiting is None:
                 waiting = block
@@ -100,11 +106,6 @@ class _Tidying:
         yield self._marked(waiting)
 
     def _sorted(self, block: Block) -> Block:
-        if not np.isfinite(block.time).all():
-            row = int(np.argmin(np.isfinite(block.time)))
-            raise DatasetError(
-                f'{self.recording.name}: time of sample {self.done + row} is {block.time[row]}'
-            )
         if is_increasing(block.time):
             return block
         values = [part for part in block[1:4] if part is not None]
@@ -157,12 +158,12 @@ class _Tidying:
 
 
 def held(values: Array, bad: Mask, before: Array | None = None) -> Array:
-    """Return the values (k, n) with the last good one in the place of bad ones, else the next.
+    """Return the values (k, n) with the last good one in the place of bad ones.
 
-    A column without any good one holds `before` (n,), the values before the first row.
+    Bad ones at the beginning hold `before` (n,), the values before the first row, else the next.
     """
     rows = np.arange(len(values))[:, None]
     last = np.maximum.accumulate(np.where(bad, -1, rows), axis=0)
     first = np.argmin(bad, axis=0)
     filled = np.take_along_axis(values, np.where(last < 0, first, last), axis=0)
-    return filled if before is None else np.where(bad.all(axis=0), before, filled)
+    return filled if before is None else np.where(last < 0, before, filled)
