@@ -174,8 +174,12 @@ class Mutant:
         return ' -> '.join(line.strip() for pair in pairs for line in pair)
 
     def changes_what_runs(self) -> bool:
-        """Whether more than an annotation differs: `int | None` is only read by type checkers."""
-        return _what_runs(self.path.read_text('utf-8')) != _what_runs(self.source())
+        """Whether it is Python, and more than an annotation differs, which type checkers read."""
+        try:
+            changed = _what_runs(self.source())
+        except SyntaxError:  # of {**first, **second}
+            return False
+        return changed != _what_runs(self.path.read_text('utf-8'))
 
 
 def _what_runs(source: str) -> str:
