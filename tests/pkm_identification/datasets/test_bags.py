@@ -1,0 +1,360 @@
+"""Messages as columns, and recordings of their topics."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pkm_description.errors import DatasetError
+from pkm_identification.datasets import BagWriter, load
+from pkm_identification.datasets.bags import bag_recording, pairing
+from pkm_identification.datasets.bags.bag_reader import matching
+from pkm_identification.datasets.bags.message_columns import Messages, TopicColumns
+from pkm_identification.datasets.bags.message_types import jazzy_typestore
+
+STORE = jazzy_typestore()
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+INTERVAL = 10_000_000  # [ns]
+START = 10**15
+
+
+def header(stamp):
+    time = STORE.types['builtin_interfaces/msg/Time'](int(stamp) // 10**9, int(stamp) % 10**9)
+    return STORE.types['std_msgs/msg/Header'](time, 'base')
+
+
+def joint_state(stamp, names, position, velocity=(), effort=()):
+    arrays = (np.array(each, dtype=float) for each in (position, velocity, effort))
+    message = STORE.types[JOINT_STATE](header(stamp), list(names), *arrays)
+    return bytes(STORE.serialize_cdr(message, JOINT_STATE))
+
+
+# -- messages as columns ----------------------------------------------------------
+
+
+def imu(k):
+    vector, quaternion = (STORE.types[f'geometry_msgs/msg/{n}'] for n in ('Vector3', 'Quaternion'))
+    random = np.random.default_rng(k)
+    a, b, c, turn = random.normal(size=(4, 9))
+    message = STORE.types['sensor_msgs/msg/Imu'](
+        header(START + k), quaternion(*turn[:4]), a, vector(*turn[4:7]), b, vector(*turn[6:]), c
+    )
+    return bytes(STORE.serialize_cdr(message, 'sensor_msgs/msg/Imu'))
+
+
+def polygon(k):
+    point = STORE.types['geometry_msgs/msg/Point32']
+    points = [point(k + 0.25, -1.0 * k, 8.0), point(7.0 * k, 0.5, k / 4)]
+    message = STORE.types['geometry_msgs/msg/PolygonStamped'](
+        header(START + 3 * k), STORE.types['geometry_msgs/msg/Polygon'](points)
+    )
+    return bytes(STORE.serialize_cdr(message, 'geometry_msgs/msg/PolygonStamped'))
+
+
+def joy(k):
+    message = STORE.types['sensor_msgs/msg/Joy'](
+        header(START + k), np.array([k, 0.5], np.float32), np.array([k, -k, 3], np.int32)
+    )
+    return bytes(STORE.serialize_cdr(message, 'sensor_msgs/msg/Joy'))
+
+
+@pytest.mark.parametrize(
+    ('kind', 'make', 'names'),
+    [
+        (
+            'sensor_msgs/msg/Imu',
+            imu,
+            ['orientation.w', 'orientation_covariance', 'linear_acceleration.z'],
+        ),
+        ('sensor_msgs/msg/Joy', joy, ['axes', 'buttons']),
+        ('geometry_msgs/msg/PolygonStamped', polygon, []),
+    ],
+)
+def test_numbers_of_many_messages_are_those_of_each(kind, make, names):
+    """Read at once where all have one layout."""
+    data = [make(k) for k in range(1, 6)]
+    table = Messages(data, kind, STORE, 'topic')
+    assert table.is_uniform
+    for name in [*names, 'header.stamp.nanosec']:
+        found = table.numbers(name)
+        for row, each in enumerate(data):
+            value = STORE.deserialize_cdr(each, kind)
+            for part in name.split('.'):
+                value = getattr(value, part)
+            np.testing.assert_array_equal(found[row], value)
+    step = 3 if kind.endswith('PolygonStamped') else 1
+    np.testing.assert_array_equal(table.stamps(), START + step * np.arange(1, 6))
+    assert Messages(data[:1], kind, STORE, 'topic').is_uniform
+
+
+NAMES = ('a', 'b')
+
+
+@pytest.mark.parametrize(
+    ('second', 'uniform'),
+    [
+        (joint_state(START + 2_000_000_003, NAMES, [3, 4]), True),
+        (joint_state(START + 2_000_000_003, ('b', 'a'), [4, 3]), False),
+        (joint_state(START + 2_000_000_003, NAMES, [3, 4], [5, 6]), False),
+    ],
+)
+def test_other_names_or_lengths_are_read_one_by_one(second, uniform):
+    table = Messages([joint_state(START, NAMES, [1, 2]), second], JOINT_STATE, STORE, 'topic')
+    assert table.is_uniform == uniform
+    np.testing.assert_array_equal(table.stamps(), [START, START + 2_000_000_003])
+    names, columns = table.by_joint(['position'])
+    assert names == ['a', 'b'] and list(columns) == ['position']
+    np.testing.assert_array_equal(columns['position'], [[1, 2], [3, 4]])
+
+
+def test_fields_whose_length_is_not_that_of_the_names():
+    for position, velocity, message in (
+        ([1, 2, 3], [], "^topic 't': 3 values of 'position' for 2 joint names"),
+        ([1], [1, 2], "^topic 't': 1 values of 'position' for 2 joint names"),
+    ):
+        table = Messages([joint_state(0, NAMES, position, velocity)] * 2, JOINT_STATE, STORE, 't')
+        with pytest.raises(DatasetError, match=message):
+            table.by_joint(['position', 'velocity'])
+    rows = [joint_state(0, NAMES, [1, 2]), joint_state(0, NAMES, [1, 2], [1, 2])]
+    table = Messages(rows, JOINT_STATE, STORE, 't')
+    with pytest.raises(DatasetError, match="^topic 't': 'velocity' changes its length"):
+        table.by_joint(['velocity'])
+    names, columns = table.by_joint(['position', 'effort'])
+    assert names == ['a', 'b'] and list(columns) == ['position']
+
+
+def topic_columns():
+    return TopicColumns('t', JOINT_STATE, STORE, ('position', 'effort'), True)
+
+
+def test_messages_of_several_drivers_are_told_by_their_joints():
+    """In one portion or in many, each joint at its place."""
+    rows = [
+        (10, ('a', 'b'), [1, 2]),
+        (11, ('c',), [7]),
+        (12, ('b', 'a'), [4, 3]),
+        (13, ('a', 'b'), [5, 6]),
+        (14, ('c',), [8]),
+    ]
+    data = [joint_state(START + stamp, names, values) for stamp, names, values in rows]
+    written = [100 + row[0] for row in rows]
+    for step in (5, 2, 1):
+        table = topic_columns()
+        for begin in range(0, 5, step):
+            table.add(data[begin : begin + step], written[begin : begin + step])
+        assert len(table) == 5
+        for wanted, stamps, expected in (
+            (('a',), [10, 12, 13], [[1, 2], [3, 4], [5, 6]]),
+            (('b', 'a'), [10, 12, 13], [[1, 2], [3, 4], [5, 6]]),
+            (('c',), [11, 14], [[7], [8]]),
+        ):
+            chosen = table.of_joints(wanted)
+            assert len(chosen) == len(stamps)
+            np.testing.assert_array_equal(chosen.stamps() - START, stamps)
+            np.testing.assert_array_equal(chosen.written() - 100, stamps)
+            names, columns = chosen.by_joint(('position', 'effort'))
+            assert names == sorted(set(names)) and list(columns) == ['position']
+            np.testing.assert_array_equal(columns['position'], expected)
+        left = table.of_joints(('c',)).notes
+        assert left == {'left_out_messages': {'a, b': 3}}
+        for wanted in ((), ('a', 'c'), ('d',)):
+            with pytest.raises(DatasetError, match=r'a, b \(3 messages\); c \(2 messages\); say'):
+                table.of_joints(wanted)
+
+
+def test_messages_of_one_driver_need_no_choice():
+    table = topic_columns()
+    table.add([joint_state(START, NAMES, [1, 2])], [5])
+    assert table.of_joints(('x',)) is table and table.of_joints(()) is table
+
+
+def test_fields_must_not_come_and_go_between_portions():
+    table = topic_columns()
+    table.add([joint_state(START, NAMES, [1, 2])], [5])
+    with pytest.raises(DatasetError, match="topic 't': 'effort' changes its length"):
+        table.add([joint_state(START + 1, NAMES, [1, 2], [], [3, 4])], [6])
+
+
+def test_topics_in_any_namespace():
+    topics = ['/joint_states', '/robot/joint_states', '/my_joint_states', 'joint_states', '/a/b']
+    assert matching(topics, 'joint_states') == [topics[0], topics[1], topics[3]]
+    assert matching(topics, 'a/b') == ['/a/b'] and matching(topics, 'robot') == []
+
+
+# -- whole periods at full speed --------------------------------------------------
+
+
+def running(rows, period, offset=0.0, count=60):
+    """Rows at full speed -> rows that are used; stamps of the state are off by a share."""
+    stamps = START + INTERVAL * np.arange(count)
+    phase = np.full(count, 3)
+    phase[slice(*rows)] = 4
+    table = SimpleNamespace(stamps=lambda: stamps, numbers=lambda name: phase)
+    bag = SimpleNamespace(path='bag', table=lambda topic: table)
+    shifted = stamps + round(offset * INTERVAL)
+    selection, note = bag_recording._running(bag, 'state', shifted, period)
+    used = np.flatnonzero(selection)
+    assert (np.diff(used) == 1).all()
+    return used[0], used[-1] + 1, note['periods']
+
+
+@pytest.mark.parametrize(
+    ('rows', 'period', 'expected'),
+    [
+        ((5, 15), 0.1, (5, 15, 1)),
+        ((5, 14), 0.1, (5, 15, 1)),  # the ends fall beside samples: one interval on either side
+        ((5, 23), 0.1, (5, 15, 1)),
+        ((5, 24), 0.1, (5, 25, 2)),
+        ((5, 25), 0.1, (5, 25, 2)),
+        ((5, 26), 0.1, (5, 25, 2)),
+        ((5, 15), 0.105, (5, 16, 1)),  # closed by the sample after
+        ((5, 26), 0.105, (5, 26, 2)),
+        ((5, 37), 0.105, (5, 37, 3)),
+        ((5, 15), 0.1004, (5, 15, 1)),  # a period that is as good as whole
+        ((5, 40), None, (5, 40, 0)),
+    ],
+)
+def test_whole_periods_from_the_first_sample_at_full_speed(rows, period, expected):
+    assert running(rows, period) == expected
+
+
+@pytest.mark.parametrize(
+    ('offset', 'first'), [(-0.2, 5), (0.2, 5), (-0.3, 6), (0.7, 5), (0.8, 4), (-0.9, 6)]
+)
+def test_samples_count_from_a_quarter_of_an_interval_before(offset, first):
+    assert running((5, 15), 0.1, offset) == (first, first + 10, 1)
+
+
+def test_runs_without_a_whole_period_are_refused():
+    with pytest.raises(
+        DatasetError,
+        match=r"^'bag' holds no whole period at full speed: 0.070 s recorded, the period is 0.1 s",
+    ):
+        running((5, 13), 0.1)
+    with pytest.raises(DatasetError, match=r"^'bag': 'state' never reports full speed \(phase RUN"):
+        running((5, 5), 0.1)
+
+
+# -- whole bags -------------------------------------------------------------------
+
+
+@pytest.fixture
+def write(tmp_path):
+    """The function that writes a bag of JointState messages: {topic: serialised by stamp}."""
+    made = iter(range(100))
+
+    def save(**topics):
+        path = tmp_path / f'bag{next(made)}'
+        with BagWriter(path) as writer:
+            for topic, messages in topics.items():
+                for stamp, data in messages.items():
+                    writer.write(f'/{topic}', JOINT_STATE, data, stamp)
+        return path
+
+    return save
+
+
+STAMPS = START + INTERVAL * np.arange(30)
+Q, V, F = np.random.default_rng(0).normal(size=(3, 30, 3))
+THREE = ('a', 'b', 'c')
+
+
+def states(names=THREE, stamps=STAMPS, columns=(0, 1, 2), effort=F, velocity=None):
+    own = list(columns)
+    return {
+        int(t): joint_state(
+            t,
+            names,
+            Q[k, own],
+            () if velocity is None else velocity[k, own],
+            () if effort is None else effort[k, own],
+        )
+        for k, t in enumerate(stamps)
+    }
+
+
+@pytest.mark.parametrize('at_once', [2**18, 7])
+def test_noise_free_signals_by_their_joints_and_stamps(write, monkeypatch, at_once):
+    """In an order of their own, from one of their intervals before the samples to one after."""
+    for module in (pairing, bag_recording):
+        monkeypatch.setattr(module, 'AT_ONCE', at_once)
+    early = START + INTERVAL * (np.arange(60) // 2 - 5) + INTERVAL // 2 * (np.arange(60) % 2)
+    order = (2, 0, 1)
+    names = [THREE[k] for k in order]
+    truth = {}
+    for k, stamp in enumerate(early):
+        row = min(k // 2, 29)
+        own = list(order)
+        truth[int(stamp)] = joint_state(stamp, names, Q[row, own] + k, V[row, own], F[row, own] - k)
+    path = write(joint_states=states(stamps=STAMPS[:20]), ground_truth=truth)
+    data = load(path)
+    assert data.joint_names == THREE and len(data) == 20
+    half = INTERVAL * 1e-9 / 2
+    kept = np.flatnonzero((early >= START - INTERVAL // 2) & (early <= STAMPS[19] + INTERVAL // 2))
+    np.testing.assert_allclose(data.truth.time, half * (np.arange(len(kept)) - 1), atol=1e-12)
+    assert data.truth.time[-1] == pytest.approx(data.time[-1] + half)
+    rows = np.minimum(kept // 2, 29)
+    np.testing.assert_array_equal(data.truth.positions, Q[rows] + kept[:, None])
+    np.testing.assert_array_equal(data.truth.velocities, V[rows])
+    np.testing.assert_array_equal(data.truth.forces, F[rows] - kept[:, None])
+
+
+def test_noise_free_signals_must_be_of_all_joints(write):
+    path = write(joint_states=states(), ground_truth=states(('b', 'a'), columns=(0, 1)))
+    with pytest.raises(DatasetError, match=r"'/ground_truth' lacks c, velocity$"):
+        load(path)
+
+
+def test_efforts_and_positions_of_one_message(write):
+    data = load(write(joint_states=states()))
+    np.testing.assert_array_equal(data.positions, Q)
+    np.testing.assert_array_equal(data.efforts, F)
+    np.testing.assert_allclose(data.time, 1e-2 * np.arange(30), atol=1e-12)
+    assert (data.effort_delay, data.currents, data.period) == (0.0, None, None)
+    assert data.provenance['start_stamp'] == START and data.provenance['complete']
+    assert data.provenance['left_out_samples'] == 0
+    assert data.provenance['stamp_jitter'] == pytest.approx(0, abs=1e-12)
+
+
+def test_messages_without_positions_or_efforts(write):
+    empty = {int(t): joint_state(t, THREE, (), (), F[k]) for k, t in enumerate(STAMPS)}
+    with pytest.raises(DatasetError, match="messages on '/joint_states' hold no positions"):
+        load(write(joint_states=empty))
+    with pytest.raises(DatasetError, match="no messages on topic 'motor_currents'"):
+        load(write(joint_states=states(effort=None)))
+
+
+def test_stamps_that_occur_twice_and_late_ones(write):
+    """A bag in the order of writing: one sample late, one repeated."""
+    order = [*range(10), 11, 10, *range(12, 20), 19, *range(20, 30)]
+    writer = {
+        int(START + 100 * k): joint_state(STAMPS[row], THREE, Q[row], (), F[row])
+        for k, row in enumerate(order)
+    }
+    data = load(write(joint_states=writer))
+    np.testing.assert_array_equal(data.positions, Q)
+    np.testing.assert_allclose(data.time, 1e-2 * np.arange(30), atol=1e-12)
+    assert [(each.kind, each.count) for each in data.defects] == [
+        ('duplicate_stamp', 1),
+        ('out_of_order', 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        (
+            {'topic': '/x', 'topics': {'joint_states': '/y'}},
+            "topic= and topics={'joint_states': ...} say the same",
+        ),
+        ({'topics': {'joints': '/x'}}, "unknown topic role 'joints'; roles are joint_states, mot"),
+        ({'topic': '/joint'}, "no messages on topic '/joint'; needed are .* holds /joint_states"),
+        ({'topic': 'states'}, "no messages on topic 'states'"),
+    ],
+)
+def test_topics_that_cannot_be_meant(write, options, message):
+    with pytest.raises(DatasetError, match=re.compile(message)):
+        load(write(joint_states=states()), **options)
