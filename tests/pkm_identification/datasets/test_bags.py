@@ -13,7 +13,7 @@ from pkm_identification.datasets import BagWriter, load
 from pkm_identification.datasets.bags import bag_recording, pairing
 from pkm_identification.datasets.bags.bag_reader import matching
 from pkm_identification.datasets.bags.message_columns import Messages, TopicColumns
-from pkm_identification.datasets.bags.message_types import jazzy_typestore
+from pkm_identification.datasets.bags.message_types import complete_typestore, jazzy_typestore
 
 STORE = jazzy_typestore()
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -358,3 +358,94 @@ def test_stamps_that_occur_twice_and_late_ones(write):
 def test_topics_that_cannot_be_meant(write, options, message):
     with pytest.raises(DatasetError, match=re.compile(message)):
         load(write(joint_states=states()), **options)
+
+
+@pytest.mark.parametrize('row', [1, 4, 5, 6, 10, 29])
+@pytest.mark.parametrize('repeated', [False, True])
+def test_the_order_of_stamps_is_checked_at_every_border(write, monkeypatch, row, repeated):
+    """However many are looked at at once: two samples swapped, or one written twice."""
+    monkeypatch.setattr(bag_recording, 'AT_ONCE', 5)
+    order = np.arange(30)
+    if repeated:
+        order = np.insert(order, row, row - 1)
+    else:
+        order[[row - 1, row]] = order[[row, row - 1]]
+    written = {
+        int(START + k): joint_state(STAMPS[which], THREE, Q[which], (), F[which])
+        for k, which in enumerate(order)
+    }
+    data = load(write(joint_states=written))
+    np.testing.assert_array_equal(data.positions, Q)
+    np.testing.assert_array_equal(data.efforts, F)
+    (defect,) = data.defects
+    assert defect.kind == ('duplicate_stamp' if repeated else 'out_of_order')
+
+
+# -- currents on a topic of their own ---------------------------------------------
+
+
+@pytest.fixture
+def with_currents(tmp_path, definitions):
+    """The function that writes positions, perhaps with efforts, and currents of a and c."""
+    kind = 'pkm_msgs/msg/MotorCurrents'
+    store = jazzy_typestore()
+    complete_typestore(kind, definitions, store)
+
+    def save(effort, names=('c', 'a'), columns=(2, 0), late=2_000_000, skipped=()):
+        path = tmp_path / 'bag'
+        with BagWriter(path, definitions=definitions) as writer:
+            for stamp, data in states(effort=effort).items():
+                writer.write('/joint_states', JOINT_STATE, data, stamp)
+            for k, stamp in enumerate(STAMPS + late):
+                if k not in skipped:
+                    time = store.types['builtin_interfaces/msg/Time'](*divmod(int(stamp), 10**9))
+                    message = store.types[kind](
+                        store.types['std_msgs/msg/Header'](time, ''),
+                        list(names),
+                        V[k, list(columns)],
+                    )
+                    data = bytes(store.serialize_cdr(message, kind))
+                    writer.write('/motor_currents', kind, data, int(stamp))
+        return path
+
+    return save
+
+
+def test_currents_belong_to_positions_by_stamps_and_names(with_currents):
+    nothing = np.full((30, 3), np.nan)  # as a driver reports efforts that it does not know
+    path = with_currents(nothing, skipped=(7, 20))
+    data, rows = load(path), np.delete(np.arange(30), [7, 20])
+    assert data.joint_names == ('c', 'a') and data.efforts is None
+    np.testing.assert_array_equal(data.positions, Q[np.ix_(rows, [2, 0])])
+    np.testing.assert_array_equal(data.currents, V[np.ix_(rows, [2, 0])])
+    np.testing.assert_allclose(data.time, 1e-2 * rows, atol=1e-12)
+    assert data.effort_delay == pytest.approx(2e-3, abs=1e-12)
+    assert data.provenance['left_out_samples'] == 2
+
+
+def test_efforts_of_the_positions_beside_currents(with_currents):
+    """They are of the time of the positions, whatever the stamps of the currents."""
+    data = load(with_currents(F, skipped=(7,)))
+    rows = np.delete(np.arange(30), 7)
+    assert data.joint_names == ('c', 'a') and data.effort_delay == 0.0
+    np.testing.assert_array_equal(data.efforts, F[np.ix_(rows, [2, 0])])
+    np.testing.assert_array_equal(data.currents, V[np.ix_(rows, [2, 0])])
+    np.testing.assert_array_equal(data.positions, Q[np.ix_(rows, [2, 0])])
+
+
+def test_efforts_that_are_known_of_some_joints(with_currents):
+    """Of a joint without currents they do not count."""
+    only_b = np.where(np.arange(3) == 1, F, np.nan)
+    assert load(with_currents(only_b)).efforts is None
+
+
+def test_currents_of_other_joints(with_currents):
+    path = with_currents(None, names=('x', 'y'))
+    with pytest.raises(DatasetError, match='are of a, b, c, efforts of x, y; no joint has both'):
+        load(path)
+
+
+def test_currents_of_another_rate(with_currents):
+    path = with_currents(None, skipped=range(2, 28))
+    with pytest.raises(DatasetError, match='efforts to positions: only 4 of 30 samples have a par'):
+        load(path)
