@@ -150,7 +150,10 @@ def _expected(problem: Problem, estimate: Estimate, number: int, freedom: float)
     run, noise, weight = problem.runs[number], estimate.row_noise[number], estimate.weights[number]
     rows = rows_for(run, noise, weight)
     weighted, whitened = rows.weighted(weight)[0], rows.weighted(inverse_root(noise))[0]
-    spread = np.where(np.isfinite(estimate.covariance), estimate.covariance, 0.0)
+    spread = estimate.covariance
+    if not np.isfinite(spread).all():  # what is known of a sum that leaves its terms open
+        nothing = np.zeros(0, dtype=np.int64)
+        spread = sandwich(problem, estimate.weights, estimate.bread, estimate.row_noise, nothing)
     taken = 2 * np.sum((weighted @ estimate.bread) * weighted)
     left = run.count * run.axes - taken + np.sum((whitened @ spread) * whitened)
     return max(float(left), 1.0)
@@ -264,7 +267,7 @@ def correlation_time(pieces: list[Array]) -> float:
     power = sum(float(np.sum(piece**2)) for piece in centred)
     size = sum(piece.size for piece in centred)
     total = 1.0
-    for lag in range(1, min(LAGS, max(len(piece) for piece in centred) - 1) + 1):
+    for lag in range(1, LAGS + 1):
         product = sum(float(np.sum(piece[lag:] * piece[:-lag])) for piece in centred)
         correlation = product / max(power, 1e-300)
         if correlation <= 2 / np.sqrt(size):

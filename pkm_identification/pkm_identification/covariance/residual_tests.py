@@ -97,14 +97,11 @@ def filtered_periodogram(rows: Array, band: FilterBand) -> tuple[Array, Array]:
     power = np.abs(np.fft.rfft(rows - rows.mean())) ** 2 / count
     spacing = band.rate / band.step
     frequency = np.fft.rfftfreq(count, 1 / spacing)
-    shape = np.zeros(len(frequency))
-    for fold in range(-(band.step // 2) - 1, band.step // 2 + 2):
-        alias = np.abs(frequency + fold * spacing)
-        inside = alias <= band.rate / 2
-        _, gain = sosfreqz(band.sections, worN=2 * np.pi * alias[inside] / band.rate)
-        shape[inside] += np.abs(gain) ** 4
+    alias = frequency + spacing * np.arange(band.step)[:, None]  # up to the rate of the samples
+    _, gain = sosfreqz(band.sections, worN=2 * np.pi * alias.ravel() / band.rate)
+    shape = np.sum(np.abs(gain.reshape(alias.shape)) ** 4, axis=0)
     inner = np.arange(1, (count + 1) // 2)  # without the mean and the highest frequency
-    inner = inner[shape[inner] > PASSED * shape.max(initial=0.0)]
+    inner = inner[shape[inner] > PASSED * shape.max()]
     return np.asarray(frequency[inner], dtype=float), power[inner] / shape[inner]
 
 

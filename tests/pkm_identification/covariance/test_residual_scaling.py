@@ -80,9 +80,14 @@ def plain(estimate):
 
 
 @pytest.mark.parametrize('constant', [False, True])
-@pytest.mark.parametrize('options', [{}, {'prior': True}, {'unshown': 1}, {'fixed': {2: 0.0}}])
+@pytest.mark.parametrize(
+    'options', [{}, {'prior': True}, {'unshown': 1}, {'fixed': {2: 0.0}}, {'twins': True}]
+)
 def test_residuals_are_compared_with_what_the_fit_leaves_of_the_noise(options, constant):
-    problem = random_problem((*PERIODIC, filter_band()), **options)
+    own = {key: value for key, value in options.items() if key != 'twins'}
+    problem = random_problem((*PERIODIC, filter_band()), **own)
+    if 'twins' in options:  # of which the data show the sum
+        problem = with_twins(problem)
     estimate = solved(problem, constant=constant)
     _, fit = residual_scaled_covariance(problem, estimate)
     dense = Dense(problem, estimate)

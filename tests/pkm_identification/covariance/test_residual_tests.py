@@ -120,7 +120,8 @@ def test_normality_is_that_of_scipy(count):
 def test_normality_of_few_or_equal_samples_is_unknown():
     assert np.isnan(normality(np.arange(19.0))).all()
     assert np.isfinite(normality(np.arange(20.0))).all()
-    assert np.isnan(normality(np.ones(50))).all()
+    with np.errstate(all='raise'):
+        assert np.isnan(normality(np.ones(50))).all()
 
 
 def noise_spectrum(band, frequency):
@@ -134,12 +135,15 @@ def noise_spectrum(band, frequency):
     return band.step * (correlation[0] + 2 * np.cos(phase) @ correlation[1:])
 
 
-@pytest.mark.parametrize('step', [1, 5, 12, 25, 26, 40])
+@pytest.mark.parametrize('step', [1, 2, 3, 12, 25, 40])
 @pytest.mark.parametrize('count', [40, 41])
 def test_filtered_periodogram_is_relative_to_the_filtered_noise(step, count):
     """At the frequencies below the highest that have a twentieth of the largest power."""
-    sections = signal.butter(3, [2.0, 18.0], 'bandpass', fs=1000.0, output='sos')
-    for each in (signal.butter(4, 20.0, fs=1000.0, output='sos'), sections):
+    for each in (
+        signal.butter(4, 20.0, fs=1000.0, output='sos'),
+        signal.butter(3, [2.0, 18.0], 'bandpass', fs=1000.0, output='sos'),
+        signal.butter(1, 400.0, fs=1000.0, output='sos'),
+    ):
         band = FilterBand(each, 20.0, 1000.0, step, 100)
         rows = np.random.default_rng(step).normal(size=count) + 30.0
         frequency, ordinates = filtered_periodogram(rows, band)
