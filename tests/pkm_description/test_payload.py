@@ -174,7 +174,10 @@ def test_a_mapping_holds_what_is_known_and_deviations_that_are_not_zero():
         'mass_deviation': 0.1,
         'inertia': [0.0] * 6,
     }
-    assert '\n' not in payload.to_text()
+    assert payload.to_text() == (
+        '{name: gripper, link: hand, mass: 2.0, centre: [1.0, 2.0, 3.0], '
+        'centre_deviation: [0.0, 0.0, 0.4], inertia: [0.5, 0.01, 0.02, 0.4, 0.03, 0.3]}'
+    )
     assert payload_of(payload.to_text()).to_mapping() == payload.to_mapping()
 
 
@@ -271,6 +274,16 @@ def test_parameters_declared_zero_without_those_of_the_loaded_link():
     assert loaded.zero_parameters == ('upper.mz', 'upper.Ixx', '*_joint.viscous')
     loaded = with_payload(plain, dataclasses.replace(body, link='upper'))
     assert loaded.zero_parameters == ('platform.mz', 'platform.Iyy', '*_joint.viscous')
+
+
+def test_a_payload_stays_what_it_is():
+    payload = Payload(mass=2.0, centre=(1.0, 2.0, 3.0))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        payload.mass = 3.0
+    for array in (payload.centre, payload.centre_deviation, payload.inertia_deviation):
+        with pytest.raises(ValueError, match='read-only'):
+            array[0] = 5.0
+    assert len({payload, Payload(mass=2.0, centre=(1.0, 2.0, 3.0))}) == 2
 
 
 def test_force_constants_of_some_drives():

@@ -333,6 +333,14 @@ def test_shapes_of_an_sdf_link():
     assert numbers(sphere, 'pose').tolist() == [1, 2, 3, 0, 0, 0, 1]
 
 
+def test_shapes_and_exports_stay_what_they_are():
+    description = described('<visual><geometry><sphere radius="1"/></geometry></visual>')
+    (shape,) = read_shapes(description)
+    for item, field in ((shape, 'link'), (build_export(description, 'sdf'), 'text')):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(item, field, 'other')
+
+
 def test_massless_links_are_written_with_their_stand_ins():
     plain = changed(serial_arm(), 'links', 'turret', inertial=None)
     element = tree(plain).find(".//link[@name='turret']/inertial")

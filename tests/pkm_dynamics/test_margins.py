@@ -1,11 +1,13 @@
 """Margins, their reports, and extrema of sampled signals, against numbers worked out by hand."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from pkm_description.errors import FeasibilityError
 from pkm_dynamics.limits.margins import FeasibilityReport, Margin, largest, peaks, smallest
-from pkm_dynamics.limits.robot_limits import worst_and_broken
+from pkm_dynamics.limits.robot_limits import LimitOptions, worst_and_broken
 
 
 def margin(left, constraint='stroke', **others):
@@ -59,6 +61,16 @@ def test_a_limit_that_is_just_met_is_kept():
     assert report(margin(0.0)).feasible
     assert report(margin(0.0)).violations == []
     assert not report(margin(0.0), margin(-1e-15, 'force')).feasible
+
+
+def test_margins_reports_and_options_stay_what_they_are():
+    for item, field in (
+        (margin(0.5), 'margin'),
+        (report(), 'samples'),
+        (LimitOptions(), 'aperture'),
+    ):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(item, field, 1.0)
 
 
 def test_a_report_orders_by_share_and_not_by_unit():
