@@ -117,7 +117,7 @@ class Payload:
     def to_text(self) -> str:
         """Return the payload as one line of YAML."""
         return yaml.safe_dump(
-            self.to_mapping(), default_flow_style=True, sort_keys=False, width=10**6
+            self.to_mapping(), default_flow_style=True, sort_keys=False, width=float('inf')
         ).strip()
 
     def _numbers(self, name: str, given: Any, shapes: tuple[tuple[int, ...], ...]) -> Array:
