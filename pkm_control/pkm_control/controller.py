@@ -7,7 +7,7 @@ compares like with like whatever the delay of the message.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,8 +34,7 @@ START_GAP = 1e-6  # [m, rad] from rest to the start of a motion: too small for a
 SMALLER = 'a feedforward model, higher gains or a slower motion make it smaller'
 
 
-@dataclass(frozen=True)
-class _Desired:
+class _Desired(NamedTuple):
     """Desired state of one cycle; `motion` is what the feedforward is computed from.
 
     `force` (n_a,) [N, N m] is that feedforward, None at rest, where it is computed in
@@ -148,7 +147,7 @@ class TrajectoryController:
         execution does not start where the robot rests.
         """
         coordinates = execution.trajectory.coordinates
-        gap = execution.evaluate([0.0])[0][0] - self.resting_coordinates(coordinates)
+        gap = execution.start - self.resting_coordinates(coordinates)
         if coordinates == 'platform':
             gap[3:] -= 2.0 * np.pi * np.round(gap[3:] / (2.0 * np.pi))
         if np.abs(gap).max() > START_GAP:
@@ -248,7 +247,7 @@ class TrajectoryController:
         outcome = None
         if state.phase is Phase.HOLD:
             outcome = Outcome(*self._ending, self._statistics)
-            self._rest = replace(desired, force=None)  # with what feedforward is then used
+            self._rest = desired._replace(force=None)  # with what feedforward is then used
             self._execution = None
         return desired, state.phase, progress, outcome
 

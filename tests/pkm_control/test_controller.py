@@ -226,6 +226,12 @@ def test_an_interval_as_long_as_allowed_is_no_jump() -> None:
     c.step(0.25, np.zeros(3))
     with pytest.raises(ControlFault, match='jumped ahead'):
         c.step(0.501, np.zeros(3))
+    c = moving()
+    c.step(0.1, np.zeros(3))
+    with pytest.raises(
+        ControlFault, match=r'jumped ahead by 0.101000 s to 0.201000 s \(limit 0.1 s\)'
+    ):
+        c.step(0.201, np.zeros(3))
     for interval in (0.0, -0.1, np.nan):
         with pytest.raises(PkmError, match='max_interval'):
             ControllerOptions(max_interval=interval)

@@ -6,8 +6,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import JointState
@@ -22,8 +21,7 @@ from pkm_dynamics.array_types import Floats
 LONGEST_WAIT = 0.02  # [s] for a joint state before the watchdog looks again
 
 
-@dataclass(frozen=True)
-class _Measurement:
+class _Measurement(NamedTuple):
     stamp: Time
     nanoseconds: int
     positions: Floats
