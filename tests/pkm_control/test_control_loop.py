@@ -422,8 +422,9 @@ def test_an_error_that_stays_is_printed_once(capsys) -> None:
 
 
 def test_closing_ends_commands_and_the_thread() -> None:
+    before = threading.enumerate()
     bench = running()
-    (thread,) = [thread for thread in threading.enumerate() if thread.name == 'control']
+    (thread,) = [thread for thread in threading.enumerate() if thread not in before]
     assert thread.daemon  # it keeps no process alive
     bench.loop.close()
     assert not bench.loop.running and not thread.is_alive() and bench.sent == ['command', 'zero']
