@@ -23,6 +23,7 @@ try_one() {
 
 main() {
   local entry status log failures=0
+  unset ARGS MAKEFLAGS MAKEOVERRIDES # those of the make that called this
   local rows=()
   mkdir -p .build/interpreters
   [ $# -gt 0 ] || set -- "${DEFAULT[@]}"
