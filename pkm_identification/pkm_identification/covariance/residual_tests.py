@@ -139,20 +139,16 @@ def left_variance(problem: Problem, estimate: Estimate, number: int) -> Array:
     are taken for efficient ones, which weigh by the inverse noise.
     """
     weights = weights_of(problem, estimate)
-    spreads = [
-        weight @ noise @ np.swapaxes(weight, -1, -2)  # S = L noise L^T
-        for weight, noise in zip(weights, estimate.row_noise, strict=True)
-    ]
-    designs = [
-        rows_for(run, weight, noise).weighted(weight)[0]
-        for run, weight, noise in zip(problem.runs, weights, estimate.row_noise, strict=True)
-    ]
-    basis = _orthonormal([problem.prior_rows, *designs])
+    parts = []  # L Psi, and S = L noise L^T
+    for run, weight, noise in zip(problem.runs, weights, estimate.row_noise, strict=True):
+        design = rows_for(run, weight, noise).weighted(weight)[0]
+        parts.append((design, weight @ noise @ np.swapaxes(weight, -1, -2)))
+    basis = _orthonormal([problem.prior_rows, *(design for design, _ in parts)])
     taken = (problem.prior_rows @ basis).T @ (problem.prior_rows @ basis)
-    for design, spread in zip(designs, spreads, strict=True):  # Q^T S Q
+    for design, spread in parts:  # Q^T S Q
         part = (design @ basis).reshape(-1, problem.axes, basis.shape[1])
         taken = taken + np.einsum('kaf,kag->fg', part, spread @ part, optimize=True)
-    weight, spread, noise = weights[number], spreads[number], estimate.row_noise[number]
+    weight, spread, noise = weights[number], parts[number][1], estimate.row_noise[number]
     own = (weight @ problem.runs[number].regressor) @ basis  # (m, n_a, rank)
     hat, turned = own @ np.swapaxes(own, -1, -2), np.swapaxes(own, -1, -2)
     left = spread - hat @ spread - spread @ hat + own @ taken @ turned

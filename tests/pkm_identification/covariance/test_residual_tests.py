@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
-from random_rows import Dense, filter_band, random_problem, solved, with_signals
+from random_rows import Dense, filter_band, random_problem, solved, with_signals, with_twins
 from scipy import signal, stats
 
 from pkm_description.errors import EstimationError
@@ -235,6 +235,15 @@ def test_variance_that_a_fit_of_several_runs_leaves(options, constant):
         noise = np.diag(dense.noise)[dense.equations(number)].reshape(run.count, 2)
         assert (expected > 2e-3 * noise).all()
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_variance_that_a_fit_with_an_open_direction_leaves():
+    problem = with_twins(random_problem(BANDS))
+    estimate = solved(problem)
+    dense = Dense(problem, estimate)
+    for number, run in enumerate(problem.runs):
+        expected = np.diag(dense.part(number)).reshape(run.count, 2)
+        np.testing.assert_allclose(left_variance(problem, estimate, number), expected, rtol=1e-6)
 
 
 def test_an_estimate_without_weights_is_taken_for_an_efficient_one():
