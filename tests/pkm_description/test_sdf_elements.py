@@ -168,6 +168,8 @@ def test_a_constraint_as_a_joint(kind):
     ]
     for key, axis in zip(('axis', 'axis2'), axes, strict=False):
         np.testing.assert_allclose(numbers(found, f'{key}/xyz'), axis, atol=1e-12)
+        limit = {item.tag: float(item.text) for item in found.find(f'{key}/limit')}
+        assert limit == {'lower': -1e16, 'upper': 1e16}
         dynamics = found.find(f'{key}/dynamics')
         assert dynamics.findtext('damping') == '0.25'
         assert dynamics.findtext('friction') == ('0.0' if kind == 'universal' else '0.5')
