@@ -18,10 +18,16 @@ from pkm_identification.datasets.bags.message_types import (
 
 LINE = '=' * 80 + '\n'
 IDL = """IDL: own/msg/Pair
-module own { module msg { struct Pair { own::msg::Item first; int32 second; }; }; };
+module own { module msg {
+  struct Pair {
+    own::msg::Item first; int32 second;
+  };
+}; };
 """
 ITEM = """IDL: own/msg/Item
-module own { module msg { struct Item { double value; }; }; };
+module own { module msg {
+  struct Item { double value; };
+}; };
 """
 
 
