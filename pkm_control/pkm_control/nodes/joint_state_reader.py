@@ -81,7 +81,8 @@ class PolledSubscription:
             message_type, topic, lambda _: None, qos, callback_group=self._group
         )
         handle = node.context.handle
-        self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, handle)
+        counts = [1] + [0] * 5  # one subscription and nothing else
+        self._wait_set = rclpy_implementation.WaitSet(*counts, handle)
 
     def wait(self, timeout: float) -> bool:
         """Wait at most `timeout` [s] for a message; whether one is there."""
