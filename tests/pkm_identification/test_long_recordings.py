@@ -445,3 +445,19 @@ def test_noise_free_forces_of_long_recordings(
     np.savez(tmp_path / 'bad.npz', **{**np.load(path), 'truth_forces': forces[1:]})
     with pytest.raises(DatasetError, match='truth_forces must be finite'):
         load_in_blocks(tmp_path / 'bad.npz')
+
+
+@pytest.mark.parametrize('pause', [16.0, 40.0])
+def test_a_pause_ends_a_recording_and_begins_another(wandering, slider_model, pause):
+    """Longer than a block: no rows and no predictions across it, and parameters as before."""
+    whole = wandering()
+    away = (whole.time >= 20.0) & (whole.time < 20.0 + pause)
+    broken = wandering(whole.time[~away])
+    options = {'method': 'filter', 'cutoff': 20.0}
+    expected = identify(whole, slider_model, 'wls', **options)
+    for data in (broken, in_blocks(broken)):
+        found = identify(data, slider_model, 'wls', **options)
+        assert found.diagnostics['signals']['gaps_without_rows'] == 1
+        off = (found.values - expected.values) / found.standard_deviation
+        assert np.abs(off).max() < 4
+        assert (found.standard_deviation > 0.95 * expected.standard_deviation).all()

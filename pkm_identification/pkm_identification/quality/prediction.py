@@ -11,12 +11,14 @@ from pkm_identification.arrays import Array
 MAD_TO_SIGMA = 1.4826
 CHUNK = 64  # samples that a local scale is taken from
 EVEN = 1e-6  # of an interval
+FARTHEST = 100.0  # intervals: what lies behind a longer gap says nothing, as behind an end
 
 
 class Extrapolation:
     """From `reach` samples before each sample, and from as many after, to the sample itself.
 
-    By polynomials through them, by least squares, over increasing stamps (N,) [s].
+    By polynomials through them, by least squares, over increasing stamps (N,) [s]. Samples behind
+    a long gap are none: there the recording ends, and begins again.
     """
 
     def __init__(self, time: Array, reach: int, degree: int) -> None:
@@ -39,7 +41,7 @@ class Extrapolation:
     @property
     def deviation(self) -> float:
         """Typical standard deviation of sample minus prediction for white unit noise."""
-        return float(np.sqrt(1 + np.median(np.sum(self._before**2, axis=1))))
+        return float(np.sqrt(1 + np.nanmedian(np.sum(self._before**2, axis=1))))
 
     def off(self, values: Array) -> tuple[Array, Array]:
         """Return by how much samples (N, c) are off from both, NaN without enough neighbours.
@@ -68,7 +70,7 @@ class Extrapolation:
             offsets = [self._time[k : k + inside] - own for k in places]
             weights = _weights(np.stack(offsets, axis=1), self._degree)
         off, deviation = _off(values, weights, places, reach)
-        return off, float(np.median(deviation))
+        return off, float(np.nanmedian(deviation))
 
 
 def _off(values: Array, weights: Array, places: Sequence[int], own: int) -> tuple[Array, Array]:
@@ -87,12 +89,19 @@ def _off(values: Array, weights: Array, places: Sequence[int], own: int) -> tupl
 
 
 def _weights(offsets: Array, degree: int) -> Array:
-    """Weights (k, m) that a least-squares polynomial at offset 0 gives samples at offsets."""
+    """Weights (k, m) that a least-squares polynomial at offset 0 gives samples at offsets.
+
+    NaN where one of the samples is too far away.
+    """
+    far = np.abs(offsets).max(axis=1) > FARTHEST
+    offsets = np.where(far[:, None], np.arange(1.0, offsets.shape[1] + 1), offsets)
     powers = offsets[..., None] ** np.arange(degree + 1)  # (k, m, d + 1)
     gram = np.einsum('kmi,kmj->kij', powers, powers)
     first = np.zeros((len(offsets), degree + 1, 1))
     first[:, 0] = 1.0
-    return np.asarray(np.einsum('kmi,ki->km', powers, np.linalg.solve(gram, first)[..., 0]))
+    weights = np.einsum('kmi,ki->km', powers, np.linalg.solve(gram, first)[..., 0])
+    weights[far] = np.nan
+    return np.asarray(weights)
 
 
 def local_scale(residuals: Array) -> Array:

@@ -276,7 +276,8 @@ class Run:
         kept: dict[int, Rows] = {}  # by the number of their first row
         factor: Array | None = None
         passed = 0
-        for number, rows in enumerate(self.blocks()):
+        # a block that lies in a gap has no rows
+        for number, rows in enumerate(filter(len, self.blocks())):
             if number % stride == 0:
                 kept[passed] = rows
             passed += len(rows)

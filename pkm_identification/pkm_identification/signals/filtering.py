@@ -40,7 +40,12 @@ def holes(missing: Sequence[Indices], cutoff: float, interval: float) -> Indices
         gaps = stretches(rows)
         found.append(gaps[(gaps[:, 1] - gaps[:, 0] + 1) * interval > HOLE / cutoff])
     together = np.concatenate(found)
-    return together[np.argsort(together[:, 0])] if len(together) else None
+    if not len(together):
+        return None
+    together = together[np.argsort(together[:, 0])]
+    ends = np.maximum.accumulate(together[:, 1])  # gaps of several columns may overlap
+    first = np.flatnonzero(np.append(True, together[1:, 0] > ends[:-1]))
+    return np.column_stack([together[first, 0], ends[np.append(first[1:], len(ends)) - 1]])
 
 
 def choose_cutoff(positions: Array, forces: Array, interval: float) -> float:
