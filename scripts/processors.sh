@@ -12,9 +12,9 @@ set -euo pipefail
 # name; what the processor must have; OpenBLAS; LLVM; what NumPy shall not use
 ALL_TYPES=(
   "native||||"
-  "oldest|sse4_2|Nehalem|nehalem|X86_V3 AVX AVX2 F16C FMA3 AVX512F AVX512CD AVX512_SKX X86_V3 X86_V4"
-  "avx|avx|Sandybridge|sandybridge|AVX2 FMA3 AVX512F AVX512CD AVX512_SKX X86_V3 X86_V4"
-  "avx2|avx2 fma|Haswell|haswell|AVX512F AVX512CD AVX512_SKX X86_V4"
+  "oldest|sse4_2|Nehalem|nehalem|X86_V3 AVX AVX2 F16C FMA3 AVX512F AVX512CD AVX512_SKX AVX512_ICL AVX512_SPR X86_V4"
+  "avx|avx|Sandybridge|sandybridge|X86_V3 AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_ICL AVX512_SPR X86_V4"
+  "avx2|avx2 fma|Haswell|haswell|AVX512F AVX512CD AVX512_SKX AVX512_ICL AVX512_SPR X86_V4"
   "avx512|avx512f avx512bw avx512dq avx512vl|SkylakeX|skylake-avx512|"
 )
 
