@@ -7,11 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets import BagWriter, load
-from pkm_identification.datasets.bags import bag_recording, pairing
-from pkm_identification.datasets.bags.bag_reader import matching
+from pkm_identification.datasets.bags import bag_reader, bag_recording, pairing
+from pkm_identification.datasets.bags.bag_reader import RawTopic, matching, read_bag
 from pkm_identification.datasets.bags.message_columns import Messages, TopicColumns
 from pkm_identification.datasets.bags.message_types import complete_typestore, jazzy_typestore
 
@@ -449,3 +450,85 @@ def test_currents_of_another_rate(with_currents):
     path = with_currents(None, skipped=range(2, 28))
     with pytest.raises(DatasetError, match='efforts to positions: only 4 of 30 samples have a par'):
         load(path)
+
+
+# -- files of a bag ---------------------------------------------------------------
+
+
+def put_together(folder, bags, *, with_metadata=True):
+    """One folder with the files of several bags, as a recorder splits one bag."""
+    folder.mkdir()
+    files = [next(bag.glob('*.mcap')) for bag in bags]
+    names = [f'part_{k}.mcap' for k in range(len(files))]
+    for file, name in zip(files, names, strict=True):
+        (folder / name).write_bytes(file.read_bytes())
+    if not with_metadata:
+        return folder
+    contents = [yaml.safe_load((bag / 'metadata.yaml').read_text()) for bag in bags]
+    parts = [content['rosbag2_bagfile_information'] for content in contents]
+    whole = parts[0]
+    whole['relative_file_paths'] = names
+    whole['message_count'] = sum(part['message_count'] for part in parts)
+    for k, topic in enumerate(whole['topics_with_message_count']):
+        topic['message_count'] = sum(
+            part['topics_with_message_count'][k]['message_count'] for part in parts
+        )
+    whole['files'] = [
+        {**part['files'][0], 'path': name} for part, name in zip(parts, names, strict=True)
+    ]
+    (folder / 'metadata.yaml').write_text(yaml.safe_dump(contents[0]))
+    return folder
+
+
+def test_a_bag_in_several_files_is_one_recording(write, tmp_path):
+    everything = states()
+    halves = [dict(list(everything.items())[rows]) for rows in (slice(0, 17), slice(17, None))]
+    bags = [write(joint_states=half) for half in halves]
+    split = load(put_together(tmp_path / 'split', bags))
+    np.testing.assert_array_equal(split.positions, load(write(joint_states=everything)).positions)
+    assert len(split) == 30
+
+
+def test_files_that_nothing_says_belong_together(write, tmp_path):
+    bags = [write(joint_states=states()), write(joint_states=states())]
+    folder = put_together(tmp_path / 'both', bags, with_metadata=False)
+    with pytest.raises(DatasetError, match='holds 2 .mcap files and no metadata.yaml.*part_0.mcap'):
+        load(folder)
+    assert len(load(folder / 'part_1.mcap')) == 30
+    (folder / 'part_0.mcap').unlink()
+    assert len(load(folder)) == 30
+
+
+def test_messages_of_nothing_but_what_is_wanted(tmp_path):
+    """A stamp and a number; where one is missing, there are no columns."""
+    kind = 'my_msgs/msg/Reading'
+    text = 'std_msgs/Header header\nfloat64 value\n'
+    store = jazzy_typestore()
+    complete_typestore(kind, {kind: text}, store)
+    with BagWriter(tmp_path / 'bag', definitions={kind: text}) as writer:
+        for k in range(3):
+            message = store.types[kind](header(START + k), 0.5 * k)
+            writer.write('/reading', kind, bytes(store.serialize_cdr(message, kind)), START + k)
+    bag = read_bag(tmp_path / 'bag', ['reading'], numbers={'reading': ('value',)})
+    np.testing.assert_array_equal(bag.table('/reading').numbers('value'), [0.0, 0.5, 1.0])
+    bag = read_bag(tmp_path / 'bag', ['reading'], numbers={'reading': ('value', 'unit')})
+    with pytest.raises(DatasetError, match='has not all of header, name, value, unit'):
+        bag.table('/reading')
+
+
+def test_messages_are_counted_in_portions(monkeypatch):
+    """Numbers take their place as soon as a portion is full; others stay as they are."""
+    monkeypatch.setattr(bag_reader, 'CHUNK', 4)
+    portions = []
+    columns = SimpleNamespace(add=lambda messages, written: portions.append(list(written)))
+    numbers, whole = RawTopic('/a', 'kind', columns=columns), RawTopic('/b', 'kind')
+    for stamp in (3, 1, 4, 9, 5, 2):
+        numbers.add(stamp, b'')
+        whole.add(stamp, b'')
+    assert portions == [[3, 1, 4, 9]] and len(numbers.messages) == 2
+    for topic in (numbers, whole):
+        topic.flush()
+        topic.flush()
+        assert topic.span == (1, 9)
+    assert portions == [[3, 1, 4, 9], [5, 2]] and not numbers.messages
+    assert len(whole.messages) == 6

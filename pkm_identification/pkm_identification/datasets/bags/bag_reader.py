@@ -101,10 +101,10 @@ def read_bag(
     refused. `numbers` are fields by name in `wanted`, for `RawBag.table`: of these topics nothing
     else is kept in memory. Sequences beside a field `name` are by joint.
     """
-    cut = _cut_file(path)
+    storage, cut = _storage(path), _cut_file(path)
     try:
         if cut is None:
-            with AnyReader([_storage(path)]) as reader:
+            with AnyReader([storage]) as reader:
                 return _collect(
                     path, reader.connections, reader.messages, wanted, numbers, complete=True
                 )
@@ -199,7 +199,13 @@ def _storage(path: Path) -> Path:
     """Return the folder with `metadata.yaml`, else the one MCAP file in it."""
     if path.is_file() or (path / 'metadata.yaml').is_file():
         return path
-    return _mcap_files(path)[0]
+    first, *others = _mcap_files(path)
+    if others:
+        raise DatasetError(
+            f"folder '{path}' holds {1 + len(others)} .mcap files and no metadata.yaml that says "
+            f"how they belong together; name one, such as '{first}'"
+        )
+    return first
 
 
 def _mcap_files(path: Path) -> list[Path]:
