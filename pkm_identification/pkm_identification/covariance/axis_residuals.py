@@ -26,9 +26,8 @@ class AxisResiduals:
     # cumulative periodogram (Bartlett). Filtered samples are compared with what the filter makes
     # of white noise
     whiteness_p_value: float = float('nan')
-    peak_frequency: float = float(
-        'nan'
-    )  # of the relative spectrum over five ordinates [Hz]; nan if fewer
+    # Of the relative spectrum over five ordinates [Hz]; nan of fewer
+    peak_frequency: float = float('nan')
     skewness: float = float('nan')  # of the residuals of single samples; 0 for normal ones
     excess_kurtosis: float = float('nan')  # likewise
     # D'Agostino and Pearson's test on at most 2000 evenly spread samples, taken for independent
