@@ -174,7 +174,7 @@ class Mutant:
         return ' -> '.join(line.strip() for pair in pairs for line in pair)
 
     def changes_what_runs(self) -> bool:
-        """Whether it is Python, and more than an annotation differs, which type checkers read."""
+        """Whether it is Python, and more differs than an annotation or the * of a signature."""
         try:
             changed = _what_runs(self.source())
         except SyntaxError:  # of {**first, **second}
@@ -188,6 +188,10 @@ def _what_runs(source: str) -> str:
         for name in ('annotation', 'returns'):
             if hasattr(node, name):
                 setattr(node, name, None)
+        if isinstance(node, ast.arguments):
+            node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+            node.defaults += [each for each in node.kw_defaults if each is not None]
+            node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
     return ast.dump(tree)
 
 

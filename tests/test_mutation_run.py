@@ -28,13 +28,17 @@ def test_every_target_has_modules_and_tests(mutate) -> None:
         mutate._files(['pkm_control/nothing*.py'])
 
 
-def test_a_change_of_an_annotation_is_no_mutant(mutate) -> None:
+def test_what_does_not_run_is_no_mutant(mutate) -> None:
     source = (
         'from __future__ import annotations\ndef f(x: int | None) -> int | None:\n    y: {} = {}\n'
     )
     plain = mutate._what_runs(source.format('int', 1))
     assert mutate._what_runs(source.format('int & str', 1).replace('|', '&')) == plain
     assert mutate._what_runs(source.format('int', 2)) != plain
+    signature = 'def f(a, {}, b=3): return a * b'  # the star is no operator
+    plain = mutate._what_runs(signature.format('*'))
+    assert mutate._what_runs(signature.format('/')) == plain
+    assert mutate._what_runs(signature.format('*').replace('a * b', 'a / b')) != plain
 
 
 def test_a_changed_source_is_imported_in_place_of_the_file(mutate, tmp_path, monkeypatch) -> None:

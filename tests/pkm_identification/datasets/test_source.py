@@ -301,6 +301,11 @@ def test_stamps_are_even_within_two_percent(monkeypatch, row, step, even):
     assert Source.of(samples(time=time), is_long=False).scan.is_even == even
 
 
+def test_the_head_of_a_long_recording_shows_how_a_motion_repeats():
+    """A minute and more at 1 kHz, and no more than is read into memory."""
+    assert 60_000 <= source_module.HEAD <= source_module.LONG
+
+
 def test_a_single_sample_is_tidy():
     scan = Source.of(samples(1)).scan
     assert scan.is_tidy and np.isnan(scan.interval)
