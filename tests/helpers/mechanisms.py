@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import numpy as np
 from urdf_builder import constraint, control, inertial, joint, random_inertial, robot
 
@@ -289,3 +292,13 @@ def stretched_bars(distance: float = 1.0, offset: float = 0.0) -> str:
         <child link="platform"/><child_origin xyz="0.5 0 0"/></constraint>
       <ros2_control name="d" type="system"><joint name="first">
         <command_interface name="effort"/></joint></ros2_control></robot>'''
+
+
+def changed(description: Description, kind: str, name: str, **changes: Any) -> Description:
+    """The robot with other fields of one of its links, joints, constraints or actuators."""
+    key = 'joint' if kind == 'actuators' else 'name'
+    items = tuple(
+        dataclasses.replace(item, **changes) if getattr(item, key) == name else item
+        for item in getattr(description, kind)
+    )
+    return dataclasses.replace(description, **{kind: items})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from closed_chains import closed_chain
 from lxml import etree
-from mechanisms import four_bar, serial_arm, skew_hexapod
+from mechanisms import changed, four_bar, serial_arm, skew_hexapod
 
 import pkm_description
 from pkm_description import ExportError, Friction, Inertial
@@ -27,16 +27,6 @@ def tree(description, **options):
 
 def numbers(element, key):
     return np.array([float(part) for part in element.get(key).split()])
-
-
-def changed(description, kind, name, **changes):
-    """The robot with other fields of one of its links, joints, constraints or actuators."""
-    key = 'joint' if kind == 'actuators' else 'name'
-    items = tuple(
-        dataclasses.replace(item, **changes) if getattr(item, key) == name else item
-        for item in getattr(description, kind)
-    )
-    return dataclasses.replace(description, **{kind: items})
 
 
 def joint_of(root, name):
