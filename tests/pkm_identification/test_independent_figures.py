@@ -211,11 +211,13 @@ def test_margins_of_forces_clearance_and_conditioning(again):
         return -np.linalg.cond(jacobian)[:, None]
 
     found = again.design.margins['conditioning']
-    before, at, after = -condition(found['time'] + 1e-3 * np.arange(-1, 2))[:, 0]
+    around = -condition(found['time'] + 1e-3 * np.arange(-2, 3))[:, 0]
+    before, at, after = around[1:4]
     peak = at - (after - before) ** 2 / (8.0 * (before - 2.0 * at + after))
     assert found['value'] == pytest.approx(peak, rel=1e-9)
-    # What the parabola leaves depends on the design, and that on the processor's rounding.
-    assert found['value'] == pytest.approx(-again.lowest(condition), abs=0.1 * abs(peak - at))
+    # A parabola through three samples misses a peak by up to a sixteenth of the third differences.
+    missed = np.abs(np.diff(around, 3)).max() / 4.0 + 1e-9 * peak
+    assert found['value'] == pytest.approx(-again.lowest(condition), abs=missed)
     worst = again.design.margins['clearance']
     gaps = Gaps(again)
     check_margin(again, 'clearance', again.lowest(lambda t: gaps(t, [worst['name']]), count=501))
