@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set-up and the tests of the inner loop with other interpreters; prints a table.
+# Set-up and the tests of the inner loop with other interpreters; prints a line for each.
 #
 # scripts/interpreters.sh [PYTHON[+numpy1] ...]
 #
@@ -24,7 +24,6 @@ try_one() {
 main() {
   local entry status log failures=0
   unset ARGS MAKEFLAGS MAKEOVERRIDES # those of the make that called this
-  local rows=()
   mkdir -p .build/interpreters
   [ $# -gt 0 ] || set -- "${DEFAULT[@]}"
   for entry in "$@"; do
@@ -32,8 +31,7 @@ main() {
     status=passed
     (try_one "${entry%+*}" "${log%.log}" "${entry##*+}") >"$log" 2>&1 ||
       { status=FAILED; failures=$((failures + 1)); }
-    rows+=("$entry|$status|$(grep -E '(passed|failed).* in ' "$log" | tail -n 1)")
-    echo "${rows[-1]}" | tr '|' '\t'
+    printf '%s\t%s\t%s\n' "$entry" "$status" "$(grep -E '(passed|failed).* in ' "$log" | tail -n 1)"
   done
   echo "logs: .build/interpreters"
   [ "$failures" = 0 ]
