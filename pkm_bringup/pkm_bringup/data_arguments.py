@@ -12,7 +12,7 @@ from pkm_identification.option import Option
 from pkm_identification.options import LOADING, SIGNALS, written_options
 
 DATA = 'rosbag2 folder, .mcap, .db3, .csv or .npz file; positions [m, rad], efforts [N, N m], '
-DATA += 'currents [A]'
+DATA += 'currents [A]; DATA:FROM-TO takes the part between two times [s from the first sample]'
 
 
 def add_options(parser: argparse.ArgumentParser, also: str = '', *more: Iterable[Option]) -> None:
@@ -56,11 +56,17 @@ def given_loading(arguments: Any) -> dict[str, Any]:
             constants[name] = [float(part) for part in value.split(',')]
         except ValueError as error:
             raise DatasetError(f"--force-constant '{text}': '{value}' is not a number") from error
-    given = ('topic', 'effort_unit', 'allow_incomplete')
-    found = {name: getattr(arguments, name) for name in given}
+    given = ('topic', 'effort_unit', 'start', 'stop', 'allow_incomplete')
+    found = {name: getattr(arguments, _destination(name)) for name in given}
     found |= {'joints': joints, 'force_constants': constants}
     usual = {option.name: option.default for option in LOADING}
     return {name: value for name, value in found.items() if value and value != usual[name]}
+
+
+def _destination(name: str) -> str:
+    """Attribute of the parsed arguments that holds an option of loading."""
+    argument = next(option.argument for option in LOADING if option.name == name)
+    return argument.removeprefix('--').replace('-', '_')
 
 
 def _pair(text: str, option: str, form: str) -> tuple[str, str]:

@@ -74,6 +74,25 @@ LOADING = (
         many=True,
     ),
     _of_loading(
+        'start',
+        number(0.0),
+        'of the first sample that is taken, from the first one recorded; `DATA:FROM-TO` says it '
+        'for one recording',
+        None,
+        's',
+        'the first',
+        flag='--from',
+    ),
+    _of_loading(
+        'stop',
+        number(0.0),
+        'before which the last sample is taken, from the first one recorded',
+        None,
+        's',
+        'the last',
+        flag='--to',
+    ),
+    _of_loading(
         'allow_incomplete', FLAG, 'read a bag that was cut off up to its last whole chunk', False
     ),
     _of_loading(

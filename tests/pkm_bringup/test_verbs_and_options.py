@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pkm_bringup import cli
+from pkm_bringup.data_arguments import given_loading
 from pkm_identification.estimators.estimator_options import ESTIMATORS, estimators
 from pkm_identification.options import COMMON, LOADING, REDUCTION, SIGNALS, VALIDATION, names
 
@@ -60,3 +61,10 @@ def test_requests_have_the_options_of_before():
         assert set(names(options)) >= set(BEFORE[key])
     assert set(names(REDUCTION)) >= set(BEFORE['services']['reduce'])
     assert {*names(VALIDATION), *names(SIGNALS), 'load'} >= set(BEFORE['services']['validate'])
+
+
+def test_times_of_the_data_become_options_of_loading():
+    words = ['validate', 'run', '--robot', 'palida', '--model', 'm.yaml', '--to', '4.5']
+    for further, expected in (([], {'stop': 4.5}), (['--from', '1'], {'start': 1.0, 'stop': 4.5})):
+        arguments = cli.build_parser('validate').parse_args([*words, *further])
+        assert given_loading(arguments) == expected

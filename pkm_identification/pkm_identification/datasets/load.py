@@ -10,6 +10,7 @@ from typing import Any
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bags.bag_recording import load_bag
+from pkm_identification.datasets.portion import portion_of
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.tables.csv_file import load_csv
 from pkm_identification.datasets.tables.npz_file import load_npz
@@ -21,7 +22,7 @@ UNITS = ('N', 'A')
 SLOWEST = 100.0  # [s] between samples: slower ones are stamps in another unit
 READ_AT_ONCE = 1 << 20  # [bytes]: a bag may not fit into memory
 BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
-COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants', 'truth')
+COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants', 'start', 'stop', 'truth')
 FORMS = 'a rosbag2 folder, .mcap, .db3, .csv or .npz'
 
 
@@ -32,12 +33,17 @@ def load(
     effort_unit: str = 'N',
     force_constants: Mapping[str, Any] | None = None,
     truth: bool = True,
+    start: float | None = None,
+    stop: float | None = None,
     **options: Any,
 ) -> Recording:
     """Read a recording: a rosbag2 folder, an `.mcap`, `.db3`, `.csv` or `.npz` file.
 
     Parameters
     ----------
+    path
+        `run.csv:10-40` is what was recorded from 10 s to 40 s after the first sample,
+        `run.csv:40-` the rest.
     joints
         {name in the file: name of the robot's joint}; the dataset then holds these joints
         alone. By default all, by the names in the file.
@@ -49,6 +55,8 @@ def load(
         deviation goes into the covariance of what is identified.
     truth
         Whether the noise-free signals of a simulated robot are read, which only comparisons need.
+    start, stop
+        Times [s from the first sample] between which samples are taken, where the path names none.
     **options
         For bags: `topic`, `allow_incomplete`, `only_run`, `topics` (see `load_bag`).
 
@@ -63,7 +71,8 @@ def load(
     DatasetError
         The file is missing, unreadable or inconsistent; the message names the offender.
     """
-    path = Path(path)
+    portion = portion_of(path, start, stop)
+    path = portion.path
     if not path.exists():
         raise DatasetError(f"data file '{path}' does not exist; expected {FORMS}")
     if effort_unit not in UNITS:
@@ -93,6 +102,8 @@ def load(
     recording = tidied(recording)
     provenance = {**recording.provenance, 'sha256': file_hash(path)}
     recording = replace(recording, provenance=provenance)
+    if not portion.is_whole:
+        recording = recording.between(*portion.ends, portion.suffix)
     if effort_unit == 'A':
         recording = recording.with_efforts_as_currents()
     if joints is not None:

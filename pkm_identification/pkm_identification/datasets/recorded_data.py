@@ -238,6 +238,29 @@ class Recording:
         """Return the samples of a slice, in memory."""
         return replace(self, source=Source.of(self.source.read(rows), is_long=False))
 
+    def between(self, start: float, stop: float = np.inf, named: str = '') -> Recording:
+        """Return the samples from `start` to before `stop` [s from the first sample].
+
+        Parts that meet share no sample. Stamps stay as they are, long recordings are not read.
+        `named` goes behind what messages call the recording. A `DatasetError` where fewer than two
+        samples lie there.
+        """
+        part = self.source.portion(start, stop)
+        if part.count < 2:
+            raise DatasetError(
+                f'{self.name}: from {start:g} s to {stop:g} s there are {part.count} samples; it '
+                f'is {self.duration:.6g} s long'
+            )
+        first, last = (float(part.read(slice(k, k + 1)).time[0]) for k in (0, part.count - 1))
+        origin = float(self.source.read(slice(0, 1)).time[0])
+        provenance = {
+            **self.provenance,
+            'source': f'{self.name}{named or f":{start:g}-{stop:g}"}',
+            'between': [first - origin, last - origin],
+        }
+        defects = tuple(each for each in self.defects if each.touches(first, last))
+        return replace(self, source=part, provenance=provenance, defects=defects, quality=None)
+
     def with_joints(self, names: Sequence[str]) -> Recording:
         """Return the recording with exactly these joints, in this order."""
         if tuple(names) == self.joint_names:

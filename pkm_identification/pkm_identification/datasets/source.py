@@ -193,6 +193,19 @@ class Source:
             rows, time, key=lambda row: float(self._read(slice(row, row + 1)).time[0])
         )
 
+    def portion(self, start: float, stop: float) -> Source:
+        """Return the samples from `start` to before `stop` [s from the first sample]."""
+        if not self.count:
+            return self
+        origin = float(self.read(slice(0, 1)).time[0])
+        first, last = (self.row_at(origin + end) for end in (start, stop))
+        if not self.is_long:
+            return Source.of(self.whole.rows(slice(first, last)), is_long=False)
+        count = max(last - first, 0)
+        return Source.opened(
+            lambda rows: self._read(slice(first + rows.start, first + rows.stop)), count, self.width
+        )
+
     def between(self, first: float, last: float, margin: int) -> Block:
         """Return at least the samples between two times [s] and a margin; all of a short one."""
         if not self.is_long:

@@ -42,6 +42,12 @@ class Defect:
     # sizes that belong to the kind, their unit in the name or that of the signal
     figures: dict[str, float] = field(default_factory=dict)
 
+    def touches(self, first: float, last: float) -> bool:
+        """Whether it may concern samples between two stamps [s]: of many stretches one may."""
+        if not self.where or self.stretches > len(self.where):
+            return True
+        return any(begin <= last and end >= first for begin, end in self.where)
+
     def line(self) -> str:
         """Return one sentence for a person."""
         of = f' of the {self.signal} of {self.joint}' if self.joint else ''
