@@ -3,12 +3,15 @@
 from pkm_description.description import Actuator as Actuator
 from pkm_description.description import Constraint as Constraint
 from pkm_description.description import Description as Description
+from pkm_description.description import DriveTerms as DriveTerms
 from pkm_description.description import Friction as Friction
 from pkm_description.description import Inertial as Inertial
 from pkm_description.description import Joint as Joint
 from pkm_description.description import Limit as Limit
 from pkm_description.description import Link as Link
 from pkm_description.description import Pose as Pose
+from pkm_description.description import Ripple as Ripple
+from pkm_description.drives import with_drive_terms as with_drive_terms
 from pkm_description.errors import ConvergenceError as ConvergenceError
 from pkm_description.errors import DatasetError as DatasetError
 from pkm_description.errors import DescriptionError as DescriptionError

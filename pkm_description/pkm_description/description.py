@@ -128,6 +128,30 @@ class Constraint:
 
 
 @dataclass(frozen=True)
+class Ripple:
+    """Force periodic in the position: sum of c_k cos(2 pi k q / period) + s_k sin(...)."""
+
+    period: float  # [m, rad]
+    harmonics: tuple[int, ...]  # k
+    cosine: tuple[float, ...]  # c_k [N, N m]
+    sine: tuple[float, ...]  # s_k [N, N m]
+
+
+@dataclass(frozen=True)
+class DriveTerms:
+    """Forces that a drive needs at a position q, beside friction; None where it has none.
+
+    offset + stiffness (q - rest) + ripple, positive as the force of the drive that overcomes
+    them. A spring always comes with an offset: their ratio moves its rest position.
+    """
+
+    offset: float | None = None  # [N, N m]
+    stiffness: float | None = None  # [N/m, N m/rad]
+    rest: float = 0.0  # [m, rad]
+    ripple: Ripple | None = None
+
+
+@dataclass(frozen=True)
 class Actuator:
     """An actuated joint: `force_constant` in N/A or N m/A (nan where unknown).
 
@@ -138,6 +162,7 @@ class Actuator:
     force_constant: float
     rotor_inertia: float | None = None
     free: bool = False
+    terms: DriveTerms = DriveTerms()
 
 
 @dataclass(frozen=True)
@@ -191,6 +216,12 @@ class Description:
     def free_joints(self) -> list[str]:
         """Names of the actuated joints that have no drive, in the order of the sidecar."""
         return [actuator.joint for actuator in self.actuators if actuator.free]
+
+    @property
+    def drive_terms(self) -> dict[str, DriveTerms]:
+        """Forces of the drives by their position, of the joints that have any."""
+        none = DriveTerms()
+        return {item.joint: item.terms for item in self.actuators if item.terms != none}
 
     @property
     def scalar_joints(self) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pkm_description import checks, sidecar
 from pkm_description.description import Description
 from pkm_description.description_files import read_text, read_urdf, split_arguments
+from pkm_description.drives import read_drive_terms
 from pkm_description.errors import DescriptionError
 from pkm_description.friction import check_constraint_friction, check_friction_names, with_friction
 from pkm_description.home import close_at_home
@@ -124,7 +125,7 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
         links=content.links,
         joints=sidecar.without_effort(joints, free),
         constraints=with_friction(content.constraints, extra, set()),
-        actuators=sidecar.with_actuators(content.actuators, extra, free),
+        actuators=read_drive_terms(sidecar.with_actuators(content.actuators, extra, free), extra),
         base_link=roots[0] if roots else '',
         urdf=urdf,
         yaml_text=yaml_text,

@@ -20,7 +20,7 @@ MAX_DEPTH = 50  # ours has five levels; the scanner's time grows with the square
 KEYS = (
     *('title', 'home', 'gravity', 'free_joints', 'same_design'),
     *('zero_parameters', 'equal_parameters', 'reduced_models'),
-    *('friction', 'transition_velocity', 'rotor_inertia'),
+    *('friction', 'transition_velocity', 'rotor_inertia', 'drives'),
     *('simulation', 'workspace', 'benchmark_circle', 'sources', 'notes'),
 )
 

@@ -51,7 +51,7 @@ class Mechanism(NamedTuple):
     friction_kind: Integers
     friction_parameter: Integers
     transition_velocity: float
-    n_parameters: int
+    n_parameters: int  # of bodies, friction and rotors
 
 
 def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:

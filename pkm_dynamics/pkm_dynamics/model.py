@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from numpy.typing import ArrayLike
 
-from pkm_description import Description
+from pkm_description import Description, with_drive_terms
 from pkm_description.errors import UnderactuatedError
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.equations.dynamic_model import DynamicModel
@@ -35,7 +37,8 @@ class ClosedChainModel(DynamicModel):
     joint_names : list of str
         All scalar joints: the order of every (N, n_j) array.
     parameter_names, parameter_units, parameter_kinds : list of str
-        Standard parameters, then friction, then rotor inertias (n_p).
+        Standard parameters, then friction, rotor inertias, and forces of the drives by their
+        position (n_p).
     nominal_parameters : numpy.ndarray
         Their values in the description (n_p,).
     home_position (3,) [m], home_rotation (3, 3), home_actuators (n_a,) [m, rad]
@@ -49,6 +52,13 @@ class ClosedChainModel(DynamicModel):
     def __init__(self, description: Description) -> None:
         super().__init__(description)
         self._base: dict[tuple[bool, bool | str], BaseParameters] = {}
+
+    def with_drive_terms(self, terms: Mapping[str, Any] | Sequence[str] | str) -> ClosedChainModel:
+        """Return the model with further forces of its drives by position: offset, spring, ripple.
+
+        `terms` as of `pkm_description.with_drive_terms`, which also says what is raised.
+        """
+        return ClosedChainModel(with_drive_terms(self.description, terms))
 
     def forward_dynamics(
         self,

@@ -23,11 +23,19 @@ def rubbing_chain(kind: str) -> Description:
     )
 
 
+def rippling_five_bar() -> Description:
+    """Give each drive of a five-bar an offset, a spring and force ripple."""
+    ripple = {'period': 0.2, 'harmonics': [1, 3], 'cosine': [0.3, 0.1], 'sine': [-0.2, 0.05]}
+    terms = {'offset': 0.4, 'stiffness': -1.5, 'rest': 0.1, 'ripple': ripple}
+    return pkm_description.with_drive_terms(mechanisms.five_bar(), {'*': terms})
+
+
 MAKERS = {
     'skew_hexapod': mechanisms.skew_hexapod,
     'tripod': mechanisms.tripod,
     'skew_five_bar': mechanisms.five_bar,
     'skew_arm': mechanisms.serial_arm,
+    'rippling_five_bar': rippling_five_bar,
     'four_bar_universal': lambda: mechanisms.four_bar('universal'),
     **{f'chain_{kind}': lambda kind=kind: rubbing_chain(kind) for kind in closed_chains.CHAINS},
 }

@@ -154,6 +154,10 @@ class SdfRobot(ClosedLoop):
         for index, joint in self.moving:
             k = self.model.joints[index].idx_v
             forces[k] += self._friction(joint.axes[0], v[k]) + joint.rotor * a[k]
+            axis = joint.axes[0]
+            if axis.spring_stiffness:
+                at = q[self.model.joints[index].idx_q]
+                forces[k] += axis.spring_stiffness * (at - axis.spring_reference)
         pin.computeJointJacobians(self.model, self.data, q)
         for (first, second), _, _, joint in self.loops:
             (m1, v1, w1), (m2, v2, w2) = self._end(first), self._end(second)
@@ -203,9 +207,8 @@ def _joint(element):
     for tag in ('axis', 'axis2'):
         item = element.find(tag)
         if item is not None:
-            value = {
-                key: float(item.findtext(f'dynamics/{key}', '0')) for key in ('damping', 'friction')
-            }
+            keys = ('damping', 'friction', 'spring_reference', 'spring_stiffness')
+            value = {key: float(item.findtext(f'dynamics/{key}', '0')) for key in keys}
             axes.append(SimpleNamespace(xyz=_numbers(item.find('xyz')), **value))
     note = {key: float(element.findtext(NOTES + key, '0')) for key in ('home', 'rotor_inertia')}
     return SimpleNamespace(

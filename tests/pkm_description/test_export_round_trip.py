@@ -49,6 +49,13 @@ def swinging_arm():
     return pkm_description.loads(text, plain.yaml_text + 'free_joints: [joint3]\n')
 
 
+def sprung_arm():
+    """A serial arm whose drives have springs, one of them under load at rest."""
+    plain = serial_arm()
+    springs = 'drives: {"*": {stiffness: 7.0, rest: 0.3}, joint2: {offset: 1.5}}\n'
+    return pkm_description.loads(plain.urdf, plain.yaml_text + springs)
+
+
 ROBOTS = {
     **{f'chain_{kind}': (lambda kind=kind: rubbing_chain(kind)) for kind in CHAINS},
     **{f'turned_{kind}': (lambda kind=kind: rubbing_chain(kind, True)) for kind in CHAINS},
@@ -61,6 +68,7 @@ ROBOTS = {
     'four_bar_universal': lambda: four_bar('universal'),
     'serial_arm': serial_arm,
     'swinging_arm': swinging_arm,
+    'sprung_arm': sprung_arm,
     **{
         f'library_{name}': (lambda name=name: pkm_description.load(name))
         for name in pkm_description.library()

@@ -33,6 +33,8 @@ def regressor_of_bodies(model, motion):
     rotors = terms.rotor_coordinates
     felt = motion.transfer[:, rotors] * motion.rates_dot[:, rotors, None]
     out[..., terms.rotor_columns] = np.swapaxes(felt, 1, 2)
+    positions = model.actuator_states(motion.platform_motion()).positions
+    out[..., model.parameter_mask('drive')] = model.drive_forces.columns(positions)
     return out
 
 

@@ -40,6 +40,9 @@ def test_energy_is_that_of_the_bodies_about_their_centres_of_mass(name):
         if actuator.rotor_inertia:
             rate = bodies.actuator_rates[:, model.actuated_joints.index(actuator.joint)]
             kinetic += 0.5 * actuator.rotor_inertia * rate**2
+    potential += model.drive_forces.potentials(model.actuator_states(motion).positions) @ (
+        model.drive_forces.values
+    )
     parts = body_energy_parts(model, bodies, ParameterTerms.of(model))
     for found, expected in zip(parts, (kinetic, potential), strict=True):
         values = found @ model.nominal_parameters

@@ -122,6 +122,8 @@ def forces_at(table, position, velocity, cogging=(0.0, 1.0, 0.0)):
         out,
         np.zeros((2, 1), dtype=np.int64),
         np.zeros(1),
+        np.zeros((3, 1)),
+        np.zeros(1, dtype=np.int64),
         np.array(cogging, dtype=float).reshape(3, 1),
         np.zeros(len(table.table), dtype=np.int64),
         table.table,

@@ -144,6 +144,31 @@ def test_palida_forces_match_the_inverse_dynamics(palida, friction):
     assert np.max(np.abs(settled)) < 0.05
 
 
+def test_drives_need_what_their_terms_say():
+    """Offset, spring and ripple of the description act on the plant as in the model."""
+    plain = closed_chain('revolute')
+    ripple = {'period': 0.05, 'harmonics': 2, 'cosine': [2.0, 0.0], 'sine': [1.0, -0.5]}
+    terms = {'offset': 3.0, 'stiffness': 40.0, 'rest': 0.1, 'ripple': ripple}
+    description = pkm_description.with_drive_terms(plain, {'*': terms})
+    model = ClosedChainModel(description)
+    plant = plant_with(description, drives=True)
+    start = plant.sample.truth_positions
+
+    def reference(t):
+        return start + 0.03 * (1.0 - np.cos(10.0 * t)), 0.3 * np.sin(10.0 * t)
+
+    samples, acceleration, _ = servo(plant, reference, 2e3, 100.0, holding_forces(plain), 150)
+    motion = model.motion_from_actuators(
+        stacked(samples, 'truth_positions'), stacked(samples, 'truth_velocities'), acceleration
+    )
+    without = np.where(model.parameter_mask('drive'), 0.0, model.nominal_parameters)
+    without[model.parameter_mask('friction')] = 0.0
+    added = stacked(samples, 'truth_forces') - model.inverse_dynamics(motion, without)
+    expected = model.drive_forces.forces(stacked(samples, 'truth_positions'))
+    assert np.ptp(expected[30:]) > 3.0
+    assert np.max(np.abs((added - expected)[30:])) < 0.02
+
+
 @pytest.mark.parametrize('massless', [(), ('platform', 'link5')])
 @pytest.mark.parametrize('friction', [None, Friction(coulomb=1.0, viscous=5.0)])
 @pytest.mark.parametrize('kind', CHAINS)

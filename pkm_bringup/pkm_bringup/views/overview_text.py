@@ -20,6 +20,7 @@ def print_overview(content: dict[str, Any], every: bool = False) -> None:
     _print_head(content)
     _print_links(content, every)
     _print_joints(content)
+    _print_drive_terms(content['drive_terms'])
     _print_constraints(content)
     _print_base(content.get('base_parameters', {}), 'shown_sources' in content)
     _print_list('sources', [f'{k}: {v}' for k, v in _pairs(content.get('shown_sources'))])
@@ -77,11 +78,12 @@ def _workspace_lines(workspace: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _parameter_lines(content: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [('parameters', f'{content["standard_parameters"]} standard')]
+    others = 'friction, rotors and drives' if content['drive_terms'] else 'friction and rotors'
     for rank in content.get('ranks', []):
         what = (('shared', 'designs shared'), ('reduced', 'zero parameters left out'))
         how = ' and '.join(text for key, text in what if rank[key]) or 'each body on its own'
-        kinds = f'{rank["rigid_body"]} of rigid bodies, {rank["friction_and_rotor"]} of friction '
-        lines.append(('', f'{rank["rank"]} base ({kinds}and rotors), {how}'))
+        kinds = f'{rank["rigid_body"]} of rigid bodies, {rank["friction_and_rotor"]} of {others}'
+        lines.append(('', f'{rank["rank"]} base ({kinds}), {how}'))
     return lines
 
 
@@ -126,6 +128,21 @@ def _print_joints(content: dict[str, Any]) -> None:
     else:
         units += '; rotor: kg, kg m^2 at the joint'
     print_columns(content['joints'], columns, f'\nJOINTS ({units})')
+
+
+def _print_drive_terms(terms: dict[str, Any]) -> None:
+    if not terms:
+        return
+    rows = []
+    for joint, content in terms.items():
+        ripple = content.get('ripple', {})
+        pairs = zip(ripple.get('cosine', []), ripple.get('sine', []), strict=True)
+        waves = [_short(math.hypot(*pair)) for pair in pairs]
+        harmonics = map(str, ripple.get('harmonics', []))
+        plain = [content.get(key) for key in ('offset', 'stiffness', 'rest')]
+        rows.append((joint, *plain, ripple.get('period'), ', '.join(harmonics), ', '.join(waves)))
+    header = ('joint', 'offset', 'stiffness', 'rest', 'ripple period', 'harmonics', 'amplitudes')
+    print_table(header, rows, '\nDRIVE TERMS (N, N m; N/m, N m/rad; m, rad)')
 
 
 def _print_constraints(content: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from lxml import etree
 from numpy.typing import ArrayLike
 
 from pkm_description.assembly import Assembly
-from pkm_description.description import Constraint, Description, Friction, Pose
+from pkm_description.description import Constraint, Description, DriveTerms, Friction, Pose
 from pkm_description.errors import ExportError
 
 
@@ -90,6 +90,34 @@ def asymmetry_losses(description: Description) -> list[str]:
         and friction.model == 'asymmetric'
         and friction.coulomb != friction.coulomb_negative
     ]
+
+
+def spring(terms: DriveTerms | None) -> tuple[float, float]:
+    """Return stiffness [N/m, N m/rad] and position without force [m, rad] of a drive's spring.
+
+    The offset is part of it; (0, 0) where there is no spring that pulls back.
+    """
+    if terms is None or terms.stiffness is None or terms.stiffness <= 0.0:
+        return 0.0, 0.0
+    return terms.stiffness, terms.rest - (terms.offset or 0.0) / terms.stiffness
+
+
+def drive_losses(description: Description, form: str) -> list[str]:
+    """Say which forces of drives by their position are no part of a format with springs."""
+    found = []
+    for joint, terms in description.drive_terms.items():
+        lost = []
+        stiffness = terms.stiffness or 0.0
+        if stiffness < 0.0:
+            lost.append(f'a stiffness of {stiffness:g}')
+        if terms.offset and stiffness <= 0.0:
+            lost.append(f'an offset of {terms.offset:g}')
+        if terms.ripple is not None and any([*terms.ripple.cosine, *terms.ripple.sine]):
+            lost.append(f'force ripple of period {terms.ripple.period:g}')
+        if lost:
+            verb = 'are' if len(lost) > 1 else 'is'
+            found.append(f"joint '{joint}': {' and '.join(lost)} {verb} no part of {form}")
+    return found
 
 
 def cut_loss(constraint: Constraint, coulomb: bool, viscous: bool) -> str | None:

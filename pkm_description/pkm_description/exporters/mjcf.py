@@ -14,9 +14,11 @@ from pkm_description.exporters.exported import (
     as_text,
     asymmetry_losses,
     cut_loss,
+    drive_losses,
     number,
     numbers,
     poses_at_home,
+    spring,
     symmetric,
 )
 from pkm_description.exporters.mjcf_closures import (
@@ -32,7 +34,8 @@ from pkm_description.exporters.shapes import Shape, read_shapes
 def build_mjcf(
     description: Description,
     timestep: float = 1e-4,  # [s] of the integration; the stiffness of the closures follows it
-    joint_friction: bool = True,  # viscous and Coulomb, as `damping` and `frictionloss`
+    # viscous and Coulomb, as `damping` and `frictionloss`, springs of drives as `stiffness`
+    joint_friction: bool = True,
     joint_limits: bool = True,  # of which MuJoCo makes soft end stops
     shapes: bool = True,  # boxes, cylinders and spheres, as geoms without mass or contact
 ) -> Exported:
@@ -55,9 +58,10 @@ def build_mjcf(
     exact), and a principal inertia below 1e-10 kg m^2 is raised by as much. A closure at
     such a body is soft unless its `body_invweight0` is bounded after loading, as the
     simulated plant does. MJCF has symmetric friction only: of an asymmetric one the mean of
-    both directions is written. Of friction in closing constraints only that of a prismatic
-    one is written; the others have no joint in MJCF. Raises ExportError where MJCF cannot hold
-    an element of the description; names the element.
+    both directions is written. The spring of a drive is the joint's `stiffness` with its offset
+    in `springref`; force ripple is no part of MJCF. Of friction in closing constraints only that
+    of a prismatic one is written; the others have no joint in MJCF. Raises ExportError where
+    MJCF cannot hold an element of the description; names the element.
     """
     if not timestep > 0.0:
         raise ExportError(f'the MJCF time step must be positive, not {timestep} s')
@@ -78,6 +82,7 @@ class _Writer:
     ) -> None:
         self.shapes = shapes
         self.losses = asymmetry_losses(description) if friction else []
+        self.losses += drive_losses(description, 'MJCF') if friction else []
         bodies = inertias.StandIns(description, welded=False)
         self.inertials = bodies.inertials
         self.losses += bodies.losses
@@ -86,6 +91,7 @@ class _Writer:
         self.friction = friction
         self.limits = limits
         self.rotor = {a.joint: a.rotor_inertia or 0.0 for a in description.actuators}
+        self.terms = description.drive_terms
         self.poses = poses_at_home(description)
         self.closures = [
             MjcfClosure(
@@ -210,6 +216,9 @@ class _Writer:
             coulomb, viscous = symmetric(joint.friction)
             attributes['damping'] = number(viscous)
             attributes['frictionloss'] = number(coulomb)
+        stiffness, rest = spring(self.terms.get(joint.name))
+        if self.friction and stiffness:
+            attributes |= {'stiffness': number(stiffness), 'springref': number(rest)}
         etree.SubElement(body, 'joint', attributes)
         self.home.append(float(self.description.home_joints[joint.name]))
 

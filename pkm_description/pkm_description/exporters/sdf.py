@@ -156,10 +156,13 @@ def _add_axis(element: etree._Element, axis: SdfAxis) -> None:
     for key, value in (('effort', axis.effort), ('velocity', axis.velocity)):
         if np.isfinite(value) and value > 0:
             add_text(limit, key, number(value))
-    if axis.coulomb or axis.viscous:
+    if axis.coulomb or axis.viscous or axis.stiffness:
         dynamics = etree.SubElement(element, 'dynamics')
         add_text(dynamics, 'damping', number(axis.viscous))
         add_text(dynamics, 'friction', number(axis.coulomb))
+        if axis.stiffness:
+            add_text(dynamics, 'spring_reference', number(axis.rest))
+            add_text(dynamics, 'spring_stiffness', number(axis.stiffness))
 
 
 def _add_pose(element: etree._Element, pose: Pose) -> None:

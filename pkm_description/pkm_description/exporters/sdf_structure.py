@@ -10,7 +10,14 @@ import numpy as np
 
 from pkm_description.assembly import Assembly
 from pkm_description.description import Constraint, Description, Inertial, Joint, Pose, frozen
-from pkm_description.exporters.exported import asymmetry_losses, cut_loss, poses_at_home, symmetric
+from pkm_description.exporters.exported import (
+    asymmetry_losses,
+    cut_loss,
+    drive_losses,
+    poses_at_home,
+    spring,
+    symmetric,
+)
 from pkm_description.exporters.inertias import Array, StandIns, compose, scaled, seen_from
 from pkm_description.kinematic_tree import tree_order
 from pkm_description.mobility import constraint_rows
@@ -45,6 +52,8 @@ class SdfAxis:
     effort: float = np.inf
     coulomb: float = 0.0
     viscous: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0  # of the spring
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,7 @@ def build_structure(description: Description, form: str) -> SdfStructure:
     rotors = {a.joint: a.rotor_inertia or 0.0 for a in description.actuators}
     _add_rotors_on_the_base(description, stand_ins, rotors)
     joints = [
-        _tree_joint(joint, description.home_joints, rotors)
+        _tree_joint(joint, description, rotors)
         for joint in (description.joints[k] for k in tree_order(description))
         if joint.type != 'floating'
     ]
@@ -109,7 +118,7 @@ def build_structure(description: Description, form: str) -> SdfStructure:
         for name, value in rotors.items()
         if value
     ]
-    losses += asymmetry_losses(description)
+    losses += asymmetry_losses(description) + drive_losses(description, 'SDF')
     for constraint in description.constraints:
         coulomb = constraint.type in ('revolute', 'prismatic')
         lost = cut_loss(constraint, coulomb, viscous=constraint.type != 'spherical')
@@ -144,14 +153,16 @@ def _add_rotors_on_the_base(
             rotors[name] = 0.0
 
 
-def _tree_joint(joint: Joint, home: Mapping[str, float], rotors: Mapping[str, float]) -> SdfJoint:
+def _tree_joint(joint: Joint, description: Description, rotors: Mapping[str, float]) -> SdfJoint:
     kind = SDF_TYPES[joint.type]
     if not joint.is_scalar:
         return SdfJoint(joint.name, kind, joint.parent, joint.child)
-    limit, zero = joint.limit, float(home[joint.name])
+    limit, zero = joint.limit, float(description.home_joints[joint.name])
     coulomb, viscous = symmetric(joint.friction)
     stroke = (limit.lower - zero, limit.upper - zero)
-    axis = SdfAxis(joint.axis, *stroke, limit.velocity, limit.effort, coulomb, viscous)
+    stiffness, rest = spring(description.drive_terms.get(joint.name))
+    held = (stiffness, rest - zero) if stiffness else (0.0, 0.0)
+    axis = SdfAxis(joint.axis, *stroke, limit.velocity, limit.effort, coulomb, viscous, *held)
     rotor, ends = rotors.get(joint.name) or None, (joint.parent, joint.child)
     return SdfJoint(joint.name, kind, *ends, axes=(axis,), home=zero, rotor_inertia=rotor)
 

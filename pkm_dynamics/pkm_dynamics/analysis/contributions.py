@@ -7,7 +7,8 @@ Inverse dynamics falls apart into groups whose sum it is:
   degrees of freedom, otherwise the actuators';
 - Coriolis and centripetal forces of all bodies: products of velocities;
 - weight of the platform and of the struts;
-- friction of all joints, inertia of the rotors.
+- friction of all joints, inertia of the rotors;
+- forces of the drives by their position: offsets, springs, ripple.
 
 The products of velocities are a quadratic form of the tree's rates: those of a linear and
 an angular rate are Coriolis forces (a strut that lengthens while it turns), those of two
@@ -34,7 +35,7 @@ from pkm_dynamics.parameters.parameter_terms import ParameterTerms
 
 GROUPS = (
     *('platform_inertia', 'strut_inertia', 'coriolis', 'centripetal'),
-    *('platform_gravity', 'strut_gravity', 'friction', 'rotor'),
+    *('platform_gravity', 'strut_gravity', 'friction', 'rotor', 'drive'),
 )
 
 
@@ -107,6 +108,10 @@ def contributions(
         'strut_gravity': gravity[:, ~is_platform].sum(axis=1),
         'friction': np.einsum('nv,nva->na', friction, bodies.transfer),
         'rotor': np.einsum('nr,nra->na', driven, bodies.transfer[:, rotors]),
+        'drive': model.drive_forces.forces(
+            bodies.joints[:, model.mechanism.actuated_scalar],
+            values[model.mechanism.n_parameters :],
+        ),
     }
     return Contributions(found, list(model.actuated_joints))
 

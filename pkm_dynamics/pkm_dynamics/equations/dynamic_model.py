@@ -35,11 +35,14 @@ class DynamicModel(KinematicModel):
     ) -> tuple[JointStates, Floats]:
         """`joint_states` and `inverse_dynamics` of a motion in one pass, for control loops."""
         values = checked_parameters(parameters, self.nominal_parameters)
+        compiled = self.mechanism.n_parameters
         mode, joints, *state = self._state(motion)
         velocity, acceleration, forces = force_kernels.states_and_forces(
-            self._layout, self._force_code(), mode, joints, *state, values
+            self._layout, self._force_code(), mode, joints, *state, values[:compiled]
         )
         self._refuse_singular(forces)
+        if len(values) > compiled:
+            forces += self.drive_forces.forces(self._actuated(joints), values[compiled:])
         return JointStates(joints, velocity, acceleration), forces
 
     def regressor(self, motion: PlatformMotion) -> Floats:
@@ -48,7 +51,10 @@ class DynamicModel(KinematicModel):
         code = self._motion_code(mode, 'columns', 'inertial')
         regressor = force_kernels.regressor(self._layout, code, mode, *state)
         self._refuse_singular(regressor[:, 0])
-        return regressor
+        if not self.drive_forces.names:
+            return regressor
+        further = self.drive_forces.columns(self._actuated(state[0]))
+        return np.concatenate([regressor, further], axis=2)
 
     def _force_code(self) -> Code:
         inline = self._programs.inline

@@ -1,8 +1,8 @@
 """Energy, linear in the standard parameters and free of accelerations [O 2.56, 2.57].
 
-Kinetic and potential energy of the bodies and rotors are E = e(q, qd) p. Between two
-samples it changes by the work of the actuators (and of a wrench on the platform) less
-the heat of friction:
+Kinetic and potential energy of bodies, rotors and drives (springs, ripple) are
+E = e(q, qd) p. Between two samples it changes by the work of the actuators (and of a
+wrench on the platform) less the heat of friction:
 
     e(k+1) p - e(k) p + (integral of d(q, qd) dt) p = integral of Q . qd dt
 
@@ -67,14 +67,18 @@ def body_energy_parts(
 ) -> tuple[Floats, Floats]:
     """Kinetic and potential energy (N, n_p) each per standard parameter [J].
 
-    The energy is zero for a body at rest in the base's origin; friction has none.
+    The energy is zero for a body at rest in the base's origin; friction has none. Forces of
+    drives by their position (offset, spring, ripple) have a potential.
     """
     twist = local(motion, terms.bodies, motion.twist)
     blocks = 0.5 * (twist[..., None, :] @ momentum_regressor(twist))[..., 0, :]
     kinetic = spread(terms, blocks, model.n_p)
     kinetic[:, terms.rotor_columns] = 0.5 * motion.rates[:, terms.rotor_coordinates] ** 2
     height = potential_regressor(motion, terms, np.asarray(model.description.gravity))
-    return kinetic, spread(terms, height, model.n_p)
+    potential = spread(terms, height, model.n_p)
+    positions = motion.joints[:, model.mechanism.actuated_scalar]
+    potential[:, model.mechanism.n_parameters :] = model.drive_forces.potentials(positions)
+    return kinetic, potential
 
 
 def body_dissipation(model: ClosedChainModel, motion: BodyMotion, terms: ParameterTerms) -> Floats:

@@ -137,7 +137,8 @@ class EquationsOfMotion:
         q, qd = state.joints[self._scalar], state.rates[self._actuated]
         given = self.forces(t, q, qd)
         friction = self.values[self.terms.friction_columns] @ self.terms.friction_forces(bodies)[0]
-        load = basis[self._actuated].T @ given - basis.T @ friction - self._load(moving)
+        held = self._held(q[None])[0]
+        load = basis[self._actuated].T @ (given - held) - basis.T @ friction - self._load(moving)
         power = float(given @ qd)
         wrench = self.wrench
         if callable(wrench):
@@ -178,6 +179,11 @@ class EquationsOfMotion:
         if callable(self._given):
             return self._checked(self._given(t, q.copy(), qd.copy()))
         return np.asarray(self._given)
+
+    def _held(self, q: Floats) -> Floats:
+        """Forces (N, n_a) that the drives need at positions (N, n_a)."""
+        model = self.model
+        return model.drive_forces.forces(q, self.values[model.mechanism.n_parameters :])
 
     def _geometry(self, state: Coordinates) -> TreeGeometry:
         turn = Rotation.from_quat(state.quaternion).as_matrix()

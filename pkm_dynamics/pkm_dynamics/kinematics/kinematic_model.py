@@ -14,6 +14,7 @@ from pkm_description.description import frozen
 from pkm_description.tree_geometry import TreeLayout
 from pkm_dynamics.array_types import Booleans, Floats
 from pkm_dynamics.codegen.program_set import ProgramSet
+from pkm_dynamics.drive_forces import DriveForces
 from pkm_dynamics.kernels import closure, joint_rates
 from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
 from pkm_dynamics.kinematics.positions import STATE_TOLERANCE, Initial, Positions
@@ -39,10 +40,11 @@ class KinematicModel:
         home = self._assembly.home()
         self.actuated_joints = list(description.actuated_joints)
         self.joint_names = list(self._assembly.tree.joint_names)
-        self.parameter_names = table.names
-        self.parameter_units = table.units
-        self.parameter_kinds = table.kinds
-        self.nominal_parameters = frozen(table.nominal)
+        self.drive_forces = drives = DriveForces.of(description)
+        self.parameter_names = table.names + drives.names
+        self.parameter_units = table.units + drives.units
+        self.parameter_kinds = table.kinds + ['drive'] * len(drives.names)
+        self.nominal_parameters = frozen([*table.nominal, *drives.values])
         self.home_joints = frozen(home.joints)
         self.home_position = frozen(description.home.position)
         self.home_rotation = frozen(description.home.rotation)
@@ -88,8 +90,8 @@ class KinematicModel:
         return bool(self.mechanism.independent_is_platform)
 
     def parameter_mask(self, kind: str) -> Booleans:
-        """Which parameters (n_p,) are of a kind: rigid_body, friction or rotor."""
-        kinds = ('rigid_body', 'friction', 'rotor')
+        """Which parameters (n_p,) are of a kind: rigid_body, friction, rotor or drive."""
+        kinds = ('rigid_body', 'friction', 'rotor', 'drive')
         if kind not in kinds:
             raise EstimationError(f"unknown parameter kind '{kind}'; kinds are {', '.join(kinds)}")
         return np.array([item == kind for item in self.parameter_kinds], dtype=bool)

@@ -75,7 +75,8 @@ def parameter_groups(model: DynamicModel, shared: bool) -> tuple[list[str], Floa
     """Return what parameters share: labels of the groups and p = expand @ groups (n_p, n_g).
 
     With `shared`, parameters of links or joints of one design are one group; a link and
-    a joint of one name share with their own kind only.
+    a joint of one name share with their own kind only. Forces of drives by their position are
+    those of the single drive: an offset, the phase of a ripple.
     """
     owner: dict[tuple[bool, str], tuple[str, ...]] = {}
     links = {link.name for link in model.description.links}
@@ -87,8 +88,9 @@ def parameter_groups(model: DynamicModel, shared: bool) -> tuple[list[str], Floa
     columns = []
     for name, kind in zip(model.parameter_names, model.parameter_kinds, strict=True):
         owner_name, _, field = name.rpartition('.')
-        of_link = kind == 'rigid_body'
-        key = (of_link, owner.get((of_link, owner_name), (owner_name,)), field)
+        of_link, own = kind == 'rigid_body', (owner_name,)
+        members = own if kind == 'drive' else owner.get((of_link, owner_name), own)
+        key = (of_link, members, field)
         columns.append(index.setdefault(key, len(index)))
     expand = np.zeros((model.n_p, len(index)))
     expand[np.arange(model.n_p), columns] = 1.0

@@ -22,7 +22,7 @@ from pkm_dynamics.parameters.groups import ParameterSpace
 
 # Inertias first: masses are what is folded in.
 _FIELD_ORDER = ('Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz', 'mx', 'my', 'mz', 'm')
-_KIND_ORDER = {'friction': 0, 'rigid_body': 1, 'rotor': 2}
+_KIND_ORDER = {'friction': 0, 'rigid_body': 1, 'rotor': 2, 'drive': 3}
 # Share of a parameter in what is free to fold in, below which another one is folded first;
 # no round number, so that no round geometry lies on the edge.
 _LEAST_SHARE = 0.0317

@@ -14,7 +14,7 @@ from pkm_description.sidecar_sections import read_simulation
 from pkm_dynamics.array_types import Floats
 
 SWITCHES = (
-    *('friction', 'stribeck', 'cogging', 'saturation'),
+    *('friction', 'drives', 'stribeck', 'cogging', 'saturation'),
     *('force_noise', 'position_noise', 'quantisation'),
 )
 
@@ -41,11 +41,15 @@ class PlantEffects:
     ----------
     friction : bool
         Coulomb and viscous friction of the description, in all joints.
+    drives : bool
+        Forces of the drives by their position that the description declares: offset,
+        spring, ripple.
     saturation : bool
         Actuator forces are clipped to the joints' effort limits.
     cogging_amplitude, cogging_period, cogging_phase : numpy.ndarray
-        (n_a,) force ripple amplitude sin(2 pi q / period + phase) [N, N m], period in
-        the unit of the joint, phase [rad].
+        (n_a,) force ripple amplitude sin(2 pi q / period + phase) [N, N m] that acts on
+        the joint, period in the unit of the joint, phase [rad]. Of the plant alone: the
+        ripple that the model has too stands in `drives`.
     stribeck : tuple of Stribeck
         Stribeck friction of single joints; acts only together with `friction`.
     force_covariance : numpy.ndarray
@@ -57,6 +61,7 @@ class PlantEffects:
     """
 
     friction: bool
+    drives: bool
     saturation: bool
     cogging_amplitude: Floats
     cogging_period: Floats
@@ -81,7 +86,7 @@ class PlantEffects:
         """
         section = vars(read_simulation(description))
         stribeck = tuple(Stribeck(joint, **v) for joint, v in section['stribeck'].items())
-        return cls(friction=True, saturation=True, **{**section, 'stribeck': stribeck})
+        return cls(friction=True, drives=True, saturation=True, **{**section, 'stribeck': stribeck})
 
     def ideal(self) -> PlantEffects:
         """Return the effects with every one switched off: rigid bodies, exact sensors."""
@@ -100,6 +105,7 @@ class PlantEffects:
             )
         neutral: dict[str, tuple[str, Any]] = {
             'friction': ('friction', False),
+            'drives': ('drives', False),
             'stribeck': ('stribeck', ()),
             'cogging': ('cogging_amplitude', np.zeros_like(self.cogging_amplitude)),
             'saturation': ('saturation', False),

@@ -1,4 +1,4 @@
-"""Forces of one substep, compiled: actuators, cogging and joint friction."""
+"""Forces of one substep, compiled: actuators, position and joint friction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pkm_description import Description, Friction
+from pkm_description import Description, Friction, Ripple
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.kernels.decorator import compiled
 from pkm_dynamics.simulation.effects import PlantEffects, Stribeck
@@ -52,6 +52,41 @@ class FrictionTable:
         )
 
 
+@dataclass(frozen=True)
+class PositionTable:
+    """Forces of the drives by position, as `apply_forces` takes them."""
+
+    springs: Floats  # (3, n_a) offset, stiffness, rest
+    rippling: Integers  # (n_r,) actuator of each wave
+    ripple: Floats  # (3, n_r) amplitude of the force on the joint, wave number, phase
+
+    @classmethod
+    def build(cls, description: Description, effects: PlantEffects) -> PositionTable:
+        """Collect the terms that the description declares and the cogging of its effects."""
+        joints = description.actuated_joints
+        springs = np.zeros((3, len(joints)))
+        rippling = np.flatnonzero(effects.cogging_amplitude)
+        wave_number = 2.0 * np.pi / effects.cogging_period
+        waves = np.stack([effects.cogging_amplitude, wave_number, effects.cogging_phase])
+        waves = waves[:, rippling]
+        for joint, terms in (description.drive_terms if effects.drives else {}).items():
+            i = joints.index(joint)
+            springs[:, i] = terms.offset or 0.0, terms.stiffness or 0.0, terms.rest
+            own = _waves(terms.ripple)
+            waves = np.concatenate([waves, own], axis=1)
+            rippling = np.append(rippling, np.full(own.shape[1], i))
+        return cls(springs, rippling, np.ascontiguousarray(waves))
+
+
+def _waves(ripple: Ripple | None) -> Floats:
+    """Amplitude, wave number and phase (3, k) of the force on the joint: less what it needs."""
+    if ripple is None:
+        return np.zeros((3, 0))
+    cosine, sine = np.array(ripple.cosine), np.array(ripple.sine)
+    wave_number = 2.0 * np.pi * np.array(ripple.harmonics) / ripple.period
+    return np.stack([-np.hypot(cosine, sine), wave_number, np.arctan2(cosine, sine)])
+
+
 def friction_row(friction: Friction, stribeck: Stribeck | None = None) -> tuple[float, ...]:
     """Return the friction table's row of one joint."""
     model = friction.model
@@ -71,7 +106,9 @@ def apply_forces(
     forces: Floats,  # (n_v,) output [N, N m]
     actuated: Integers,  # (2, n_a) position address and velocity address
     command: Floats,  # (n_a,) [N, N m]
-    cogging: Floats,  # (3, n_a) amplitude [N, N m], wave number [1/m, 1/rad], phase [rad]
+    springs: Floats,  # (3, n_a) offset [N, N m], stiffness [N/m, N m/rad], rest [m, rad]
+    rippling: Integers,  # (n_r,) actuator of each wave of force ripple
+    ripple: Floats,  # (3, n_r) amplitude [N, N m], wave number [1/m, 1/rad], phase [rad]
     rubbing: Integers,  # (n_f,) velocity address of the joints with friction
     friction: Floats,  # (n_f, 6) friction table
     transition_velocity: float,  # Coulomb friction is linear between plus and minus this
@@ -84,9 +121,11 @@ def apply_forces(
         dof = actuated[1, i]
         sums[0, i] += q
         sums[1, i] += velocities[dof]
-        forces[dof] = command[i]
-        if cogging[0, i] != 0.0:
-            forces[dof] += cogging[0, i] * np.sin(cogging[1, i] * q + cogging[2, i])
+        forces[dof] = command[i] - springs[0, i] - springs[1, i] * (q - springs[2, i])
+    for k in range(rippling.shape[0]):
+        q = positions[actuated[0, rippling[k]]]
+        wave = ripple[0, k] * np.sin(ripple[1, k] * q + ripple[2, k])
+        forces[actuated[1, rippling[k]]] += wave
     for j in range(rubbing.shape[0]):
         dof = rubbing[j]
         v = velocities[dof]

@@ -14,7 +14,7 @@ from pkm_description.errors import ExportError, SimulationError
 from pkm_description.exporters import build_mjcf
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.simulation.effects import PlantEffects
-from pkm_dynamics.simulation.generalised_forces import FrictionTable, apply_forces
+from pkm_dynamics.simulation.generalised_forces import FrictionTable, PositionTable, apply_forces
 from pkm_dynamics.simulation.mujoco_closures import CutFriction, closed_mobility, stiffen_massless
 from pkm_dynamics.simulation.sensors import Sensors
 
@@ -203,8 +203,7 @@ class SimulatedPlant:
         data.xfrc_applied[:] = 0.0
         self._rubbing = np.ascontiguousarray(self._addresses(self._friction.joints)[1])
         effects = self.effects
-        wave_number = 2.0 * np.pi / effects.cogging_period
-        self._cogging = np.stack([effects.cogging_amplitude, wave_number, effects.cogging_phase])
+        self._by_position = PositionTable.build(self.description, effects)
         limits = [self.description.joint(name).limit.effort for name in self.actuated_joints]
         self._limits = np.array(limits) if effects.saturation else np.full(len(limits), np.inf)
         self._limits[[actuator.free for actuator in self.description.actuators]] = 0.0
@@ -239,7 +238,9 @@ class SimulatedPlant:
     def _apply(self, forces: Floats) -> None:
         state, friction = (self._positions, self._velocities, self._applied), self._friction
         rubbing = (self._rubbing, friction.table, friction.transition_velocity)
-        apply_forces(*state, self._actuated, forces, self._cogging, *rubbing, self._sums)
+        table = self._by_position
+        by_position = (table.springs, table.rippling, table.ripple)
+        apply_forces(*state, self._actuated, forces, *by_position, *rubbing, self._sums)
 
     def _actuated_positions(self) -> Floats:
         return np.array(self._positions[self._actuated[0]])

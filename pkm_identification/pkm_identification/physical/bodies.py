@@ -23,7 +23,8 @@ class PhysicalBodies:
 
     `sizes` are what counts as one unit of distance from the `nominal` values, `blocks` give the ten
     standard parameters of each body from x (10, n_g), bodies of one design once, `coefficients` are
-    indices in x of friction and rotor coefficients. `faces` are orthonormal columns (4, k) that the
+    indices in x of friction and rotor coefficients (forces of drives by position may have any
+    sign). `faces` are orthonormal columns (4, k) that the
     scaled pseudo-inertia of each body lives on: all four directions, but for points and rods whose
     width is declared zero. `massive` are the bodies with mass in the nominal set.
     """
@@ -34,7 +35,7 @@ class PhysicalBodies:
         self.nominal = space.reduce(values)
         self.sizes = space.reduce(parameter_scales(model, values))
         self.blocks = _blocks(model, space)
-        self.coefficients = np.flatnonzero([kind != 'rigid_body' for kind in space.kinds])
+        self.coefficients = np.flatnonzero([kind in ('friction', 'rotor') for kind in space.kinds])
         masses = {name: float(block[0] @ self.nominal) for name, block in self.blocks.items()}
         self.massive = [name for name, mass in masses.items() if mass > 0]
         typical = float(np.median([masses[name] for name in self.massive] or [1.0]))

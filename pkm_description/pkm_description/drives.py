@@ -1,0 +1,187 @@
+"""Forces of drives by their position: offsets, springs, force ripple.
+
+They belong to the single drive, never to the design that drives share: an amplifier's offset
+and the phase of a ripple are those of one piece.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from pkm_description.description import Actuator, Description, DriveTerms, Ripple
+from pkm_description.errors import DescriptionError
+from pkm_description.sidecar import known_keys, mapping, number
+from pkm_description.xml_elements import suggestion
+
+KEYS = ('offset', 'stiffness', 'rest', 'ripple')
+VALUES = (('cosine', 'sine'), ('amplitude', 'phase'))
+MAX_HARMONICS = 100  # a ripple with more is a table, and a typing error likelier than one
+SYNTAX = 'JOINT:TERM[+TERM], TERM one of offset, spring, spring(REST), ripple(PERIOD[,HARMONICS])'
+_TERM = re.compile(r'(offset|spring|ripple)(?:\(([^()]*)\))?')
+
+Given = Mapping[str, Any] | Sequence[str] | str
+
+
+def with_drive_terms(description: Description, terms: Given) -> Description:
+    """Return the robot with further forces of its drives by position.
+
+    The texts of the description, and with them its digest, stay as they are: it is the same
+    robot, of which more is modelled.
+
+    Parameters
+    ----------
+    description
+        The robot.
+    terms
+        By driven joint or pattern, as the section `drives` of the YAML: `{'leg1_strut':
+        {'offset': 0, 'ripple': {'period': 0.012, 'harmonics': 2}}, '*': {'stiffness': 0}}`.
+        What a joint has of these is replaced, what is not named stays. Or texts such as
+        `leg1_strut:offset+ripple(0.012,2)`, `*:spring(0.1)`: values start at zero.
+
+    Raises
+    ------
+    DescriptionError
+        A joint has no drive, or a term or number cannot be used.
+    """
+    given = terms if isinstance(terms, Mapping) else parse_drive_terms(terms)
+    return replace(description, actuators=_with_terms(description.actuators, given, 'drive_terms'))
+
+
+def read_drive_terms(
+    actuators: tuple[Actuator, ...], sidecar: Mapping[str, Any]
+) -> tuple[Actuator, ...]:
+    """Add what the section `drives` of a sidecar says."""
+    return _with_terms(actuators, sidecar.get('drives', {}), 'drives')
+
+
+def parse_drive_terms(texts: Sequence[str] | str) -> dict[str, dict[str, Any]]:
+    """Terms by joint from texts `JOINT:TERM[+TERM]`, as `with_drive_terms` takes them."""
+    found: dict[str, dict[str, Any]] = {}
+    for text in [texts] if isinstance(texts, str) else texts:
+        joint, colon, rest = str(text).strip().rpartition(':')
+        if not colon or not joint:
+            raise DescriptionError(f"drive terms '{text}' are not {SYNTAX}")
+        own = found.setdefault(joint.strip(), {})
+        for term in re.split(r'\+(?![^(]*\))', rest):
+            own.update(_parse_term(term.strip(), text))
+    return found
+
+
+def terms_mapping(terms: DriveTerms) -> dict[str, Any]:
+    """Plain values of a drive's terms, as the section `drives` holds them."""
+    content: dict[str, Any] = {}
+    if terms.offset is not None:
+        content['offset'] = terms.offset
+    if terms.stiffness is not None:
+        content |= {'stiffness': terms.stiffness, 'rest': terms.rest}
+    if terms.ripple is not None:
+        ripple = terms.ripple
+        content['ripple'] = {
+            'period': ripple.period,
+            'harmonics': list(ripple.harmonics),
+            'cosine': list(ripple.cosine),
+            'sine': list(ripple.sine),
+        }
+    return content
+
+
+def terms_of(given: Any, where: str) -> DriveTerms:
+    """Return the terms of one drive, checked; DescriptionError names what is wrong."""
+    table = known_keys(given, where, KEYS)
+    values = {key: number(table[key], f'{where}.{key}') for key in KEYS[:3] if key in table}
+    if 'rest' in values and 'stiffness' not in values:
+        raise DescriptionError(f'{where} has a rest position, but no stiffness')
+    if 'stiffness' in values:
+        values.setdefault('offset', 0.0)
+    ripple = _ripple(table['ripple'], f'{where}.ripple') if 'ripple' in table else None
+    return DriveTerms(**values, ripple=ripple)
+
+
+def _with_terms(actuators: tuple[Actuator, ...], given: Any, where: str) -> tuple[Actuator, ...]:
+    driven = [item.joint for item in actuators if not item.free]
+    merged = {item.joint: terms_mapping(item.terms) for item in actuators}
+    for pattern, content in mapping(given, where).items():
+        matching = [name for name in driven if fnmatchcase(name, str(pattern))]
+        if not matching:
+            raise DescriptionError(
+                f"{where} names '{pattern}', which is no joint with a drive"
+                f'{suggestion(str(pattern), driven)}; they are {", ".join(driven)}'
+            )
+        for name in matching:
+            merged[name] = {**merged[name], **mapping(content, f'{where}.{pattern}')}
+    return tuple(
+        replace(item, terms=terms_of(merged[item.joint], f'{where}.{item.joint}'))
+        for item in actuators
+    )
+
+
+def _ripple(given: Any, where: str) -> Ripple:
+    pairs = [key for pair in VALUES for key in pair]
+    table = known_keys(given, where, ('period', 'harmonics', *pairs))
+    if 'period' not in table:
+        raise DescriptionError(f"{where} has no 'period' [m, rad]")
+    period = number(table['period'], f'{where}.period')
+    if period <= 0.0:
+        raise DescriptionError(f'{where}.period must be positive, not {period:g}')
+    harmonics = _harmonics(table.get('harmonics', 1), f'{where}.harmonics')
+    used = [pair for pair in VALUES if any(key in table for key in pair)]
+    if len(used) > 1:
+        raise DescriptionError(f'{where} has cosine and sine or amplitude and phase, not both')
+    first, second = used[0] if used else VALUES[0]
+    one = _per_harmonic(table.get(first, 0.0), f'{where}.{first}', len(harmonics))
+    two = _per_harmonic(table.get(second, 0.0), f'{where}.{second}', len(harmonics))
+    if (first, second) == VALUES[1]:  # amplitude sin(2 pi k q / period + phase)
+        one, two = (
+            tuple(a * math.sin(p) for a, p in zip(one, two, strict=True)),
+            tuple(a * math.cos(p) for a, p in zip(one, two, strict=True)),
+        )
+    return Ripple(period, harmonics, one, two)
+
+
+def _harmonics(given: Any, where: str) -> tuple[int, ...]:
+    """Harmonics of a count, or as they are listed."""
+    is_count = isinstance(given, int) and not isinstance(given, bool)
+    listed = list(given) if isinstance(given, list | tuple) else []
+    if is_count and 1 <= given <= MAX_HARMONICS:
+        listed = list(range(1, given + 1))
+    whole = all(isinstance(item, int) and not isinstance(item, bool) for item in listed)
+    if not listed or not whole or len(set(listed)) < len(listed):
+        listed = [0]
+    if not 1 <= min(listed) <= max(listed) <= MAX_HARMONICS:
+        raise DescriptionError(
+            f'{where} must be a count or a list of different whole numbers from 1 to '
+            f'{MAX_HARMONICS}, not {given!r}'
+        )
+    return tuple(listed)
+
+
+def _per_harmonic(given: Any, where: str, count: int) -> tuple[float, ...]:
+    values: Iterable[Any] = given if isinstance(given, list | tuple) else [given] * count
+    found = tuple(number(value, where) for value in values)
+    if len(found) != count:
+        raise DescriptionError(f'{where} must be one number or {count}, one a harmonic')
+    return found
+
+
+def _parse_term(term: str, text: str) -> dict[str, Any]:
+    match = _TERM.fullmatch(term)
+    try:
+        if match is None:
+            raise ValueError
+        kind, inside = match.groups()
+        numbers = [part.strip() for part in inside.split(',')] if inside else []
+        if kind == 'offset' and not numbers:
+            return {'offset': 0.0}
+        if kind == 'spring' and len(numbers) < 2:
+            return {'stiffness': 0.0, 'rest': float(numbers[0]) if numbers else 0.0}
+        if kind == 'ripple' and len(numbers) in (1, 2):
+            harmonics = int(numbers[1]) if len(numbers) == 2 else 1
+            return {'ripple': {'period': float(numbers[0]), 'harmonics': harmonics}}
+    except ValueError:
+        pass
+    raise DescriptionError(f"drive terms '{text}': '{term}' is no term; write {SYNTAX}") from None

@@ -1,0 +1,120 @@
+"""Forces of the drives by their position: constant offset, spring, force ripple.
+
+The force of a drive at q, beside those of bodies, friction and rotors, is
+
+    Q = offset + stiffness (q - rest) + sum_k (cos_k cos(2 pi k q / period) + sin_k sin(...))
+
+linear in all but rest and period, which belong to the description. It acts on its own drive
+alone, so its columns need nothing of the mechanism but the actuators' positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pkm_description import Description
+from pkm_description.description import DriveTerms, frozen
+from pkm_dynamics.array_types import Floats, Integers
+
+OFFSET, STIFFNESS, COSINE, SINE = range(4)
+
+
+@dataclass(frozen=True)
+class DriveForces:
+    """Terms of all drives, one an entry (n_d,) of each field."""
+
+    names: list[str]  # `<joint>.offset`, `.stiffness`, `.ripple_cos1`, `.ripple_sin1`, ...
+    units: list[str]
+    actuators: Integers  # which drive of the n_a
+    kinds: Integers
+    # rest position [m, rad] of a spring, wave number [1/m, 1/rad] of a ripple
+    numbers: Floats
+    values: Floats  # nominal [N, N m, N/m, N m/rad]
+    n_a: int
+
+    @classmethod
+    def of(
+        cls, description: Description, terms: Mapping[str, DriveTerms] | None = None
+    ) -> DriveForces:
+        """Collect the terms of a description, or others by joint."""
+        terms = description.drive_terms if terms is None else terms
+        joints = description.actuated_joints
+        entries = [
+            (index, joint, *entry)
+            for index, joint in enumerate(joints)
+            if joint in terms
+            for entry in _entries(terms[joint], description.joint(joint).type == 'prismatic')
+        ]
+        return cls(
+            [f'{joint}.{field}' for _, joint, field, *_ in entries],
+            [entry[3] for entry in entries],
+            np.array([entry[0] for entry in entries], dtype=np.int64),
+            np.array([entry[4] for entry in entries], dtype=np.int64),
+            frozen([entry[5] for entry in entries]),
+            frozen([entry[6] for entry in entries]),
+            len(joints),
+        )
+
+    def forces(self, positions: ArrayLike, values: ArrayLike | None = None) -> Floats:
+        """Forces (N, n_a) [N, N m] at positions (N, n_a) [m, rad] for values (n_d,), or nominal."""
+        q = np.asarray(positions, dtype=float)
+        factors = self._factors(q) * (self.values if values is None else np.asarray(values))
+        return np.asarray(factors @ (self.actuators[:, None] == np.arange(self.n_a)))
+
+    def columns(self, positions: ArrayLike) -> Floats:
+        """Force per parameter (N, n_a, n_d) at positions (N, n_a)."""
+        factors = self._factors(np.asarray(positions, dtype=float))
+        out = np.zeros((len(factors), self.n_a, len(self.names)))
+        out[:, self.actuators, np.arange(len(self.names))] = factors
+        return out
+
+    def potentials(self, positions: ArrayLike) -> Floats:
+        """Potential energy per parameter (N, n_d) [m, rad, ...] at positions (N, n_a)."""
+        q = np.asarray(positions, dtype=float)[:, self.actuators]
+        out = q.copy()  # of an offset
+        springs, cosines, sines = self._groups
+        numbers = self.numbers
+        out[:, springs] = 0.5 * (q[:, springs] - numbers[springs]) ** 2
+        out[:, cosines] = np.sin(q[:, cosines] * numbers[cosines]) / numbers[cosines]
+        out[:, sines] = -np.cos(q[:, sines] * numbers[sines]) / numbers[sines]
+        return out
+
+    @cached_property
+    def _groups(self) -> tuple[Integers, Integers, Integers]:
+        """Indices of springs, cosines and sines."""
+        springs, cosines, sines = (
+            np.flatnonzero(self.kinds == kind) for kind in (STIFFNESS, COSINE, SINE)
+        )
+        return springs, cosines, sines
+
+    def _factors(self, positions: Floats) -> Floats:
+        """Multipliers (N, n_d) of the parameters."""
+        q = positions[:, self.actuators]
+        out = np.ones(q.shape)
+        springs, cosines, sines = self._groups
+        out[:, springs] = q[:, springs] - self.numbers[springs]
+        out[:, cosines] = np.cos(q[:, cosines] * self.numbers[cosines])
+        out[:, sines] = np.sin(q[:, sines] * self.numbers[sines])
+        return out
+
+
+def _entries(terms: DriveTerms, linear: bool) -> list[tuple[str, str, int, float, float]]:
+    """Field, unit, kind, number and nominal value of each parameter of a drive."""
+    force, spring = ('N', 'N/m') if linear else ('N m', 'N m/rad')
+    found = []
+    if terms.offset is not None:
+        found.append(('offset', force, OFFSET, 0.0, terms.offset))
+    if terms.stiffness is not None:
+        found.append(('stiffness', spring, STIFFNESS, terms.rest, terms.stiffness))
+    ripple = terms.ripple
+    if ripple is not None:
+        for k, cosine, sine in zip(ripple.harmonics, ripple.cosine, ripple.sine, strict=True):
+            wave = 2.0 * np.pi * k / ripple.period
+            found.append((f'ripple_cos{k}', force, COSINE, wave, cosine))
+            found.append((f'ripple_sin{k}', force, SINE, wave, sine))
+    return found
