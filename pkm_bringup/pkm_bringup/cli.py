@@ -25,6 +25,7 @@ VERBS = (
     'export',
     'excite',
     'simulate',
+    'data',
     'identify',
     'validate',
     'compare',

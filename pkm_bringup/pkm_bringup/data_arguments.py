@@ -11,7 +11,10 @@ from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.option import Option
 from pkm_identification.options import LOADING, SIGNALS, written_options
 
-DATA = 'rosbag2 folder, .mcap, .db3, .csv or .npz file; positions [m, rad], efforts [N, N m], '
+DATA = (
+    'rosbag2 folder, .mcap, .db3, .csv or .npz file; with a file of names .txt, .mat and .parquet, '
+)
+DATA += 'too (--columns); positions [m, rad], efforts [N, N m], '
 DATA += 'currents [A]; DATA:FROM-TO takes the part between two times [s from the first sample]'
 
 
@@ -20,6 +23,11 @@ def add_options(parser: argparse.ArgumentParser, also: str = '', *more: Iterable
     shown = '; '.join(_form(option) for options in (SIGNALS, *more) for option in options)
     text = f'repeatable; {shown}{also}'
     parser.add_argument('--option', action='append', default=[], metavar='NAME=VALUE', help=text)
+    add_loading(parser)
+
+
+def add_loading(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `load`."""
     for option in LOADING:
         if option.has_argument:
             option.add_argument(parser)
@@ -56,7 +64,7 @@ def given_loading(arguments: Any) -> dict[str, Any]:
             constants[name] = [float(part) for part in value.split(',')]
         except ValueError as error:
             raise DatasetError(f"--force-constant '{text}': '{value}' is not a number") from error
-    given = ('topic', 'effort_unit', 'start', 'stop', 'allow_incomplete')
+    given = ('topic', 'effort_unit', 'columns', 'start', 'stop', 'allow_incomplete')
     found = {name: getattr(arguments, _destination(name)) for name in given}
     found |= {'joints': joints, 'force_constants': constants}
     usual = {option.name: option.default for option in LOADING}

@@ -74,6 +74,13 @@ LOADING = (
         many=True,
     ),
     _of_loading(
+        'columns',
+        Values('the path of a file of names or a mapping {key: value}', (str, dict)),
+        'YAML file that says what the columns of a table are; see Tables of other programs',
+        otherwise='DATA.columns.yaml or columns.yaml beside the data, where there is one',
+        metavar='FILE',
+    ),
+    _of_loading(
         'start',
         number(0.0),
         'of the first sample that is taken, from the first one recorded; `DATA:FROM-TO` says it '

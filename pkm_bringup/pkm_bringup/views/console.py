@@ -25,9 +25,10 @@ class Update(Protocol):
 
 
 def print_error(program: str, message: object) -> None:
-    """Print an error as one line on stderr."""
-    text = ' '.join(str(message).split()) or type(message).__name__
-    sys.stderr.write(f'{program}: error: {text}\n')
+    """Print an error as one line on stderr; what stands behind an empty line, as it is."""
+    first, _, block = str(message).partition('\n\n')
+    text = ' '.join(first.split()) or type(message).__name__
+    sys.stderr.write(f'{program}: error: {text}\n' + (f'\n{block.rstrip()}\n' if block else ''))
 
 
 def print_note(message: str) -> None:

@@ -12,7 +12,11 @@ from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bags.bag_recording import load_bag
 from pkm_identification.datasets.portion import portion_of
 from pkm_identification.datasets.recorded_data import Recording
+from pkm_identification.datasets.tables.column_mapping import SUFFIX, ForeignFormError, find_mapping
+from pkm_identification.datasets.tables.column_proposal import proposal_hint
 from pkm_identification.datasets.tables.csv_file import load_csv
+from pkm_identification.datasets.tables.foreign_table import FOREIGN
+from pkm_identification.datasets.tables.mapped_table import load_mapped
 from pkm_identification.datasets.tables.npz_file import load_npz
 from pkm_identification.datasets.tidying import tidied
 from pkm_identification.datasets.units import constants_of, parsed_constants
@@ -22,8 +26,11 @@ UNITS = ('N', 'A')
 SLOWEST = 100.0  # [s] between samples: slower ones are stamps in another unit
 READ_AT_ONCE = 1 << 20  # [bytes]: a bag may not fit into memory
 BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
-COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants', 'start', 'stop', 'truth')
-FORMS = 'a rosbag2 folder, .mcap, .db3, .csv or .npz'
+COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants', 'columns', 'start', 'stop', 'truth')
+FORMS = (
+    'a rosbag2 folder, .mcap, .db3, .csv or .npz; with a file of names beside it '
+    '(DATA.columns.yaml) .txt, .tsv, .dat, .log, .mat or .parquet, too'
+)
 
 
 def load(
@@ -33,6 +40,7 @@ def load(
     effort_unit: str = 'N',
     force_constants: Mapping[str, Any] | None = None,
     truth: bool = True,
+    columns: Path | str | Mapping[str, Any] | None = None,
     start: float | None = None,
     stop: float | None = None,
     **options: Any,
@@ -55,6 +63,10 @@ def load(
         deviation goes into the covariance of what is identified.
     truth
         Whether the noise-free signals of a simulated robot are read, which only comparisons need.
+    columns
+        File of names that says what the columns of a table (.csv, .txt, .tsv, .dat, .log, .npz,
+        .mat or .parquet) are, or what it would hold. By default `DATA.columns.yaml` or
+        `columns.yaml` beside the data, else the names of our own tables.
     start, stop
         Times [s from the first sample] between which samples are taken, where the path names none.
     **options
@@ -86,14 +98,12 @@ def load(
             f'{", ".join((*valid, *COMMON_OPTIONS))}'
         )
     if is_bag:
+        if columns is not None:
+            raise DatasetError(f"'{path}' is a bag: columns= is for tables, topic= names its topic")
         recording = load_bag(path, joints=tuple(joints or ()), truth=truth, **options)
-    elif path.suffix == '.csv':
-        recording = load_csv(path)
-    elif path.suffix == '.npz':
-        recording = load_npz(path)
-        recording = recording if truth else replace(recording, truth=None)
     else:
-        raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
+        recording = _loaded_table(path, columns)
+        recording = recording if truth else replace(recording, truth=None)
     if recording.interval > SLOWEST:
         raise DatasetError(
             f"'{path}': time goes on by {recording.interval:g} from sample to sample; it must be "
@@ -109,6 +119,26 @@ def load(
     if joints is not None:
         recording = recording.renamed(joints)
     return recording if force_constants is None else _with_constants(recording, force_constants)
+
+
+def _loaded_table(path: Path, columns: Path | str | Mapping[str, Any] | None) -> Recording:
+    """Read a table with its file of names, or in our own form."""
+    if path.suffix.lower() not in FOREIGN:
+        raise DatasetError(f"'{path}' has an unknown format; expected {FORMS}")
+    names = find_mapping(path) if columns is None else columns
+    if names is not None:
+        return load_mapped(path, names)
+    readers = {'.csv': load_csv, '.npz': load_npz}
+    if path.suffix not in readers:
+        reason = (
+            f"'{path}' needs a file of names, '{path.stem}{SUFFIX}' beside it or columns= "
+            '(--columns), that says what its columns are'
+        )
+        raise ForeignFormError(reason, proposal_hint(path))
+    try:
+        return readers[path.suffix](path)
+    except ForeignFormError as error:
+        raise ForeignFormError(error.reason, proposal_hint(path)) from None
 
 
 def file_hash(path: Path) -> str:

@@ -15,6 +15,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.source import Block, Source
 from pkm_identification.datasets.stored_array import stored
+from pkm_identification.datasets.tables.column_mapping import ForeignFormError
 
 ROWS = 2**14  # of text that are turned into numbers at once
 CSV_FORM = 'time, <joint>.position, <joint>.effort and/or <joint>.current'
@@ -35,12 +36,12 @@ def load_csv(path: Path) -> Recording:
             continue
         match = COLUMN.fullmatch(name)
         if match is None:
-            raise DatasetError(f"'{path}': unknown column '{name}'; expected {CSV_FORM}")
+            raise ForeignFormError(f"'{path}': unknown column '{name}'; expected {CSV_FORM}")
         if match['joint'] in columns[match['kind']]:
             raise DatasetError(f"'{path}': column '{name}' appears twice")
         columns[match['kind']][match['joint']] = index
     if header.count('time') != 1:
-        raise DatasetError(
+        raise ForeignFormError(
             f"'{path}': needs exactly one column 'time', separated by commas; expected "
             f'{CSV_FORM}, the header is {",".join(header)[:80]}'
         )
@@ -50,7 +51,9 @@ def load_csv(path: Path) -> Recording:
             if joint not in columns['position']:
                 raise DatasetError(f"'{path}': '{joint}.{kind}' has no column '{joint}.position'")
     if not driven:
-        raise DatasetError(f"'{path}' has no joint with a position and an effort or current column")
+        raise ForeignFormError(
+            f"'{path}' has no joint with a position and an effort or current column"
+        )
     places = {'positions': [columns['position'][joint] for joint in driven]}
     for kind in ('effort', 'current'):
         lacking = [joint for joint in driven if joint not in columns[kind]]

@@ -18,6 +18,7 @@ from pkm_identification.datasets import source
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.recorded_metadata import recorded_payload
 from pkm_identification.datasets.stored_array import in_parts, stored
+from pkm_identification.datasets.tables.column_mapping import ForeignFormError
 from pkm_identification.datasets.truth import Truth
 
 AnyArray = NDArray[Any]
@@ -46,7 +47,7 @@ def load_npz(path: Path) -> Recording:
     missing = [name for name in REQUIRED if name not in content]
     if missing:
         there = ', '.join(sorted(content)) or 'nothing'
-        raise DatasetError(f"'{path}' lacks {', '.join(missing)}; it holds {there}")
+        raise ForeignFormError(f"'{path}' lacks {', '.join(missing)}; it holds {there}")
     unknown = sorted(set(content) - set(REQUIRED) - set(OPTIONAL))
     names = _names(content['joint_names'], path)
     fields: dict[str, Any] = {

@@ -1,0 +1,55 @@
+"""What `pkm data` prints."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pkm_bringup.views.console import print_columns, print_table
+from pkm_identification.datasets.tables.table_figures import ColumnFigures
+from pkm_identification.requests.look_request import SIGNALS, Look
+
+UNITS = {'positions': '[m, rad]', 'efforts': '[N, N m]', 'currents': '[A]'}
+
+
+def print_look(look: Look) -> None:
+    """Print columns, signals by joint, rate, defects and the names that are proposed."""
+    if look.columns:
+        print_table(
+            ('column', 'samples', 'smallest', 'largest', 'step', 'not finite'),
+            [_column_row(column) for column in look.columns],
+        )
+    recording = look.recording
+    if recording is not None:
+        if look.columns:
+            sys.stdout.write('\n')
+        signals = [name for name in SIGNALS if any(name in row for row in look.ranges())]
+        print_columns(
+            look.ranges(),
+            {'joint': 'joint'} | {f'{name} {UNITS[name]}': _range_of(name) for name in signals},
+        )
+        period = '' if recording.period is None else f', period {recording.period:g} s'
+        sys.stdout.write(
+            f'\n{len(recording)} samples in {recording.duration:.6g} s, one every '
+            f'{1e3 * recording.interval:.6g} ms ({1 / recording.interval:.5g} Hz){period}\n'
+        )
+    for defect in () if look.quality is None else look.quality.defects:
+        sys.stdout.write(f'{defect.line()}\n')
+    for warning in look.warnings:
+        sys.stdout.write(f'{warning}\n')
+    sys.stdout.flush()
+
+
+def _column_row(column: ColumnFigures) -> tuple[Any, ...]:
+    name = column.name if column.index is None else f'[{column.name}, {column.index}]'
+    if not column.count:
+        return (name, 'no numbers', None, None, None, None)
+    return (name, column.count, column.smallest, column.largest, column.step, column.not_finite)
+
+
+def _range_of(signal: str) -> Any:
+    def text(row: Any) -> str | None:
+        pair = row.get(signal)
+        return None if pair is None else f'{pair[0]:.5g} ... {pair[1]:.5g}'
+
+    return text
