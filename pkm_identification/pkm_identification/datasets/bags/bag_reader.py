@@ -104,7 +104,7 @@ def read_bag(
     storage, cut = _storage(path), _cut_file(path)
     try:
         if cut is None:
-            with AnyReader([storage]) as reader:
+            with AnyReader([storage], default_typestore=jazzy_typestore()) as reader:
                 return _collect(
                     path, reader.connections, reader.messages, wanted, numbers, complete=True
                 )

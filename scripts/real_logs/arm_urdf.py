@@ -1,0 +1,89 @@
+"""The URDF of an arm from its published Denavit-Hartenberg parameters."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.spatial.transform import Rotation
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A joint of an arm in modified (Craig's) Denavit-Hartenberg parameters, and its limits.
+
+    A standard table has the same rows with `a` and `alpha` one row later. `offset` is the
+    angle of the common normal where the joint's position is zero; prismatic joints slide along z.
+    """
+
+    a: float  # [m]
+    alpha: float  # [rad]
+    d: float  # [m]
+    offset: float = 0.0  # [rad]
+    effort: float = 1000.0  # largest force or torque [N, N m]
+    velocity: float = 10.0  # largest speed [rad/s, m/s]
+    mass: float = 1.0  # nominal, where none is published [kg]
+    prismatic: bool = False
+    constant: float | None = None  # torque of a current, at the joint [N m/A]
+
+
+STROKE = 7.0  # [rad, m] limits of the joints: a log is what the joints did, not what they may
+
+
+def arm_urdf(name: str, axes: Sequence[Axis], joints: Sequence[str]) -> str:
+    """Return the URDF of a serial arm whose last link is the platform.
+
+    Masses are nominal and inertias those of balls of 0.1 m: they only say which parameters
+    there are. Estimates do not rest on them.
+    """
+    lines = [f'<robot name="{name}">', '  <link name="base_link"/>']
+    parent = 'base_link'
+    for number, (axis, joint) in enumerate(zip(axes, joints, strict=True), 1):
+        child = 'platform' if number == len(axes) else f'link{number}'
+        lines += _link(child, axis.mass) + _joint(joint, parent, child, axis)
+        parent = child
+    lines += [f'  <ros2_control name="{name}" type="system">']
+    for axis, joint in zip(axes, joints, strict=True):
+        lines += [
+            f'    <joint name="{joint}">',
+            '      <command_interface name="effort"/>',
+            '      <state_interface name="position"/>',
+        ]
+        if axis.constant is not None:
+            lines.append(f'      <param name="force_constant">{axis.constant:g}</param>')
+        lines.append('    </joint>')
+    return '\n'.join([*lines, '  </ros2_control>', '</robot>']) + '\n'
+
+
+def _link(name: str, mass: float) -> list[str]:
+    inertia = 0.4 * mass * 0.1**2
+    return [
+        f'  <link name="{name}">',
+        f'    <inertial><origin xyz="0 0 0"/><mass value="{mass:g}"/>',
+        f'      <inertia ixx="{inertia:g}" iyy="{inertia:g}" izz="{inertia:g}" ixy="0" ixz="0"'
+        ' iyz="0"/>',
+        '    </inertial>',
+        '  </link>',
+    ]
+
+
+def _joint(name: str, parent: str, child: str, axis: Axis) -> list[str]:
+    twist = Rotation.from_euler('x', axis.alpha)
+    place = twist.apply([axis.a, 0.0, axis.d])
+    with warnings.catch_warnings():  # at right angles roll and yaw turn about one axis
+        warnings.simplefilter('ignore', UserWarning)
+        turn = (twist * Rotation.from_euler('z', axis.offset)).as_euler('xyz')
+    return [
+        f'  <joint name="{name}" type="{"prismatic" if axis.prismatic else "revolute"}">',
+        f'    <parent link="{parent}"/> <child link="{child}"/>',
+        f'    <origin xyz="{_numbers(place)}" rpy="{_numbers(turn)}"/> <axis xyz="0 0 1"/>',
+        f'    <limit lower="{-STROKE:g}" upper="{STROKE:g}" effort="{axis.effort:g}"'
+        f' velocity="{axis.velocity:g}"/>',
+        '    <dynamics damping="0" friction="0"/>',
+        '  </joint>',
+    ]
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return ' '.join(f'{value + 0.0:.12g}' for value in values)
