@@ -102,7 +102,8 @@ class Option:
     default: Any = None  # None or empty: what `otherwise` says
     unit: str = ''  # SI, percent or 1; empty where it has none
     otherwise: str = 'none'  # what holds where there is no default
-    flag: str = ''  # of the command line; by default the name with hyphens
+    # of the command line; by default the name with hyphens, without one by its position
+    flag: str = ''
     metavar: str | tuple[str, ...] | None = None
     nargs: str | int | None = None  # of a list
     required: bool = False
@@ -153,7 +154,7 @@ class Option:
             further['type'] = self.values.read
         if self.nargs:
             further['nargs'] = self.nargs
-        if self.required:
+        if self.required and self.argument.startswith('-'):  # others always are
             further['required'] = True
         parser.add_argument(self.argument, help=self.argument_help, **further)
 

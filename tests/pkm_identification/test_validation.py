@@ -144,3 +144,12 @@ def test_levels_and_reduced_results(record, slider_model, held_out):
     assert summary['against_truth_in_band']['relative_absolute_error_overall'] < 0.2
     assert summary['coverage']['level'] == 0.95 and summary['rollout'] is None
     assert len(summary['noise_test']['p_value']) == 2
+
+
+@pytest.mark.parametrize(('options', 'period'), [({}, PERIOD), ({'method': 'filter'}, None)])
+def test_the_period_says_whether_the_forces_are_one_of_many(
+    record, slider_model, held_out, options, period
+):
+    found = validate(held_out(periods=3), identify(record(), slider_model), slider_model, **options)
+    assert found.period == period
+    assert np.ptp(found.time) < PERIOD if period else np.ptp(found.time) > 2 * PERIOD

@@ -91,6 +91,15 @@ SCALES = {
     WEIGHED: 'total mass weighed',
     PUSHED: 'pushed by a known force',
 }
+REAL: Columns = {
+    'method': 'name',
+    'error [%]': ('overall', '.2f%'),
+    '/ best': ('ratio', '.2f'),
+    'raw [%]': ('raw', '.2f%'),
+    'within 95 % bounds [%]': ('coverage', '.1f%'),
+    'time [s]': ('seconds', '.1f'),
+    'by axis [%]': lambda row: ' '.join(f'{100 * each:.1f}' for each in row['axes']),
+}
 UF_PKM: Columns = {
     'noise': lambda row: f'{100 * row["noise"]:g} %',
     'runs': 'runs',
@@ -256,6 +265,25 @@ def print_pendulum(content: Content) -> None:
             f'largest error of a parameter, {source}: smaller by the UKF than by least '
             f'squares in {better} of {content["runs"]} runs with noise\n'
         )
+
+
+def print_real(content: Content) -> None:
+    """Print a table a log: errors, bounds and times, then who refused and why."""
+    for log in content['logs']:
+        bands = ', '.join(dict.fromkeys(f'{band:.3g}' for band in log['band']))
+        title = (
+            f'{log["log"]}, {len(log["joints"])} axes, {log["rate"]:.4g} Hz: rms of the error over '
+            f'rms of the measured forces below {bands} Hz, held-out motions'
+        )
+        served = [row for row in log['rows'] if 'refused' not in row]
+        print_columns(served, REAL, title)
+        for row in served:
+            if 'cutoff' in row:
+                sys.stdout.write(f'{row["name"]}: {row["cutoff"]:.3g} Hz\n')
+        for row in log['rows']:
+            if 'refused' in row:
+                sys.stdout.write(f'{row["name"]}: {row["refused"]}\n')
+        sys.stdout.write('\n')
 
 
 def print_uf_pkm(content: Content) -> None:

@@ -14,7 +14,7 @@ from pkm_identification.datasets import Recording
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import BLOCK, FilterBand
-from pkm_identification.signals.signals import Rows
+from pkm_identification.signals.signals import PeriodicDiagnostics, Rows
 from pkm_identification.validation import reference
 from pkm_identification.validation.figures import (
     Coverage,
@@ -73,6 +73,8 @@ def compare_forces(
     time, measured, predicted, deviation = (
         np.concatenate(each) for each in zip(*shown, strict=True)
     )
+    made = signals.diagnostics
+    period = made.period if isinstance(made, PeriodicDiagnostics) else None
     thinned = {'shown': f'every {stride}. of {count} samples'} if signals.is_long else {}
     return Validation(
         joint_names=list(model.actuated_joints),
@@ -88,6 +90,7 @@ def compare_forces(
         diagnostics=signals.summary() | thinned,
         noise_test=test,
         coverage=coverage.result(),
+        period=period,
     )
 
 

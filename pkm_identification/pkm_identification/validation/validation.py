@@ -24,6 +24,8 @@ class Validation:
         Actuated joints.
     time
         Stamps (n,) [s] of the forces, one period where the data are periodic.
+    period
+        Of the forces [s]; None where they are those of all samples.
     measured, predicted, standard_deviation
         Forces (n, n_a) [N, N m]; measured ones are averaged over the periods, or filtered;
         the standard deviation of the prediction is that of the parameters.
@@ -67,6 +69,7 @@ class Validation:
     coverage: Coverage | None = None
     parameter_error: ParameterError | None = None
     rollout: Rollout | None = None
+    period: float | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as plain numbers."""

@@ -1,0 +1,162 @@
+"""Identification of real robots from their logs, as the first call does it.
+
+Every estimator runs with its default options on the training recordings of each log, and is judged
+on motions that it has not seen, against the same forces (see `real_logs`). Beside it stand `wls`
+with the best of a grid of cutoffs, chosen on the test itself, which no user can do, and a plain
+identification on Pinocchio's regressor.
+"""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pkm_bringup.arguments import NATURAL
+from pkm_bringup.studies.declaration import Study, seed
+from pkm_bringup.studies.plain_reference import PlainReference
+from pkm_bringup.studies.real_logs import EvenLog, ForceError, RealLog, logs_of
+from pkm_bringup.studies.runner import Runner
+from pkm_description.errors import PkmError
+from pkm_identification import IdentificationResult, identify, validate
+from pkm_identification.arrays import Array
+from pkm_identification.datasets import Recording
+from pkm_identification.estimators.estimator_options import estimators
+from pkm_identification.option import TEXT, Option, choice
+
+HINDSIGHT, REFERENCE = 'best cutoff in hindsight', 'plain reference'
+LOWEST, HIGHEST = 1.0, 0.4  # [Hz], of the sampling rate: ends of the grid of cutoffs
+CUTOFFS = 12
+LEVEL = 0.95  # nominal share of the forces within their bounds
+LEAST, MOST = 0.90, 0.98  # share within the bounds of that level that counts as honest
+
+
+class Validated:
+    """Predictions of an identified model; remembers which shares of forces its bounds held."""
+
+    def __init__(
+        self, log: RealLog, result: IdentificationResult, signals: Mapping[str, Any]
+    ) -> None:
+        self._log, self._result, self._signals = log, result, signals
+        self.coverage: list[float] = []
+
+    def __call__(self, recording: Recording) -> tuple[Array, Array, float | None]:
+        """Return stamps, predicted forces, and the period where they are one of many."""
+        found = validate(recording, self._result, self._log.model, level=LEVEL, **self._signals)
+        coverage = found.coverage
+        if coverage is not None and coverage.measured_overall is not None:
+            self.coverage.append(coverage.measured_overall)
+        return found.time, found.predicted, found.period
+
+
+def identified(log: RealLog, estimator: str, **signals: Any) -> dict[str, Any]:
+    """Identify from a log and judge the model on its tests."""
+    begin = time.perf_counter()
+    result = identify(log.train, log.model, estimator, **signals)
+    seconds = time.perf_counter() - begin
+    predict = Validated(log, result, signals)
+    error = log.error(predict)
+    coverage = float(np.mean(predict.coverage)) if predict.coverage else None
+    return {**asdict(error), 'coverage': coverage, 'seconds': seconds}
+
+
+def in_hindsight(log: RealLog, cutoffs: int) -> dict[str, Any]:
+    """Return the errors over a grid of cutoffs, and the smallest."""
+    rate = min(EvenLog.of(each.for_model(log.model)).rate for each in (*log.train, *log.test))
+    tried, best = [], None
+    for cutoff in np.geomspace(LOWEST, HIGHEST * rate, cutoffs):
+        try:
+            found = identified(log, 'wls', method='filter', cutoff=float(cutoff))
+        except PkmError as error:
+            tried.append({'cutoff': cutoff, 'refused': str(error)})
+            continue
+        tried.append({'cutoff': cutoff, 'overall': found['overall']})
+        if best is None or found['overall'] < best['overall']:
+            best = {**found, 'cutoff': float(cutoff)}
+    if best is None:
+        return {'refused': f'all {cutoffs} cutoffs: {tried[-1]["refused"]}', 'tried': tried}
+    return {**best, 'tried': tried}
+
+
+def referenced(log: RealLog) -> dict[str, Any]:
+    """Judge the plain reference."""
+    begin = time.perf_counter()
+    plain = PlainReference(log)
+    plain.fit(log.train)
+    seconds = time.perf_counter() - begin
+    error: ForceError = log.error(plain.predict)
+    return {**asdict(error), 'coverage': None, 'seconds': seconds}
+
+
+def one_run(folder: str, cutoffs: int, log: str, method: str) -> dict[str, Any]:
+    """Return errors of a method on a log; `refused` has the sentence where it refuses."""
+    special: dict[str, Callable[[RealLog], dict[str, Any]]] = {
+        HINDSIGHT: partial(in_hindsight, cutoffs=cutoffs),
+        REFERENCE: referenced,
+    }
+    own = special.get(method, partial(identified, estimator=method))
+    row = {'log': log, 'name': method}
+    try:
+        return row | own(RealLog(Path(folder) / log))
+    except PkmError as error:
+        return row | {'refused': str(error)}
+    except Exception as error:  # a failure on one log must not hide the other rows
+        return row | {'refused': f'FAILED with {type(error).__name__}: {error}'}
+
+
+def summary(log: RealLog, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a log with what its errors are held against, and the rows with their ratio."""
+    best = next(
+        (row['overall'] for row in rows if row['name'] == HINDSIGHT and 'overall' in row), None
+    )
+    return {
+        'log': log.name,
+        'joints': list(log.model.actuated_joints),
+        'rate': float(np.median([each.rate for each in log.even_tests])),
+        'band': [each.band for each in log.even_tests],
+        'rows': [
+            {**row, 'ratio': row['overall'] / best if best and 'overall' in row else None}
+            for row in rows
+        ],
+    }
+
+
+def run(options: Namespace, runner: Runner) -> dict[str, Any]:
+    """Run every method on every log."""
+    folder = Path(options.folder)
+    logs = logs_of(folder, options.log)
+    methods = [*options.estimators, *([HINDSIGHT] if options.cutoffs else []), REFERENCE]
+    cases = [{'log': log.name, 'method': method} for log in logs for method in methods]
+    found = runner.map(partial(one_run, options.folder, options.cutoffs), cases)
+    by_log = [found[k : k + len(methods)] for k in range(0, len(found), len(methods))]
+    return {'logs': [summary(*pair) for pair in zip(logs, by_log, strict=True)]}
+
+
+STUDY = Study(
+    'real',
+    'logs of real robots: every estimator on motions that it has not seen',
+    'relative RMS error of the predicted forces, share of them within their bounds, and time, '
+    'beside the best cutoff in hindsight and a plain identification on the regressor of Pinocchio; '
+    'scripts/real_logs/convert.py makes the folder.',
+    (
+        Option(
+            'folder',
+            TEXT,
+            'folder of the logs: in each folder in it robot.urdf, train*.npz, test*.npz',
+            flag='folder',
+            metavar='FOLDER',
+            required=True,
+        ),
+        Option('log', TEXT, 'names of the logs', [], otherwise='all', nargs='+', metavar='NAME'),
+        Option('estimators', choice(*estimators()), 'to compare', list(estimators()), nargs='+'),
+        Option('cutoffs', NATURAL, 'tried in hindsight; 0: none', CUTOFFS, '1'),
+        seed()[1],
+    ),
+    run,
+)
