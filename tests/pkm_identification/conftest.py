@@ -113,7 +113,8 @@ class SliderModel:
 
     def parameter_mask(self, kind: str) -> np.ndarray:
         rigid = np.array([True] * 3 + [False] * 4)
-        return {'rigid_body': rigid, 'friction': ~rigid, 'rotor': np.zeros(7, bool)}[kind]
+        none = np.zeros(7, bool)
+        return {'rigid_body': rigid, 'friction': ~rigid, 'rotor': none, 'drive': none}[kind]
 
     def base_parameters(self, shared=False, reduced=False):
         return SliderBase(self.parameter_names, self.parameter_units, model=self)
