@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from pkm_description.errors import ModelFileError
 from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
 from pkm_dynamics.array_types import Floats
+from pkm_dynamics.drive_forces import DriveForces, drive_constants, is_drive_entry, terms_of_entries
 from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
 from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
@@ -42,6 +43,7 @@ class Feedforward:
     # (n_p,) standard, those of excluded contributions zero; None for no feedforward at all
     parameters: Floats | None
     friction: DriveFriction | None = None  # friction of the drives beyond those parameters
+    drives: DriveForces | None = None  # forces of the drives by position beyond those parameters
 
     def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Floats:
         """Forces (N, n_a) [N, N m]; zeros without a model."""
@@ -54,9 +56,13 @@ class Feedforward:
         if self.parameters is None:
             return model.joint_states(motion), np.zeros((len(motion), model.n_a))
         joints, forces = model.states_and_forces(motion, self.parameters)
+        if self.friction is None and self.drives is None:
+            return joints, forces
+        actuated = [model.joint_names.index(name) for name in model.actuated_joints]
         if self.friction is not None:
-            drives = [model.joint_names.index(name) for name in model.actuated_joints]
-            forces = forces + self.friction.forces(joints.velocities[:, drives])
+            forces = forces + self.friction.forces(joints.velocities[:, actuated])
+        if self.drives is not None:
+            forces = forces + self.drives.forces(joints.positions[:, actuated])
         return joints, forces
 
 
@@ -68,7 +74,7 @@ def no_feedforward() -> Feedforward:
 def nominal_feedforward(
     model: ClosedChainModel, rigid_body: bool = True, friction: bool = True, rotor: bool = True
 ) -> Feedforward:
-    """Feedforward with the parameters of the description."""
+    """Feedforward with the parameters of the description; forces of drives go with `friction`."""
     return _masked(model, 'nominal', model.nominal_parameters, (rigid_body, friction, rotor))
 
 
@@ -84,10 +90,11 @@ def identified_feedforward(
     """Feedforward with given standard parameters, matched by name.
 
     Parameters of friction laws of the drives (`pkm_dynamics.friction_laws`) may stand among
-    them; their forces are added. Raises ModelFileError when a parameter is missing, unknown,
-    given twice or not finite; NotPhysicalError when a mass, a friction coefficient or a rotor
-    inertia is negative, a body's inertia is none of any distribution of mass, or a drive's
-    friction would drive it.
+    them, and forces of the drives by position with their constants (`<joint>.ripple_period`,
+    `<joint>.rest`), which the model need not have; both are added with `friction`. Raises
+    ModelFileError when a parameter is missing, unknown, given twice or not finite;
+    NotPhysicalError when a mass, a friction coefficient or a rotor inertia is negative, a body's
+    inertia is none of any distribution of mass, or a drive's friction would drive it.
     """
     numbers = np.asarray(values, dtype=float)
     names = list(parameter_names)
@@ -98,8 +105,9 @@ def identified_feedforward(
         raise ModelFileError(f"parameter '{twice}' is given twice")
     known = set(model.parameter_names)
     beyond = [entry for entry in names if entry not in known and is_friction_law_parameter(entry)]
+    held = [entry for entry in names if is_drive_entry(entry)]
     for entry in names:
-        if entry not in known and entry not in beyond:
+        if entry not in known and entry not in beyond and entry not in held:
             robot = model.description.name
             raise ModelFileError(f"parameter '{entry}' is unknown to robot '{robot}'")
     by_name = dict(zip(names, numbers.tolist(), strict=True))
@@ -116,6 +124,8 @@ def identified_feedforward(
     _check_bodies(by_name)
     values = np.array([by_name[entry] for entry in model.parameter_names])
     found = _masked(model, name, values, (rigid_body, friction, rotor))
+    if held and friction:
+        found = _with_drives(found, model, {entry: by_name[entry] for entry in held})
     if not beyond:
         return found
     law = DriveFriction.from_parameters(
@@ -125,6 +135,20 @@ def identified_feedforward(
     )
     _check_friction(law, by_name)
     return replace(found, friction=law) if friction else found
+
+
+def _with_drives(
+    found: Feedforward, model: ClosedChainModel, entries: dict[str, float]
+) -> Feedforward:
+    """Take all forces of drives by position from these entries, none from the parameters."""
+    constants = drive_constants(model.description.drive_terms)
+    own = {name: value for name, value in constants.items() if name not in entries}
+    terms = terms_of_entries({**own, **entries}, model.description.driven_joints)
+    kept = found.parameters
+    if kept is not None:
+        kept = np.where(model.parameter_mask('drive'), 0.0, kept)
+        kept.setflags(write=False)
+    return replace(found, parameters=kept, drives=DriveForces.of(model.description, terms))
 
 
 def _check_friction(friction: DriveFriction, linear: dict[str, float]) -> None:
@@ -166,13 +190,15 @@ def _check_bodies(values: dict[str, float]) -> None:
 def _masked(
     model: ClosedChainModel, name: str, parameters: ArrayLike, parts: tuple[bool, bool, bool]
 ) -> Feedforward:
-    """Keep the parameters of those `KINDS` that are asked for."""
+    """Keep the parameters of those `KINDS` that are asked for; forces of drives with friction."""
     if not any(parts):
         return no_feedforward()
     kept = np.array(parameters, dtype=float)
     left_out = []
     for kind, part in zip(KINDS, parts, strict=True):
         mask = model.parameter_mask(kind)
+        if kind == 'friction':
+            mask = mask | model.parameter_mask('drive')
         if not part and mask.any():
             kept[mask] = 0.0
             left_out.append(kind)

@@ -52,6 +52,17 @@ def with_drive_terms(description: Description, terms: Given) -> Description:
     return replace(description, actuators=_with_terms(description.actuators, given, 'drive_terms'))
 
 
+def with_only_drive_terms(description: Description, terms: Given) -> Description:
+    """Return the robot with these forces of its drives by position in place of its own."""
+    bare = tuple(replace(item, terms=DriveTerms()) for item in description.actuators)
+    return with_drive_terms(replace(description, actuators=bare), terms)
+
+
+def drive_mapping(description: Description) -> dict[str, dict[str, Any]]:
+    """Plain values of all forces of drives by position, as `with_drive_terms` takes them."""
+    return {joint: terms_mapping(terms) for joint, terms in description.drive_terms.items()}
+
+
 def read_drive_terms(
     actuators: tuple[Actuator, ...], sidecar: Mapping[str, Any]
 ) -> tuple[Actuator, ...]:
@@ -60,10 +71,14 @@ def read_drive_terms(
 
 
 def parse_drive_terms(texts: Sequence[str] | str) -> dict[str, dict[str, Any]]:
-    """Terms by joint from texts `JOINT:TERM[+TERM]`, as `with_drive_terms` takes them."""
+    """Terms by joint from texts `JOINT:TERM[+TERM]`, as `with_drive_terms` takes them.
+
+    One text may hold several, with semicolons between them.
+    """
     found: dict[str, dict[str, Any]] = {}
-    for text in [texts] if isinstance(texts, str) else texts:
-        joint, colon, rest = str(text).strip().rpartition(':')
+    listed = [texts] if isinstance(texts, str) else texts
+    for text in (part for item in listed for part in str(item).split(';')):
+        joint, colon, rest = text.strip().rpartition(':')
         if not colon or not joint:
             raise DescriptionError(f"drive terms '{text}' are not {SYNTAX}")
         own = found.setdefault(joint.strip(), {})

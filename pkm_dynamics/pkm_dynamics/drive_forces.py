@@ -10,18 +10,24 @@ alone, so its columns need nothing of the mechanism but the actuators' positions
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pkm_description import Description
 from pkm_description.description import DriveTerms, frozen
+from pkm_description.drives import terms_of
+from pkm_description.errors import DescriptionError, ModelFileError
 from pkm_dynamics.array_types import Floats, Integers
 
 OFFSET, STIFFNESS, COSINE, SINE = range(4)
+PERIOD, REST = 'ripple_period', 'rest'  # constants that stand beside the parameters
+_WAVE = re.compile(r'ripple_(cos|sin)(\d+)')
 
 
 @dataclass(frozen=True)
@@ -118,3 +124,59 @@ def _entries(terms: DriveTerms, linear: bool) -> list[tuple[str, str, int, float
             found.append((f'ripple_cos{k}', force, COSINE, wave, cosine))
             found.append((f'ripple_sin{k}', force, SINE, wave, sine))
     return found
+
+
+def drive_constants(terms: Mapping[str, DriveTerms]) -> dict[str, float]:
+    """Constants of the forces by name: `<joint>.rest` [m, rad] and `<joint>.ripple_period`."""
+    found = {}
+    for joint, own in terms.items():
+        if own.stiffness is not None:
+            found[f'{joint}.{REST}'] = own.rest
+        if own.ripple is not None:
+            found[f'{joint}.{PERIOD}'] = own.ripple.period
+    return found
+
+
+def is_drive_entry(name: str) -> bool:
+    """Whether a name is that of a force of a drive by position, or of a constant of one."""
+    field = name.rpartition('.')[2]
+    plain = ('offset', 'stiffness', REST, PERIOD)
+    return field in plain or _WAVE.fullmatch(field) is not None
+
+
+def terms_of_entries(entries: Mapping[str, float], joints: list[str]) -> dict[str, DriveTerms]:
+    """Forces by joint from parameters and constants by name; their values are the nominal ones.
+
+    Raises ModelFileError where a joint has no drive, or a constant or half of a harmonic is
+    missing.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for name, value in entries.items():
+        joint, _, field = name.rpartition('.')
+        if joint not in joints:
+            raise ModelFileError(f"parameter '{name}' is of a joint that has no drive")
+        found.setdefault(joint, {})[field] = float(value)
+    try:
+        return {joint: terms_of(_section(joint, own), joint) for joint, own in found.items()}
+    except DescriptionError as error:
+        raise ModelFileError(f'forces of drives by position: {error}') from error
+
+
+def _section(joint: str, fields: Mapping[str, float]) -> dict[str, Any]:
+    """Section `drives` of one joint."""
+    section: dict[str, Any] = {
+        key: fields[key] for key in ('offset', 'stiffness', REST) if key in fields
+    }
+    waves = [match for match in map(_WAVE.fullmatch, fields) if match]
+    harmonics = sorted({int(match[2]) for match in waves})
+    if harmonics or PERIOD in fields:
+        needed = [PERIOD, *(f'ripple_{wave}{k}' for k in harmonics for wave in ('cos', 'sin'))]
+        for name in needed:
+            if name not in fields:
+                raise ModelFileError(f"parameter '{joint}.{name}' is missing")
+        cosine, sine = ([fields[f'ripple_{wave}{k}'] for k in harmonics] for wave in ('cos', 'sin'))
+        ripple = {'period': fields[PERIOD], 'harmonics': harmonics}
+        section['ripple'] = {**ripple, 'cosine': cosine, 'sine': sine}
+    if 'stiffness' in fields and REST not in fields:
+        raise ModelFileError(f"parameter '{joint}.{REST}' is missing")
+    return section

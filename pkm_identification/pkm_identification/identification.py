@@ -45,6 +45,7 @@ def identify(
     drive_gains: DriveGains | bool | str = False,
     force_constants: IdentificationResult | ForceConstants | Mapping[str, float] | None = None,
     left_out: Sequence[str] | str = (),
+    drive_terms: Mapping[str, Any] | Sequence[str] | str | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> IdentificationResult:
@@ -87,6 +88,10 @@ def identify(
     left_out
         Names or patterns of base parameters that the model does without: held at zero,
         while the verdict on physical bodies lets them have any value.
+    drive_terms
+        Forces of the drives by position that the description does not have: offset, spring,
+        force ripple, as of `pkm_description.with_drive_terms` (`'leg3_strut:ripple(0.06,2)'`).
+        The result's `model` has them, and its model file.
     progress
         Called with the phase and the fraction done; may raise to stop.
     **options
@@ -113,6 +118,7 @@ def identify(
     if estimator not in WITH_FRICTION_LAWS:
         require_linear_friction(prior, estimator)
     signal_options, own = split_options(estimator, options)
+    model = model.with_drive_terms(drive_terms) if drive_terms else model
     report(Phase.READING, 0.0)
     recordings = several(dataset)
     request = build_request(recordings, payloads, drive_gains, force_constants)
@@ -132,6 +138,7 @@ def identify(
         'reduced': reduced,
         **prepared.request.options,
         **given_options(parameters, without, fixed),
+        **({'drive_terms': drive_terms} if drive_terms else {}),
         **options,
     }
     return assemble(model, estimator, prepared, solution, judgement, open_ended, given)

@@ -153,6 +153,17 @@ SIGNALS = (
         'as recorded',
     ),
 )
+DRIVE_TERMS = Option(
+    'drive_terms',
+    Values('a text, a list of texts or a mapping {joint: terms}', (str, list, dict)),
+    'forces of the drives by position that the description does not have: '
+    '`JOINT:TERM[+TERM]`, joints by name or pattern, TERM one of `offset`, `spring`, '
+    '`spring(REST)`, `ripple(PERIOD[,HARMONICS])` with REST and PERIOD in m or rad; or a mapping '
+    'as the section `drives` of the YAML',
+    flag='--terms',
+    metavar='JOINT:TERM',
+    many=True,
+)
 COMMON = (
     Option('shared', FLAG, 'links and joints of one design share their parameters', True),
     Option(
@@ -190,6 +201,7 @@ COMMON = (
         'names or patterns that the model does without: zero, and of no weight in the verdict on '
         'physical bodies',
     ),
+    DRIVE_TERMS,
     Option(
         'payloads',
         Values('a list with one payload a dataset', (list,)),

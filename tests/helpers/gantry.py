@@ -44,6 +44,7 @@ class Gantry:
             'rigid_body': ('.m',),
             'friction': ('.coulomb', '.viscous'),
             'rotor': ('.rotor',),
+            'drive': (),
         }
         return np.array([name.endswith(endings[kind]) for name in self.parameter_names])
 

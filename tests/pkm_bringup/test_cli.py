@@ -456,6 +456,24 @@ def test_identify(folder, data, prints, model_file):
     assert 'guaranteed from' in text and '95 %' not in text
 
 
+def test_identify_with_forces_of_drives(folder, data, prints, fails):
+    """The model file needs nothing else than the robot that it was made with."""
+    path = folder / 'terms.yaml'
+    command = ['identify', data, '--robot', 'palida']
+    terms = ['--terms', 'leg3_strut:ripple(0.06)', '--terms', 'leg[12]_strut:offset']
+    prints(*command, *terms, '--output', path)
+    result = pkm_identification.load_result(path, model_of('palida'))
+    added = {'leg3_strut.ripple_cos1', 'leg3_strut.ripple_sin1', 'leg1_strut.offset'}
+    assert added < set(result.names)
+    judged = json.loads(prints('validate', data, '--robot', 'palida', '--model', path, '--json'))
+    assert 'leg3_strut.ripple_cos1' in json.dumps(judged)
+    other = folder / 'none.yaml'
+    line = fails(*command, '--terms', 'leg9_strut:offset', '--output', other)
+    assert "'leg9_strut'" in line and 'leg1_strut' in line
+    line = fails(*command, '--terms', 'leg1_strut:cogging', '--output', other)
+    assert "'cogging'" in line and 'ripple(PERIOD[,HARMONICS])' in line
+
+
 def test_identify_refuses(tmp_path, data, fails):
     path = tmp_path / 'model.yaml'
     command = ['identify', data, '--robot', 'palida', '--output', path]

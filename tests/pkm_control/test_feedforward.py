@@ -278,3 +278,55 @@ def test_no_feedforward_needs_no_joints_and_still_finds_them() -> None:
 def test_impossible_friction_laws_are_refused(changes, error, message) -> None:
     with pytest.raises(error, match=message):
         law_feedforward(changes)
+
+
+def test_forces_by_position_come_with_their_constants() -> None:
+    """The controller's own description has none of them."""
+    model = ClosedChainModel(load('rps_upv'))
+    joint, other = model.actuated_joints[:2]
+    names = [*model.parameter_names, f'{joint}.ripple_cos2', f'{joint}.ripple_sin2']
+    names += [f'{joint}.ripple_period', *(f'{other}.{e}' for e in ('offset', 'stiffness', 'rest'))]
+    values = [*model.nominal_parameters, 4.0, -3.0, 0.05, 2.0, 30.0, 0.1]
+    q = model.home_actuators + np.linspace(0.0, 0.02, 7)[:, None]
+    motion = model.motion_from_actuators(q, np.ones_like(q), np.zeros_like(q))
+    plain = nominal_feedforward(model).forces(model, motion)
+    added = identified_feedforward(model, 'm', names, values).forces(model, motion) - plain
+    angle = 2 * np.pi * 2 * q[:, 0] / 0.05
+    np.testing.assert_allclose(added[:, 0], 4 * np.cos(angle) - 3 * np.sin(angle), atol=1e-9)
+    np.testing.assert_allclose(added[:, 1], 2.0 + 30.0 * (q[:, 1] - 0.1), atol=1e-9)
+    np.testing.assert_allclose(added[:, 2], 0.0, atol=1e-9)
+    without = identified_feedforward(model, 'm', names, values, friction=False)
+    rest = nominal_feedforward(model, friction=False).forces(model, motion)
+    np.testing.assert_allclose(without.forces(model, motion), rest, atol=1e-9)
+
+
+def test_declared_forces_by_position_go_with_friction() -> None:
+    model = ClosedChainModel(load('rps_upv')).with_drive_terms({'*': {'offset': 7.0}})
+    motion = model.motion_from_actuators(
+        model.home_actuators[None], np.zeros((1, 3)), np.zeros((1, 3))
+    )
+    whole, less = (
+        nominal_feedforward(model, friction=kept).forces(model, motion) for kept in (True, False)
+    )
+    np.testing.assert_allclose(whole - less, 7.0)
+    values = model.nominal_parameters
+    given = identified_feedforward(model, 'm', model.parameter_names, values)
+    np.testing.assert_allclose(given.forces(model, motion), whole)
+
+
+@pytest.mark.parametrize(
+    ('entries', 'message'),
+    [
+        ({'ripple_cos1': 1.0, 'ripple_sin1': 1.0}, 'ripple_period. is missing'),
+        ({'ripple_cos1': 1.0, 'ripple_period': 0.1}, 'ripple_sin1. is missing'),
+        ({'stiffness': 1.0, 'offset': 0.0}, 'rest. is missing'),
+        ({'offset': np.nan}, 'offset must be a finite number'),
+    ],
+)
+def test_incomplete_forces_by_position_are_refused(entries, message) -> None:
+    model = ClosedChainModel(load('rps_upv'))
+    joint = model.actuated_joints[0]
+    names = [*model.parameter_names, *(f'{joint}.{field}' for field in entries)]
+    values = [*model.nominal_parameters, *entries.values()]
+    with pytest.raises(ModelFileError, match=message):
+        identified_feedforward(model, 'm', names, values)

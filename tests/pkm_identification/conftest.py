@@ -89,6 +89,7 @@ class SliderModel:
         urdf='<robot/>',
         yaml_text='',
         transition_velocity=0.002,
+        drive_terms={},
     )
 
     def actuator_states(self, motion: SliderMotion) -> ActuatorStates:

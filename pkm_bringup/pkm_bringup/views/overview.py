@@ -10,7 +10,7 @@ import numpy as np
 
 from pkm_description import Constraint, Description, Joint, Link
 from pkm_description.assembly import Assembly
-from pkm_description.drives import terms_mapping
+from pkm_description.drives import drive_mapping
 from pkm_description.mobility import actuation_margin, constraint_rows
 from pkm_description.remarks import physical_state, principal_moments, remarks
 from pkm_description.rotation_formats import rpy_from_rotation
@@ -43,9 +43,7 @@ def overview(model: ClosedChainModel) -> dict[str, Any]:
             _constraint(item, rows[item.name].rows, rows[item.name].redundant)
             for item in description.constraints
         ],
-        'drive_terms': {
-            joint: terms_mapping(terms) for joint, terms in description.drive_terms.items()
-        },
+        'drive_terms': drive_mapping(description),
         'same_design': [list(group) for group in description.same_design],
         'zero_parameters': list(description.zero_parameters),
         'standard_parameters': model.n_p,

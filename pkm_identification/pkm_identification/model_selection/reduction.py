@@ -96,6 +96,7 @@ def reduce_model(
     estimate: Sequence[str] | str | None = None,
     fixed: Mapping[str, Any] | None = None,
     prior: Prior = None,
+    drive_terms: Mapping[str, Any] | Sequence[str] | str | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Reduction:
@@ -103,7 +104,7 @@ def reduce_model(
 
     Parameters
     ----------
-    dataset, model, estimator, shared, reduced, estimate, fixed, prior, **options
+    dataset, model, estimator, shared, reduced, estimate, fixed, prior, drive_terms, **options
         As for `identify`.
     threshold
         Largest relative standard deviation [%] of a properly identified parameter.
@@ -140,6 +141,8 @@ def reduce_model(
         check_level(significance)
     report = progress or (lambda phase, fraction: None)
     find_estimator(estimator)
+    if drive_terms:
+        model = model.with_drive_terms(drive_terms)
     signal_options, own = split_options(estimator, options)
     report('reading signals', 0.0)
     datasets = several(dataset)
@@ -167,7 +170,7 @@ def reduce_model(
     report('identifying what is left', 0.9)
     without = dropped if held_at == 'zero' else []
     held = {name: value for name, value in held_values(left).items() if name not in without}
-    options |= common
+    options |= {**common, 'drive_terms': drive_terms}
     result = identify(dataset, model, estimator, fixed=held, left_out=without, **options)
     known = result.diagnostics
     parameters = replace(known.parameters, dropped=tuple(dropped))

@@ -56,6 +56,8 @@ class OnlineEstimator(Node):
         values = declare_parameters(self, PARAMETERS)
         self._model = ClosedChainModel(pkm_description.load(values['robot']))
         prior = load_result(values['prior'], self._model) if values['prior'] else None
+        if prior is not None:
+            self._model = prior.model  # with the forces of drives that the prior has
         memory = values['memory'] * values['update_rate']
         self._estimator = RecursiveEstimator(
             self._model,

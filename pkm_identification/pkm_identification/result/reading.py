@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pkm_description.drives import terms_mapping, terms_of
 from pkm_description.errors import ModelFileError, PkmError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array
@@ -91,6 +92,7 @@ def result_of(content: Any) -> IdentificationResult:
         drive_friction=_part(
             fields, 'drive_friction', IdentifiedFriction.from_fields, joints, count
         ),
+        drive_terms=_drive_terms(fields),
         unidentifiable_directions=_part(
             fields,
             'open_directions',
@@ -106,6 +108,14 @@ def result_of(content: Any) -> IdentificationResult:
 
 def _part(fields: Fields, key: str, read: Callable[..., Part], *about: Any) -> Part | None:
     return read(fields.mapping(key), *about) if key in fields else None
+
+
+def _drive_terms(fields: Fields) -> dict[str, dict[str, Any]]:
+    """Forces of drives by position, checked and complete."""
+    if 'drive_terms' not in fields:
+        return {}
+    content = fields.mapping('drive_terms').content
+    return {str(joint): terms_mapping(terms_of(own, str(joint))) for joint, own in content.items()}
 
 
 def _check_base(result: IdentificationResult) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,9 @@ from scipy.special import ndtri, stdtrit
 
 import pkm_description
 import pkm_dynamics
+from pkm_description.drives import drive_mapping, terms_of, with_only_drive_terms
 from pkm_description.errors import EstimationError, ModelFileError
+from pkm_dynamics.drive_forces import drive_constants
 from pkm_identification.arrays import Array, freeze
 from pkm_identification.covariance.axis_residuals import AxisResiduals
 from pkm_identification.covariance.unidentifiable_directions import (
@@ -95,6 +97,9 @@ class IdentificationResult:
     unidentifiable_directions
         What the data leave open of base parameters and force constants, and how well they
         determine the rest; None where they determine all, or the estimator does not tell.
+    drive_terms
+        Forces of the drives by position that the model has, by joint as in the section
+        `drives` of a YAML file: also those that the description does not have.
     mechanism
         For predictions; None: `model` builds it from the description.
     """
@@ -124,6 +129,7 @@ class IdentificationResult:
     residual_analysis: tuple[AxisResiduals, ...] = ()
     drive_friction: IdentifiedFriction | None = None
     unidentifiable_directions: UnidentifiableDirections | None = None
+    drive_terms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     mechanism: pkm_dynamics.ClosedChainModel | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -195,8 +201,14 @@ class IdentificationResult:
 
     @property
     def controller_parameters(self) -> dict[str, float]:
-        """All that a controller evaluates, by name: physical bodies and all friction."""
+        """All that a controller evaluates, by name: physical bodies, all friction, drives.
+
+        Constants of forces by position stand among them: `<joint>.rest`,
+        `<joint>.ripple_period`.
+        """
         found = dict(zip(self.parameter_names, self.standard_parameters.tolist(), strict=True))
+        terms = {name: terms_of(given, name) for name, given in self.drive_terms.items()}
+        found |= drive_constants(terms)
         if (friction := self.drive_friction) is not None:
             found |= dict(zip(friction.names, friction.values.tolist(), strict=True))
         return found
@@ -216,14 +228,25 @@ class IdentificationResult:
                 f"{self._where}the description of '{self.robot}' cannot be loaded "
                 f'({error}); give the model: load_result(path, model)'
             ) from error
-        model = pkm_dynamics.ClosedChainModel(description)
+        model = self._extended(pkm_dynamics.ClosedChainModel(description))
         self.check_robot(model)
         return model
 
     def with_model(self, model: pkm_dynamics.ClosedChainModel) -> IdentificationResult:
-        """Return the result with an existing model for predictions, of the same robot."""
+        """Return the result with an existing model for predictions, of the same robot.
+
+        Its `model` has the forces of drives by position that the result has.
+        """
+        model = self._extended(model)
         self.check_robot(model)
         return replace(self, mechanism=model)
+
+    def _extended(self, model: pkm_dynamics.ClosedChainModel) -> pkm_dynamics.ClosedChainModel:
+        """Return a model of the robot with the result's forces of drives by position."""
+        description = model.description
+        if description.digest != self.digest or drive_mapping(description) == self.drive_terms:
+            return model
+        return pkm_dynamics.ClosedChainModel(with_only_drive_terms(description, self.drive_terms))
 
     def as_physical(self) -> IdentificationResult:
         """Return the same result with the values of its physical standard parameters."""
@@ -372,6 +395,7 @@ class IdentificationResult:
             'p_value_physical': self.consistent.p_value,
             'actuated_joints': self.joint_names,
             'residual_rms': self.residual_rms,
+            **({'drive_terms': self.drive_terms} if self.drive_terms else {}),
             'parameters': [dict(zip(columns, row, strict=True)) for row in rows],
             'standard_parameters': dict(zip(names, self.standard_parameters, strict=True)),
             'residual_analysis': list(self.residual_analysis),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pkm_description.drives import drive_mapping
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.friction_laws import is_friction_law_parameter
 from pkm_identification.arrays import Array
@@ -68,6 +69,7 @@ def assemble(
         force_constants=constants or prepared.request.given_constants(model, len(names)),
         payloads=solution.payloads,
         drive_friction=solution.drive_friction,
+        drive_terms=drive_mapping(description),
         unidentifiable_directions=solution.unidentifiable_directions,
         diagnostics=_diagnostics(description.digest, prepared, solution, judgement, left_out),
         provenance=provenance.Provenance(

@@ -159,19 +159,25 @@ class RunningShare:
 
 
 def parameter_error(result: IdentificationResult, standard_parameters: Any) -> ParameterError:
-    """Compare a result with the standard parameters (n_p,) of the robot that was simulated."""
+    """Compare a result with the standard parameters (n_p,) of the robot that was simulated.
+
+    nan where they are not known.
+    """
     given = np.asarray(standard_parameters, dtype=float)
     if given.shape != (len(result.parameter_names),):
         raise EstimationError(
             f'true parameters have shape {given.shape}, expected ({len(result.parameter_names)},)'
         )
-    truth = result.matrix @ given
+    unknown = np.isnan(given)
+    truth = result.matrix @ np.where(unknown, 0.0, given)
+    truth = np.where(np.any(result.matrix[:, unknown] != 0.0, axis=1), np.nan, truth)
     error = result.values - truth
-    size = np.where(np.abs(truth) > 1e-12 * np.abs(truth).max(initial=0.0), np.abs(truth), np.nan)
+    largest = np.nanmax(np.abs(truth), initial=0.0)
+    size = np.where(np.abs(truth) > 1e-12 * largest, np.abs(truth), np.nan)
     relative = np.abs(error) / size
     shown = relative[np.isfinite(relative)]
     deviation = result.standard_deviation
-    known = np.isfinite(deviation) & (deviation > 0)
+    known = np.isfinite(deviation) & (deviation > 0) & np.isfinite(truth)
     return ParameterError(
         names=list(result.names),
         values=np.asarray(result.values),

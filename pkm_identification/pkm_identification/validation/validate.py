@@ -54,9 +54,10 @@ def validate(
     level
         Nominal share of the forces within the predicted bounds.
     true_parameters
-        Standard parameters (n_p,) of the robot that was recorded, where they are known. A
-        recording with noise-free signals is that of a simulated robot: by default its
-        parameters are those of the description.
+        Standard parameters (n_p,) of `model` for the robot that was recorded, where they are
+        known. A recording with noise-free signals is that of a simulated robot: by default its
+        parameters are those of the description. Of what only the result has, forces of drives
+        by position, the true values are not known (nan).
     rollout
         Horizons [s] of an open-loop rollout with the physical standard parameters of the
         result; True: 0.1, 0.5 and 2 s.
@@ -68,7 +69,7 @@ def validate(
     DatasetError, EstimationError, ModelFileError
         Unusable data or options, or a result of another robot.
     """
-    result.check_robot(model)
+    result = result.with_model(model)
     require_known('of validate', options, {option.name: option for option in SIGNALS})
     check_level(level)
     if dataset.payload is not None:
@@ -81,13 +82,26 @@ def validate(
     signals = process(data, SignalOptions(**options))
     if true_parameters is None and data.truth is not None:
         true_parameters = model.nominal_parameters
-    errors = None if true_parameters is None else parameter_error(result, true_parameters)
+    errors = None
+    if true_parameters is not None:
+        errors = parameter_error(result, _of_result(true_parameters, model, result))
     horizons = None
     if rollout is not False and rollout is not None:
         horizons = check_horizons(HORIZONS if rollout is True else rollout)
     rolled = _rolled_out(data, signals, result, model, horizons, true_parameters)
-    found = compare_forces(data, signals, result, model, level)
+    found = compare_forces(data, signals, result, result.model, level)
     return replace(found, parameter_error=errors, rollout=rolled)
+
+
+def _of_result(
+    true_parameters: ArrayLike, model: ClosedChainModel, result: IdentificationResult
+) -> ArrayLike:
+    """True parameters in the order of the result; nan for those that the model does not have."""
+    given = np.asarray(true_parameters, dtype=float)
+    if given.shape != (model.n_p,):
+        return given  # `parameter_error` says what is wrong
+    known = dict(zip(model.parameter_names, given.tolist(), strict=True))
+    return [known.get(name, np.nan) for name in result.parameter_names]
 
 
 def _rolled_out(
@@ -103,7 +117,7 @@ def _rolled_out(
     recorded = recorded_motion(data, signals, float(horizons[-1]))
     friction = result.drive_friction
     found = roll_out(
-        model,
+        result.model,
         result.standard_parameters,
         recorded,
         horizons,

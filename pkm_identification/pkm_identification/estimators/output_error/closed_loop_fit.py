@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pkm_description.drives import drive_mapping
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.equations.actuator_inertia import effective_inertia
@@ -149,5 +150,11 @@ def _feedforward_parameters(
     if given == 'nominal':
         return np.asarray(model.nominal_parameters)
     result = given if isinstance(given, IdentificationResult) else load_result(given, model)
+    own = drive_mapping(model.description)
+    if any(own.get(joint) != terms for joint, terms in result.drive_terms.items()):
+        raise EstimationError(
+            'output_error: the feedforward has forces of drives at '
+            f'{", ".join(result.drive_terms)} that the model does not have; give drive_terms='
+        )
     by_name = dict(zip(result.parameter_names, result.standard_parameters, strict=True))
-    return np.array([by_name[name] for name in model.parameter_names])
+    return np.array([by_name.get(name, 0.0) for name in model.parameter_names])
