@@ -1,0 +1,376 @@
+"""Force ripple in the residuals of a fit: its period, harmonics and significance.
+
+A ripple is periodic in the position of its drive, not in time. For each wave number k the
+cosine and sine of 2 pi k q(t) pass the band that the residuals passed, and the F statistic of the
+two is a periodogram over position: that of Lomb and Scargle with columns that went the way
+of the data. Residuals are coloured, so both are divided by the smoothed spectrum of the
+residuals first; what the model's own columns can take is projected out.
+
+Under the null the statistic is chi-square with two degrees of freedom at each wave number. The
+chance of so high a maximum anywhere is bounded by Davies [Biometrika 74, 1987, eq. 3.4] from
+the total variation of its root along the wave numbers, which needs no count of independent ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+from scipy.special import fdtrc
+
+from pkm_description.errors import EstimationError
+from pkm_identification.arrays import Array
+from pkm_identification.regression.problem import Problem
+from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
+
+OVERSAMPLING = 5.0  # wave numbers in the width of a peak, one over the travel
+MOST_WAVES = 4000  # wave numbers of a search
+AT_ONCE = 8  # whose columns are filtered together
+LEAST_TURNS = 1.5  # periods within the travel: with fewer a ripple is no other than a spring
+LEAST_SAMPLES = 2.5  # a period at the mean speed
+SMOOTHING = 8  # least ordinates to either side in the mean of a spectrum: it is known to a quarter
+LEAST_ROWS = 20  # more than known columns: fewer have no spectrum
+TAPER = 0.1  # share of filtered rows that fade in and out: against leakage of the spectrum
+SIGNIFICANT = 0.01  # of the F test that takes a further harmonic, over the number of tests
+
+
+@dataclass(frozen=True)
+class FoundRipple:
+    """The most significant force ripple of a drive."""
+
+    period: float  # [m, rad]
+    period_deviation: float  # standard deviation [m, rad]
+    harmonics: tuple[int, ...]
+    cosine: Array  # (h,) [N, N m]; as parameters of the model: force that the drive needs
+    sine: Array  # (h,)
+    deviations: Array  # (2 h,) standard deviations of the cosines and sines
+    p_value: float  # chance of so high a peak anywhere where there is no ripple; a bound
+    share: float  # of the power of the residuals that it takes
+
+    @property
+    def amplitudes(self) -> Array:
+        """Amplitudes (h,) [N, N m] of the harmonics."""
+        return np.hypot(self.cosine, self.sine)
+
+    def section(self) -> dict[str, Any]:
+        """Return the terms of the drive as `with_drive_terms` takes them, values at zero."""
+        return {'ripple': {'period': self.period, 'harmonics': list(self.harmonics)}}
+
+
+def find_ripple(
+    positions: ArrayLike,
+    residuals: ArrayLike,
+    *,
+    band: Band | None = None,
+    known: ArrayLike | None = None,
+    shortest: float | None = None,
+    longest: float | None = None,
+    harmonics: int = 3,
+) -> FoundRipple:
+    """Find the ripple of one drive in what a model leaves of its forces.
+
+    Parameters
+    ----------
+    positions
+        Of the drive (n,) [m, rad], evenly sampled.
+    residuals
+        Measured less predicted forces [N, N m]: (n,) at these samples, or with a `band` the
+        rows (m,) that it makes of them.
+    band
+        What forces and regressor have passed: the columns of the ripple pass it too.
+    known
+        Columns (m, k) of the model that was fitted: what they can take is no ripple.
+    shortest, longest
+        Periods [m, rad] to search; by default from 2.5 samples at the mean speed to two
+        thirds of the travel.
+    harmonics
+        Highest harmonic that is tried.
+
+    Raises
+    ------
+    EstimationError
+        The samples are too few, do not move, or do not belong together.
+    """
+    q, forces = np.asarray(positions, dtype=float), np.asarray(residuals, dtype=float)
+    columns = np.zeros((len(forces), 0)) if known is None else np.asarray(known, dtype=float)
+    run = _Run(q, forces, columns, band)
+    return _search([run], shortest, longest, harmonics)
+
+
+def find_ripples(
+    problem: Problem,
+    values: ArrayLike,
+    *,
+    shortest: float | None = None,
+    longest: float | None = None,
+    harmonics: int = 3,
+) -> dict[str, FoundRipple]:
+    """Find the ripple of each drive in the residuals of a problem for free parameters (f,).
+
+    Several recordings count together. A joint that hardly moves is left out.
+    """
+    found = {}
+    estimate = np.asarray(values, dtype=float)
+    for axis, joint in enumerate(problem.model.actuated_joints):
+        runs = [
+            _Run(
+                np.asarray(run.signals.positions[:, axis]),
+                run.residuals(estimate)[:, axis],
+                run.regressor[:, axis],
+                _of_axis(run.signals.band, axis),
+            )
+            for run in problem.runs
+        ]
+        lowest, highest = _wave_range(runs, shortest, longest)
+        if highest > lowest:
+            found[joint] = _search(runs, shortest, longest, harmonics)
+    return found
+
+
+def _of_axis(band: Band, axis: int) -> Band:
+    if isinstance(band, HarmonicBand) and band.weights is not None:
+        return replace(band, weights=band.weights[:, axis])
+    return band
+
+
+@dataclass(eq=False)
+class _Run:
+    """Residuals of one drive in one recording, and columns that pass the same way."""
+
+    positions: Array  # (n,)
+    residuals: Array  # (m,)
+    known: Array  # (m, k)
+    band: Band | None
+
+    def __post_init__(self) -> None:
+        """Check what belongs together."""
+        count = len(self.positions)
+        rows = count if self.band is None else self.band.row_count(count)
+        if self.residuals.shape != (rows,) or len(self.known) != rows:
+            raise EstimationError(
+                f'{count} positions make {rows} rows, but the residuals have the shape '
+                f'{self.residuals.shape} and the known columns {self.known.shape}'
+            )
+        if rows < LEAST_ROWS + self.known.shape[1]:
+            raise EstimationError(
+                f'{rows} rows and {self.known.shape[1]} known columns are too few to look for '
+                f'ripple: at least {LEAST_ROWS} more rows than columns'
+            )
+        both = np.isfinite(self.positions).all(), np.isfinite(self.residuals).all()
+        if not all(both):
+            raise EstimationError('positions and residuals must be finite')
+        self.weights = np.ones(0)
+        self.recoloured(np.zeros(0), np.zeros((rows, 0)))
+
+    def recoloured(self, values: Array, columns: Array) -> None:
+        """Divide by the spectrum of what columns (m, c) with these values leave."""
+        power = self._ordinates(self.residuals - columns @ values) ** 2
+        # two ordinates a frequency but for the mean
+        frequencies = 0.5 * (power[1::2] + power[2::2])
+        reach = max(SMOOTHING, round(np.sqrt(len(frequencies))))
+        reach = min(reach, (len(frequencies) - 1) // 2)
+        padded = np.pad(frequencies, reach, mode='reflect')
+        smooth = np.convolve(padded, np.ones(2 * reach + 1), 'valid') / (2 * reach + 1)
+        smooth = np.maximum(smooth, 1e-12 * smooth.max() + 1e-300)
+        self.weights = 1.0 / np.sqrt(np.concatenate([smooth[:1], np.repeat(smooth, 2)]))
+        self.weights[len(self.weights) - self._outside :] = 0.0
+        known = self._ordinates(self.known) * self.weights[:, None]
+        self._basis = np.linalg.qr(known)[0] if known.shape[1] else known
+        self.target = self._left(self._ordinates(self.residuals) * self.weights)
+        self.freedom = int(np.count_nonzero(self.weights)) - known.shape[1]
+
+    def columns(self, wave_numbers: ArrayLike) -> Array:
+        """Rows (m, w, 2) of cosine and sine for wave numbers (w,) [1/m, 1/rad]."""
+        waves = 2.0 * np.pi * np.asarray(wave_numbers, dtype=float)
+
+        def samples(part: slice) -> Array:
+            angle = self.positions[part, None] * waves
+            return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+
+        count = len(self.positions)
+        return samples(slice(count)) if self.band is None else self.band.evaluate(samples, count)
+
+    def whitened(self, rows: Array) -> Array:
+        """Divide rows (m, ...) by the spectrum, less what the known columns take."""
+        flat = self._ordinates(rows.reshape(len(rows), -1)) * self.weights[:, None]
+        return self._left(flat).reshape(len(flat), *rows.shape[1:])
+
+    def _left(self, ordinates: Array) -> Array:
+        return np.asarray(ordinates - self._basis @ (self._basis.T @ ordinates))
+
+    def _ordinates(self, rows: Array) -> Array:
+        """Real Fourier coefficients of rows; those of a period are some already."""
+        if isinstance(self.band, HarmonicBand):
+            return rows
+        shape = (-1,) + (1,) * (rows.ndim - 1)
+        return self._transform.rows(rows * self._taper.reshape(shape))
+
+    @cached_property
+    def _transform(self) -> HarmonicBand:
+        return HarmonicBand((len(self.residuals) - 1) // 2, 1.0)
+
+    @cached_property
+    def _taper(self) -> Array:
+        place = np.arange(len(self.residuals)) / (len(self.residuals) - 1)
+        near = np.minimum(np.minimum(place, 1.0 - place) / TAPER, 1.0)
+        return np.asarray(np.sin(0.5 * np.pi * near))
+
+    @cached_property
+    def _outside(self) -> int:
+        """Ordinates at the end that a filter does not pass."""
+        if not isinstance(self.band, FilterBand):
+            return 0
+        length = len(self.residuals) * self.band.step / self.band.rate  # [s]
+        return 2 * max(0, self._transform.harmonics - int(self.band.cutoff * length))
+
+
+def _wave_range(
+    runs: Sequence[_Run], shortest: float | None, longest: float | None
+) -> tuple[float, float]:
+    """Lowest and highest wave number [1/m, 1/rad] of a search."""
+    travel = max(float(np.ptp(run.positions)) for run in runs)
+    step = max(float(np.mean(np.abs(np.diff(run.positions)))) for run in runs)
+    if not travel > 0.0:
+        return 1.0, 0.0
+    low = LEAST_TURNS / travel if longest is None else 1.0 / longest
+    return low, 1.0 / (LEAST_SAMPLES * step) if shortest is None else 1.0 / shortest
+
+
+def _search(
+    runs: Sequence[_Run], shortest: float | None, longest: float | None, harmonics: int
+) -> FoundRipple:
+    low, high = _wave_range(runs, shortest, longest)
+    if not high > low > 0.0:
+        raise EstimationError(
+            'the drive moves too little for ripple to show, or the shortest period is not below '
+            'the longest'
+        )
+    travel = max(float(np.ptp(run.positions)) for run in runs)
+    count = int(np.ceil(OVERSAMPLING * travel * (high - low))) + 2
+    if count > MOST_WAVES:
+        raise EstimationError(
+            f'{count} wave numbers to try, at most {MOST_WAVES}: give a shortest period [m, rad]'
+        )
+    waves = np.linspace(low, high, count)
+    statistic = np.concatenate(
+        [_statistics(runs, waves[k : k + AT_ONCE]) for k in range(0, count, AT_ONCE)]
+    )
+    root = np.sqrt(statistic)
+    variation = float(np.sum(np.abs(np.diff(root))))
+    top = float(statistic.max())
+    chance = min(1.0, np.exp(-0.5 * top) * (1.0 + 0.5 * variation * np.sqrt(top)))
+    peak, width = float(waves[int(np.argmax(statistic))]), float(waves[1] - waves[0])
+    fits = [_grown(runs, peak / j, width, j, harmonics) for j in range(1, harmonics + 1)]
+    # where all harmonics are multiples of one the fundamental is theirs
+    own = [fit for fit in fits if math.gcd(*fit.harmonics) == 1 and fit.wave >= low - width]
+    best = min(own, key=lambda fit: fit.criterion)
+    for run in runs:  # the spectrum of what the ripple leaves weights the last step
+        run.recoloured(best.values, run.columns(_waves(best)).reshape(len(run.residuals), -1))
+    return _result(runs, _fitted(runs, best.wave, width, best.harmonics), chance)
+
+
+def _statistics(runs: Sequence[_Run], waves: Array) -> Array:
+    """Statistics (w,) of the F tests, as chi-square with two degrees of freedom."""
+    gram = np.zeros((len(waves), 2, 2))
+    product = np.zeros((len(waves), 2))
+    for run in runs:
+        columns = run.whitened(run.columns(waves))
+        gram += np.einsum('mwi,mwj->wij', columns, columns)
+        product += np.einsum('mwi,m->wi', columns, run.target)
+    taken = np.einsum('wi,wij,wj->w', product, np.linalg.pinv(gram, hermitian=True), product)
+    total, freedom = sum(float(run.target @ run.target) for run in runs), _freedom(runs) - 2
+    rest = np.maximum(total - taken, 1e-12 * total)
+    # (1 + 2 F / f)^(-f / 2) is the exact chance of F with 2 and f degrees of freedom
+    return np.asarray(freedom * np.log(total / rest)) if total > 0.0 else np.zeros(len(waves))
+
+
+def _freedom(runs: Sequence[_Run]) -> int:
+    return sum(run.freedom for run in runs)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A ripple of some harmonics of one wave number."""
+
+    wave: float
+    harmonics: tuple[int, ...]
+    values: Array  # (2 h,) cosine and sine of each
+    cost: float  # squared whitened residuals
+    criterion: float  # of Schwarz: less is better
+
+
+def _waves(fit: _Fit) -> Array:
+    return fit.wave * np.array(fit.harmonics)
+
+
+def _grown(runs: Sequence[_Run], wave: float, width: float, first: int, highest: int) -> _Fit:
+    """Fit of a peak taken for a harmonic, with further ones that an F test takes."""
+    fit = _fitted(runs, wave, width / first, (first,))
+    for harmonic in range(1, highest + 1):
+        if harmonic in fit.harmonics:
+            continue
+        more = _fitted(runs, fit.wave, width / first, (*fit.harmonics, harmonic))
+        freedom = _freedom(runs) - 2 * len(more.harmonics) - 1
+        ratio = 0.5 * (fit.cost - more.cost) / (more.cost / freedom)
+        if fdtrc(2, freedom, max(ratio, 0.0)) < SIGNIFICANT / highest:
+            fit = more
+    return fit
+
+
+def _fitted(runs: Sequence[_Run], wave: float, width: float, harmonics: tuple[int, ...]) -> _Fit:
+    """Least squares over the wave number, within a grid step, and the linear values."""
+    harmonics = tuple(sorted(harmonics))
+
+    def solved(at: float) -> tuple[Array, float]:
+        blocks = [run.whitened(run.columns(at * np.array(harmonics))) for run in runs]
+        design = np.concatenate([block.reshape(len(block), -1) for block in blocks])
+        target = np.concatenate([run.target for run in runs])
+        values = np.linalg.lstsq(design, target, rcond=None)[0]
+        return values, float(np.sum((target - design @ values) ** 2))
+
+    reach = width / max(harmonics)
+    bounds = (wave - reach, wave + reach)
+    options = {'xatol': 1e-4 * reach}
+    best = minimize_scalar(
+        lambda at: solved(at)[1], bounds=bounds, method='bounded', options=options
+    )
+    values, cost = solved(float(best.x))
+    count = _freedom(runs)
+    criterion = count * np.log(cost) + (2 * len(harmonics) + 1) * np.log(count)
+    return _Fit(float(best.x), harmonics, values, cost, float(criterion))
+
+
+def _result(runs: Sequence[_Run], fit: _Fit, chance: float) -> FoundRipple:
+    """Standard deviations from the derivatives by the wave number and the linear values."""
+    parts, power, rest = [], 0.0, 0.0
+    orders = np.array(fit.harmonics)
+    cosine, sine = fit.values.reshape(-1, 2).T
+    for run in runs:
+        rows = run.columns(_waves(fit))
+        step = 1e-3 / max(float(np.ptp(run.positions)), 1e-300) / max(orders)
+        ahead, behind = (run.columns((fit.wave + s) * orders) for s in (step, -step))
+        slope = ((ahead - behind) / (2 * step)).reshape(len(rows), -1) @ fit.values
+        design = np.concatenate([rows.reshape(len(rows), -1), slope[:, None]], axis=1)
+        parts.append(run.whitened(design))
+        power += float(np.sum(run.residuals**2))
+        rest += float(np.sum((run.residuals - rows.reshape(len(rows), -1) @ fit.values) ** 2))
+    design = np.concatenate(parts)
+    variance = fit.cost / max(_freedom(runs) - design.shape[1], 1)
+    deviation = np.sqrt(variance * np.diag(np.linalg.pinv(design.T @ design, hermitian=True)))
+    period = 1.0 / fit.wave
+    return FoundRipple(
+        period=period,
+        period_deviation=float(period**2 * deviation[-1]),
+        harmonics=fit.harmonics,
+        cosine=cosine.copy(),
+        sine=sine.copy(),
+        deviations=np.concatenate([deviation[:-1:2], deviation[1:-1:2]]),
+        p_value=float(chance),
+        share=1.0 - rest / power if power > 0.0 else 0.0,
+    )
