@@ -9,8 +9,11 @@ from pkm_description.errors import DescriptionError
 from pkm_description.xml_elements import suggestion
 
 
-def check_names(description: Description) -> None:
-    """Links, joints, constraints: unique names, existing links, one parent each."""
+def check_names(description: Description, hint: str = '') -> None:
+    """Links, joints, constraints: unique names, existing links, one parent each.
+
+    `hint` says which platform may be meant, where there is none.
+    """
     links = {link.name for link in description.links}
     joints = [joint.name for joint in description.joints]
     closures = [constraint.name for constraint in description.constraints]
@@ -46,7 +49,7 @@ def check_names(description: Description) -> None:
     if description.platform not in links:
         raise DescriptionError(
             f"no link is named '{description.platform}'; the moving platform must be"
-            f'{suggestion(description.platform, links)}'
+            f'{suggestion(description.platform, links)}{hint}'
         )
 
 
@@ -140,8 +143,11 @@ def check_constraints(description: Description) -> None:
         seen[key] = item.name
 
 
-def check_limits(description: Description) -> None:
-    """Limits in order and positive; joints with a drive scalar and limited in effort."""
+def check_limits(description: Description, hint: str = '') -> None:
+    """Limits in order and positive; joints with a drive scalar and limited in effort.
+
+    `hint` says which joints may be meant, where no drive is named.
+    """
     drives = [actuator for actuator in description.actuators if not actuator.free]
     driven = {actuator.joint for actuator in drives}
     for joint in description.joints:
@@ -155,12 +161,14 @@ def check_limits(description: Description) -> None:
             value = getattr(limit, name)
             if value < 0 or (joint.name in driven and not value > 0):
                 raise DescriptionError(
-                    f"joint '{joint.name}': {name} limit {value:g} must be positive"
+                    f"joint '{joint.name}': {name} limit {value:g} must be positive; the YAML "
+                    f'may give another: `actuated_joints: {{{joint.name}: {{{name}: ...}}}}`'
                 )
     if not drives:
         raise DescriptionError(
             f"robot '{description.name}' has no actuated joint: its <ros2_control> block must "
-            'give at least one joint an effort command interface'
+            f'give at least one joint an effort command interface, or the YAML name '
+            f'actuated_joints{hint}'
         )
     for actuator in drives:
         joint = description.joint(actuator.joint)
@@ -177,7 +185,8 @@ def check_limits(description: Description) -> None:
         if not np.isfinite(joint.limit.effort):
             raise DescriptionError(
                 f"actuated joint '{joint.name}' has no effort limit; commands are clamped to it: "
-                'add <limit effort="..."/>'
+                f'add <limit effort="..."/>, or to the YAML `actuated_joints: {{{joint.name}: '
+                '{effort: ...}}`'
             )
         if not (np.isnan(actuator.force_constant) or actuator.force_constant > 0):
             raise DescriptionError(

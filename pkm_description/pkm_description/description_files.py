@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import stat
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from xml.parsers.expat import ExpatError
 from lxml import etree
 
 from pkm_description.errors import DescriptionError
+from pkm_description.sidecar import ABOUT, read_mapping
 from pkm_description.xml_elements import MAX_BYTES, refuse_entities
 
 MAX_DEPTH = 20  # includes within includes
@@ -38,6 +39,43 @@ def read_text(path: Path) -> str:
         raise DescriptionError(f"cannot read '{path}': {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise DescriptionError(f"cannot read '{path}': {error}") from None
+
+
+def sidecar_of(path: Path, keys: Collection[str]) -> Path:
+    """Path of the YAML that belongs to a URDF or xacro file, of its stem; it need not exist.
+
+    Raises DescriptionError where another YAML file there obviously is meant for it: one of nearly
+    that name, or one that has only `keys` and belongs to no other description in the folder.
+    """
+    right = path.with_name(_stem(path) + '.yaml')
+    folder = path.parent
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    others = {_stem(each) for each in files if each.suffix in ('.urdf', '.xacro')} - {_stem(path)}
+    for each in files:
+        if each.suffix.lower() not in ('.yaml', '.yml') or each == right:
+            continue
+        stem = each.stem.lower().removesuffix('.xacro').removesuffix('.urdf')
+        if stem in {other.lower() for other in others}:
+            continue
+        if stem == _stem(path).lower() or (not right.exists() and _has_only(each, keys)):
+            raise DescriptionError(
+                f"'{each}' would not be read: the YAML of '{path.name}' must be called "
+                f"'{right.name}'"
+            )
+    return right
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix('.xacro').removesuffix('.urdf')
+
+
+def _has_only(path: Path, keys: Collection[str]) -> bool:
+    """Whether a YAML file is a mapping of some of the keys, beside words about itself."""
+    try:
+        content = read_mapping(read_text(path), str(path))
+    except DescriptionError:
+        return False
+    return set(content) <= set(keys) and not set(content) <= set(ABOUT)
 
 
 def read_urdf(path: Path, arguments: Mapping[str, str] | None = None) -> str:

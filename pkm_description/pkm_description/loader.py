@@ -9,12 +9,14 @@ from pathlib import Path
 
 from pkm_description import checks, sidecar
 from pkm_description.description import Description
-from pkm_description.description_files import read_text, read_urdf, split_arguments
+from pkm_description.description_files import read_text, read_urdf, sidecar_of, split_arguments
 from pkm_description.drives import read_drive_terms
 from pkm_description.errors import DescriptionError
 from pkm_description.friction import check_constraint_friction, check_friction_names, with_friction
 from pkm_description.home import close_at_home
 from pkm_description.readers import gepetto
+from pkm_description.readers.chosen_mechanism import chosen_mechanism
+from pkm_description.readers.mechanism_proposal import proposal_hint
 from pkm_description.readers.urdf_reader import parse_urdf
 from pkm_description.sidecar_sections import check_sections
 from pkm_description.xml_elements import suggestion
@@ -54,7 +56,7 @@ def load(name_or_path: str | Path, arguments: Mapping[str, str] | None = None) -
     given = {**given, **(arguments or {})}
     path = _path_of(text)
     stem = path.name.removesuffix('.xacro').removesuffix('.urdf')
-    beside = path.with_name(stem + '.yaml')
+    beside = sidecar_of(path, sidecar.KEYS)
     urdf = read_urdf(path, given)
     yaml_text = read_text(beside) if beside.is_file() else ''
     content = sidecar.read_mapping(yaml_text, str(beside))
@@ -107,14 +109,15 @@ def loads(urdf: str, yaml_text: str = '', where: str = 'URDF') -> Description:
 
 
 def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None) -> Description:
-    content = parse_urdf(urdf, where)
     extra = sidecar.parse_yaml(yaml_text, beside)
+    content = chosen_mechanism(parse_urdf(urdf, where), extra)
     actuated = {actuator.joint for actuator in content.actuators}
     free = sidecar.free_joints_of(extra, content.joints, actuated)
     joints = with_friction(content.joints, extra, actuated)
     children = {joint.child for joint in content.joints}
     roots = [link.name for link in content.links if link.name not in children]
     home, home_given, guess = sidecar.home_of(extra)
+    guess = {name: value for name, value in guess.items() if name not in content.fixed}
     scalar = {joint.name for joint in content.joints if joint.is_scalar}
     check_friction_names(extra, scalar | {item.name for item in content.constraints})
     velocity = sidecar.number(extra.get('transition_velocity', 0.002), 'transition_velocity')
@@ -137,12 +140,14 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
         transition_velocity=velocity,
         path=path,
         warnings=content.warnings,
+        platform=content.platform,
     )
-    checks.check_names(description)
+    hint = proposal_hint(content, beside)
+    checks.check_names(description, hint)
     checks.check_base(description, roots, where)
     checks.check_floating(description)
     checks.check_inertias(description)
-    checks.check_limits(description)
+    checks.check_limits(description, hint)
     checks.check_constraints(description)
     for constraint in description.constraints:
         check_constraint_friction(constraint)

@@ -19,10 +19,12 @@ MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 50  # ours has five levels; the scanner's time grows with the square of the depth
 KEYS = (
     *('title', 'home', 'gravity', 'free_joints', 'same_design'),
+    *('base', 'platform', 'actuated_joints'),
     *('zero_parameters', 'equal_parameters', 'reduced_models'),
     *('friction', 'transition_velocity', 'rotor_inertia', 'drives'),
     *('simulation', 'workspace', 'benchmark_circle', 'sources', 'notes'),
 )
+ABOUT = ('title', 'sources', 'notes')  # what any YAML file may have
 
 
 PLAIN_LOADER: type[yaml.SafeLoader] = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)

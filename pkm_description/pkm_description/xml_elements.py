@@ -122,6 +122,19 @@ def check_attributes(element: etree._Element, known: Iterable[str]) -> None:
             )
 
 
+def foreign_attributes(element: etree._Element, known: tuple[str, ...]) -> list[str]:
+    """Names of attributes of other tools; one that misspells a known one that is not there raises.
+
+    Raises DescriptionError.
+    """
+    foreign = [str(name) for name in element.attrib if name not in known]
+    for name in foreign:
+        meant = similar(name, known)
+        if meant and element.get(meant) is None:
+            check_attributes(element, known)
+    return foreign
+
+
 def check_children(
     element: etree._Element, known: Iterable[str], foreign: Iterable[str] = ()
 ) -> list[str]:

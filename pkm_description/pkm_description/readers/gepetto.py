@@ -54,7 +54,7 @@ def converted(urdf: str, content: Mapping[str, Any], where: str) -> tuple[str, s
     for (first, second), kind in loops:
         robot.close(first, second, LOOP_TYPES[kind])
     robot.drive(_names(content, 'name_mot', where))
-    rest = {key: value for key, value in content.items() if key in sidecar.KEYS}
+    rest = {key: each for key, each in content.items() if key not in KEYS}
     if 'home' not in rest:
         rest['home'] = {'joints': robot.neutral()}
     etree.indent(root)

@@ -7,8 +7,8 @@ The document stays a valid tree for every other URDF tool; loops are closed by
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from lxml import etree
@@ -41,13 +41,27 @@ CONSTRAINT_ELEMENTS = (
     *('parent', 'child', 'parent_origin', 'child_origin', 'parent_axis', 'child_axis'),
     'dynamics',
 )
+LIMIT_ATTRIBUTES = ('lower', 'upper', 'velocity', 'effort')
+FRICTION_ATTRIBUTES = ('damping', 'friction')
 ENDS = ('parent', 'child')  # of joints and constraints
 UNIT_TOLERANCE = 1e-3  # an axis that is longer or shorter is named in a warning
 
 
 @dataclass(frozen=True)
+class Mimic:
+    """A joint's position follows another's: multiplier * position + offset [m, rad]."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
 class UrdfContent:
-    """What a URDF says, before the sidecar and the checks."""
+    """What a URDF says, before the checks.
+
+    `platform` is the name of its link, `fixed` are joints that stay at home; the YAML may say both.
+    """
 
     name: str
     links: tuple[Link, ...]
@@ -55,6 +69,9 @@ class UrdfContent:
     constraints: tuple[Constraint, ...]
     actuators: tuple[Actuator, ...]
     warnings: tuple[str, ...] = ()
+    mimics: Mapping[str, Mimic] = field(default_factory=dict)
+    platform: str = 'platform'
+    fixed: tuple[str, ...] = ()
 
 
 def parse_urdf(text: str, where: str = 'URDF') -> UrdfContent:
@@ -89,6 +106,7 @@ class _Reader:
         joints = tuple(self._joint(element) for element in root.findall('joint'))
         constraints = tuple(self._constraint(element) for element in root.findall('constraint'))
         actuators = _actuators(root, joints)
+        mimics = self._mimics(joints)
         for (tag, owner), names in self.strange.items():
             self.warnings.append(f"<{tag}> in {owner} '{names[0]}'{_more(names)} is not used")
         if self.incomplete:
@@ -97,7 +115,8 @@ class _Reader:
                 'of inertia: zero here, but other URDF tools drop the mass of such a link'
             )
         return UrdfContent(
-            xml.name_of(root), links, joints, constraints, actuators, tuple(self.warnings)
+            *(xml.name_of(root), links, joints, constraints, actuators, tuple(self.warnings)),
+            mimics,
         )
 
     def _children(self, element: etree._Element, known: tuple[str, ...]) -> None:
@@ -136,10 +155,6 @@ class _Reader:
                 'one a <constraint> or three revolute joints'
             )
         kind = _type(element, JOINT_TYPES, hint)
-        if element.find('mimic') is not None:
-            raise DescriptionError(
-                f"joint '{name}' has <mimic>, which closed chains do not need: use a <constraint>"
-            )
         self._children(element, JOINT_ELEMENTS)
         moves = kind not in ('fixed', 'floating')
         return Joint(
@@ -149,9 +164,43 @@ class _Reader:
             child=_end(element, 'child'),
             origin=xml.pose(xml.only(element, 'origin')),
             axis=self._unit(xml.only(element, 'axis') if moves else None, (1.0, 0.0, 0.0)),
-            limit=_limit(xml.only(element, 'limit'), kind),
-            friction=_friction(xml.only(element, 'dynamics')),
+            limit=_limit(self._known(element, 'limit', LIMIT_ATTRIBUTES), kind),
+            friction=_friction(self._known(element, 'dynamics', FRICTION_ATTRIBUTES)),
         )
+
+    def _known(
+        self, element: etree._Element, tag: str, known: tuple[str, ...]
+    ) -> etree._Element | None:
+        """Return the child of that tag; attributes of other tools are named in a warning."""
+        child = xml.only(element, tag)
+        if child is not None:
+            for name in xml.foreign_attributes(child, known):
+                self.strange.setdefault((f'{tag} {name}', element.tag), []).append(
+                    str(element.get('name'))
+                )
+        return child
+
+    def _mimics(self, joints: Iterable[Joint]) -> dict[str, Mimic]:
+        """Joints that follow others, by name."""
+        names = [joint.name for joint in joints]
+        found = {}
+        for element in self.root.findall('joint'):
+            mimic, name = xml.only(element, 'mimic'), xml.name_of(element)
+            if mimic is None:
+                continue
+            xml.check_attributes(mimic, ('joint', 'multiplier', 'offset'))
+            followed = str(mimic.get('joint'))
+            if followed not in names:
+                self.warnings.append(
+                    f"joint '{name}' follows '{followed}' (<mimic>), which does not exist"
+                    f'{xml.suggestion(followed, names)}'
+                )
+            multiplier, offset = (
+                xml.number(mimic, 'multiplier', 1.0),
+                xml.number(mimic, 'offset', 0.0),
+            )
+            found[name] = Mimic(followed, multiplier, offset)
+        return found
 
     def _constraint(self, element: etree._Element) -> Constraint:
         name, kind = xml.name_of(element), _type(element, CONSTRAINT_TYPES)
@@ -175,7 +224,7 @@ class _Reader:
             child_origin=xml.pose(xml.only(element, 'child_origin')),
             parent_axis=parent_axis,
             child_axis=child_axis,
-            friction=_friction(xml.only(element, 'dynamics')),
+            friction=_friction(self._known(element, 'dynamics', FRICTION_ATTRIBUTES)),
         )
 
     def _unit(self, element: etree._Element | None, default: tuple[float, float, float]) -> Array:
@@ -219,7 +268,6 @@ def _end(element: etree._Element, role: str) -> str:
 def _limit(element: etree._Element | None, kind: str) -> Limit:
     if element is None or kind in ('fixed', 'floating'):
         return Limit()
-    xml.check_attributes(element, ('lower', 'upper', 'velocity', 'effort'))
     bounded = kind != 'continuous' and (element.get('lower') or element.get('upper'))
     return Limit(
         lower=xml.number(element, 'lower', 0.0) if bounded else -math.inf,
@@ -232,7 +280,6 @@ def _limit(element: etree._Element | None, kind: str) -> Limit:
 def _friction(element: etree._Element | None) -> Friction | None:
     if element is None:
         return None
-    xml.check_attributes(element, ('damping', 'friction'))
     kinds = {'friction': 'coulomb', 'damping': 'viscous'}
     model = '_'.join(kind for key, kind in kinds.items() if element.get(key) is not None)
     if not model:
