@@ -138,8 +138,16 @@ SIGNALS = (
     Option(
         'bad_samples',
         choice('leave_out', 'keep'),
-        'outliers, stuck and saturated samples have no weight; `keep`: they are not looked for',
+        'outliers, stuck and saturated samples have no weight; `keep`: they are not looked for, and '
+        'the stamps stay',
         'leave_out',
+    ),
+    Option(
+        'clock',
+        choice('auto', 'stamps'),
+        '`auto`: repeats of a sample are dropped, and the even clock of the robot replaces the '
+        'stamps where the motion is smoother over it; `stamps`: all rows at their stamps',
+        'auto',
     ),
     Option(
         'delay',

@@ -61,7 +61,7 @@ def estimate_delay(
     head = (dataset if is_prepared else dataset.for_model(model)).head
     options = replace(options or SignalOptions(), delay=None)
     if options.bad_samples == 'leave_out':
-        head = examined(head)
+        head = examined(head, options.clock)
     recorded = head.effort_delay
     step = SHIFT * head.interval
     value, change, deviation, damping = recorded, np.inf, np.inf, 1.0

@@ -27,7 +27,7 @@ from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation, validate
 
 LARGEST_CONDITION = 1e16  # a larger condition number is rounding
-TRANSFERRED = ('method', 'cutoff', 'bad_samples')  # signal options that suit other motions
+TRANSFERRED = ('method', 'cutoff', 'bad_samples', 'clock')  # signal options that suit other motions
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import numpy as np
 from pkm_description.errors import DatasetError
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.recorded_data import Recording
-from pkm_identification.datasets.source import Block
+from pkm_identification.datasets.source import Block, Source
 from pkm_identification.datasets.stored_array import StoredArray
+from pkm_identification.quality.clock import recovered_clock
 from pkm_identification.quality.frozen import MOVING, find_saturated, find_stuck, resolution
-from pkm_identification.quality.prediction import Extrapolation
 from pkm_identification.quality.report import LEFT_OUT, Defect, Quality, located, merged
 from pkm_identification.quality.spikes import (
     NOISY,
@@ -23,12 +23,10 @@ from pkm_identification.quality.spikes import (
     best_neighbours,
     find_spikes,
 )
-from pkm_identification.quality.stamps import clock_defects, even_clock
+from pkm_identification.quality.stamps import clock_defects
 
 MOST_OUTLIERS = 0.05  # share; more of them are how the signal is
 MOST_BAD = 0.5  # share of the samples of a joint that may be left out
-SMOOTHER = 0.95  # noise over even stamps, against that over the measured ones
-EVENED = 'the samples were taken evenly: even stamps are used'
 FEWEST_SAMPLES = 16  # samples: fewer show neither a motion nor its noise
 NEIGHBOURHOOD = (
     256  # samples around a block that are examined with it: the reach of all predictions
@@ -49,50 +47,53 @@ class Scales:
     extremes: tuple[Array, Array] | None = None
 
 
-def examined(recording: Recording) -> Recording:
+def examined(recording: Recording, clock: str = 'auto') -> Recording:
     """Return a recording, with efforts, with its bad samples marked and the report of its quality.
 
-    A long recording is examined block by block, in memory that grows with its defects alone; how
-    its signals are predicted is decided by its first samples. The stamps of a short one are
-    replaced by even ones where the motion shows that only the stamps are late; a long one keeps its
-    stamps, as the even clock of drifting ones is known only after all of them. A recording that was
-    examined is returned as it is. A `DatasetError` where more than half of the samples of a joint
-    are bad.
+    With the `clock` 'auto', repeats of a sample are dropped, and the robot's own even clock
+    replaces the stamps where the motion shows that only those are off; 'stamps' keeps all rows
+    and their stamps. So does a long recording, which is examined block by block, in memory that
+    grows with its defects alone; how its signals are predicted is decided by its first samples. A
+    recording that was examined is returned as it is. A `DatasetError` where more than half of the
+    samples of a joint are bad.
     """
     if recording.quality is not None or len(recording) < FEWEST_SAMPLES:
         return recording
+    recording, is_even = _on_own_clock(recording, clock)
     defects = list(recording.defects)
-    even = None
-    if not recording.is_long and clock_defects(recording.time, recording.interval):
-        even = stamped_late(recording.time, recording.positions)
     source, extremes = recording.source, None
     if recording.is_long:
         scan = source.scan
         extremes = (scan.extremes.positions, scan.effort_range)
-    stamps = source.head.time if even is None else even
-    scales = scales_of(source.head._replace(time=stamps), recording.effort_limits, extremes)
+    scales = scales_of(source.head, recording.effort_limits, extremes)
     names, interval = recording.joint_names, recording.interval
     valid, noises = (StoredArray(), StoredArray()), []
     before = np.zeros(0)  # the stamp before the block
     for window, core, _ in source.windows(NEIGHBOURHOOD):
-        clock = clock_defects(np.append(before, window.time[core]), interval)
-        if even is not None:
-            window = window._replace(time=even)
-            clock = [
-                replace(each, treatment=EVENED) if each.kind == 'jitter' else each for each in clock
-            ]
+        stamps = clock_defects(np.append(before, window.time[core]), interval)
         flags, found, noise = examine_part(window, names, scales, core)
-        defects += [*clock, *found]
+        defects += [*(each for each in stamps if not is_even or each.kind != 'jitter'), *found]
         noises.append(noise)
         for whole, part in zip(valid, flags, strict=True):
             whole.append(part)
         before = window.time[core][-1:]
     quality = report(len(recording), interval, defects, names, scales, noises)
     refuse_ruins(quality, names, recording.name)
-    if even is not None:
-        source = source.changed(lambda block, rows: block._replace(time=even[rows]))
     marked = source.marked(*(whole.array() for whole in valid))
     return replace(recording, source=marked, quality=quality)
+
+
+def _on_own_clock(recording: Recording, clock: str) -> tuple[Recording, bool]:
+    """Return a recording on the clock of its robot, and whether that replaces the stamps."""
+    if recording.is_long or clock != 'auto':
+        return recording, False
+    found = recovered_clock(recording.source.whole)
+    if found is None:
+        return recording, False
+    block = recording.source.whole.rows(found.rows)._replace(time=found.time)
+    source = Source.of(block, is_long=False)
+    defects = (*recording.defects, *found.defects)
+    return replace(recording, source=source, defects=defects), found.is_even
 
 
 def scales_of(
@@ -110,25 +111,6 @@ def scales_of(
         limits,
         extremes,
     )
-
-
-def stamped_late(time: Array, positions: Array) -> Array | None:
-    """Return even stamps (N,) where the motion (N, c) is smoother over them than over its own.
-
-    Jitter is one of the sampling instants, which the stamps then tell, or of the stamps
-    alone. The noise of the positions decides: the wrong clock adds velocity times jitter.
-    """
-    even = even_clock(time)
-    if even is None:
-        return None
-    reach, degree = SMOOTH[1].reach, SMOOTH[1].degree
-    off = [Extrapolation(clock, reach, degree).off(positions)[0] for clock in (time, even)]
-    sizes = [np.nanmedian(np.abs(each), axis=0) for each in off]  # typical, (c,)
-    moving = (sizes[0] > 0) & (sizes[1] > 0)
-    if not moving.any():
-        return None
-    gain = float(np.mean(np.log(sizes[1][moving] / sizes[0][moving])))
-    return even if gain < np.log(SMOOTHER) else None
 
 
 def examine_part(

@@ -12,6 +12,8 @@ from pkm_identification.arrays import Array, Indices
 
 WORDS = {
     'jitter': 'jitter of the stamps',
+    'stale': 'repeats of a sample',
+    'clock_leap': 'leaps of the clock',
     'gap': 'lost samples',
     'duplicate_stamp': 'stamps that occur twice',
     'out_of_order': 'stamps out of order',

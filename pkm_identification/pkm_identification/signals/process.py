@@ -38,7 +38,7 @@ def process(recording: Recording, options: SignalOptions | None = None) -> Signa
             'recording through pkm_identification.datasets.tidied first'
         )
     if options.bad_samples == 'leave_out':
-        recording = examined(recording)
+        recording = examined(recording, options.clock)
     period = options.period or recording.period
     source = 'given' if options.period else 'recorded'
     if period is None and options.method not in IN_TIME:

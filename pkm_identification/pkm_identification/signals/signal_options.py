@@ -24,6 +24,7 @@ class SignalOptions:
     cutoff: float | None = None  # [Hz]
     skip_periods: int | None = None
     bad_samples: str = 'leave_out'
+    clock: str = 'auto'
     delay: float | str | None = None  # [s]
 
     def __post_init__(self) -> None:
