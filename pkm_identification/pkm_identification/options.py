@@ -138,8 +138,8 @@ SIGNALS = (
     Option(
         'bad_samples',
         choice('leave_out', 'keep'),
-        'outliers, stuck and saturated samples have no weight; `keep`: they are not looked for, and '
-        'the stamps stay',
+        'outliers, stuck and saturated samples have no weight; `keep`: they are not looked for, '
+        'and the stamps stay',
         'leave_out',
     ),
     Option(

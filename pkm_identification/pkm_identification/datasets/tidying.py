@@ -12,7 +12,7 @@ from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.recorded_data import MEASURED, Recording
 from pkm_identification.datasets.source import Block, Source, collected, joined
 from pkm_identification.quality.report import LEFT_OUT, Defect, located, merged
-from pkm_identification.quality.stamps import in_order, is_increasing
+from pkm_identification.quality.stamps import in_order, in_sequence, is_increasing
 
 MOST_LOST = 0.5  # share of a joint's samples; with more, what is left is not a recording
 
@@ -21,11 +21,13 @@ def tidied(recording: Recording) -> Recording:
     """Return a recording whose stamps increase and whose numbers are all finite.
 
     Samples are sorted by their stamps, and those that share one are merged or left out
-    (`in_order`); in a long recording a stamp may be late by up to one block. Joints without a
-    single effort or current, as a driver reports passive ones, are dropped. A sample that is not
-    finite is marked and holds the one before instead. What was done is in `defects` and under
-    `left_out` in the provenance. A tidy recording is returned as it is. A `DatasetError` where a
-    stamp is not finite, stamps make no clock, or most samples of a joint are lost.
+    (`in_order`), after a clock that began anew was continued and stamps with too few digits were
+    spread (`in_sequence`, of recordings in memory); in a long recording a stamp may be late by up
+    to one block. Joints without a single effort or current, as a driver reports passive ones, are
+    dropped. A sample that is not finite is marked and holds the one before instead. What was done
+    is in `defects` and under `left_out` in the provenance. A tidy recording is returned as it is.
+    A `DatasetError` where a stamp is not finite, stamps make no clock, or most samples of a joint
+    are lost.
     """
     if recording.source.scan.is_tidy:
         return recording
@@ -109,6 +111,10 @@ class _Tidying:
         if is_increasing(block.time):
             return block
         values = [part for part in block[1:4] if part is not None]
+        if not self.recording.is_long:  # parts of a long one do not tell a late one from a restart
+            time, defects = in_sequence(block.time, values)
+            self.defects.extend(defects)
+            block = block._replace(time=time)
         rows, defects = in_order(block.time, values, self.recording.name)
         self.defects.extend(defects)
         return block.rows(rows)

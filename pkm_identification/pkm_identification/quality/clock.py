@@ -8,7 +8,7 @@ import numpy as np
 
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.datasets.source import Block
-from pkm_identification.quality.cycles import AROUND, CERTAIN, Leaps, cycle_numbers, progress, sample_noise
+from pkm_identification.quality.cycles import AROUND, CERTAIN, cycle_numbers, progress, sample_noise
 from pkm_identification.quality.frozen import resolution
 from pkm_identification.quality.prediction import Extrapolation
 from pkm_identification.quality.report import Defect, located
@@ -49,15 +49,14 @@ def recovered_clock(block: Block) -> Clock | None:
     rows = np.flatnonzero(~stale)
     defects = []
     if stale.any():
-        defects.append(located('stale', np.flatnonzero(stale), block.time, DROPPED, 'sample'))
+        defects.append(located('stale', np.flatnonzero(stale), block.time, DROPPED))
     time, positions = block.time[rows], block.positions[rows]
     moving = np.ptp(positions, axis=0) > 0
+    is_even = False
     if len(rows) >= FEWEST and moving.any():
-        even, leaps = _smoothest(time, positions[:, moving])
-        if even is not None:
-            defects += _defects(time, even, leaps)
-            return Clock(rows, even, True, tuple(defects))
-    return Clock(rows, time, False, tuple(defects)) if defects else None
+        time, is_even, found = _on_own_clock(time, positions[:, moving])
+        defects += found
+    return Clock(rows, time, is_even, tuple(defects)) if defects else None
 
 
 def stale_rows(block: Block) -> Mask:
@@ -76,41 +75,65 @@ def stale_rows(block: Block) -> Mask:
     positions, numbers = block.positions[own], np.arange(len(own))
     noise = sample_noise(numbers, positions, resolution(positions))
     done, deviation = progress(numbers, positions, noise)
-    goes_on = np.append((deviation < CERTAIN) & (done > HALF), False)
+    # what was in its place for longer than its progress takes stood still
+    rows, certain = np.diff(own), deviation < CERTAIN
+    usual = np.median(rows[certain]) if certain.any() else 1.0
+    goes_on = np.append(certain & (done * usual > HALF * np.maximum(rows - 2, 1)), False)
     stale = stays & goes_on[np.searchsorted(own, np.arange(len(stays)), side='right') - 1]
     same = ~changed.any(axis=1)
-    around = 2 * AROUND + 1
-    distinct = np.maximum(_moving_mean((~same).astype(float), around), HALF)
-    lively = _moving_mean(changed.mean(axis=1), around) > CHANGES * distinct
+    distinct, share = _beside((~same).astype(float)), _beside(changed.mean(axis=1))
+    lively = (share > CHANGES * np.maximum(distinct, HALF)).all(axis=0)
     return np.asarray(stale | (same & lively))
 
 
-def _moving_mean(values: Array, width: int) -> Array:
-    return np.convolve(np.pad(values, width // 2, mode='edge'), np.ones(width) / width, 'valid')
+def _beside(values: Array) -> Array:
+    """Means (2, N) of some values before and of some behind each; 0 beyond the ends."""
+    padded = np.concatenate([np.zeros(AROUND), values, np.zeros(AROUND)])
+    means = np.convolve(padded, np.ones(AROUND) / AROUND, 'valid')
+    return np.stack([means[: len(values)], means[-len(values) :]])
 
 
-def _smoothest(time: Array, positions: Array) -> tuple[Array | None, Leaps]:
-    """Even stamps (N,) over which the motion is smoothest, None for the stamps; with the leaps."""
-    nothing = np.zeros((0, 2))
-    candidates: list[tuple[Array, Leaps]] = []
+def _on_own_clock(time: Array, positions: Array) -> tuple[Array, bool, list[Defect]]:
+    """Stamps (N,) without leaps, whether they are the robot's even ones, and what was wrong."""
     counted = cycle_numbers(time, positions, resolution(positions))
+    found, even = [], []
     if counted is not None:
-        candidates.append((_even_time(time, *counted), counted[1]))
+        numbers, leaps = counted
+        if len(leaps):
+            rows, sizes = leaps[:, 0].astype(np.int64), leaps[:, 1]
+            size = sizes[np.argmax(np.abs(sizes))]
+            found.append(located('clock_leap', rows, time, CONTINUED, largest_s=size))
+            time = (
+                time
+                - np.concatenate([[0.0], np.cumsum(sizes)])[
+                    np.searchsorted(rows, np.arange(len(time)), side='right')
+                ]
+            )
+        interval, start = np.polyfit(numbers, time - time[0], 1)
+        even.append(time[0] + start + interval * numbers)
     nearest = even_clock(time)
     if nearest is not None:
-        candidates.append((nearest, nothing))
-    if not candidates:
-        return None, nothing
-    off = [_off(clock, positions) for clock in (time, *(each for each, _ in candidates))]
-    scale = np.nanmin([np.nanmedian(each, axis=0) for each in off], axis=0)
-    used = scale > 0
+        even.append(nearest)
+    even = [each for each in even if np.ptp(time - each) > JITTER * np.median(np.diff(time))]
+    best = _smoothest([time, *even], positions)
+    if not best:
+        return time, False, found
+    return even[best - 1], True, [*found, *_jitter(time, even[best - 1])]
+
+
+def _smoothest(clocks: list[Array], positions: Array) -> int:
+    """Which of the clocks (N,) makes the motion (N, c) smoothest; the first, unless by 5 %."""
+    if len(clocks) == 1:
+        return 0
+    off = [_off(clock, positions) for clock in clocks]
+    typical = np.array([np.median(np.nan_to_num(each, nan=np.inf), axis=0) for each in off])
+    scale = typical.min(axis=0)
+    used = (scale > 0) & np.isfinite(scale)
     if not used.any():
-        return None, nothing
+        return 0
     sizes = [_size(each[:, used] / scale[used]) for each in off]
-    best = int(np.argmin(sizes[1:]))
-    if sizes[best + 1] - sizes[0] < np.log(SMOOTHER):
-        return candidates[best]
-    return None, nothing
+    best = int(np.argmin(sizes))
+    return best if sizes[best] < sizes[0] + np.log(SMOOTHER) else 0
 
 
 def _off(clock: Array, positions: Array) -> Array:
@@ -128,30 +151,22 @@ def _size(off: Array) -> float:
     return float(np.mean(np.log(limited.mean(axis=0))))
 
 
-def _even_time(time: Array, numbers: Indices, leaps: Leaps) -> Array:
-    """Even stamps (N,) of cycles (N,), by a line through the stamps (N,) without their leaps."""
-    stamps = np.array(time)
-    for row, size in leaps:
-        stamps[int(row) :] -= size
-    interval, start = np.polyfit(numbers, stamps, 1)
-    return np.asarray(start + interval * numbers)
-
-
-def _defects(time: Array, even: Array, leaps: Leaps) -> list[Defect]:
-    """What was wrong with stamps (N,) that even ones (N,) replace."""
+def _jitter(time: Array, even: Array) -> list[Defect]:
+    """Report how far stamps (N,) are off the even ones (N,) that replace them."""
     interval = float(np.median(np.diff(even)))
     late = time - even
-    for row, size in leaps:
-        late[int(row) :] -= size
     late -= np.median(late)
-    found = []
     deviation, largest = float(late.std()), float(np.abs(late).max())
-    if deviation > JITTER * interval or largest > EXCESS * interval:
-        rows = np.flatnonzero(np.abs(late) > JITTER * interval)
-        figures = {'interval_s': interval, 'standard_deviation_s': deviation, 'largest_s': largest}
-        found.append(located('jitter', rows, time, EVENED, **figures))
-    if len(leaps):
-        rows = leaps[:, 0].astype(np.int64)
-        size = float(leaps[np.argmax(np.abs(leaps[:, 1])), 1])
-        found.append(located('clock_leap', rows, time, CONTINUED, largest_s=size))
-    return found
+    if deviation <= JITTER * interval and largest <= EXCESS * interval:
+        return []
+    rows = np.flatnonzero(np.abs(late) > JITTER * interval)
+    defect = located(
+        'jitter',
+        rows,
+        time,
+        EVENED,
+        interval_s=interval,
+        standard_deviation_s=deviation,
+        largest_s=largest,
+    )
+    return [defect]

@@ -11,6 +11,7 @@ import numpy as np
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.quality.prediction import MAD_TO_SIGMA, Extrapolation
 
+AT_ONCE = 2**14  # samples whose windows are in memory
 AROUND = 8  # cycles to either side that show how fast the joints go
 ROUNDS = 3  # of cycle numbers and of the velocities over them
 CERTAIN = 0.12  # of a cycle, standard deviation of a progress that is rounded: four to a half
@@ -25,10 +26,12 @@ APART = 25.0  # twice a log likelihood: the gap next in likelihood is less likel
 NEARBY = 25  # samples to either side whose median is free of jitter
 LEAP = 3.0  # intervals: the clock of the stamps leaps by more
 ROUNDED = 0.1  # of its deviation: how sure a progress is after it was rounded
+SUREST = 1e-3  # of a cycle, likewise: smaller ones lose the stamps in the sums
 UNKNOWN = 0.3  # of a cycle: standard deviation of a step that only the stamps tell
 REWEIGHTED = 8  # rounds of robust least squares
 TAIL = 2.0  # standard deviations: what is farther off counts less (Cauchy)
 WANDER = 1001  # samples over which the clock of the stamps wanders by less than half a cycle
+FARTHEST = 100.0  # cycles: stamps farther off still count, so that the sums are not singular
 LEAST_JITTER = 0.05  # of a cycle: better stamps are not relied on
 LAGS = (200, 100, 50, 20, 10, 5, 2, 1)  # samples between two stamps that an interval is taken from
 ENOUGH = 100  # of them
@@ -56,7 +59,8 @@ def velocities(numbers: Indices, positions: Array) -> Array:
     padded = np.pad(change, ((pad, width - 1 - pad), (0, 0)), mode='reflect')
     windows = np.lib.stride_tricks.sliding_window_view(padded, width, axis=0)
     middle = slice(width // 4, width - width // 4)
-    return np.asarray(np.sort(windows, axis=-1)[..., middle].mean(axis=-1))
+    parts = (windows[k : k + AT_ONCE] for k in range(0, len(windows), AT_ONCE))
+    return np.concatenate([np.sort(part, axis=-1)[..., middle].mean(axis=-1) for part in parts])
 
 
 def progress(numbers: Indices, positions: Array, noise: Array) -> tuple[Array, Array]:
@@ -74,7 +78,7 @@ def cycle_numbers(time: Array, positions: Array, step: Array) -> tuple[Indices, 
     Positions (N, c) have steps (c,), 0 where they have none. Also returns the leaps (k, 2) of the
     clock of the stamps: the row behind, and the size [s]. None where too little moves.
     """
-    numbers = np.arange(len(time))
+    numbers, time = np.arange(len(time)), time - time[0]
     leaps = np.zeros((0, 2))
     for _ in range(ROUNDS):
         noise = sample_noise(numbers, positions, step)
@@ -93,7 +97,7 @@ def cycle_numbers(time: Array, positions: Array, step: Array) -> tuple[Indices, 
         stamps = np.array(time)
         for row, size in leaps:
             stamps[int(row) :] -= size
-        scale = np.where(whole > 0, deviation / typical * ROUNDED, UNKNOWN)
+        scale = np.where(whole > 0, np.maximum(deviation * ROUNDED, SUREST), UNKNOWN)
         scale[spanned > 0] = ROUNDED * CERTAIN
         steps = _steps(stamps / interval, whole, scale)
         found = np.concatenate([[0], np.cumsum(steps)])
@@ -159,7 +163,7 @@ def _steps(stamps: Array, whole: Indices, scale: Array) -> Indices:
         off = late - found
         off -= np.median(off)
         spread = max(MAD_TO_SIGMA * float(np.median(np.abs(off))), LEAST_JITTER)
-        weight = 1 / (spread**2 + (off / TAIL) ** 2)
+        weight = 1 / (spread**2 + np.minimum(off / TAIL, FARTHEST) ** 2)
         bands = np.zeros((2, len(late)))
         bands[1] = weight
         bands[1, :-1] += tie

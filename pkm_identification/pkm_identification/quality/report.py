@@ -12,10 +12,11 @@ from pkm_identification.arrays import Array, Indices
 
 WORDS = {
     'jitter': 'jitter of the stamps',
-    'stale': 'repeats of a sample',
+    'stale': 'repeated samples',
     'clock_leap': 'leaps of the clock',
     'gap': 'lost samples',
     'duplicate_stamp': 'stamps that occur twice',
+    'coarse_stamp': 'samples with the stamp of another',
     'out_of_order': 'stamps out of order',
     'not_finite': 'samples that are no number',
     'outlier': 'outliers',

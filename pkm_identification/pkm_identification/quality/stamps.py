@@ -14,9 +14,68 @@ FAR = 0.75  # of an interval: stamps farther off their even ones are not theirs
 EXCESS = 0.2  # of an interval, largest deviation that is reported
 
 
+RESTART = 10.0  # intervals: a step back by less is one of samples that changed places
+RETURN = 0.5  # of a step back: stamps that go forth by that soon after were late
+UNKNOWN = 1.0  # [s] put between a clock's end and its new beginning: a gap for every filter
+LEAST_UNKNOWN = 128  # intervals, likewise of slow recordings
+SHARED = 0.05  # of the samples: where more have the stamp of others, that has few digits
+
+
 def is_increasing(time: Array) -> bool:
     """Whether every stamp is later than the one before."""
     return bool((np.diff(time) > 0).all())
+
+
+def in_sequence(time: Array, values: list[Array]) -> tuple[Array, list[Defect]]:
+    """Return stamps (N,) [s] of samples that stand in the order of their times, and what was done.
+
+    Where a clock begins anew, the stamps behind go on after a gap. Where stamps have too few
+    digits, or several samples came at once, those of one stamp are spread over the time to the
+    next. `values` (N, n) tell samples from repeats of one.
+    """
+    forward = np.diff(time)
+    forward = forward[forward > 0]
+    if not len(forward):
+        return time, []
+    time, found = _without_restarts(time, float(np.median(forward)))
+    steps = np.diff(time)
+    if not len(steps) or steps.min() < 0:
+        return time, found
+    differs = np.zeros(len(steps), dtype=bool)
+    for array in values:
+        differs |= (np.diff(array, axis=0) != 0).any(axis=1)
+    together = np.append(False, (steps == 0) & differs)
+    if np.count_nonzero(together) <= SHARED * len(time):
+        return time, found
+    first = np.flatnonzero(np.append(True, steps > 0))
+    count = np.diff(np.append(first, len(time)))
+    share = np.diff(time[first]) / count[:-1]  # of each sample in the time to the next stamp
+    interval = float(np.median(share)) if len(share) else 0.0
+    share = np.append(np.minimum(share, interval), interval)
+    group = np.repeat(np.arange(len(first)), count)
+    spread = time + share[group] * (np.arange(len(time)) - first[group])
+    done = 'several samples of one stamp: spread over the time to the next'
+    rows, most = np.flatnonzero(together), float(count.max())
+    defect = located('coarse_stamp', rows, time, done, interval_s=interval, most_samples=most)
+    return spread, [*found, defect]
+
+
+def _without_restarts(time: Array, interval: float) -> tuple[Array, list[Defect]]:
+    """Let stamps (N,) go on where their clock steps back for good."""
+    time, found = np.array(time), []
+    for row in np.flatnonzero(np.diff(time) < -RESTART * interval) + 1:
+        back = float(time[row - 1] - time[row])
+        behind = time[row:]
+        again = np.flatnonzero(behind > time[row - 1])  # as late as before
+        end = int(again[0]) + 1 if len(again) else len(behind)
+        if back <= 0 or np.diff(behind[:end]).max(initial=0.0) > RETURN * back:
+            continue
+        gap = max(UNKNOWN, LEAST_UNKNOWN * interval)
+        done = f'the stamps behind go on {gap:g} s later, as long as the motion tells no better'
+        where = np.array([row])
+        found.append(located('clock_leap', where, time, done, largest_s=-back))
+        time[row:] += back + gap
+    return time, found
 
 
 def in_order(time: Array, values: list[Array], source: str) -> tuple[Indices, list[Defect]]:
