@@ -36,7 +36,6 @@ from pkm_identification.option import (
 SHARE = number(0.0, 1.0, ends=False)
 NAMES = Values('a name or pattern of a base parameter, or a list of such', (str, list), items=str)
 PATHS = Values('the path of a recording, or a list of paths', (str, list), items=str)
-FROM_NOISE = 'by the noise'
 
 
 _of_loading = partial(Option, error=DatasetError)
@@ -130,8 +129,8 @@ SIGNALS = (
         'auto',
     ),
     Option('period', POSITIVE, 'of the motion', None, 's', 'of the data'),
-    Option('harmonics', whole(1), 'of the refit', None, '1', FROM_NOISE),
-    Option('cutoff', POSITIVE, 'of the filter', None, 'Hz', FROM_NOISE),
+    Option('harmonics', whole(1), 'of the refit', None, '1', 'by the noise and held-out forces'),
+    Option('cutoff', POSITIVE, 'of the filter', None, 'Hz', 'by held-out forces'),
     Option(
         'skip_periods', whole(0), 'periods left out at the beginning', None, '1', 'by the settling'
     ),

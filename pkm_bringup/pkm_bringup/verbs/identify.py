@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pkm_bringup.arguments import add_json, add_robot
+from pkm_bringup.arguments import PICTURES, add_json, add_robot
 from pkm_bringup.data_arguments import (
     DATA,
     add_force_constants,
@@ -13,7 +13,7 @@ from pkm_bringup.data_arguments import (
     given_loading,
     given_options,
 )
-from pkm_bringup.outputs import check_output
+from pkm_bringup.outputs import check_output, write_output
 from pkm_bringup.views.console import print_json, print_note, progress
 from pkm_description.errors import EstimationError
 from pkm_identification.options import COMMON, DRIVE_TERMS, LEVEL, REDUCTION, THRESHOLD
@@ -35,6 +35,8 @@ def add_parser(subparsers: Any) -> None:
     add_options(parser, ALSO + also, COMMON)
     text = 'model file to write (.yaml), SI units; must not exist'
     parser.add_argument('--output', required=True, metavar='MODEL', help=text)
+    text = 'picture to write of the bands that were tried (.png, .svg, .pdf); must not exist'
+    parser.add_argument('--plot', metavar='PNG', help=text)
     text = (
         'drop parameters step by step until all that are left are properly identified; the model '
     )
@@ -49,6 +51,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Identify, write the model, print the parameters."""
     from pkm_bringup.inputs import load_model
+    from pkm_bringup.views.band_picture import plot_bands
     from pkm_bringup.views.identification_view import print_identified, summary
     from pkm_identification.requests.identify_request import (
         IdentifyRequest,
@@ -57,6 +60,7 @@ def run(arguments: Any) -> int:
     )
 
     output = check_output(arguments.output, ('.yaml', '.yml'))
+    plot = check_output(arguments.plot, PICTURES) if arguments.plot else None
     kind = ReduceRequest if arguments.reduce else IdentifyRequest
     given = (_options(arguments), given_loading(arguments), arguments.threshold)
     request = kind(arguments.data, arguments.estimator, *given, str(output))
@@ -67,6 +71,9 @@ def run(arguments: Any) -> int:
     else:
         print_identified(found, arguments.level)
         print_note(f"wrote '{output}'")
+    if plot is not None:
+        write_output(plot, lambda path: plot_bands(found.result, path))
+        print_note(f"wrote '{plot}'")
     return 0
 
 

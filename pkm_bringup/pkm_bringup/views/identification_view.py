@@ -16,6 +16,7 @@ from pkm_identification.result.diagnostics import Delay, RecordedDescription
 from pkm_identification.result.fields import plain
 
 NAMED = 12  # parameters
+SMALL_BIAS = 0.005  # relative error of forces that no user sees
 LARGE = 4.0  # residual variance over that of the noise
 CAUSES = (
     'the model, joint names, units, signs, or the delay of the forces do not fit; the standard '
@@ -249,7 +250,21 @@ def _periodic(how: Mapping[str, Any]) -> str:
 
 def _filtered(how: Mapping[str, Any]) -> str:
     kind = 'local cubics' if how.get('method') == 'local_cubic' else 'filtered'
-    return f'no period, {kind} with a cutoff of {how["cutoff"]:.4g} Hz'
+    text = f'no period, {kind} with a cutoff of {how["cutoff"]:.4g} Hz'
+    return text + _chosen(how.get('band_choice'))
+
+
+def _chosen(choice: Mapping[str, Any] | None) -> str:
+    """Say how a band was chosen, and what the noise of the motion does in it."""
+    if choice is None:
+        return ''
+    cutoffs = [trial['cutoff'] for trial in choice['trials']]
+    text = f', the best of {len(cutoffs)} from {cutoffs[0]:.3g} to {cutoffs[-1]:.3g} Hz for parts'
+    text += ' of the data that are held out'
+    bias = choice['noise_bias']
+    if bias is None or max(bias) < SMALL_BIAS:
+        return text
+    return f'{text}; noise of the motion makes predicted forces wrong by {100 * max(bias):.2g} %'
 
 
 def _delay(found: Delay) -> str:

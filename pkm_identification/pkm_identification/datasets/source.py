@@ -89,6 +89,11 @@ class Scan:
     extremes: Block  # smallest and largest values: a block of two rows, whose time means nothing
 
     @property
+    def duration(self) -> float:
+        """Time from the first to the last stamp [s]."""
+        return self.last - self.first
+
+    @property
     def effort_range(self) -> Array:
         """Smallest and largest efforts (2, n) [N, N m]."""
         assert self.extremes.efforts is not None

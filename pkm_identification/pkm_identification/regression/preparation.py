@@ -7,14 +7,21 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypedDict
 
+import numpy as np
+
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.parameters.base_parameters import BaseParameters
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.delay import estimate_delay
 from pkm_identification.force_constants.force_constant_request import ForceConstantRequest
+from pkm_identification.regression.band_choice import choose_band, mean_period, pieces_of
 from pkm_identification.regression.prior import Prior
+from pkm_identification.regression.selection import Selection, build_selection
 from pkm_identification.result.diagnostics import Delay
-from pkm_identification.signals import SignalOptions, Signals, process
+from pkm_identification.signals import SignalOptions, Signals
+from pkm_identification.signals.process import Examined, examine
 from pkm_identification.signals.signal_options import ESTIMATE
+from pkm_identification.signals.signals import BandChoice, PeriodicDiagnostics
 
 Progress = Callable[[str, float], None]
 Recordings = Recording | Sequence[Recording]
@@ -29,6 +36,7 @@ class Phase(str, Enum):
     """Phases of an identification, as its progress names them."""
 
     READING = 'reading signals'
+    BAND = 'choosing the band'
     DELAY = 'estimating the delay'
     BUILDING = 'building the regressor'
     ESTIMATING = 'estimating'
@@ -76,12 +84,85 @@ def prepare(
     data = request.forces_of(recordings, model)
     request = request.with_recorded_deviations(data, model, parameters['prior'])
     delays: list[Delay] = []
+    ready = _ready(data, model, options, parameters, report)
     if options.delay == ESTIMATE:
-        report(Phase.DELAY, 0.02)
-        for i, each in enumerate(data):
-            delays.append(estimate_delay(each, model, options, **parameters))
+        report(Phase.DELAY, 0.05)
+        for i, (each, own) in enumerate(zip(data, ready, strict=True)):
+            delays.append(estimate_delay(each, model, own.options, **parameters))
             data[i] = each.with_delay(delays[-1].value)
-        options = replace(options, delay=None)
-    signals = [process(each, options) for each in data]
+        ready = _ready(data, model, replace(options, delay=None), parameters, report)
+    signals = [each.signals() for each in ready]
     outside = [text for each in data for text in each.stroke_warnings(model)]
     return Prepared(recordings, data, signals, request, delays, outside)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A recording with the band that its signals are made in."""
+
+    examined: Examined
+    options: SignalOptions
+    choice: BandChoice | None
+
+    def signals(self) -> Signals:
+        found = self.examined.signals(self.options)
+        return replace(found, diagnostics=replace(found.diagnostics, band_choice=self.choice))
+
+
+def _ready(
+    data: Sequence[Recording],
+    model: ClosedChainModel,
+    options: SignalOptions,
+    parameters: ParameterOptions,
+    report: Progress,
+) -> list[_Ready]:
+    """Examine recordings; choose one cutoff for the filtered ones, and one for the periodic ones.
+
+    Harmonics are those that stand out of the noise, unless these are worse than fewer.
+    """
+    if options.delay == ESTIMATE:
+        options = replace(options, delay=None)
+    examined = [examine(each, options) for each in data]
+    filtered = [each for each in examined if each.period is None]
+    periodic = [each for each in examined if each.period is not None]
+    report(Phase.BAND, 0.02)
+    base = model.base_parameters(shared=parameters['shared'], reduced=parameters['reduced'])
+    nominal = np.asarray(base.matrix @ model.nominal_parameters)
+    selection = build_selection(base.names, nominal, parameters['estimate'], parameters['fixed'])
+    problem = (model, base, selection, options)
+    choice = series = None
+    if filtered and options.cutoff is None:
+        choice = choose_band(pieces_of([each.recording for each in filtered]), *problem)
+    if periodic and options.harmonics is None:
+        series = _choose_harmonics(periodic, *problem)
+    found = []
+    for each in examined:
+        own, own_choice = options, choice if each.period is None else series
+        if own_choice is not None and each.period is None:
+            own = replace(options, cutoff=own_choice.cutoff)
+        elif own_choice is not None and each.period is not None:
+            most = max(1, round(own_choice.cutoff * each.period))
+            own = replace(options, harmonics=min(most, _harmonics(each, options)))
+        found.append(_Ready(each, own, own_choice))
+    return found
+
+
+def _choose_harmonics(
+    periodic: Sequence[Examined],
+    model: ClosedChainModel,
+    base: BaseParameters,
+    selection: Selection,
+    options: SignalOptions,
+) -> BandChoice | None:
+    """Choose the highest frequency of Fourier series; None where a period is too short."""
+    pieces = [mean_period(each.recording, each.averaged) for each in periodic]
+    usual = max(_harmonics(each, options) / (each.period or 1.0) for each in periodic)
+    in_time = replace(options, method='filter', period=None, skip_periods=None)
+    return choose_band(pieces, model, base, selection, in_time, usual)
+
+
+def _harmonics(examined: Examined, options: SignalOptions) -> int:
+    """Harmonics that stand out of the noise."""
+    found = examined.signals(options).diagnostics
+    assert isinstance(found, PeriodicDiagnostics)
+    return found.harmonics

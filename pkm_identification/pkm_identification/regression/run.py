@@ -15,7 +15,7 @@ from pkm_dynamics.equations.dynamic_model import DynamicModel
 from pkm_identification.arrays import Array
 from pkm_identification.regression.selection import Selection
 from pkm_identification.signals import Signals
-from pkm_identification.signals.bands import BLOCK, HarmonicBand
+from pkm_identification.signals.bands import BLOCK, FilterBand, HarmonicBand
 
 IN_MEMORY = 2**27  # numbers in the rows of a regressor: 1 GiB
 AT_ONCE = 512  # samples whose regressor of all standard parameters fits a cache
@@ -105,6 +105,13 @@ class Run:
     def is_periodic(self) -> bool:
         """Whether the rows are Fourier coefficients (else they are in time)."""
         return isinstance(self.signals.band, HarmonicBand)
+
+    @property
+    def filter(self) -> FilterBand:
+        """The filter of rows that are in time; EstimationError where they are not."""
+        if not isinstance(self.signals.band, FilterBand):
+            raise EstimationError('the motion is not filtered: its rows are Fourier coefficients')
+        return self.signals.band
 
     def noise_or(self, other: Array) -> Array:
         """Noise of the rows as the spread over periods shows it, else another one."""

@@ -145,8 +145,12 @@ class FilterBand:
 
     def row_count(self, count: int) -> int:
         """Return the number of rows of so many samples."""
+        return len(self.row_samples(count))
+
+    def row_samples(self, count: int) -> Indices:
+        """Which of so many samples become rows."""
         candidates = np.arange(self.trim, count - self.trim, self.step)
-        return len(candidates) - int(np.count_nonzero(self.in_hole(candidates)))
+        return candidates[~self.in_hole(candidates)]
 
     @property
     def reach(self) -> int:

@@ -82,7 +82,7 @@ class EvenSamples:
         scan = recording.source.scan
         self.is_given = recording.is_complete
         self.interval, self._first = scan.interval, scan.first
-        intervals = round((scan.last - scan.first) / self.interval)
+        intervals = round(scan.duration / self.interval)
         self.count = len(recording) if self.is_given else int(intervals) + 1
 
     def read(self, rows: slice) -> tuple[Array, Array, Mask | None]:

@@ -31,6 +31,7 @@ class FilteredSamples:
     even: EvenSamples  # positions and efforts on an even grid
     grid: filtering.Grid  # filter and coarse grid
     delay: float  # from a position to the force of the same sample [s]
+    half: int | None = None  # 0, 1: the motion is that of the even or the odd samples alone
 
     def __len__(self) -> int:
         """Return the number of coarse samples."""
@@ -43,14 +44,25 @@ class FilteredSamples:
         low = max(0, chosen.start - -(-margin // coarse))
         around = slice(low * coarse, min(self.even.count, chosen.stop * coarse + margin))
         time, values, _ = self.even.read(around)
-        axes = values.shape[1] // 2
-        signals = self.grid.signals(values[:, :axes], values[:, axes:], self.delay)
+        positions, efforts = np.split(values, 2, axis=1)
+        if self.half is not None:
+            positions = filtering.from_half(positions, (self.half + around.start) % 2)
+        signals = self.grid.signals(positions, efforts, self.delay)
         cut = slice(chosen.start - low, chosen.stop - low)
         return Samples(time[::coarse][cut] + self.delay, *(each[cut] for each in signals))
 
 
-def filtered_signals(recording: Recording, options: SignalOptions) -> Signals:
-    """Choose the filter from the probes of the recording, and filter what fits into memory."""
+def filtered_signals(
+    recording: Recording,
+    options: SignalOptions,
+    half: int | None = None,
+    oversampling: int | None = None,
+) -> Signals:
+    """Filter what fits into memory; without a cutoff choose it from probes of the recording.
+
+    `half` 0 or 1 takes the motion from the even or the odd samples alone, `oversampling` is the
+    number of samples a cutoff period.
+    """
     if recording.is_long and options.method == 'local_cubic':
         raise EstimationError(
             f"{len(recording)} samples are too many for method 'local_cubic': use 'filter', "
@@ -64,8 +76,8 @@ def filtered_signals(recording: Recording, options: SignalOptions) -> Signals:
         for interval, values in probes
     )
     gaps, bridged = _gaps(even, cutoff)
-    grid = filtering.grid(cutoff, even.interval, even.count, gaps, delay)
-    source = FilteredSamples(even, grid, delay)
+    grid = filtering.grid(cutoff, even.interval, even.count, gaps, delay, oversampling)
+    source = FilteredSamples(even, grid, delay, half)
     samples = source if recording.is_long else source.rows(slice(0, len(source)))
     found = Signals(
         samples=samples,

@@ -25,8 +25,11 @@ TRIM = 2.0  # of 1 / cutoff, off either end
 CUTOFF_OVER_SIGNAL = 4.0  # cutoff over the highest frequency with signal
 ESSENTIAL = 0.999  # share of the acceleration's power that must pass unchanged
 NOISE_MARGIN = 0.5  # of the frequency at which both noises are equal
-MAX_RELATIVE_FREQUENCY = 0.2
+PERIODS = 12.0  # of the lowest cutoff in a recording: the filter leaves out two at either end
+MAX_RELATIVE_FREQUENCY = 0.2  # of the sampling rate
 FALSE_ALARM = 1e-3
+STANDS_OUT = 3.0  # times the noise floor: what is below may be noise
+MOST = 0.9  # of the power of the velocities: the fast rest is mixed with noise
 FREQUENCIES = 4096  # at which the gain of a filter is summed up
 
 
@@ -71,9 +74,34 @@ def choose_cutoff(positions: Array, forces: Array, interval: float) -> float:
     noisy = NOISE_MARGIN * float(np.median(np.sqrt(resolution / blur))) / (2 * np.pi)
     share = np.cumsum(signal.sum(axis=1)) / max(float(signal.sum()), 1e-300)
     essential = float(np.argmax(share >= ESSENTIAL)) / (count * interval)
-    least, most = 12 / (count * interval), MAX_RELATIVE_FREQUENCY / interval
     cutoff = min(CUTOFF_OVER_SIGNAL * highest, max(noisy, 2 * essential))
-    return float(np.clip(cutoff, least, most))
+    return float(np.clip(cutoff, *cutoff_limits(count * interval, interval)))
+
+
+def cutoff_limits(duration: float, interval: float) -> tuple[float, float]:
+    """Least and largest cutoff [Hz] of samples every `interval` over a `duration` [s]."""
+    return PERIODS / duration, MAX_RELATIVE_FREQUENCY / interval
+
+
+def motion_frequency(positions: Array, interval: float) -> float:
+    """Frequency [Hz] below which lies most of the power of the velocities of positions (n, n_a)."""
+    power, floor = _power(positions)
+    frequency = np.arange(len(power)) / (len(positions) * interval)
+    shown = np.maximum(power - STANDS_OUT * floor, 0.0) * (frequency**2)[:, None]
+    share = np.cumsum(shown.sum(axis=1))
+    return float(frequency[np.argmax(share >= MOST * share[-1])])
+
+
+def from_half(positions: Array, first: int) -> Array:
+    """Twice the positions (n, n_a) of every second sample, from the `first` on, zero between.
+
+    About the straight line through the ends. Filtered it is the motion as these samples show it.
+    """
+    line = np.linspace(0, 1, len(positions))[:, None] * (positions[-1] - positions[0])
+    line = line + positions[0]
+    found = np.zeros_like(positions)
+    found[first::2] = 2.0 * (positions - line)[first::2]
+    return found + line
 
 
 def _power(values: Array) -> tuple[Array, Array]:
@@ -142,13 +170,18 @@ class Grid:
 
 
 def grid(
-    cutoff: float, interval: float, count: int, gaps: Indices | None = None, delay: float = 0.0
+    cutoff: float,
+    interval: float,
+    count: int,
+    gaps: Indices | None = None,
+    delay: float = 0.0,
+    oversampling: int | None = None,
 ) -> Grid:
     """Choose the grid for so many samples with `gaps` (h, 2); raises as `low_pass`.
 
     No rows are made of samples at the ends whose motion, `delay` [s] later, was not recorded.
     """
-    oversampling = OVERSAMPLING if count <= MANY else FEWER
+    oversampling = oversampling or (OVERSAMPLING if count <= MANY else FEWER)
     coarse = max(1, int(1 / (oversampling * cutoff * interval)))
     coarse_gaps = None
     if gaps is not None:

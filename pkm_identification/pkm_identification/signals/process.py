@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.datasets import Recording
 from pkm_identification.quality.examine import FEWEST_SAMPLES, examined
-from pkm_identification.signals.averaging import average
+from pkm_identification.signals.averaging import Averaged, average
 from pkm_identification.signals.filtered import filtered_signals
 from pkm_identification.signals.period_search import find_period, refined_period
 from pkm_identification.signals.periodic import periodic_signals
 from pkm_identification.signals.signal_options import ESTIMATE, IN_TIME, SignalOptions
 from pkm_identification.signals.signals import Signals
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """A recording whose bad samples are known, and its period."""
+
+    recording: Recording
+    period: float | None  # [s]; None where the motion is filtered
+    source: str  # where the period is known from
+    skip_periods: int | None  # at the beginning; None: by the settling
+
+    @cached_property
+    def averaged(self) -> Averaged:
+        """Mean over the periods."""
+        assert self.period is not None
+        return average(self.recording, self.period, self.skip_periods)
+
+    def signals(self, options: SignalOptions) -> Signals:
+        """Find motion and forces."""
+        if self.period is None:
+            return filtered_signals(self.recording, options)
+        return periodic_signals(self.recording, options, self.source, self.averaged)
 
 
 def process(recording: Recording, options: SignalOptions | None = None) -> Signals:
@@ -21,6 +46,11 @@ def process(recording: Recording, options: SignalOptions | None = None) -> Signa
     data; a `DatasetError` where stamps do not increase or numbers are not finite.
     """
     options = options or SignalOptions()
+    return examine(recording, options).signals(options)
+
+
+def examine(recording: Recording, options: SignalOptions) -> Examined:
+    """Look for bad samples and for a period; raises as `process`."""
     if options.delay == ESTIMATE:
         raise EstimationError(
             f"delay='{ESTIMATE}' needs the mechanism: use identify or estimate_delay, then give "
@@ -49,7 +79,5 @@ def process(recording: Recording, options: SignalOptions | None = None) -> Signa
         source = 'found in the data'
     if options.method == 'fourier' and period is None:
         raise EstimationError('the motion has no period that could be found; give period=')
-    if options.method in IN_TIME or period is None:
-        return filtered_signals(recording, options)
-    averaged = average(recording, period, options.skip_periods)
-    return periodic_signals(recording, options, source, averaged)
+    own = None if options.method in IN_TIME else period
+    return Examined(recording, own, source, options.skip_periods)

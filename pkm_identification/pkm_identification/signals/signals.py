@@ -52,6 +52,30 @@ class SampleSource(Protocol):
 
 
 @dataclass(frozen=True)
+class BandTrial:
+    """One cutoff that was tried for a filter."""
+
+    cutoff: float  # [Hz]
+    # relative RMS error of the forces of held-out parts, in the band that holds the motion: root
+    # mean square over the axes
+    error: float
+    excess: float  # mean square of that error above that of the best, over the best's
+    deviation: float  # standard deviation of `excess`, from the differences of the parts
+
+
+@dataclass(frozen=True)
+class BandChoice:
+    """How a cutoff, or as many harmonics, was chosen: by predicted forces of held-out parts."""
+
+    cutoff: float  # chosen [Hz]
+    trials: tuple[BandTrial, ...]
+    scored_in: float  # cutoff of the band in which the predictions are compared [Hz]
+    # relative error (n_a,) of the predicted forces that noise of the measured motion causes through
+    # its bias of the parameters; None where it cannot be told from halves of the samples
+    noise_bias: Array | None
+
+
+@dataclass(frozen=True)
 class PeriodicDiagnostics:
     """How the signals of a periodic motion were made."""
 
@@ -68,6 +92,7 @@ class PeriodicDiagnostics:
     force_noise_is_white: bool | None  # None for one period
     strays: int  # samples left out for being far from the other periods'
     unseen_share: float  # of the phases that no period shows
+    band_choice: BandChoice | None = None  # None where the harmonics were given
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values."""
@@ -86,6 +111,7 @@ class FilterDiagnostics:
     bridged_share: float  # of all samples
     gaps_without_rows: int  # long gaps, on which no rows rest
     half_width: float | None = None  # of the window of local cubics [s]
+    band_choice: BandChoice | None = None  # None where the cutoff was given
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values."""

@@ -15,7 +15,9 @@ from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.options import SIGNALS, require_known
 from pkm_identification.result.result import IdentificationResult, check_level
-from pkm_identification.signals import SignalOptions, Signals, process
+from pkm_identification.signals import SignalOptions, Signals
+from pkm_identification.signals.filtering import cutoff_limits
+from pkm_identification.signals.process import examine
 from pkm_identification.validation.figures import (
     Comparison,
     compare,
@@ -62,7 +64,8 @@ def validate(
         Horizons [s] of an open-loop rollout with the physical standard parameters of the
         result; True: 0.1, 0.5 and 2 s.
     **options
-        Of the signals (`SignalOptions`).
+        Of the signals (`SignalOptions`). A motion without a period is filtered as those that the
+        model was identified from, by default.
 
     Raises
     ------
@@ -79,7 +82,11 @@ def validate(
         )
     constants = result.force_constants
     data = dataset.for_model(model, None if constants is None else constants.conversion)
-    signals = process(data, SignalOptions(**options))
+    chosen = SignalOptions(**options)
+    examined = examine(data, chosen)
+    if examined.period is None:
+        chosen = _in_band_of(result, data, chosen)
+    signals = examined.signals(chosen)
     if true_parameters is None and data.truth is not None:
         true_parameters = model.nominal_parameters
     errors = None
@@ -102,6 +109,23 @@ def _of_result(
         return given  # `parameter_error` says what is wrong
     known = dict(zip(model.parameter_names, given.tolist(), strict=True))
     return [known.get(name, np.nan) for name in result.parameter_names]
+
+
+def _in_band_of(
+    result: IdentificationResult, data: Recording, options: SignalOptions
+) -> SignalOptions:
+    """Options with the widest band that the model was identified in, as far as the data allow it.
+
+    A model predicts forces in the band that it comes from; the noise of a recording alone does not
+    tell which that is.
+    """
+    made = [each.signals for each in result.diagnostics.data]
+    bands = [each['cutoff'] for each in made if 'cutoff' in each]
+    bands += [each['harmonics'] / each['period'] for each in made if 'harmonics' in each]
+    if options.cutoff is not None or not bands:
+        return options
+    limits = cutoff_limits(data.source.scan.duration, data.interval)
+    return replace(options, cutoff=float(np.clip(max(bands), *limits)))
 
 
 def _rolled_out(

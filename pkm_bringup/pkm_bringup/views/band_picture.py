@@ -1,0 +1,52 @@
+"""Picture of the bands that an identification tried: error of held-out forces over the cutoff."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pkm_description.errors import EstimationError
+from pkm_identification import IdentificationResult
+
+
+def band_choices(result: IdentificationResult) -> list[dict[str, Any]]:
+    """Return the choices of bands, each once; `EstimationError` where none was made."""
+    found: list[dict[str, Any]] = []
+    for each in result.diagnostics.data:
+        choice = each.signals.get('band_choice')
+        if choice is not None and choice not in found:
+            found.append(choice)
+    if not found:
+        raise EstimationError(
+            'no band was chosen, as cutoff= or harmonics= was given or the recording is too short: '
+            'there is nothing to draw'
+        )
+    return found
+
+
+def plot_bands(result: IdentificationResult, path: Path) -> None:
+    """Draw the error of the forces of held-out parts over the cutoff; a line a choice."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout='constrained')
+    axis = figure.subplots()
+    for number, choice in enumerate(band_choices(result)):
+        trials, colour = choice['trials'], f'C{number}'
+        cutoffs = [trial['cutoff'] for trial in trials]
+        errors = [100 * trial['error'] for trial in trials]
+        axis.plot(cutoffs, errors, 'o-', color=colour, markersize=4)
+        taken = min(trials, key=lambda trial: abs(trial['cutoff'] - choice['cutoff']))
+        label = f'taken: {choice["cutoff"]:.3g} Hz, {100 * taken["error"]:.3g} %'
+        at = ([taken['cutoff']], [100 * taken['error']])
+        axis.plot(*at, 'o', color=colour, markersize=10, fillstyle='none', label=label)
+        axis.axvline(choice['scored_in'], color=colour, linestyle=':', linewidth=1)
+    axis.set_xscale('log')
+    axis.set_yscale('log')
+    axis.set_xlabel('cutoff of the band that the parameters are estimated in [Hz]')
+    axis.set_ylabel('relative RMS error [%]')
+    axis.set_title(
+        'forces of parts that were held out, predicted in the band\nthat holds the motion (dotted)'
+    )
+    axis.grid(which='both', alpha=0.25)
+    axis.legend()
+    figure.savefig(path, dpi=110)

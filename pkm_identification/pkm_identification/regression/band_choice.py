@@ -1,0 +1,209 @@
+"""The band of filtered motions, by what it does to the forces that are predicted.
+
+A narrow band loses what the motion tells, a wide one lets noise of the positions into the
+accelerations, which makes inertias too small. Neither shows in the residuals of the band itself:
+there the smaller inertias are the best. So parameters of each band predict parts of the recording
+that they were not estimated from, all in one band: the narrowest that holds the motion, in which
+the regressor has hardly any noise. Of bands whose errors differ by less than one standard deviation
+of the difference the narrowest is taken (one standard error rule [Breiman et al. 1984]).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pkm_description.errors import EstimationError, KinematicsError
+from pkm_dynamics import ClosedChainModel
+from pkm_identification.arrays import Array
+from pkm_identification.datasets import Recording
+from pkm_identification.datasets.source import Block, Source
+from pkm_identification.regression.held_out import Parts, parts, solved
+from pkm_identification.regression.run import RowRegressor, Run
+from pkm_identification.regression.selection import Selection
+from pkm_identification.signals.averaging import Averaged
+from pkm_identification.signals.bands import FilterBand
+from pkm_identification.signals.even_grid import EvenSamples
+from pkm_identification.signals.filtered import filtered_signals
+from pkm_identification.signals.filtering import cutoff_limits, motion_frequency
+from pkm_identification.signals.signal_options import SignalOptions
+from pkm_identification.signals.signals import BandChoice, BandTrial, Signals
+
+OVERSAMPLING = 16  # samples a cutoff period: half of the usual ones tell the same
+PARTS = 10  # held out one by one
+RATIO = 2.0  # from one cutoff to the next: errors change little within
+MOTION = 3.0  # times its frequency is the band that holds the motion, and what friction makes of it
+NEGLIGIBLE = 0.02  # excess of the mean square error: one per cent of the error
+NO_GAIN = 2  # cutoffs in a row that are not better than one below: wider ones only get worse
+LEAST_SPREAD = 1e-12  # of the largest of the axes: forces of an axis that hardly has any
+HALVES = 0.1  # of the sampling rate: half of the samples show motions in bands up to it
+
+
+class Piece(NamedTuple):
+    """Samples that stand for a recording."""
+
+    recording: Recording
+    margin: int = 0  # samples at either end that lead the filter in, but give no rows
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Least and largest cutoff [Hz]."""
+        return cutoff_limits(self.recording.source.scan.duration, self.recording.interval)
+
+    @property
+    def motion_frequency(self) -> float:
+        """Frequency [Hz] of most of the motion."""
+        even = EvenSamples(self.recording)
+        positions = even.read(slice(0, even.count))[1][:, : len(self.recording.joint_names)]
+        return motion_frequency(positions, even.interval)
+
+    def signals(self, options: SignalOptions, half: int | None) -> Signals:
+        """Filter; with the `half` 0 or 1 the motion of the even or odd samples."""
+        found = filtered_signals(self.recording, options, half, OVERSAMPLING)
+        band = found.band
+        assert isinstance(band, FilterBand)
+        margin = self.margin * self.recording.interval * band.rate  # in samples of the filter
+        trim = max(band.trim, int(np.ceil(margin)))
+        return replace(found, band=replace(band, trim=trim))
+
+
+def pieces_of(recordings: Sequence[Recording]) -> list[Piece]:
+    """Stretches that stand for recordings: all of those that fit into memory."""
+    found = []
+    for each in recordings:
+        if not each.is_long:
+            found.append(Piece(each))
+            continue
+        blocks = each.source.probes()
+        found += [Piece(replace(each, source=Source.of(block, is_long=False))) for block in blocks]
+    return found
+
+
+def mean_period(recording: Recording, averaged: Averaged) -> Piece:
+    """Return the mean period of a recording, between two more of them."""
+    positions, forces = averaged.positions, averaged.forces
+    count = len(positions.mean)
+    time = averaged.start + positions.period / count * np.arange(3 * count, dtype=np.float64)
+    motion, force = np.tile(positions.mean, (3, 1)), np.tile(forces.mean, (3, 1))
+    seen = [
+        None if each.seen is None else np.tile(each.seen, (3, 1)) for each in (positions, forces)
+    ]
+    block = Block(time, motion, force, None, *seen)
+    return Piece(replace(recording, source=Source.of(block, is_long=False)), count)
+
+
+def choose_band(
+    pieces: Sequence[Piece],
+    model: ClosedChainModel,
+    base: RowRegressor,
+    selection: Selection,
+    options: SignalOptions,
+    usual: float | None = None,
+) -> BandChoice | None:
+    """Choose one cutoff for all pieces; None where they are too short for a choice.
+
+    A `usual` one [Hz] is taken unless it is worse by more than one standard deviation.
+    """
+    cutoffs, pieces = _candidates(pieces, usual)
+    if len(cutoffs) < 2:
+        return None
+    widest = None if usual is None else cutoffs[-1]
+
+    def of(cutoff: float, half: int | None = None) -> list[Run]:
+        chosen = replace(options, cutoff=cutoff)
+        return [Run(each.signals(chosen, half), base, model, selection) for each in pieces]
+
+    scored: Parts | None = None
+    tried: list[tuple[float, Parts, Array]] = []  # cutoff, its parts, errors of held-out parts
+    chosen = 0
+    for cutoff in cutoffs:
+        if len(tried) > chosen + NO_GAIN and cutoff != widest:
+            continue
+        try:
+            found = parts(of(cutoff), PARTS)
+        except (EstimationError, KinematicsError):  # too few rows; noise beyond what can be reached
+            continue
+        scored = scored or found
+        size = np.maximum(scored.spread, LEAST_SPREAD * scored.spread.max())
+        errors = scored.errors(found.held_out_values()[0]) / size
+        tried.append((cutoff, found, errors.mean(axis=1)))
+        trials = _compared([(each, errors) for each, _, errors in tried])
+        chosen = _narrowest(trials)
+    if scored is None:
+        return None
+    if trials[-1].cutoff == widest and trials[-1].excess <= trials[-1].deviation:
+        chosen = len(trials) - 1
+    cutoff, found, _ = tried[chosen]
+    return BandChoice(cutoff, trials, cutoffs[0], _noise_bias(of, cutoff, pieces, found, scored))
+
+
+def _candidates(pieces: Sequence[Piece], usual: float | None) -> tuple[list[float], list[Piece]]:
+    """Cutoffs [Hz] from that which holds the motion on, and the pieces long enough for it."""
+    spans = [each.recording.source.scan.duration for each in pieces]
+    frequency = float(np.average([each.motion_frequency for each in pieces], weights=spans))
+    lowest = max(MOTION * frequency, min(each.limits[0] for each in pieces))
+    highest = min(each.limits[1] for each in pieces)
+    if usual is not None:
+        highest = min(highest, usual)
+    if lowest >= highest:
+        return [], []
+    steps = int(np.ceil(np.log(highest / lowest) / np.log(RATIO)))
+    cutoffs = [float(each) for each in np.geomspace(lowest, highest, steps + 1)]
+    return cutoffs, [each for each in pieces if each.limits[0] <= lowest]
+
+
+def _narrowest(trials: Sequence[BandTrial]) -> int:
+    """Index of the narrowest band that is as good as the best."""
+    return next(
+        i for i, each in enumerate(trials) if each.excess <= min(each.deviation, NEGLIGIBLE)
+    )
+
+
+def _compared(tried: Sequence[tuple[float, Array]]) -> tuple[BandTrial, ...]:
+    """Compare cutoffs by the relative square errors (k,) of the parts that were held out."""
+    sums = np.array([errors.sum() for _, errors in tried])
+    best = tried[int(np.argmin(sums))][1]
+    least = max(float(best.sum()), 1e-300)
+    trials = []
+    for cutoff, errors in tried:
+        more = errors - best
+        spread = np.sqrt(len(more)) * more.std(ddof=1) if len(more) > 1 else 0.0
+        trials.append(
+            BandTrial(
+                cutoff,
+                float(np.sqrt(errors.sum())),
+                float(more.sum() / least),
+                float(spread / least),
+            )
+        )
+    return tuple(trials)
+
+
+def _noise_bias(
+    of: Callable[[float, int | None], list[Run]],
+    cutoff: float,
+    pieces: Sequence[Piece],
+    found: Parts,
+    scored: Parts,
+) -> Array | None:
+    """Relative error (n_a,) of predicted forces by the noise in the regressor of a band.
+
+    Motions from either half of the samples have noise of their own. Half of their difference has
+    that of the motion from all samples, and makes the estimate smaller by
+    (Psi^T W Psi)^-1 (D^T W D) p.
+    """
+    if cutoff > HALVES / max(each.recording.interval for each in pieces):
+        return None
+    _, weights = found.held_out_values()
+    square = np.einsum('a,kaij->ij', weights, found.square)
+    noise = np.zeros_like(square)
+    for first, second in zip(of(cutoff, 0), of(cutoff, 1), strict=True):
+        for one, other in zip(first.blocks(), second.blocks(), strict=True):
+            half = (one.regressor - other.regressor) / 2
+            noise += np.einsum('a,mai,maj->ij', weights, half, half, optimize=True)
+    change = solved(square, noise @ found.values(weights))
+    bent = np.einsum('kaij,i,j->a', scored.square, change, change)
+    return np.asarray(np.sqrt(np.maximum(bent, 0.0) / np.maximum(scored.spread, 1e-300)))

@@ -1,0 +1,99 @@
+"""Normal equations of parts of a recording, and what they say of parts that are held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pkm_identification.arrays import Array
+from pkm_identification.regression.run import Run
+
+PASSES = 3  # of weights from residuals: they hardly change after the second
+SINGULAR = 1e-12  # of the largest eigenvalue of the scaled square: double precision ends there
+LEAST_RESIDUAL = 1e-12  # of the forces' power, in data without noise
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Normal equations of k parts of the rows of some runs, axis by axis."""
+
+    square: Array  # (k, n_a, f, f)
+    mixed: Array  # (k, n_a, f)
+    power: Array  # (k, n_a), sums of the squared forces
+    total: Array  # (k, n_a), sums of the forces
+    count: Array  # (k,) rows
+
+    @property
+    def spread(self) -> Array:
+        """Sum of squares (n_a,) of the forces about their mean."""
+        return np.asarray(
+            self.power.sum(axis=0) - self.total.sum(axis=0) ** 2 / max(self.count.sum(), 1.0)
+        )
+
+    def errors(self, values: Array) -> Array:
+        """Sum of the squared residuals (k, n_a) with values (f,), or (k, f) for each part."""
+        each = np.broadcast_to(values, (len(self.count), values.shape[-1]))
+        bent = np.einsum('kaij,kj->kai', self.square, each) - 2 * self.mixed
+        return np.maximum(self.power + np.einsum('kai,ki->ka', bent, each), 0.0)
+
+    def held_out_values(self) -> tuple[Array, Array]:
+        """Weighted least squares without each part (k, f), and the weights (n_a,) of the axes."""
+        rows = self.count.sum()
+        weights = rows / np.maximum(self.power.sum(axis=0), 1e-300)
+        for _ in range(PASSES):
+            values = self.values(weights)
+            residual = self.errors(values).sum(axis=0)
+            least = LEAST_RESIDUAL * self.power.sum(axis=0)
+            weights = rows / np.maximum(np.maximum(residual, least), 1e-300)
+        square = np.einsum('a,kaij->kij', weights, self.square)
+        mixed = np.einsum('a,kai->ki', weights, self.mixed)
+        rest = zip(square.sum(axis=0) - square, mixed.sum(axis=0) - mixed, strict=True)
+        return np.array([solved(*each) for each in rest]), weights
+
+    def values(self, weights: Array) -> Array:
+        """Weighted least squares (f,) of all parts."""
+        square = np.einsum('a,kaij->ij', weights, self.square)
+        return solved(square, np.einsum('a,kai->i', weights, self.mixed))
+
+
+def parts(runs: Sequence[Run], count: int) -> Parts:
+    """Divide filtered runs into about so many parts of equal time, at least one a run.
+
+    Parts of the same recordings are the same times, whatever the band.
+    """
+    durations = np.array([len(run.signals) / run.filter.rate for run in runs])
+    counts = np.maximum(1, np.round(count * durations / durations.sum())).astype(int)
+    sums = [_sums(run, int(each)) for run, each in zip(runs, counts, strict=True)]
+    return Parts(*(np.concatenate(each) for each in zip(*sums, strict=True)))
+
+
+def _sums(run: Run, count: int) -> tuple[Array, ...]:
+    """Sums of one run in parts of equal time."""
+    axes, free = run.axes, len(run.selection.free)
+    square, mixed = np.zeros((count, axes, free, free)), np.zeros((count, axes, free))
+    power, total, rows_of = np.zeros((count, axes)), np.zeros((count, axes)), np.zeros(count)
+    samples = len(run.signals)
+    part = run.filter.row_samples(samples) * count // samples
+    passed = 0
+    for rows in run.blocks():
+        here = part[passed : passed + len(rows)]
+        passed += len(rows)
+        for k in np.unique(here):
+            design = np.moveaxis(rows.regressor[here == k], 1, 0)
+            forces = rows.forces[here == k].T
+            square[k] += np.swapaxes(design, 1, 2) @ design
+            mixed[k] += np.einsum('ami,am->ai', design, forces)
+            power[k] += np.sum(forces**2, axis=1)
+            total[k] += np.sum(forces, axis=1)
+            rows_of[k] += forces.shape[1]
+    return square, mixed, power, total, rows_of
+
+
+def solved(square: Array, mixed: Array) -> Array:
+    """Least squares (f,) from its normal equations; directions that they do not show stay zero."""
+    scale = 1 / np.sqrt(np.maximum(np.diag(square), 1e-300))
+    sizes, axes = np.linalg.eigh(square * np.outer(scale, scale))
+    kept = sizes > SINGULAR * sizes[-1]
+    return np.asarray(scale * (axes[:, kept] @ ((axes[:, kept].T @ (scale * mixed)) / sizes[kept])))

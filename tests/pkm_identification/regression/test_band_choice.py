@@ -1,0 +1,150 @@
+"""Bands chosen by the forces that are predicted of held-out parts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pkm_identification import identify
+from pkm_identification.regression import band_choice
+from pkm_identification.regression.held_out import parts, solved
+from pkm_identification.regression.problem import build_problem
+from pkm_identification.regression.run import Run
+from pkm_identification.regression.selection import build_selection
+from pkm_identification.signals import SignalOptions, process
+from pkm_identification.signals.filtering import from_half, motion_frequency
+
+
+def masses(result):
+    return np.asarray(result.values[:3])
+
+
+def test_a_noisy_motion_is_filtered_so_that_inertias_are_right(record, slider_model):
+    """Position noise of 0.2 mm: wide bands make masses small, the chosen one does not."""
+    data = record(periods=20, position_noise=2e-4, rate=500.0)
+    found = identify(data, slider_model, method='filter')
+    choice = found.diagnostics.data[0].signals['band_choice']
+    wide = identify(data, slider_model, method='filter', cutoff=80.0)
+    truth = slider_model.nominal_parameters[:3]
+    assert (masses(wide) < 0.5 * truth).all()
+    deviations = (masses(found) - truth) / found.standard_deviation[:3]
+    assert np.abs(deviations).max() < 5
+    assert 3.0 < choice['cutoff'] < 20.0
+    assert [trial['cutoff'] for trial in choice['trials']] == sorted(
+        trial['cutoff'] for trial in choice['trials']
+    )
+
+
+def test_the_widest_harmless_band_is_not_needed_where_there_is_no_noise(record, slider_model):
+    """Exact data: all bands are as good, the narrowest that holds the motion is enough."""
+    data = record(periods=20, position_noise=0.0, force_noise=0.0, rate=500.0)
+    found = identify(data, slider_model, method='filter')
+    assert masses(found) == pytest.approx(slider_model.nominal_parameters[:3], rel=2e-3)
+
+
+def test_the_bias_of_the_noise_is_that_which_the_noise_makes(record, slider_model):
+    """Half-sample estimate of the bias against noisy less noise-free positions."""
+    options = {'periods': 20, 'rate': 500.0, 'force_noise': 0.5}
+    noisy = record(position_noise=1e-4, **options)
+    exact = record(position_noise=0.0, **options)
+    signals = {'method': 'filter', 'cutoff': 25.0}
+    difference = (
+        identify(noisy, slider_model, **signals).values
+        - identify(exact, slider_model, **signals).values
+    )
+    problem = build_problem(
+        process(exact, SignalOptions(method='filter', cutoff=10.0)), slider_model
+    )
+    forces = np.einsum('mai,i->ma', problem.regressor, difference)
+    spread = np.sum((problem.forces - problem.forces.mean(axis=0)) ** 2, axis=0)
+    truth = np.sqrt(np.sum(forces**2, axis=0) / spread)
+    found = _bias_at(noisy, slider_model, 25.0, 10.0)
+    assert found == pytest.approx(truth, rel=0.3)
+    assert (truth > 0.005).all()
+
+
+def _bias_at(data, model, cutoff, scored_in):
+    base = model.base_parameters()
+    selection = build_selection(base.names, model.nominal_parameters)
+    options = SignalOptions(method='filter')
+    pieces = band_choice.pieces_of([data])
+
+    def of(band, half=None):
+        chosen = replace(options, cutoff=band)
+        return [Run(each.signals(chosen, half), base, model, selection) for each in pieces]
+
+    found, scored = (parts(of(each), 10) for each in (cutoff, scored_in))
+    return band_choice._noise_bias(of, cutoff, pieces, found, scored)
+
+
+def test_parts_say_the_same_as_their_rows(record, slider_model):
+    signals = process(record(periods=6, seed=3), SignalOptions(method='filter', cutoff=20.0))
+    problem = build_problem(signals, slider_model)
+    run = problem.runs[0]
+    found = parts([run], 5)
+    values = slider_model.nominal_parameters * 0.9
+    assert found.count.sum() == run.count
+    assert found.errors(values).sum(axis=0) == pytest.approx(
+        np.sum(run.residuals(values) ** 2, axis=0)
+    )
+    spread = np.sum((run.forces - run.forces.mean(axis=0)) ** 2, axis=0)
+    assert found.spread == pytest.approx(spread)
+    without, weights = found.held_out_values()
+    rest = slice(int(found.count[0]), None)
+    root = np.sqrt(weights)
+    direct = np.linalg.lstsq(
+        (root[:, None] * run.regressor[rest]).reshape(-1, 7),
+        (root * run.forces[rest]).ravel(),
+        rcond=None,
+    )[0]
+    assert without[0] == pytest.approx(direct, rel=1e-6)
+
+
+def test_directions_without_information_stay_zero():
+    square = np.diag([4.0, 0.0])
+    assert solved(square, np.array([8.0, 0.0])) == pytest.approx([2.0, 0.0])
+
+
+def test_half_of_the_samples_show_the_same_motion(record):
+    data = record(periods=4, position_noise=0.0)
+    positions = np.asarray(data.positions)
+    band = process(data, SignalOptions(method='filter', cutoff=20.0)).band
+    whole = band.smooth(positions)
+    for first in (0, 1):
+        half = band.smooth(from_half(positions, first))
+        assert np.abs(half - whole)[200:-200].max() < 1e-4 * np.ptp(whole)
+
+
+def test_halves_have_noise_of_their_own():
+    noise = np.random.default_rng(0).normal(size=(20_000, 1))
+    noise[[0, -1]] = 0.0  # the line through the ends belongs to both halves
+    halves = np.hstack([from_half(noise, first) for first in (0, 1)])
+    smooth = np.apply_along_axis(np.convolve, 0, halves, np.ones(20) / 20, 'valid')[::20]
+    correlation = np.corrcoef(smooth.T)[0, 1]
+    assert abs(correlation) < 5 / np.sqrt(len(smooth))
+    assert smooth.mean(axis=1).std() == pytest.approx(1 / np.sqrt(20), rel=0.15)
+
+
+def test_the_frequency_of_a_motion_is_that_of_its_velocity():
+    time = np.arange(10_000) / 100.0
+    slow, fast = np.sin(2 * np.pi * 0.5 * time), 0.05 * np.sin(2 * np.pi * 4.0 * time)
+    noise = 1e-4 * np.random.default_rng(1).normal(size=(len(time), 2))
+    positions = np.column_stack([slow, slow + fast]) + noise
+    assert motion_frequency(positions, 0.01) == pytest.approx(0.5, abs=0.05)
+    assert motion_frequency(positions + 4 * fast[:, None], 0.01) == pytest.approx(4.0, abs=0.05)
+
+
+def test_fewer_harmonics_where_the_noise_of_the_motion_bends_the_inertias(record, slider_model):
+    """Vibrations of the sensors that repeat with the motion: the spread does not show them."""
+    data = record(periods=4, rate=500.0, force_noise=0.2)
+    time = np.asarray(data.time)
+    hum = np.sin(2 * np.pi * np.outer(time, np.arange(20, 60)) + np.arange(40) ** 2).sum(axis=1)
+    shaken = data.from_arrays(
+        time, data.joint_names, data.positions + 2e-5 * hum[:, None], data.efforts, period=1.0
+    )
+    found = identify(shaken, slider_model)
+    signals = found.diagnostics.data[0].signals
+    assert signals['harmonics'] < 20
+    usual = identify(shaken, slider_model, harmonics=60)
+    truth = slider_model.nominal_parameters[:3]
+    assert np.abs(masses(found) - truth).max() < 0.2 * np.abs(masses(usual) - truth).max()
