@@ -121,6 +121,27 @@ def test_motor_side_and_joint_side_have_the_same_power(convert, tmp_path):
     np.testing.assert_allclose(motors[:, 1], 32 * (joints[:, 1] + np.pi / 2), rtol=1e-12)
 
 
+def test_a_tendon_along_the_arm_keeps_the_power_and_the_loop_closes(convert, tmp_path):
+    random = np.random.default_rng(2)
+    raw = tmp_path / 'raw/data/mtm/measured_trajectory'
+    logs = {
+        stem: written(raw / f'{motion}_results.csv', random.normal(size=(COUNT, 21)), delimiter=',')
+        for stem, motion in {'train': 'one', 'test': 'two'}.items()
+    }
+    folder, robot = converted(convert, 'mtm', tmp_path / 'raw', tmp_path / 'shelf')
+    for stem, log in logs.items():
+        part = np.load(folder / f'{stem}.npz')
+        assert list(part['joint_names']) == list(robot.actuated_joints)
+        power = np.sum(part['efforts'] * part['velocities'], axis=1)
+        np.testing.assert_allclose(power, np.sum(log[:, 14:] * log[:, 7:14], axis=1))
+        own = [0, 1, 2, 4, 5, 6]  # what no tendon couples
+        np.testing.assert_allclose(part['positions'][:, own], log[:, own])
+    # the elbow's pitch from the horizontal is that of its motor: a parallelogram
+    home = robot.home_joints
+    assert home['elbow'] == pytest.approx(home['elbow_pitch'] - home['shoulder_pitch'])
+    assert home['rod'] == pytest.approx(-home['elbow'])
+
+
 def humble_bag(path, names, stamps):
     """A bag as ROS 2 Humble writes it: without definitions of its types."""
     types = jazzy_typestore()

@@ -1,4 +1,4 @@
-"""The URDF of an arm from its published Denavit-Hartenberg parameters."""
+"""The URDF of an arm, open or closed, from its published Denavit-Hartenberg parameters."""
 
 from __future__ import annotations
 
@@ -26,34 +26,41 @@ class Axis:
     mass: float = 1.0  # nominal, where none is published [kg]
     prismatic: bool = False
     constant: float | None = None  # torque of a current, at the joint [N m/A]
+    link: str = ''  # name of the body that it moves; by default numbered, the last: platform
+    parent: str = ''  # body that it stands on, by default that of the axis before
+    driven: bool = True
 
 
 STROKE = 7.0  # [rad, m] limits of the joints: a log is what the joints did, not what they may
 
 
-def arm_urdf(name: str, axes: Sequence[Axis], joints: Sequence[str]) -> str:
-    """Return the URDF of a serial arm whose last link is the platform.
+def arm_urdf(name: str, axes: Sequence[Axis], joints: Sequence[str], closures: str = '') -> str:
+    """Return the URDF of an arm whose last link is the platform.
 
-    Masses are nominal and inertias those of balls of 0.1 m: they only say which parameters
-    there are. Estimates do not rest on them.
+    `closures` are `<constraint>` elements. Masses are nominal and inertias those of balls of 0.1 m:
+    they only say which parameters there are. Estimates do not rest on them.
     """
     lines = [f'<robot name="{name}">', '  <link name="base_link"/>']
-    parent = 'base_link'
+    before = 'base_link'
     for number, (axis, joint) in enumerate(zip(axes, joints, strict=True), 1):
-        child = 'platform' if number == len(axes) else f'link{number}'
-        lines += _link(child, axis.mass) + _joint(joint, parent, child, axis)
-        parent = child
-    lines += [f'  <ros2_control name="{name}" type="system">']
+        child = axis.link or ('platform' if number == len(axes) else f'link{number}')
+        lines += _link(child, axis.mass) + _joint(joint, axis.parent or before, child, axis)
+        before = child
+    lines += [*closures.splitlines(), f'  <ros2_control name="{name}" type="system">']
     for axis, joint in zip(axes, joints, strict=True):
-        lines += [
-            f'    <joint name="{joint}">',
-            '      <command_interface name="effort"/>',
-            '      <state_interface name="position"/>',
-        ]
-        if axis.constant is not None:
-            lines.append(f'      <param name="force_constant">{axis.constant:g}</param>')
-        lines.append('    </joint>')
+        lines += _drive(axis, joint) if axis.driven else []
     return '\n'.join([*lines, '  </ros2_control>', '</robot>']) + '\n'
+
+
+def _drive(axis: Axis, joint: str) -> list[str]:
+    lines = [
+        f'    <joint name="{joint}">',
+        '      <command_interface name="effort"/>',
+        '      <state_interface name="position"/>',
+    ]
+    if axis.constant is not None:
+        lines.append(f'      <param name="force_constant">{axis.constant:g}</param>')
+    return [*lines, '    </joint>']
 
 
 def _link(name: str, mass: float) -> list[str]:
@@ -80,7 +87,6 @@ def _joint(name: str, parent: str, child: str, axis: Axis) -> list[str]:
         f'    <origin xyz="{_numbers(place)}" rpy="{_numbers(turn)}"/> <axis xyz="0 0 1"/>',
         f'    <limit lower="{-STROKE:g}" upper="{STROKE:g}" effort="{axis.effort:g}"'
         f' velocity="{axis.velocity:g}"/>',
-        '    <dynamics damping="0" friction="0"/>',
         '  </joint>',
     ]
 
