@@ -15,6 +15,7 @@ from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia, pseudo_inerti
 from pkm_dynamics.parameters.standard_parameters import body_indices, parameter_scales
 from pkm_identification.arrays import Array
 
+PROJECTIONS = 100  # in turn, after which sets that share something are as good as met
 LEAST_EIGENVALUE = 1e-6  # least eigenvalue of the scaled pseudo-inertia of a body with mass
 
 
@@ -26,7 +27,9 @@ class PhysicalBodies:
     indices in x of friction and rotor coefficients (forces of drives by position may have any
     sign). `faces` are orthonormal columns (4, k) that the
     scaled pseudo-inertia of each body lives on: all four directions, but for points and rods whose
-    width is declared zero. `massive` are the bodies with mass in the nominal set.
+    width is declared zero. `flat` are combinations (k, n_g) of y = x / sizes that are zero for all
+    of these that can exist (Ixx = Iyy where Izz is zero). `massive` are the bodies with mass in the
+    nominal set.
     """
 
     def __init__(self, model: DynamicModel, space: ParameterSpace) -> None:
@@ -43,7 +46,12 @@ class PhysicalBodies:
             name: _scale(block @ self.nominal, masses[name] if masses[name] > 0 else typical)
             for name, block in self.blocks.items()
         }
-        self.faces = {name: _face(self.scaled_basis(name)) for name in self.blocks}
+        flat = [np.zeros((0, len(self.names)))]
+        self.faces = {}
+        for name in self.blocks:
+            self.faces[name], missing = _face(self.scaled_basis(name))
+            flat.append(missing)
+        self.flat = np.concatenate(flat)
 
     def scaled_basis(self, body: str) -> Array:
         """Scaled pseudo-inertia (4, 4, n_g) of a body from y = x / sizes."""
@@ -71,8 +79,10 @@ class PhysicalBodies:
     def completed(self, x: Array, matrix: Array, values: Array) -> Array:
         """Give x exactly `matrix @ x == values`, where it stays physical by that."""
         moved = x
+        rows = np.concatenate([matrix * self.sizes, self.flat])
         for _ in range(2):
-            change = np.linalg.lstsq(matrix * self.sizes, values - matrix @ moved, rcond=None)[0]
+            left = np.concatenate([values - matrix @ moved, np.zeros(len(self.flat))])
+            change = np.linalg.lstsq(rows, left, rcond=None)[0]
             moved = moved + self.sizes * change
         return moved if self.contains(moved) else x
 
@@ -94,11 +104,48 @@ def _scale(p: Array, mass: float) -> Array:
     return np.diag([1 / length] * 3 + [1.0]) / np.sqrt(mass)
 
 
-def _face(basis: Array) -> Array:
-    """Orthonormal basis (4, k) of the directions in which matrices `basis @ y` are not zero."""
-    spread, axes = np.linalg.eigh(np.einsum('ijk,ljk->il', basis, basis))
-    kept = spread > 1e-12 * max(float(spread[-1]), 1e-300)
-    return np.eye(len(spread)) if kept.all() else axes[:, kept]
+def _face(basis: Array) -> tuple[Array, Array]:
+    """Directions that matrices `basis @ y` live on where they are positive semidefinite.
+
+    An orthonormal basis (4, k), and rows (q, n_g) that are zero for all such y. A positive
+    semidefinite Z to which all matrices are orthogonal takes its range from the directions
+    (facial reduction [Borwein and Wolkowicz 1981]).
+    """
+    face, rows = np.eye(4), []
+    while face.shape[1]:
+        forms = np.einsum('ai,abk,bj->ijk', face, basis, face)
+        spread, axes = np.linalg.eigh(_orthogonal(forms))
+        outside = spread > 1e-6
+        if not outside.any():
+            break
+        rows.append(
+            np.einsum('ai,abk->ibk', face @ axes[:, outside], basis).reshape(-1, basis.shape[2])
+        )
+        face = face @ axes[:, ~outside]
+    found = np.concatenate(rows) if rows else np.zeros((0, basis.shape[2]))
+    _, singular, right = np.linalg.svd(found, full_matrices=False)
+    return face, right[singular > 1e-9 * max(float(singular.max(initial=0.0)), 1e-300)]
+
+
+def _orthogonal(forms: Array) -> Array:
+    """Positive semidefinite matrix (k, k) of trace one that all forms (k, k, n) are orthogonal to.
+
+    Zero where there is none. By projections onto the two sets in turn.
+    """
+    size = len(forms)
+    flat = forms.reshape(size * size, -1)
+    left, singular, _ = np.linalg.svd(flat, full_matrices=False)
+    shown = left[:, singular > 1e-12 * max(float(singular.max(initial=0.0)), 1e-300)]
+    matrix = np.eye(size) / size
+    for _ in range(PROJECTIONS):
+        matrix = (matrix.ravel() - shown @ (shown.T @ matrix.ravel())).reshape(size, size)
+        spread, axes = np.linalg.eigh(matrix)
+        if spread[-1] < 1e-9:
+            return np.zeros((size, size))
+        matrix = (axes * np.maximum(spread, 0.0)) @ axes.T
+        matrix /= np.trace(matrix)
+    off = float(np.abs(shown.T @ matrix.ravel()).max(initial=0.0))
+    return matrix if off < 1e-9 else np.zeros((size, size))
 
 
 def _blocks(model: DynamicModel, space: ParameterSpace) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""Convex programmes over the bodies that can exist, solved by Clarabel.
+"""Rows of convex programmes over the bodies that can exist, and Clarabel, which solves them.
 
 Clarabel is called directly: cvxpy, in which such a programme would be three lines, takes a
 second to import, longer than all else that an identification does. What these programmes need
@@ -8,6 +8,8 @@ is no more than the svec form of a matrix [Clarabel, PSDTriangleConeT].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +19,20 @@ from pkm_identification.arrays import Array, Indices
 from pkm_identification.physical.bodies import PhysicalBodies
 
 
+class Cone(Enum):
+    """Where the slack of some rows lies."""
+
+    ZERO = 'ZeroConeT'
+    NONNEGATIVE = 'NonnegativeConeT'
+    DEFINITE = 'PSDTriangleConeT'  # triangle of a positive semidefinite matrix
+
+
 class ConeRows(NamedTuple):
-    """Rows of a programme in y (n,): `offset - matrix @ y` lies in a cone of Clarabel's."""
+    """Rows of a programme in y (n,): the slack `offset - matrix @ y` lies in a cone."""
 
     matrix: Array
     offset: Array
-    cone: Any
+    cone: Cone
 
     def widened(self, size: int) -> ConeRows:
         """Return the same rows in y and further unknowns, `size` together."""
@@ -31,6 +41,10 @@ class ConeRows(NamedTuple):
     def about(self, center: Array) -> ConeRows:
         """Return the same rows in the change of the first unknowns from `center`."""
         return self._replace(offset=self.offset - self.matrix[:, : len(center)] @ center)
+
+    def slack(self, y: Array) -> Array:
+        """Return what lies in the cone."""
+        return self.offset - self.matrix @ y
 
 
 class ConeSolution(NamedTuple):
@@ -41,34 +55,31 @@ class ConeSolution(NamedTuple):
     value: float  # what was minimised
     status: str  # in Clarabel's words
     is_solved: bool
-    is_accurate: bool  # solved with the solver's full accuracy
     is_impossible: bool  # nothing satisfies all rows
 
 
-def import_clarabel() -> Any:
-    """Return the solver; EstimationError where it is missing."""
+def minimise(squares: Array, linear: Array, rows: Sequence[ConeRows]) -> ConeSolution:
+    """Minimise sum(squares * y^2) + linear @ y with all rows in their cones, by Clarabel."""
+    from scipy import sparse  # only where bodies are looked at: `load` and filters do without
+
     try:
-        import clarabel  # only where bodies are looked at: `load` and filters do without
+        import clarabel  # as sparse
     except ImportError as error:
         raise EstimationError(
             f'the check for physical parameters needs clarabel: {error}'
         ) from error
-    return clarabel
-
-
-def minimise(squares: Array, linear: Array, rows: Sequence[ConeRows]) -> ConeSolution:
-    """Minimise sum(squares * y^2) + linear @ y with all rows in their cones."""
-    from scipy import sparse  # as the solver
-
-    clarabel = import_clarabel()
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     matrix = sparse.csc_matrix(np.concatenate([each.matrix for each in rows]))
     offset = np.concatenate([each.offset for each in rows])
     hessian = sparse.diags(2.0 * squares, format='csc')
-    found = clarabel.DefaultSolver(
-        hessian, linear, matrix, offset, [each.cone for each in rows], settings
-    ).solve()
+    cones: list[Any] = [
+        getattr(clarabel, each.cone.value)(
+            matrix_size(each.offset) if each.cone is Cone.DEFINITE else len(each.offset)
+        )
+        for each in rows
+    ]
+    found = clarabel.DefaultSolver(hessian, linear, matrix, offset, cones, settings).solve()
     status = clarabel.SolverStatus
     ends = np.cumsum([len(each.offset) for each in rows])[:-1]
     return ConeSolution(
@@ -77,55 +88,49 @@ def minimise(squares: Array, linear: Array, rows: Sequence[ConeRows]) -> ConeSol
         value=float(found.obj_val),
         status=str(found.status),
         is_solved=found.status in (status.Solved, status.AlmostSolved),
-        is_accurate=found.status == status.Solved,
         is_impossible=found.status in (status.PrimalInfeasible, status.AlmostPrimalInfeasible),
-    )
-
-
-def least_squares(
-    design: Array, aim: Array, rows: Sequence[ConeRows], linear: Array | None = None
-) -> ConeSolution:
-    """Minimise |design @ y - aim|^2 + linear @ y with all rows in their cones.
-
-    The residuals are unknowns of their own, which follow y, so that the design is not squared.
-    """
-    size, count = design.shape
-    own = equal(np.concatenate([design, -np.eye(size)], axis=1), aim)
-    cost = np.zeros(count) if linear is None else linear
-    return minimise(
-        np.repeat([0.0, 1.0], [count, size]),
-        np.concatenate([cost, np.zeros(size)]),
-        [*(each.widened(count + size) for each in rows), own],
     )
 
 
 def equal(matrix: Array, values: Array) -> ConeRows:
     """Matrix @ y == values."""
-    return ConeRows(matrix, values, import_clarabel().ZeroConeT(len(values)))
+    return ConeRows(matrix, values, Cone.ZERO)
 
 
 def at_least(matrix: Array, values: Array) -> ConeRows:
     """Matrix @ y >= values."""
-    return ConeRows(-matrix, -values, import_clarabel().NonnegativeConeT(len(values)))
+    return ConeRows(-matrix, -values, Cone.NONNEGATIVE)
 
 
 def definite(forms: Array, least: float) -> ConeRows:
     """Forms (k, k, n) @ y - least * 1 is positive semidefinite."""
-    size = forms.shape[0]
-    column, row, scale = _triangle(size)
-    cone = import_clarabel().PSDTriangleConeT(size)
-    return ConeRows(-forms[row, column] * scale[:, None], -least * (row == column), cone)
+    column, row, scale = _triangle(forms.shape[0])
+    matrix = -forms[row, column] * scale[:, None]
+    return ConeRows(matrix, -least * (row == column), Cone.DEFINITE)
 
 
-def matrix_of(dual: Array) -> Array:
-    """Symmetric matrix (k, k) from the triangle that is the dual of a `definite`."""
-    size = int(np.sqrt(2 * len(dual)))
+def matrix_size(triangle: Array) -> int:
+    """Size k of the matrix with this triangle (k (k + 1) / 2, ...)."""
+    return int(np.sqrt(2 * len(triangle)))
+
+
+def matrix_of(triangle: Array) -> Array:
+    """Symmetric matrix (k, k, ...) from its triangle, as slack and dual of a `definite` are."""
+    size = matrix_size(triangle)
     column, row, scale = _triangle(size)
-    matrix = np.empty((size, size))
-    matrix[row, column] = matrix[column, row] = dual / scale
+    matrix = np.empty((size, size, *triangle.shape[1:]))
+    scaled = (triangle.T / scale).T
+    matrix[row, column] = matrix[column, row] = scaled
     return matrix
 
 
+def triangle_of(matrix: Array) -> Array:
+    """Triangle (k (k + 1) / 2, ...) of a symmetric matrix (k, k, ...)."""
+    column, row, scale = _triangle(len(matrix))
+    return np.asarray((matrix[row, column].T * scale).T)
+
+
+@lru_cache
 def _triangle(size: int) -> tuple[Indices, Indices, Array]:
     """Columns, rows and scales of the upper triangle of a matrix, column by column."""
     column, row = np.tril_indices(size)
@@ -133,7 +138,7 @@ def _triangle(size: int) -> tuple[Indices, Indices, Array]:
 
 
 def physical_rows(bodies: PhysicalBodies, margin: float) -> list[ConeRows]:
-    """Conditions on y = x / sizes, one a body, then that on the coefficients.
+    """Conditions on y = x / sizes, one a body, then on the coefficients and `bodies.flat`.
 
     Bodies with mass in the nominal set have the margin.
     """
@@ -141,7 +146,14 @@ def physical_rows(bodies: PhysicalBodies, margin: float) -> list[ConeRows]:
         definite(bodies.forms(name), margin if name in bodies.massive else 0.0)
         for name in bodies.blocks
     ]
-    return [*rows, coefficient_rows(bodies)] if len(bodies.coefficients) else rows
+    if len(bodies.coefficients):
+        rows.append(coefficient_rows(bodies))
+    return [*rows, *flat_rows(bodies)]
+
+
+def flat_rows(bodies: PhysicalBodies) -> list[ConeRows]:
+    """Conditions on y = x / sizes that flat bodies stay so."""
+    return [equal(bodies.flat, np.zeros(len(bodies.flat)))] if len(bodies.flat) else []
 
 
 def coefficient_rows(bodies: PhysicalBodies) -> ConeRows:

@@ -15,15 +15,8 @@ from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
 from pkm_dynamics.parameters.standard_parameters import body_indices
 from pkm_identification.arrays import Array
 from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
-from pkm_identification.physical.cone_program import (
-    ConeRows,
-    ConeSolution,
-    import_clarabel,
-    least_squares,
-    matrix_of,
-    minimise,
-    physical_rows,
-)
+from pkm_identification.physical.cone_least_squares import least_squares
+from pkm_identification.physical.cone_program import matrix_of, physical_rows
 from pkm_identification.regression.numerics import whitening_rows
 
 CLOSENESS = 1e-6  # weight of the distance from the nominal bodies: moves no estimate
@@ -89,40 +82,20 @@ def nearest_consistent(
 def _nearest(
     bodies: PhysicalBodies, matrix: Array, target: Array
 ) -> tuple[Array, dict[str, float]]:
-    """Minimise |matrix x - target|^2 over physical x; return x and the bodies' largest duals.
-
-    Far from all bodies, squares lose the digits that their root keeps: where they do not reach the
-    solver's accuracy, the distance itself is minimised instead.
-    """
+    """Minimise |matrix x - target|^2 over physical x; return x and the bodies' largest duals."""
     count = len(bodies.names)
     nominal = bodies.nominal / bodies.sizes
     turn, stretch, axes = np.linalg.svd(matrix * bodies.sizes, full_matrices=False)
     left = turn.T @ (target - matrix @ bodies.nominal)
     design = np.concatenate([stretch[:, None] * axes, np.sqrt(CLOSENESS) * np.eye(count)])
     aim = design @ nominal + np.concatenate([left, np.zeros(count)])
-    size = max(1.0, float(np.linalg.norm(left)))
-    found, scale = least_squares(design, aim, physical_rows(bodies, LEAST_EIGENVALUE)), 1.0
-    if not found.is_accurate:
-        other = _least_distance(bodies, design / size, aim / size)
-        if other.is_solved and (other.is_accurate or not found.is_solved):
-            found, scale = other, 2.0 * size**2 * other.value
-    if not found.is_solved:
-        raise EstimationError(f'no physical parameters found: solver says {found.status}')
-    x = bodies.sizes * found.y[:count]
+    found = least_squares(design, aim, physical_rows(bodies, LEAST_EIGENVALUE), nominal)
+    if found.solver is None:
+        raise EstimationError('no physical parameters found: nothing is near the nominal bodies')
+    x = bodies.sizes * found.y
     x[bodies.coefficients] = np.maximum(x[bodies.coefficients], 0.0)
     duals = dict(zip(bodies.blocks, found.duals, strict=False))
-    return x, {name: scale * float(np.abs(matrix_of(z)).max()) for name, z in duals.items()}
-
-
-def _least_distance(bodies: PhysicalBodies, design: Array, aim: Array) -> ConeSolution:
-    """Minimise t >= |design @ y - aim| over the physical y, which t follows."""
-    rows, count = design.shape
-    matrix = np.zeros((rows + 1, count + 1))
-    matrix[0, count], matrix[1:, :count] = -1.0, -design
-    cone = import_clarabel().SecondOrderConeT(rows + 1)
-    distance = ConeRows(matrix, np.concatenate([[0.0], -aim]), cone)
-    physical = [each.widened(count + 1) for each in physical_rows(bodies, LEAST_EIGENVALUE)]
-    return minimise(np.zeros(count + 1), np.eye(count + 1)[count], [*physical, distance])
+    return x, {name: float(np.abs(matrix_of(z)).max()) for name, z in duals.items()}
 
 
 def _whitening(values: Array, covariance: Array, base: BaseParameters) -> tuple[Array, Array]:

@@ -14,16 +14,16 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
+from pkm_identification.physical.barrier import Block
 from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
+from pkm_identification.physical.cone_least_squares import Found, Solver, least_squares
 from pkm_identification.physical.cone_program import (
     ConeRows,
-    ConeSolution,
     at_least,
     coefficient_rows,
     definite,
     equal,
-    import_clarabel,
-    least_squares,
+    flat_rows,
     matrix_of,
 )
 from pkm_identification.physical.nearest import ACTIVE_LIMIT, CLOSENESS
@@ -33,6 +33,9 @@ LEAST_NOMINAL = 1e-9  # least eigenvalue of a nominal body that has a logarithm
 LOOSE = 1e-3  # standard deviations that a change of a parameter by its size is worth
 WORTHLESS = 1e-3  # squared standard deviations that being near the nominal bodies may cost
 LIGHTER = 3  # times that its weight may fall
+HEAVIER = 2  # times that it may rise
+STEP = 1e3  # by which it rises
+DISTANT = 1e3  # sizes of the parameters, beyond which a step from the nominal bodies is no longer
 TIGHTER = 10.0  # times the margin, where rounding has taken the first one
 
 
@@ -58,6 +61,10 @@ class Solution:
     extra: Array  # (k,), the other unknowns
     active: tuple[str, ...]  # constraints that the data push against
     cost: float  # what was minimised, with the priors
+    solver: Solver = Solver.INTERIOR_POINT
+    accuracy: float = 0.0  # the best is at most so many standard deviations away
+    is_accurate: bool = True  # whether that is near enough
+    pull: float = 0.0  # standard deviations that being near the nominal bodies costs
 
 
 class PhysicalProgram:
@@ -94,11 +101,11 @@ class PhysicalProgram:
             scale = np.concatenate([bodies.sizes, np.ones(len(row) - len(bodies.sizes))])
             self._further[name] = at_least((row * scale)[None], np.zeros(1))
         spread = self._limits.spread
-        self._prior: list[Array] = []
-        self._prior_weight = 0.0
+        self._prior: list[tuple[Array, float]] = []  # forms and weights of the divergences
         if spread is not None:
             _require_inside(bodies)
-            self._prior, self._prior_weight = bodies.relative_forms(bodies.nominal), 2 / spread**2
+            forms = bodies.relative_forms(bodies.nominal)
+            self._prior = [(form, 2 / spread**2) for form in forms]
 
     def solve(
         self,
@@ -110,12 +117,15 @@ class PhysicalProgram:
         """Solve for a right-hand side t (m,), with E (m, k) and the lowest and highest e (k,) each.
 
         `near` (n_g,) is any x near the solution, physical or not: steps from it are what is solved
-        for, so that rounding counts in units of the step. EstimationError where nothing satisfies
-        all that is asked for, or the solver fails.
+        for, so that rounding counts in units of the step; else from the nominal bodies.
+        EstimationError where nothing satisfies all that is asked for.
         """
         bodies = self._bodies
         size, count = len(bodies.names), 0 if extra_design is None else extra_design.shape[1]
-        center = np.zeros(size) if near is None else near / bodies.sizes
+        nominal = bodies.nominal / bodies.sizes
+        center = nominal if near is None else near / bodies.sizes
+        if float(np.abs(center - nominal).max()) > DISTANT:
+            center = nominal
         design, ends = self._design, []
         if extra_design is not None and extra_range is not None:
             design = np.concatenate([design, extra_design], axis=1)
@@ -124,23 +134,37 @@ class PhysicalProgram:
         target = target - self._design @ center
         for margin in (self._limits.margin, TIGHTER * self._limits.margin):
             named = self._conditions(margin)
-            found = self._solve_near(center, design, target, [*named.values(), *ends])
-            status = 'infeasible' if found.is_impossible else found.status
-            if found.is_impossible:
+            rows = [*named.values(), *ends, *flat_rows(bodies)]
+            found, pull = self._solve_near(center, design, target, rows)
+            if found.solver is None:
                 break
-            if not found.is_solved:
-                raise EstimationError(f'no physical parameters found: solver says {found.status}')
             change = found.y[:size]
             x = bodies.sizes * (center + change)
             x[bodies.coefficients] = np.maximum(x[bodies.coefficients], 0.0)
             if bodies.contains(x, massless=True):
                 duals = dict(zip(named, found.duals, strict=False))
-                active = self._active(x, change, duals)
-                return Solution(x, found.y[size : size + count], active, found.value)
-        asked = f' of {", ".join(self._limits.bounds)}' if self._limits.bounds else ''
-        raise EstimationError(
-            f'no physical bodies satisfy what is asked for{asked} (solver: {status})'
-        )
+                return Solution(
+                    x=x,
+                    extra=found.y[size : size + count],
+                    active=self._active(x, change, duals),
+                    cost=found.value,
+                    solver=found.solver,
+                    accuracy=found.accuracy,
+                    is_accurate=found.is_accurate,
+                    pull=pull,
+                )
+        raise EstimationError(f'no physical bodies satisfy {self._contradiction(named, found)}')
+
+    def _contradiction(self, named: Mapping[str, ConeRows], found: Found) -> str:
+        """Name what is asked for and cannot be, by its weight in the contradiction."""
+        weights = {
+            name: float(np.abs(dual).max(initial=0.0))
+            for name, dual in zip(named, found.duals, strict=False)
+            if name in self._further
+        }
+        least = SHARE * max(weights.values(), default=0.0)
+        asked = [name for name, weight in weights.items() if weight > least]
+        return f'what is asked for: {", ".join(asked)}' if asked else 'the margin'
 
     def _conditions(self, margin: float) -> dict[str, ConeRows]:
         """Conditions on [x / sizes; e] by body, `''` for the coefficients, by name."""
@@ -152,56 +176,53 @@ class PhysicalProgram:
 
     def _solve_near(
         self, center: Array, design: Array, target: Array, rows: list[ConeRows]
-    ) -> ConeSolution:
-        """Solve, with a weight towards the nominal bodies that hardly counts."""
+    ) -> tuple[Found, float]:
+        """Solve, with a weight towards the nominal bodies that hardly counts, and what it costs."""
         bodies, count = self._bodies, design.shape[1]
-        linear, prior_rows = self._divergence(count)
-        rows = [each.widened(len(linear)).about(center) for each in (*rows, *prior_rows)]
-        loose = np.pad(self._loose, ((0, 0), (0, len(linear) - len(center))))
-        design = np.pad(design, ((0, 0), (0, len(linear) - count)))
-        away = self._loose @ (center - bodies.nominal / bodies.sizes)
-        for _ in range(LIGHTER):
-            root = np.sqrt(self._weight)
-            stacked = np.concatenate([design, root * loose])
-            aim = np.concatenate([target, -root * away])
-            found = least_squares(stacked, aim, rows, linear)
-            if not found.is_solved:
-                return found
-            price = root**2 * float(np.sum((away + self._loose @ found.y[: len(center)]) ** 2))
-            if price < WORTHLESS:
+        size = len(center)
+        rows = [each.widened(count).about(center) for each in rows]
+        prior = [
+            Block(np.pad(form, ((0, 0), (0, 0), (0, count - size))), form @ center, weight)
+            for form, weight in self._prior
+        ]
+        loose = np.pad(self._loose, ((0, 0), (0, count - size)))
+        inside = np.pad(bodies.nominal / bodies.sizes - center, (0, count - size))
+        away = -self._loose @ inside[:size]
+        best, pull = self._weighted(self._weight, loose, away, design, target, rows, inside, prior)
+        for _ in range(HEAVIER):  # where what the data leave open is too much for the solvers
+            if best.is_accurate or best.solver is None:
                 break
-            self._weight *= 0.1 * WORTHLESS / price
-        constant = sum(np.einsum('iik->k', form) @ center - len(form) for form in self._prior)
-        return found._replace(value=found.value + self._prior_weight * float(constant))
+            self._weight *= STEP
+            heavy = self._weighted(self._weight, loose, away, design, target, rows, inside, prior)
+            best, pull = heavy if heavy[0].is_accurate else (best, pull)
+        for _ in range(LIGHTER):
+            if pull**2 < WORTHLESS or not best.is_accurate:
+                break
+            weight = self._weight * 0.1 * WORTHLESS / pull**2
+            found = self._weighted(weight, loose, away, design, target, rows, inside, prior)
+            if not found[0].is_accurate:
+                break
+            self._weight = weight
+            best, pull = found
+        return best, pull
 
-    def _divergence(self, count: int) -> tuple[Array, list[ConeRows]]:
-        """Cost (n,) and rows of the divergences, whose unknowns follow the first `count`.
-
-        ln det S is the largest sum of t_i with t_i <= ln Z_ii and [[S, Z], [Z^T, diag(Z)]] positive
-        semidefinite, Z lower triangular.
-        """
-        sizes = [len(form) for form in self._prior]
-        total = count + sum(size + size * (size + 1) // 2 for size in sizes)
-        linear, rows = np.zeros(total), []
-        for size, form in zip(sizes, self._prior, strict=True):
-            row, column = np.tril_indices(size)
-            logarithms = count + np.arange(size)
-            entries = count + size + np.arange(len(row))
-            whole = np.zeros((2 * size, 2 * size, total))
-            whole[:size, :size, : form.shape[2]] = form
-            whole[row, size + column, entries] = whole[size + column, row, entries] = 1.0
-            diagonal = entries[row == column]
-            whole[size + np.arange(size), size + np.arange(size), diagonal] = 1.0
-            rows.append(definite(whole, 0.0))
-            for logarithm, value in zip(logarithms, diagonal, strict=True):
-                each = np.zeros((3, total))
-                each[0, logarithm] = each[2, value] = -1.0
-                cone = import_clarabel().ExponentialConeT()
-                rows.append(ConeRows(each, np.array([0.0, 1.0, 0.0]), cone))
-            linear[: form.shape[2]] += self._prior_weight * np.einsum('iik->k', form)
-            linear[logarithms] = -self._prior_weight
-            count += size + len(row)
-        return linear, rows
+    def _weighted(
+        self,
+        weight: float,
+        loose: Array,
+        away: Array,
+        design: Array,
+        target: Array,
+        rows: list[ConeRows],
+        inside: Array,
+        prior: list[Block],
+    ) -> tuple[Found, float]:
+        """Solve with a weight towards the nominal bodies, which costs the square of the second."""
+        root = np.sqrt(weight)
+        stacked = np.concatenate([design, root * loose])
+        aim = np.concatenate([target, -root * away])
+        found = least_squares(stacked, aim, rows, inside, prior)
+        return found, float(root * np.linalg.norm(away + loose @ found.y))
 
     def _active(self, x: Array, change: Array, duals: Mapping[str, Array]) -> tuple[str, ...]:
         """Names of the constraints that are worth something to the data.

@@ -9,11 +9,10 @@ linear in their change and limited to a box where the model is trusted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.at_constraints import covariance_at_constraints
 from pkm_identification.estimators.consistent.friction_columns import (
@@ -29,6 +28,7 @@ from pkm_identification.estimators.consistent.physically_consistent import (
     feasible,
     figures,
     nearby,
+    solver_warnings,
 )
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
@@ -55,13 +55,13 @@ NO_FRICTION = 1e-7  # amplitude over the size of the forces, below which there i
 class FrictionDiagnostics(ConsistencyDiagnostics):
     """The same, and how the search for the friction went."""
 
-    undetermined_friction: tuple[str, ...]
-    friction_laws: Mapping[str, str]  # by group of drives
-    squared_residuals: float
-    squared_residuals_linear_friction: float  # with no more than Coulomb and viscous friction
-    start_costs: tuple[float, ...]
-    end_costs: tuple[float, ...]  # of the starts that were followed, the best first
-    iterations: tuple[int, ...]  # of these
+    undetermined_friction: tuple[str, ...] = ()
+    friction_laws: Mapping[str, str] = field(default_factory=dict)  # by group of drives
+    squared_residuals: float = 0.0
+    squared_residuals_linear_friction: float = 0.0  # with no more than Coulomb and viscous friction
+    start_costs: tuple[float, ...] = ()
+    end_costs: tuple[float, ...] = ()  # of the starts that were followed, the best first
+    iterations: tuple[int, ...] = ()  # of these
 
 
 def nonlinear_friction(
@@ -77,10 +77,10 @@ def nonlinear_friction(
 ) -> Estimate:
     """Physical bodies with friction of the drives that is not linear in its parameters.
 
-    Options are declared in `estimator_options`. The search starts at points (Halton) in the ranges
-    of the parameters; the best are followed to their ends. The covariance is of all parameters,
-    linear about the solution, as in `feasible`. EstimationError where an option cannot be used,
-    nothing physical satisfies what is asked for, or the search did not converge.
+    The search starts at points (Halton) in the ranges of the parameters; the best are followed
+    to their ends, and a warning says where one is not reached. The covariance is of all parameters,
+    linear about the solution, as in `feasible`. EstimationError where an option cannot be used, or
+    nothing physical satisfies what is asked for. Options are declared in `estimator_options`.
     """
     columns = build_columns(problem, law, per_axis, exponent)
     if not columns.groups:
@@ -109,7 +109,7 @@ def nonlinear_friction(
         friction_index=columns.joint_index,
         linearised=linear,
         diagnostics=FrictionDiagnostics(
-            **vars(figures(linear, active, distance, margin)),
+            **vars(figures(linear, best.found, active, distance, margin)),
             undetermined_friction=tuple(
                 linear.names[i] for i in free.undetermined if i >= problem.size
             ),
@@ -120,6 +120,7 @@ def nonlinear_friction(
             end_costs=tuple(end.cost for end in ends),
             iterations=tuple(end.iterations for end in ends),
         ),
+        warnings=(*solver_warnings(best.found), *best.warnings),
     )
 
 
@@ -132,6 +133,16 @@ class _Point:
     parameters: Array  # (g,) of the groups
     cost: float  # squared residuals
     iterations: int = 0
+    promised: float = 0.0  # squared standard deviations that a further step would gain
+
+    @property
+    def warnings(self) -> list[str]:
+        """Say that the search was not at its end."""
+        where = f'did not converge in {self.iterations} steps: another one promises'
+        text = (
+            f'the search {where} {self.promised:.2g} of {self.cost:.4g} squared standard deviations'
+        )
+        return [f'{text}; raise max_iterations'] if self.promised else []
 
 
 class _Search:
@@ -233,7 +244,7 @@ class _Search:
 
     def _descend(self, point: _Point, max_iterations: int) -> _Point:
         """Steps of the linearised problem, each within a box about the last point."""
-        reach = FIRST_REACH
+        reach, gain = FIRST_REACH, 0.0
         for count in range(1, max_iterations + 1):
             low = np.maximum(self._low - point.shapes, -reach)
             high = np.minimum(self._high - point.shapes, reach)
@@ -249,9 +260,7 @@ class _Search:
             reach *= 2.0 if share > 0.75 else 1.0 if share > 0.25 else 0.3
             if reach < SMALLEST_REACH:
                 return replace(point, iterations=count)
-        raise EstimationError(
-            f"estimator 'nonlinear_friction' did not converge in {max_iterations} steps"
-        )
+        return replace(point, iterations=max_iterations, promised=gain)
 
     def _parameters(self, amplitudes: Array, shapes: Array) -> Array:
         """Parameters (g,) of the groups from unknowns of the programme."""

@@ -20,8 +20,9 @@ from pkm_identification.covariance.at_constraints import covariance_at_constrain
 from pkm_identification.covariance.residual_scaling import residual_scaled_covariance
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
+from pkm_identification.physical.cone_least_squares import Solver
 from pkm_identification.physical.nearest import CLOSENESS
-from pkm_identification.physical.programme import Limits, PhysicalProgram
+from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
 from pkm_identification.regression.numerics import whitening_rows, with_variance
 from pkm_identification.regression.prior import LEAST_CORRELATION
 from pkm_identification.regression.problem import Problem
@@ -35,7 +36,7 @@ from pkm_identification.regression.weighted_least_squares import (
 
 Range = Sequence[float] | float
 
-LARGEST_TARGET = 1e8  # standard deviations in all forces together
+NOTICEABLE = 0.1  # standard deviations: more is worth a warning
 LARGE = 100.0  # times its size: a prior that leaves a parameter so uncertain says nothing of it
 
 
@@ -66,9 +67,6 @@ def feasible(
     rows = np.column_stack(whitened_rows(problem, noise))
     factor = np.asarray(np.linalg.qr(rows, mode='r'))
     triangle, target = factor[: problem.size, :-1], factor[: problem.size, -1]
-    if nominal_spread is None:  # exact data have weights that the solver cannot stand
-        scale = min(1.0, LARGEST_TARGET / max(float(np.linalg.norm(target)), 1e-300))
-        triangle, target = scale * triangle, scale * target
     program = PhysicalProgram(bodies, triangle @ matrix[problem.free], limits=limits)
     found = program.solve(target, nearby(bodies, matrix, problem.expand(free.values)))
     values = matrix[problem.free] @ found.x
@@ -91,7 +89,8 @@ def feasible(
         sensitivity=change,
         covariance_rests_on=rests_on,
         standard_parameters=problem.base.space.expand @ found.x,
-        diagnostics=figures(problem, found.active, distance, margin),
+        diagnostics=figures(problem, found, found.active, distance, margin),
+        warnings=solver_warnings(found),
     )
 
 
@@ -105,14 +104,48 @@ class ConsistencyDiagnostics:
     # of parameters, an upper bound
     p_value_physical: float
     margin: float
+    solver: str = Solver.INTERIOR_POINT.value  # that found it
+    # Standard deviations: the best physical estimate is at most so far away, by the multipliers
+    optimality: float = 0.0
+    # Standard deviations that staying near the nominal bodies costs, in what the data leave open
+    prior_pull: float = 0.0
 
 
 def figures(
-    problem: Problem, active: Sequence[str], distance: float, margin: float
+    problem: Problem, found: Solution, active: Sequence[str], distance: float, margin: float
 ) -> ConsistencyDiagnostics:
     """Return what the limits changed, with the probability of that distance."""
     p_value = float(chdtrc(problem.size, distance**2))
-    return ConsistencyDiagnostics(tuple(active), distance, p_value, margin)
+    return ConsistencyDiagnostics(
+        active_constraints=tuple(active),
+        distance_from_unconstrained=distance,
+        p_value_physical=p_value,
+        margin=margin,
+        solver=found.solver.value,
+        optimality=found.accuracy,
+        prior_pull=found.pull,
+    )
+
+
+def solver_warnings(found: Solution) -> tuple[str, ...]:
+    """Say where the estimate is not the best physical one, or the nominal bodies hold it."""
+    warnings = []
+    if not found.is_accurate:
+        how = (
+            f'at most {found.accuracy:.2g} standard deviations away'
+            if np.isfinite(found.accuracy)
+            else 'at a distance that is not known'
+        )
+        warnings.append(
+            f'no solver reached the best physical estimate, which is {how}: this one is that of '
+            f'{found.solver.value}'
+        )
+    if found.pull > NOTICEABLE:
+        warnings.append(
+            'the data leave parameters open: staying near the nominal bodies in these moved the '
+            f'estimate by up to {found.pull:.2g} standard deviations'
+        )
+    return tuple(warnings)
 
 
 def combinations(problem: Problem) -> Array:

@@ -201,13 +201,19 @@ def test_file_and_feedforward_keep_the_friction(rubbed, slider_model, motion, tm
     [
         ({'law': 'dahl'}, "unknown friction law 'dahl'; valid are coulomb_viscous, stribeck"),
         ({'law': {'up*': 'atan'}}, "no drive is called or matches 'up\\*'; they are left, right"),
-        ({'max_iterations': 1}, 'did not converge in 1 steps'),
     ],
 )
 def test_what_cannot_be_is_refused(rubbed, slider_model, options, message):
     problem = build_problem(process(rubbed('stribeck')), slider_model)
     with pytest.raises(EstimationError, match=message):
         nonlinear_friction(problem, **options)
+
+
+def test_a_search_that_is_cut_short_says_so(rubbed, slider_model):
+    problem = build_problem(process(rubbed('stribeck')), slider_model)
+    short, whole = (nonlinear_friction(problem, max_iterations=count) for count in (1, 50))
+    assert 'did not converge in 1 steps' in short.warnings[0] and not whole.warnings
+    assert whole.diagnostics.squared_residuals < short.diagnostics.squared_residuals
 
 
 def test_motions_that_show_no_friction_law_are_refused(rubbed, slider_model):
