@@ -33,10 +33,14 @@ OVERSAMPLING = 5.0  # wave numbers in the width of a peak, one over the travel
 MOST_WAVES = 4000  # wave numbers of a search
 AT_ONCE = 8  # whose columns are filtered together
 LEAST_TURNS = 1.5  # periods within the travel: with fewer a ripple is no other than a spring
-LEAST_SAMPLES = 2.5  # a period at the mean speed
+SLOW = 0.6  # of the mean speed: about half of the samples are slower, and short periods show there
+SAMPLES_A_WAVE = 4.0  # where no band says how fast a force may change
 SMOOTHING = 8  # least ordinates to either side in the mean of a spectrum: it is known to a quarter
 LEAST_ROWS = 20  # more than known columns: fewer have no spectrum
 TAPER = 0.1  # share of filtered rows that fade in and out: against leakage of the spectrum
+# Share of the power of a ripple that a longer period must add: with many rows an F test takes the
+# faintest trace of other errors of the model for a fundamental below the peak.
+LEAST_GAIN = 0.1
 SIGNIFICANT = 0.01  # of the F test that takes a further harmonic, over the number of tests
 
 
@@ -87,8 +91,8 @@ def find_ripple(
     known
         Columns (m, k) of the model that was fitted: what they can take is no ripple.
     shortest, longest
-        Periods [m, rad] to search; by default from 2.5 samples at the mean speed to two
-        thirds of the travel.
+        Periods [m, rad] to search; by default from what the band passes at 0.6 of the mean
+        speed to two thirds of the travel.
     harmonics
         Highest harmonic that is tried.
 
@@ -211,6 +215,16 @@ class _Run:
         shape = (-1,) + (1,) * (rows.ndim - 1)
         return self._transform.rows(rows * self._taper.reshape(shape))
 
+    @property
+    def shortest(self) -> float:
+        """Shortest period [m, rad] that passes the band at less than the mean speed."""
+        samples = SAMPLES_A_WAVE
+        if isinstance(self.band, FilterBand):
+            samples = self.band.rate / self.band.cutoff
+        elif isinstance(self.band, HarmonicBand):
+            samples = len(self.positions) / max(self.band.harmonics, 1)
+        return SLOW * samples * float(np.mean(np.abs(np.diff(self.positions))))
+
     @cached_property
     def _transform(self) -> HarmonicBand:
         return HarmonicBand((len(self.residuals) - 1) // 2, 1.0)
@@ -235,11 +249,11 @@ def _wave_range(
 ) -> tuple[float, float]:
     """Lowest and highest wave number [1/m, 1/rad] of a search."""
     travel = max(float(np.ptp(run.positions)) for run in runs)
-    step = max(float(np.mean(np.abs(np.diff(run.positions)))) for run in runs)
     if not travel > 0.0:
         return 1.0, 0.0
     low = LEAST_TURNS / travel if longest is None else 1.0 / longest
-    return low, 1.0 / (LEAST_SAMPLES * step) if shortest is None else 1.0 / shortest
+    passed = min(run.shortest for run in runs)
+    return low, 1.0 / passed if shortest is None else 1.0 / shortest
 
 
 def _search(
@@ -266,10 +280,14 @@ def _search(
     top = float(statistic.max())
     chance = min(1.0, np.exp(-0.5 * top) * (1.0 + 0.5 * variation * np.sqrt(top)))
     peak, width = float(waves[int(np.argmax(statistic))]), float(waves[1] - waves[0])
-    fits = [_grown(runs, peak / j, width, j, harmonics) for j in range(1, harmonics + 1)]
+    orders = [j for j in range(1, harmonics + 1) if j == 1 or peak / j >= low]
+    fits = [_grown(runs, peak / j, width, j, harmonics) for j in orders]
     # where all harmonics are multiples of one the fundamental is theirs
-    own = [fit for fit in fits if math.gcd(*fit.harmonics) == 1 and fit.wave >= low - width]
-    best = min(own, key=lambda fit: fit.criterion)
+    best, *longer = [fit for fit in fits if math.gcd(*fit.harmonics) == 1]
+    total = sum(float(run.target @ run.target) for run in runs)
+    for fit in longer:
+        if best.cost - fit.cost > LEAST_GAIN * (total - best.cost):
+            best = fit
     for run in runs:  # the spectrum of what the ripple leaves weights the last step
         run.recoloured(best.values, run.columns(_waves(best)).reshape(len(run.residuals), -1))
     return _result(runs, _fitted(runs, best.wave, width, best.harmonics), chance)
@@ -302,7 +320,6 @@ class _Fit:
     harmonics: tuple[int, ...]
     values: Array  # (2 h,) cosine and sine of each
     cost: float  # squared whitened residuals
-    criterion: float  # of Schwarz: less is better
 
 
 def _waves(fit: _Fit) -> Array:
@@ -341,9 +358,7 @@ def _fitted(runs: Sequence[_Run], wave: float, width: float, harmonics: tuple[in
         lambda at: solved(at)[1], bounds=bounds, method='bounded', options=options
     )
     values, cost = solved(float(best.x))
-    count = _freedom(runs)
-    criterion = count * np.log(cost) + (2 * len(harmonics) + 1) * np.log(count)
-    return _Fit(float(best.x), harmonics, values, cost, float(criterion))
+    return _Fit(float(best.x), harmonics, values, cost)
 
 
 def _result(runs: Sequence[_Run], fit: _Fit, chance: float) -> FoundRipple:
