@@ -19,6 +19,9 @@ from pkm_identification.model_selection.identifiability import Identifiability a
 from pkm_identification.model_selection.identifiability import identifiability as identifiability
 from pkm_identification.model_selection.reduction import Reduction as Reduction
 from pkm_identification.model_selection.reduction import reduce_model as reduce_model
+from pkm_identification.model_selection.ripple import FoundRipple as FoundRipple
+from pkm_identification.model_selection.ripple import find_ripple as find_ripple
+from pkm_identification.model_selection.ripple import find_ripples as find_ripples
 from pkm_identification.result.diagnostics import Delay as Delay
 from pkm_identification.result.reading import load_result as load_result
 from pkm_identification.result.result import IdentificationResult as IdentificationResult

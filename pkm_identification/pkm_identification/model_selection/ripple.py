@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,21 +25,18 @@ from scipy.special import fdtrc
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
+from pkm_identification.model_selection.ripple_rows import RippleRows, of_axis
 from pkm_identification.regression.problem import Problem
-from pkm_identification.signals.bands import Band, FilterBand, HarmonicBand
+from pkm_identification.signals.bands import Band
 
 OVERSAMPLING = 5.0  # wave numbers in the width of a peak, one over the travel
 MOST_WAVES = 4000  # wave numbers of a search
 AT_ONCE = 8  # whose columns are filtered together
 LEAST_TURNS = 1.5  # periods within the travel: with fewer a ripple is no other than a spring
-SLOW = 0.6  # of the mean speed: about half of the samples are slower, and short periods show there
-SAMPLES_A_WAVE = 4.0  # where no band says how fast a force may change
-SMOOTHING = 8  # least ordinates to either side in the mean of a spectrum: it is known to a quarter
-LEAST_ROWS = 20  # more than known columns: fewer have no spectrum
-TAPER = 0.1  # share of filtered rows that fade in and out: against leakage of the spectrum
 # Share of the power of a ripple that a longer period must add: with many rows an F test takes the
 # faintest trace of other errors of the model for a fundamental below the peak.
 LEAST_GAIN = 0.1
+WORTH = 0.1  # chance of a peak above which its harmonics are not looked for
 SIGNIFICANT = 0.01  # of the F test that takes a further harmonic, over the number of tests
 
 
@@ -103,7 +99,7 @@ def find_ripple(
     """
     q, forces = np.asarray(positions, dtype=float), np.asarray(residuals, dtype=float)
     columns = np.zeros((len(forces), 0)) if known is None else np.asarray(known, dtype=float)
-    run = _Run(q, forces, columns, band)
+    run = RippleRows(q, forces, columns, band)
     return _search([run], shortest, longest, harmonics)
 
 
@@ -123,11 +119,11 @@ def find_ripples(
     estimate = np.asarray(values, dtype=float)
     for axis, joint in enumerate(problem.model.actuated_joints):
         runs = [
-            _Run(
+            RippleRows(
                 np.asarray(run.signals.positions[:, axis]),
                 run.residuals(estimate)[:, axis],
                 run.regressor[:, axis],
-                _of_axis(run.signals.band, axis),
+                of_axis(run.signals.band, axis),
             )
             for run in problem.runs
         ]
@@ -137,115 +133,8 @@ def find_ripples(
     return found
 
 
-def _of_axis(band: Band, axis: int) -> Band:
-    if isinstance(band, HarmonicBand) and band.weights is not None:
-        return replace(band, weights=band.weights[:, axis])
-    return band
-
-
-@dataclass(eq=False)
-class _Run:
-    """Residuals of one drive in one recording, and columns that pass the same way."""
-
-    positions: Array  # (n,)
-    residuals: Array  # (m,)
-    known: Array  # (m, k)
-    band: Band | None
-
-    def __post_init__(self) -> None:
-        """Check what belongs together."""
-        count = len(self.positions)
-        rows = count if self.band is None else self.band.row_count(count)
-        if self.residuals.shape != (rows,) or len(self.known) != rows:
-            raise EstimationError(
-                f'{count} positions make {rows} rows, but the residuals have the shape '
-                f'{self.residuals.shape} and the known columns {self.known.shape}'
-            )
-        if rows < LEAST_ROWS + self.known.shape[1]:
-            raise EstimationError(
-                f'{rows} rows and {self.known.shape[1]} known columns are too few to look for '
-                f'ripple: at least {LEAST_ROWS} more rows than columns'
-            )
-        both = np.isfinite(self.positions).all(), np.isfinite(self.residuals).all()
-        if not all(both):
-            raise EstimationError('positions and residuals must be finite')
-        self.weights = np.ones(0)
-        self.recoloured(np.zeros(0), np.zeros((rows, 0)))
-
-    def recoloured(self, values: Array, columns: Array) -> None:
-        """Divide by the spectrum of what columns (m, c) with these values leave."""
-        power = self._ordinates(self.residuals - columns @ values) ** 2
-        # two ordinates a frequency but for the mean
-        frequencies = 0.5 * (power[1::2] + power[2::2])
-        reach = max(SMOOTHING, round(np.sqrt(len(frequencies))))
-        reach = min(reach, (len(frequencies) - 1) // 2)
-        padded = np.pad(frequencies, reach, mode='reflect')
-        smooth = np.convolve(padded, np.ones(2 * reach + 1), 'valid') / (2 * reach + 1)
-        smooth = np.maximum(smooth, 1e-12 * smooth.max() + 1e-300)
-        self.weights = 1.0 / np.sqrt(np.concatenate([smooth[:1], np.repeat(smooth, 2)]))
-        self.weights[len(self.weights) - self._outside :] = 0.0
-        known = self._ordinates(self.known) * self.weights[:, None]
-        self._basis = np.linalg.qr(known)[0] if known.shape[1] else known
-        self.target = self._left(self._ordinates(self.residuals) * self.weights)
-        self.freedom = int(np.count_nonzero(self.weights)) - known.shape[1]
-
-    def columns(self, wave_numbers: ArrayLike) -> Array:
-        """Rows (m, w, 2) of cosine and sine for wave numbers (w,) [1/m, 1/rad]."""
-        waves = 2.0 * np.pi * np.asarray(wave_numbers, dtype=float)
-
-        def samples(part: slice) -> Array:
-            angle = self.positions[part, None] * waves
-            return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-
-        count = len(self.positions)
-        return samples(slice(count)) if self.band is None else self.band.evaluate(samples, count)
-
-    def whitened(self, rows: Array) -> Array:
-        """Divide rows (m, ...) by the spectrum, less what the known columns take."""
-        flat = self._ordinates(rows.reshape(len(rows), -1)) * self.weights[:, None]
-        return self._left(flat).reshape(len(flat), *rows.shape[1:])
-
-    def _left(self, ordinates: Array) -> Array:
-        return np.asarray(ordinates - self._basis @ (self._basis.T @ ordinates))
-
-    def _ordinates(self, rows: Array) -> Array:
-        """Real Fourier coefficients of rows; those of a period are some already."""
-        if isinstance(self.band, HarmonicBand):
-            return rows
-        shape = (-1,) + (1,) * (rows.ndim - 1)
-        return self._transform.rows(rows * self._taper.reshape(shape))
-
-    @property
-    def shortest(self) -> float:
-        """Shortest period [m, rad] that passes the band at less than the mean speed."""
-        samples = SAMPLES_A_WAVE
-        if isinstance(self.band, FilterBand):
-            samples = self.band.rate / self.band.cutoff
-        elif isinstance(self.band, HarmonicBand):
-            samples = len(self.positions) / max(self.band.harmonics, 1)
-        return SLOW * samples * float(np.mean(np.abs(np.diff(self.positions))))
-
-    @cached_property
-    def _transform(self) -> HarmonicBand:
-        return HarmonicBand((len(self.residuals) - 1) // 2, 1.0)
-
-    @cached_property
-    def _taper(self) -> Array:
-        place = np.arange(len(self.residuals)) / (len(self.residuals) - 1)
-        near = np.minimum(np.minimum(place, 1.0 - place) / TAPER, 1.0)
-        return np.asarray(np.sin(0.5 * np.pi * near))
-
-    @cached_property
-    def _outside(self) -> int:
-        """Ordinates at the end that a filter does not pass."""
-        if not isinstance(self.band, FilterBand):
-            return 0
-        length = len(self.residuals) * self.band.step / self.band.rate  # [s]
-        return 2 * max(0, self._transform.harmonics - int(self.band.cutoff * length))
-
-
 def _wave_range(
-    runs: Sequence[_Run], shortest: float | None, longest: float | None
+    runs: Sequence[RippleRows], shortest: float | None, longest: float | None
 ) -> tuple[float, float]:
     """Lowest and highest wave number [1/m, 1/rad] of a search."""
     travel = max(float(np.ptp(run.positions)) for run in runs)
@@ -257,7 +146,7 @@ def _wave_range(
 
 
 def _search(
-    runs: Sequence[_Run], shortest: float | None, longest: float | None, harmonics: int
+    runs: Sequence[RippleRows], shortest: float | None, longest: float | None, harmonics: int
 ) -> FoundRipple:
     low, high = _wave_range(runs, shortest, longest)
     if not high > low > 0.0:
@@ -280,20 +169,27 @@ def _search(
     top = float(statistic.max())
     chance = min(1.0, np.exp(-0.5 * top) * (1.0 + 0.5 * variation * np.sqrt(top)))
     peak, width = float(waves[int(np.argmax(statistic))]), float(waves[1] - waves[0])
-    orders = [j for j in range(1, harmonics + 1) if j == 1 or peak / j >= low]
-    fits = [_grown(runs, peak / j, width, j, harmonics) for j in orders]
+    best = _fitted(runs, peak, width, (1,))
+    if chance < WORTH:
+        orders = [j for j in range(1, harmonics + 1) if j == 1 or peak / j >= low]
+        best = _chosen(runs, [_grown(runs, peak / j, width, j, harmonics) for j in orders])
+    for run in runs:  # the spectrum of what the ripple leaves weights the last step
+        run.recoloured(best.values, run.columns(_waves(best)).reshape(len(run.residuals), -1))
+    return _result(runs, _fitted(runs, best.wave, width, best.harmonics), chance)
+
+
+def _chosen(runs: Sequence[RippleRows], fits: Sequence[_Fit]) -> _Fit:
+    """Fit of the shortest fundamental, or of a longer one that takes clearly more."""
     # where all harmonics are multiples of one the fundamental is theirs
     best, *longer = [fit for fit in fits if math.gcd(*fit.harmonics) == 1]
     total = sum(float(run.target @ run.target) for run in runs)
     for fit in longer:
         if best.cost - fit.cost > LEAST_GAIN * (total - best.cost):
             best = fit
-    for run in runs:  # the spectrum of what the ripple leaves weights the last step
-        run.recoloured(best.values, run.columns(_waves(best)).reshape(len(run.residuals), -1))
-    return _result(runs, _fitted(runs, best.wave, width, best.harmonics), chance)
+    return best
 
 
-def _statistics(runs: Sequence[_Run], waves: Array) -> Array:
+def _statistics(runs: Sequence[RippleRows], waves: Array) -> Array:
     """Statistics (w,) of the F tests, as chi-square with two degrees of freedom."""
     gram = np.zeros((len(waves), 2, 2))
     product = np.zeros((len(waves), 2))
@@ -308,7 +204,7 @@ def _statistics(runs: Sequence[_Run], waves: Array) -> Array:
     return np.asarray(freedom * np.log(total / rest)) if total > 0.0 else np.zeros(len(waves))
 
 
-def _freedom(runs: Sequence[_Run]) -> int:
+def _freedom(runs: Sequence[RippleRows]) -> int:
     return sum(run.freedom for run in runs)
 
 
@@ -326,7 +222,7 @@ def _waves(fit: _Fit) -> Array:
     return fit.wave * np.array(fit.harmonics)
 
 
-def _grown(runs: Sequence[_Run], wave: float, width: float, first: int, highest: int) -> _Fit:
+def _grown(runs: Sequence[RippleRows], wave: float, width: float, first: int, highest: int) -> _Fit:
     """Fit of a peak taken for a harmonic, with further ones that an F test takes."""
     fit = _fitted(runs, wave, width / first, (first,))
     for harmonic in range(1, highest + 1):
@@ -340,7 +236,9 @@ def _grown(runs: Sequence[_Run], wave: float, width: float, first: int, highest:
     return fit
 
 
-def _fitted(runs: Sequence[_Run], wave: float, width: float, harmonics: tuple[int, ...]) -> _Fit:
+def _fitted(
+    runs: Sequence[RippleRows], wave: float, width: float, harmonics: tuple[int, ...]
+) -> _Fit:
     """Least squares over the wave number, within a grid step, and the linear values."""
     harmonics = tuple(sorted(harmonics))
 
@@ -361,7 +259,7 @@ def _fitted(runs: Sequence[_Run], wave: float, width: float, harmonics: tuple[in
     return _Fit(float(best.x), harmonics, values, cost)
 
 
-def _result(runs: Sequence[_Run], fit: _Fit, chance: float) -> FoundRipple:
+def _result(runs: Sequence[RippleRows], fit: _Fit, chance: float) -> FoundRipple:
     """Standard deviations from the derivatives by the wave number and the linear values."""
     parts, power, rest = [], 0.0, 0.0
     orders = np.array(fit.harmonics)

@@ -59,7 +59,7 @@ def test_pitch_and_harmonics_are_found():
     assert found.section() == {'ripple': expected}
 
 
-@pytest.mark.parametrize('kind', ['filter', 'harmonics'])
+@pytest.mark.parametrize('kind', ['filter', 'harmonics', 'gap'])
 def test_columns_pass_the_band_of_the_data(kind):
     """Rows of a filter or of a period: where it cuts, it cuts both alike."""
     q = positions_of(2)
@@ -67,8 +67,11 @@ def test_columns_pass_the_band_of_the_data(kind):
         sections = butter(4, 20.0, fs=RATE, output='sos')
         band = FilterBand(sections, 20.0, RATE, step=4, trim=20)
     else:
-        band = HarmonicBand(200, COUNT / RATE)
-    rows = band.evaluate(lambda part: (ripple_at(q) + 0.5 * coloured(2))[part], COUNT)
+        weights = np.ones((COUNT, 1))
+        weights[600:800] = kind != 'gap'
+        band = HarmonicBand(200, COUNT / RATE, weights)
+    forces = (ripple_at(q) + 0.5 * coloured(2))[:, None]
+    rows = band.evaluate(lambda part: forces[part], COUNT)[:, 0]
     check(find_ripple(q, rows, band=band, **SEARCH))
 
 
@@ -97,6 +100,9 @@ def test_what_the_model_can_take_is_no_ripple():
     assert plain.p_value < 1e-12
     left = find_ripple(q, residuals + known @ [3.0, 3.0], known=known, **search)
     assert left.p_value > 1e-4
+    wide = np.concatenate([np.zeros((COUNT, 3)), known, known @ [[1.0], [2.0]]], axis=1)
+    same = find_ripple(q, residuals + known @ [3.0, 3.0], known=wide, **search)
+    assert same.p_value == pytest.approx(left.p_value, rel=1e-6)
 
 
 @pytest.mark.parametrize(
