@@ -10,6 +10,7 @@ import numpy as np
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.axis_residuals import AxisResiduals
+from pkm_identification.covariance.held_out_errors import held_out_errors
 from pkm_identification.covariance.residual_tests import analyse_residuals
 from pkm_identification.physical.nearest import ConsistentParameters, nearest_consistent
 from pkm_identification.regression.numerics import with_variance
@@ -19,6 +20,7 @@ from pkm_identification.regression.run import Run, in_blocks
 from pkm_identification.regression.solution import Solution
 from pkm_identification.regression.weighted_least_squares import Estimate, whitened_rows
 from pkm_identification.result.diagnostics import ConditionNumbers
+from pkm_identification.result.force_errors import ForceErrors
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Judgement:
     analysis: tuple[AxisResiduals, ...]  # one entry a run and actuator
     condition: ConditionNumbers  # of the regressor
     consistent: ConsistentParameters  # the nearest physically consistent parameters
+    force_errors: ForceErrors  # of predictions of other motions
 
 
 def judge(solution: Solution, any_value: Sequence[int], report: Progress) -> Judgement:
@@ -43,6 +46,8 @@ def judge(solution: Solution, any_value: Sequence[int], report: Progress) -> Jud
     known = [each for each in in_time if each is not None]
     condition = condition_numbers(fitted, found)
     analysis = analyse_residuals(fitted, found, in_time)
+    spread = found.covariance if fitted is not solution.problem else _of_free(solution)
+    force_errors = held_out_errors(fitted, found, in_time, spread)
     report(Phase.CHECKING, 0.8)
     if found.standard_parameters is not None:
         consistent = ConsistentParameters(np.asarray(found.standard_parameters))
@@ -56,7 +61,17 @@ def judge(solution: Solution, any_value: Sequence[int], report: Progress) -> Jud
         analysis=analysis,
         condition=condition,
         consistent=consistent,
+        force_errors=force_errors,
     )
+
+
+def _of_free(solution: Solution) -> Array:
+    """Covariance (f, f) of the free parameters, as far as it is that of base parameters."""
+    free = solution.problem.free
+    known = free < len(solution.covariance)
+    found = np.array(solution.estimate.covariance)
+    found[np.ix_(known, known)] = solution.covariance[np.ix_(free[known], free[known])]
+    return found
 
 
 def condition_numbers(problem: Problem, estimate: Estimate) -> ConditionNumbers:

@@ -10,6 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pkm_identification.arrays import Array
+from pkm_identification.covariance.block_covariance import block_covariance
+from pkm_identification.covariance.residual_spectrum import (
+    noise_by_frequency,
+    residual_spectrum,
+    white_residuals,
+)
 from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
@@ -27,7 +33,6 @@ from pkm_identification.signals.bands import HarmonicBand
 # 3 of 100,000 fits
 SIGNIFICANCE = 4.0
 LAGS = 20  # rows: filtered residuals forget within some of them, later ones are noise
-REACH = 8  # rows to either side that the spectrum of the residuals is smoothed over
 
 
 def with_noise(problem: Problem, estimate: Estimate) -> Estimate:
@@ -43,6 +48,7 @@ class _RunResiduals(NamedTuple):
     """Residuals of one run against its noise."""
 
     fit: RunFit
+    ratio: float  # of the variance over that of the noise; 1 where the noise is the residuals
     is_significant: bool  # larger than the noise explains
     freedom: float
 
@@ -60,41 +66,60 @@ def residual_scaled_covariance(
         _compare(problem, estimate, number, freedom * share[number], change)
         for number in range(len(problem.runs))
     ]
+    found_freedom: Array | None = None
     if estimate.covariance_rests_on:
         covariance, rests_on = estimate.covariance, estimate.covariance_rests_on
     else:
-        covariance, rests_on = _scaled(problem, estimate, found, share)
+        covariance, rests_on, found_freedom = _scaled(problem, estimate, found, share)
     variance = np.diag(estimate.covariance)
     known = np.isfinite(variance) & (variance > 0)
     widened = np.diag(covariance)[known] / variance[known]
     runs = tuple(each.fit for each in found)
+    of_noise = share * np.array([run.residual_variance_ratio is not None for run in runs])
 
-    def mean(name: str) -> Array:
-        return np.asarray(share @ np.array([getattr(run, name) for run in runs]))
+    def mean(name: str, weights: Array) -> Array | None:
+        values = [getattr(run, name) for run in runs]
+        terms = [w * v for w, v in zip(weights / (weights.sum() or 1.0), values, strict=True) if w]
+        return np.sum(terms, axis=0) if terms else None
 
+    ratio = mean('residual_variance_ratio', of_noise)
+    time = mean('residual_correlation_time', share)
     return covariance, FitDiagnostics(
-        residual_variance_ratio=float(mean('residual_variance_ratio')),
-        residual_variance_ratio_per_axis=mean('residual_variance_ratio_per_axis'),
-        residual_correlation_time=float(mean('residual_correlation_time')),
+        residual_variance_ratio=None if ratio is None else float(ratio),
+        residual_variance_ratio_per_axis=mean('residual_variance_ratio_per_axis', of_noise),
+        residual_correlation_time=float(np.asarray(time)),
         covariance_scale=float(np.median(widened)) if known.any() else 1.0,
         covariance_rests_on=rests_on,
         noise_from=tuple(sorted({run.noise_from for run in runs}, key=lambda each: each.value)),
+        covariance_freedom=None if found_freedom is None else _of_all(problem, found_freedom),
         runs=runs if len(runs) > 1 else (),
     )
 
 
+def _of_all(problem: Problem, freedom: Array) -> Array:
+    """Degrees of freedom of all parameters from those of the free ones (f,)."""
+    found = np.full(problem.selection.size, np.inf)
+    found[problem.free] = freedom
+    return found
+
+
 def _scaled(
     problem: Problem, estimate: Estimate, found: list[_RunResiduals], share: Array
-) -> tuple[Array, str]:
-    """Covariance (f, f) that explains the residuals of all runs, and what it rests on."""
+) -> tuple[Array, str, Array | None]:
+    """Covariance (f, f) that explains the residuals of all runs, and what it rests on.
+
+    Also the degrees of freedom (f,) of its variances, where they are few.
+    """
     significant = [each.is_significant for each in found]
-    ratios = [each.fit.residual_variance_ratio for each in found]
+    ratios = [each.ratio for each in found]
     times = np.array([each.fit.residual_correlation_time for each in found])
+    has_blocks = estimate.weights is not None and estimate.bread is not None
+    if has_blocks:  # these follow the correlation in time
+        times = np.ones(len(found))
     factors = times * np.where(significant, ratios, 1.0)
     rests_on = 'noise scaled to the residuals' if any(significant) else 'noise'
-    is_plain = not any(significant) and not (times > 1).any()
-    if estimate.weights is None or estimate.bread is None or is_plain:
-        return estimate.covariance * float(np.dot(share, factors)), rests_on
+    if estimate.weights is None or estimate.bread is None:
+        return estimate.covariance * float(np.dot(share, factors)), rests_on, None
     if any(significant) and any(run.is_periodic for run in problem.runs):
         rests_on = 'residuals by frequency'
     groups = alike_runs(problem, significant)
@@ -106,7 +131,16 @@ def _scaled(
             noise[number] = noise_by_frequency(residuals, estimate.row_noise[number], each.freedom)
     shared = _shared_meat(problem, estimate, groups, [each.freedom for each in found])
     weights, bread, lost = estimate.weights, estimate.bread, estimate.undetermined
-    return sandwich(problem, weights, bread, noise, lost, shared), rests_on
+    covariance = estimate.covariance
+    if any(significant):
+        covariance = sandwich(problem, weights, bread, noise, lost, shared)
+    blocks = block_covariance(problem, estimate, covariance, noise)
+    if blocks is None:
+        return covariance, rests_on, None
+    rests_on = 'residuals in blocks of time'
+    if blocks.is_between_recordings:
+        rests_on += ' and the spread between recordings'
+    return blocks.covariance, rests_on, blocks.freedom
 
 
 def full_covariance(problem: Problem, estimate: Estimate, covariance: Array) -> Array:
@@ -185,10 +219,16 @@ def _compare(
         by_fixed = float(np.sum((flat @ problem.selection.covariance) * flat)) / freedom
         # the mean of a few numbers, which may be some times as large
         expected_ratio += (1 + SIGNIFICANCE * np.sqrt(2)) * by_fixed
+    is_known = run.covariance is not None
     per_axis = np.sum(residuals**2 / expected, axis=0) / run.count
-    source = NoiseSource.RESIDUALS if run.covariance is None else NoiseSource.SPREAD
-    fit = RunFit(run.count, ratio, per_axis, correlated, source)
-    return _RunResiduals(fit, ratio > expected_ratio, freedom)
+    fit = RunFit(
+        rows=run.count,
+        residual_correlation_time=correlated,
+        noise_from=NoiseSource.SPREAD if is_known else NoiseSource.RESIDUALS,
+        residual_variance_ratio=ratio if is_known else None,
+        residual_variance_ratio_per_axis=per_axis if is_known else None,
+    )
+    return _RunResiduals(fit, ratio, ratio > expected_ratio, freedom)
 
 
 def alike_runs(problem: Problem, significant: Sequence[bool]) -> list[list[int]]:
@@ -218,43 +258,13 @@ def _shared_meat(
             run, weight = problem.runs[number], weights[number]
             design = np.swapaxes(weight, -1, -2) @ weight @ run.regressor
             residuals = run.residuals(estimate.values)
-            white, root = _white_residuals(residuals, noise[number], freedoms[number])
+            white, root = white_residuals(residuals, noise[number], freedoms[number])
             parts.append((white, np.swapaxes(root, -1, -2) @ design))
         for (first, left), (second, right) in combinations(parts, 2):
             spectrum = residual_spectrum(first, second)
             product = np.einsum('kaf,kab,kbg->fg', left, spectrum, right, optimize=True)
             meat += product + product.T
     return meat
-
-
-def _white_residuals(residuals: Array, noise: Array, freedom: float) -> tuple[Array, Array]:
-    """Residuals (m, n_a) over a root of the noise, larger by what the fit has taken; the root."""
-    root = np.asarray(np.linalg.cholesky(noise), dtype=float)
-    white = np.linalg.solve(root, residuals[..., None])[..., 0]
-    return white * np.sqrt(residuals.size / freedom), root
-
-
-def noise_by_frequency(residuals: Array, noise: Array, freedom: float) -> Array:
-    """Covariance (m, n_a, n_a) that explains the residuals of a fit, frequency by frequency.
-
-    Of rows (m, n_a) of a periodic run with `freedom`, at most m n_a; residuals are smoothed
-    relative to the expected `noise` (m, n_a, n_a).
-    """
-    white, root = _white_residuals(residuals, noise, freedom)
-    return np.asarray(root @ residual_spectrum(white) @ np.swapaxes(root, -1, -2))
-
-
-def residual_spectrum(residuals: Array, others: Array | None = None) -> Array:
-    """Covariance (m, n_a, n_a) of residual rows, smoothed over neighbouring harmonics.
-
-    Of residuals relative to their noise, which may itself rise steeply with the frequency.
-    With the residuals of `others`, where they are given: of another run's.
-    """
-    outer = np.einsum('ka,kb->kab', residuals, residuals if others is None else others)
-    total = np.concatenate([np.zeros((1, *outer.shape[1:])), np.cumsum(outer, axis=0)])
-    rows = np.arange(len(outer))
-    low, high = np.maximum(rows - REACH, 0), np.minimum(rows + REACH + 1, len(outer))
-    return (total[high] - total[low]) / (high - low)[:, None, None]
 
 
 def correlation_time(pieces: list[Array]) -> float:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pkm_identification.arrays import Array
 from pkm_identification.result.fields import Fields, PlainMapping, plain
+from pkm_identification.result.force_errors import ForceErrors
 
 Own = TypeVar('Own')
 
@@ -52,23 +53,27 @@ class RunFit:
     """Residuals of one run against the noise of its rows."""
 
     rows: int  # number of rows
-    # mean square of the whitened residuals per degree of freedom: 1 where noise explains them
-    residual_variance_ratio: float
-    residual_variance_ratio_per_axis: Array  # (n_a,)
     residual_correlation_time: float  # rows that carry the information of one
     noise_from: NoiseSource  # where the noise is known from
+    # mean square of the whitened residuals per degree of freedom: 1 where noise explains them;
+    # None where no spread over periods shows the noise
+    residual_variance_ratio: float | None = None
+    residual_variance_ratio_per_axis: Array | None = None  # (n_a,)
 
 
 @dataclass(frozen=True)
 class FitDiagnostics:
     """Residuals of all runs against their noise, and what the covariance rests on."""
 
-    residual_variance_ratio: float  # means over the runs, by their rows; see `RunFit`
-    residual_variance_ratio_per_axis: Array
-    residual_correlation_time: float
+    residual_correlation_time: float  # mean over the runs, by their rows; see `RunFit`
     covariance_scale: float  # median widening of the variances where the residuals exceed the noise
     covariance_rests_on: str  # in words
     noise_from: tuple[NoiseSource, ...]  # where the noise of the runs is known from
+    # means over the runs whose noise is known; None where it is of none
+    residual_variance_ratio: float | None = None
+    residual_variance_ratio_per_axis: Array | None = None
+    # degrees of freedom (r,) of the variances, where they rest on blocks of rows
+    covariance_freedom: Array | None = None
     runs: tuple[RunFit, ...] = ()  # one a run, where there are several
 
     def to_mapping(self) -> dict[str, Any]:
@@ -135,6 +140,7 @@ class Diagnostics(PlainMapping):
 
     fit: FitDiagnostics | None = None  # None, as `condition`, where `identify` did not make it
     condition: ConditionNumbers | None = None
+    force_errors: ForceErrors | None = None  # of predictions of other motions
     parameters: ParameterDiagnostics = ParameterDiagnostics()  # by what became of them
     data: tuple[DataDiagnostics, ...] = ()  # one a recording
     is_physical: bool | None = None  # whether the estimate itself is physically consistent
@@ -165,6 +171,8 @@ class Diagnostics(PlainMapping):
             if each.name != 'delay' or any(value is not None for value in values):
                 content[each.name] = values[0] if len(values) == 1 else values
         content |= {name: getattr(self, name) for name in ('is_physical', 'violations', 'warnings')}
+        if self.force_errors is not None:
+            content['force_errors'] = self.force_errors
         found: dict[str, Any] = plain(content | _entries(self.own))
         return found
 
@@ -179,6 +187,9 @@ class Diagnostics(PlainMapping):
             fit=FitDiagnostics.from_fields(given) if 'covariance_scale' in given else None,
             condition=given.read(ConditionNumbers)
             if 'condition_number_weighted' in given
+            else None,
+            force_errors=given.mapping('force_errors').read(ForceErrors)
+            if 'force_errors' in given
             else None,
             parameters=given.read(ParameterDiagnostics),
             data=_read_data(given),

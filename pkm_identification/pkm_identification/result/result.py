@@ -152,22 +152,30 @@ class IdentificationResult:
         """Return lower and upper ends (r, 2) that hold the true value with this probability.
 
         Normal quantiles where the noise is known from the spread over periods; Student's t with the
-        degrees of freedom of the residuals where it was taken from these. Infinite for what the
+        degrees of freedom of the variances where these rest on the residuals. Infinite for what the
         data do not determine. Of a guaranteed set its own intervals, whatever the level: nothing is
         known of probabilities there.
         """
-        reach = self.coverage_factor(level) * self.standard_deviation
+        reach = self._coverage_factors(level) * self.standard_deviation
         if self.guaranteed is not None:
             return self.guaranteed.intervals
         return np.stack([self.values - reach, self.values + reach], axis=1)
 
     def coverage_factor(self, level: float = 0.95) -> float:
-        """Half the width of a confidence interval, in standard deviations."""
+        """Half the width of a typical confidence interval, in standard deviations."""
+        return float(np.median(self._coverage_factors(level)))
+
+    def _coverage_factors(self, level: float) -> Array:
+        """Half the widths (r,) of the confidence intervals, in standard deviations."""
         check_level(level)
-        freedom, fit = self.diagnostics.parameters.degrees_of_freedom, self.diagnostics.fit
-        if freedom and fit is not None and NoiseSource.RESIDUALS in fit.noise_from:
-            return float(stdtrit(freedom, 0.5 + 0.5 * level))
-        return float(ndtri(0.5 + 0.5 * level))
+        fit, freedom = self.diagnostics.fit, np.full(len(self.values), np.inf)
+        if fit is not None and fit.covariance_freedom is not None:
+            freedom = fit.covariance_freedom[: len(freedom)]
+        elif fit is not None and NoiseSource.RESIDUALS in fit.noise_from:
+            freedom[:] = self.diagnostics.parameters.degrees_of_freedom or np.inf
+        few = np.isfinite(freedom)
+        student = stdtrit(np.where(few, freedom, 1.0), 0.5 + 0.5 * level)
+        return np.where(few, student, ndtri(0.5 + 0.5 * level))
 
     @property
     def correlation(self) -> Array:

@@ -61,6 +61,17 @@ class HarmonicBand:
         rows[2::2] = -coefficients[1:].imag * np.sqrt(2 / count)
         return rows
 
+    def samples(self, rows: Array, count: int) -> Array:
+        """Turn rows (2K + 1, ...) into one period (n, ...) of `count` samples, more than 2K.
+
+        The inverse of `rows` in the band; with 2K + 1 samples a rotation, too.
+        """
+        coefficients = np.zeros((count // 2 + 1, *rows.shape[1:]), dtype=complex)
+        coefficients[0] = rows[0] * np.sqrt(count)
+        inside = slice(1, self.harmonics + 1)
+        coefficients[inside] = (rows[1::2] - 1j * rows[2::2]) * np.sqrt(count / 2)
+        return np.fft.irfft(coefficients, count, axis=0)
+
     def smooth(self, samples: Array) -> Array:
         """Return one period (n, ...) without what lies above harmonic K."""
         spectrum = np.fft.rfft(samples, axis=0)

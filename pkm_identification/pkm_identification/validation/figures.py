@@ -51,11 +51,12 @@ class Coverage:
     level: float  # nominal share
     # of the measured forces, per actuator (n_a,) and of all; the bounds hold the
     # uncertainty of the parameters, the noise of the measured motion as it enters through
-    # the inertia, and that of the forces. None where the latter is unknown
+    # the inertia, what the model lacks as held-out data show it, and the noise of the forces.
+    # None where nothing of these is known
     measured: Array | None
     measured_overall: float | None
-    # of the noise-free forces of a simulated robot, in the band; the bounds hold the
-    # uncertainty of the parameters and of the motion. None without
+    # of the noise-free forces of a simulated robot, in the band; the bounds are the same less
+    # the noise of the forces, where that is known. None without
     truth: Array | None
     truth_overall: float | None
     noise_from: str  # where the noise is known from
@@ -63,6 +64,9 @@ class Coverage:
     # is 1; None without such a set or without noise-free forces
     guaranteed: Array | None = None
     guaranteed_overall: float | None = None
+    # of the measured forces (3,) where their actuator is slow, of middle speed and fast: thirds
+    # of its samples. None without measured forces within known bounds
+    by_speed: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -142,20 +146,21 @@ class RunningShare:
     """Share of forces within their bounds, per actuator and of all; the forces come by parts."""
 
     def __init__(self) -> None:
-        self._within: Array | float = 0.0
-        self._count = 0
+        self._within: Array | int = 0
+        self._count: Array | int = 0
 
-    def add(self, within: Mask) -> None:
-        """Take in which forces (k, n_a) are within."""
-        self._within = self._within + np.count_nonzero(within, axis=0)
-        self._count += len(within)
+    def add(self, within: Mask, counted: Mask | bool = True) -> None:
+        """Take in which forces (k, n_a) are within, of those that count."""
+        counted = np.broadcast_to(counted, within.shape)
+        self._within = self._within + np.count_nonzero(within & counted, axis=0)
+        self._count = self._count + np.count_nonzero(counted, axis=0)
 
     def result(self) -> tuple[Array | None, float | None]:
         """Return the shares (n_a,) and that of all; None where there were no forces."""
-        if not self._count:
+        if not np.any(self._count):
             return None, None
-        share = np.asarray(self._within / self._count)
-        return share, float(share.mean())
+        share = np.asarray(self._within / np.maximum(self._count, 1))
+        return share, float(np.sum(self._within) / np.sum(self._count))
 
 
 def parameter_error(result: IdentificationResult, standard_parameters: Any) -> ParameterError:

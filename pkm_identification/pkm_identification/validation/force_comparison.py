@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.arrays import Array
+from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets import Recording
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
@@ -22,8 +21,10 @@ from pkm_identification.validation.figures import (
     RunningShare,
     noise_test,
 )
+from pkm_identification.validation.force_bounds import ForceBounds
 from pkm_identification.validation.validation import Validation
 
+THIRDS = 3  # slow, middle and fast samples
 SHOWN = 50_000  # samples in the series of a long recording: enough for any picture
 
 
@@ -143,22 +144,20 @@ class _Coverage:
         level: float,
     ) -> None:
         self._result, self._model, self._level = result, model, level
-        self._reach = float(ndtri(0.5 + 0.5 * level))
-        self._noise, self._noise_from = reference.own_noise(signals), 'spread over periods'
-        if self._noise is None:
-            self._noise = reference.noise_of_identification(data, signals, result)
-            self._noise_from = 'unknown' if self._noise is None else 'identification'
-        self._of_motion = reference.motion_variance(signals, result, model)
+        self._bounds = ForceBounds(data, signals, result, model, level)
         self._measured, self._truth, self._guaranteed = (RunningShare() for _ in range(3))
+        self._by_speed = [RunningShare() for _ in range(THIRDS)]
+        self._limits: Array | None = None  # of the speeds (2, n_a)
 
     def add(
         self, part: Signals, own: Rows, predicted: Array, deviation: Array, truth: Array | None
     ) -> None:
         """Take in predictions (n, n_a) and their deviations at the samples of a stretch."""
-        variance = (deviation**2 + self._of_motion)[own]
-        if self._noise is not None:
-            bound = self._reach * np.sqrt(variance + np.diag(self._noise))
-            self._measured.add(np.abs(part.forces - predicted)[own] <= bound)
+        bounds = self._bounds.of(part, predicted, deviation)
+        if bounds.measured is not None:
+            within = (np.abs(part.forces - predicted) <= bounds.measured)[own]
+            self._measured.add(within)
+            self._add_by_speed(np.abs(part.velocities[own]), within)
         if truth is None:
             return
         band = part.band
@@ -166,19 +165,30 @@ class _Coverage:
             error = band.smooth(truth) - predicted
         else:
             error = band.smooth(truth - predicted)
-        self._truth.add(np.abs(error[own]) <= self._reach * np.sqrt(variance))
+        self._truth.add(np.abs(error[own]) <= bounds.truth[own])
         if self._result.guaranteed is not None:
             blocks = [slice(i, i + BLOCK) for i in range(0, len(part), BLOCK)]
             found = [self._result.predict(part.motion(self._model, b), bounds=True) for b in blocks]
             centre, reach = (np.concatenate([each[k] for each in found]) for k in range(2))
             self._guaranteed.add((np.abs(band.smooth(truth - centre)) <= reach)[own])
 
+    def _add_by_speed(self, speeds: Array, within: Mask) -> None:
+        """Take in which forces (k, n_a) are within; the first stretch tells the thirds."""
+        if self._limits is None:
+            self._limits = np.quantile(speeds, np.arange(1, THIRDS) / THIRDS, axis=0)
+        third = np.sum(speeds > self._limits[:, None], axis=0)
+        for number, share in enumerate(self._by_speed):
+            share.add(within, third == number)
+
     def result(self) -> Coverage:
         """Return the shares of all samples."""
+        by_speed = [each.result()[1] for each in self._by_speed]
+        known = None not in by_speed
         return Coverage(
             self._level,
             *self._measured.result(),
             *self._truth.result(),
-            self._noise_from,
+            self._bounds.noise_from,
             *self._guaranteed.result(),
+            by_speed=np.array(by_speed, dtype=float) if known else None,
         )

@@ -57,11 +57,13 @@ def noise_of_identification(
 
     The noise of one sample, taken for white, averaged or filtered as these forces. Where
     the identification had no spread over periods but filtered data, its residuals tell; they
-    hold what its model lacks, too. None where neither is there.
+    hold what its model lacks, too, and are not asked where the result says the errors of its
+    forces. None where neither is there.
     """
     known = [each for each in result.diagnostics.data if _is_known(each.force_noise)]
     if not known or known[0].force_noise is None:
-        return _from_residuals(data, signals, result)
+        has_errors = result.diagnostics.force_errors is not None
+        return None if has_errors else _from_residuals(data, signals, result)
     deviation, correlation = known[0].force_noise, known[0].force_noise_correlation
     covariance = np.outer(deviation, deviation)
     if correlation is not None and _is_known(correlation):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_rows import Dense, filter_band, random_problem, solved
+from random_rows import Dense, random_problem, solved
 from scipy.stats import truncnorm
 
 from pkm_identification.covariance.at_constraints import covariance_at_constraints, inward_variance
@@ -14,7 +14,7 @@ from pkm_identification.regression.weighted_least_squares import (
 )
 from pkm_identification.signals.bands import HarmonicBand
 
-BANDS = (HarmonicBand(10, 1.0), filter_band())
+BANDS = (HarmonicBand(10, 1.0), HarmonicBand(30, 1.3))
 
 
 def test_inward_variance_is_that_of_a_normal_distribution_cut_off():

@@ -15,11 +15,10 @@ from pkm_identification.covariance.residual_scaling import (
     alike_runs,
     correlation_time,
     full_covariance,
-    noise_by_frequency,
     residual_scaled_covariance,
-    residual_spectrum,
     with_noise,
 )
+from pkm_identification.covariance.residual_spectrum import noise_by_frequency, residual_spectrum
 from pkm_identification.regression.weighted_least_squares import Estimate
 from pkm_identification.result.diagnostics import NoiseSource
 from pkm_identification.signals.bands import HarmonicBand
@@ -45,12 +44,15 @@ def test_stretches_of_rows_are_not_neighbours():
     assert correlation_time(list(pairs[:, None])) == 1.0
 
 
-def test_correlated_rows_widen_the_covariance_by_their_number(record, slider_model):
-    """Rows that are closer than half a period of the cutoff carry the information of fewer."""
+def test_the_noise_of_filtered_data_is_unknown(record, slider_model):
+    """Its covariance rests on blocks of time, with few degrees of freedom."""
     result = identify(record(seed=1), slider_model, 'gauss_markov', method='filter', cutoff=15.0)
     fit = result.diagnostics.fit
     assert fit.residual_correlation_time > 1.2
-    assert fit.covariance_scale == pytest.approx(fit.residual_correlation_time, rel=1e-9)
+    assert fit.residual_variance_ratio is None
+    assert fit.residual_variance_ratio_per_axis is None
+    assert fit.covariance_rests_on == 'residuals in blocks of time'
+    assert (fit.covariance_freedom >= 2).all() and (fit.covariance_freedom <= 19).all()
 
 
 def test_spectrum_of_residuals_is_a_mean_over_neighbours():
@@ -86,6 +88,7 @@ def plain(estimate):
 def test_residuals_are_compared_with_what_the_fit_leaves_of_the_noise(options, constant):
     own = {key: value for key, value in options.items() if key != 'twins'}
     problem = random_problem((*PERIODIC, filter_band()), **own)
+    is_known = [run.covariance is not None for run in problem.runs]
     if 'twins' in options:  # of which the data show the sum
         problem = with_twins(problem)
     estimate = solved(problem, constant=constant)
@@ -98,15 +101,18 @@ def test_residuals_are_compared_with_what_the_fit_leaves_of_the_noise(options, c
         relative = dense.residuals[own] ** 2 / np.diag(dense.noise)[own]
         per_axis.append(relative.reshape(-1, 2).mean(axis=0))
         assert fit.runs[number].rows == run.count
-    found = [run.residual_variance_ratio for run in fit.runs]
-    np.testing.assert_allclose(found, ratios, rtol=1e-9)
+    assert is_known == [True, True, False]
+    assert fit.runs[2].residual_variance_ratio is None
+    assert fit.runs[2].residual_variance_ratio_per_axis is None
+    found = [run.residual_variance_ratio for run in fit.runs[:2]]
+    np.testing.assert_allclose(found, ratios[:2], rtol=1e-9)
     np.testing.assert_allclose(
-        [run.residual_variance_ratio_per_axis for run in fit.runs], per_axis, rtol=1e-9
+        [run.residual_variance_ratio_per_axis for run in fit.runs[:2]], per_axis[:2], rtol=1e-9
     )
     count = [21, 29, 40]
-    assert fit.residual_variance_ratio == pytest.approx(np.average(ratios, weights=count))
+    assert fit.residual_variance_ratio == pytest.approx(np.average(ratios[:2], weights=count[:2]))
     np.testing.assert_allclose(
-        fit.residual_variance_ratio_per_axis, np.average(per_axis, axis=0, weights=count)
+        fit.residual_variance_ratio_per_axis, np.average(per_axis[:2], axis=0, weights=count[:2])
     )
     times = [run.residual_correlation_time for run in fit.runs]
     assert times[:2] == [1.0, 1.0]
@@ -136,7 +142,7 @@ def test_an_estimate_without_weights_takes_an_equation_a_parameter():
 def test_as_many_equations_as_parameters_leave_one_degree_of_freedom(harmonics, fixed):
     """8 equations of 5 parameters and a share of 1/4: 3/4 count as 1; 4 of 4: 0 as 1."""
     bands = [HarmonicBand(each, 1.0 + each) for each in harmonics]
-    problem = random_problem(bands, fixed=fixed, knows_noise=False)
+    problem = random_problem(bands, fixed=fixed)
     noise = tuple(np.array([[0.5, 0.1], [0.1, 0.3]]) for _ in bands)
     size = problem.size
     estimate = Estimate(np.full(size, 0.3), np.eye(size), noise=noise)
@@ -258,16 +264,16 @@ def assert_same_covariance(found, expected):
 
 
 def test_residuals_of_alike_motions_widen_the_covariance_together():
-    """Runs 0, 1 and 3 have the same harmonics of one period, 2 and the filtered 4 have others."""
+    """Runs 0, 1 and 3 have the same harmonics of one period, 2 has others."""
     alike, other = PERIODIC
-    bands = (alike, alike, other, alike, filter_band())
+    bands = (alike, alike, other, alike)
     problem = with_more(random_problem(bands, prior=True), 1)
     estimate = solved(problem)
     covariance, fit = residual_scaled_covariance(problem, estimate)
     ratios = [run.residual_variance_ratio for run in fit.runs]
     assert ratios[1] > 10 and max(ratios[:1] + ratios[2:]) < 1.5
     dense = Dense(problem, estimate)
-    expected = dense.covariance(explaining_noise(problem, dense, [[0, 1, 3]], [1.0] * 5))
+    expected = dense.covariance(explaining_noise(problem, dense, [[0, 1, 3]], [1.0] * 4))
     assert_same_covariance(covariance, expected)
     assert fit.covariance_rests_on == 'residuals by frequency'
     widened = np.diag(covariance) / np.diag(estimate.covariance)
@@ -284,36 +290,23 @@ def test_residuals_of_one_periodic_run_widen_the_covariance_by_frequency():
     assert_same_covariance(covariance, expected)
 
 
-def test_residuals_of_filtered_runs_widen_the_covariance_by_size_and_correlation():
+def test_residuals_of_filtered_runs_widen_by_correlation_where_weights_are_unknown():
+    """By the mean over the rows; with weights, blocks do it (see `test_block_covariance`)."""
     problem = random_problem((filter_band(), filter_band()), rows=90, prior=True)
     problem = with_more(problem, 1, 0.7)
-    estimate = solved(problem)
+    estimate = plain(solved(problem))
     covariance, fit = residual_scaled_covariance(problem, estimate)
     times = [run.residual_correlation_time for run in fit.runs]
-    ratios = [run.residual_variance_ratio for run in fit.runs]
-    assert times[1] > 1.5 and ratios[1] > 2.5 > 1.5 > ratios[0]
-    dense = Dense(problem, estimate)
-    factors = [times[0], times[1] * ratios[1]]
-    assert_same_covariance(
-        covariance, dense.covariance(explaining_noise(problem, dense, [], factors))
-    )
-    assert fit.covariance_rests_on == 'noise scaled to the residuals'
-    # noise that is as large as the residuals, or larger: correlation alone
-    quiet = with_noise_times(estimate, 1e3)
-    covariance, fit = residual_scaled_covariance(problem, quiet)
-    assert fit.covariance_rests_on == 'noise'
-    dense = Dense(problem, quiet)
-    assert_same_covariance(
-        covariance, dense.covariance(explaining_noise(problem, dense, [], times))
-    )
-    # without weights: the mean over the rows
-    estimate = plain(estimate)
-    covariance, fit = residual_scaled_covariance(problem, estimate)
-    times = [run.residual_correlation_time for run in fit.runs]
-    scale = (times[0] + times[1] * fit.runs[1].residual_variance_ratio) / 2
+    assert times[1] > 1.5
+    dense = Dense(problem, solved(problem))
+    prior = problem.prior_rows
+    by_data = problem.size - np.trace(prior @ estimate.bread @ prior.T)
+    ratio = dense.square(1) / ((problem.equations - by_data) / 2)
+    scale = (times[0] + times[1] * ratio) / 2
     assert fit.covariance_scale == pytest.approx(scale)
     assert_same_covariance(covariance, scale * estimate.covariance)
     assert fit.covariance_rests_on == 'noise scaled to the residuals'
+    assert fit.covariance_freedom is None
 
 
 def test_correlation_in_time_is_that_of_whitened_residuals():

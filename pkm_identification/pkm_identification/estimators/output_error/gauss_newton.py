@@ -10,7 +10,8 @@ import numpy as np
 from pkm_description.errors import EstimationError, SimulationError
 from pkm_dynamics.settled.steady_state import SteadyState
 from pkm_identification.arrays import Array, Indices
-from pkm_identification.covariance.residual_scaling import SIGNIFICANCE, noise_by_frequency
+from pkm_identification.covariance.residual_scaling import SIGNIFICANCE
+from pkm_identification.covariance.residual_spectrum import noise_by_frequency
 from pkm_identification.estimators.output_error.simulated_run import SimulatedRun
 from pkm_identification.regression.numerics import (
     column_sizes,

@@ -17,7 +17,7 @@ from pkm_dynamics.equations.actuator_inertia import effective_inertia
 from pkm_dynamics.settled.servo_loop import ServoLoop
 from pkm_dynamics.trajectories import FourierTrajectory
 from pkm_identification import identify
-from pkm_identification.covariance.residual_scaling import noise_by_frequency
+from pkm_identification.covariance.residual_spectrum import noise_by_frequency
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.linear import ls
 from pkm_identification.estimators.output_error.closed_loop_fit import output_error

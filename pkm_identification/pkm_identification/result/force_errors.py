@@ -1,0 +1,61 @@
+"""How far predicted forces of other motions are off, as held-out parts of the data show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from pkm_identification.arrays import Array
+
+# Of the RMS velocity: within which friction that falls with the speed dies down
+SLOW = (0.05, 0.25)
+# Of the RMS velocity over the RMS acceleration, a time: so near to a reversal, noise, averages
+# and filters blur the step of friction
+REVERSAL = 0.05
+STANDSTILL = 1e-9  # relative speed and acceleration that are none
+LEVELS = np.array([0.5, 0.68, 0.8, 0.9, 0.95, 0.99])  # at which quantiles of errors are kept
+TERMS = 4 + len(SLOW)
+
+
+@dataclass(frozen=True)
+class ForceErrors:
+    """Variance of the errors of predicted forces, beyond what the parameters' covariance makes.
+
+    Of each actuator a constant, a part with the square of the force, one with that of the
+    velocity, and parts near reversals, none negative. From residuals of blocks of the data
+    that were predicted by the estimate from all others.
+    """
+
+    variances: Array  # (n_a, terms) [N^2, N^2 m^2]
+    velocity: Array  # RMS (n_a,) [m/s, rad/s] that the velocities are relative to
+    acceleration: Array  # likewise (n_a,) [m/s^2, rad/s^2]
+    force: Array  # likewise (n_a,) [N, N m]
+    quantiles: Array  # (n_a, levels) of the errors over their standard deviations, at `LEVELS`
+    rms: Array  # (n_a,) [N, N m] of the held-out residuals, with their noise
+    relative: Array  # `rms` over that of the forces (n_a,)
+    holds_noise: bool  # whether the noise of measured forces is in the variances: it is unknown
+    # highest frequency [Hz] of the residuals; None where they are of all frequencies
+    cutoff: float | None = None
+
+    def variance(self, velocities: Array, accelerations: Array, forces: Array) -> Array:
+        """Variances (n, n_a) of forces (n, n_a) predicted for such a motion, (n, n_a) each."""
+        relative = (velocities / self.velocity, accelerations / self.acceleration)
+        terms = error_terms(*relative, forces / self.force)
+        return np.einsum('nat,at->na', terms, self.variances)
+
+    def reach(self, level: float) -> Array:
+        """Half the widths (n_a,) of bands that hold this share of the errors, in deviations."""
+        normal = ndtri(0.5 + 0.5 * LEVELS)
+        factors = self.quantiles / normal
+        factor = np.array([np.interp(level, LEVELS, each) for each in factors])
+        return np.asarray(factor * ndtri(0.5 + 0.5 * level))
+
+
+def error_terms(velocities: Array, accelerations: Array, forces: Array) -> Array:
+    """Terms (n, n_a, t) of the variance at relative velocities, accelerations and forces."""
+    speeds = np.abs(velocities)
+    near = [np.exp(-speeds / reach) for reach in SLOW]
+    near.append(np.exp(-speeds / (REVERSAL * np.abs(accelerations) + STANDSTILL)))
+    return np.stack([np.ones_like(forces), forces**2, velocities**2, *near], axis=-1)
