@@ -460,4 +460,5 @@ def test_a_pause_ends_a_recording_and_begins_another(wandering, slider_model, pa
         assert found.diagnostics['signals']['gaps_without_rows'] == 1
         off = (found.values - expected.values) / found.standard_deviation
         assert np.abs(off).max() < 4
-        assert (found.standard_deviation > 0.95 * expected.standard_deviation).all()
+        # each known from 20 blocks, to 16 %: half of them are not below this by chance
+        assert np.median(found.standard_deviation / expected.standard_deviation) > 0.6

@@ -110,8 +110,12 @@ def test_noise_of_the_identification_serves_where_the_data_show_none(record, sli
     )
     assert filtered.coverage.noise_from == 'identification'
     assert filtered.coverage.measured_overall == pytest.approx(0.95, abs=0.03)
-    unknown = identify(record(periods=1), slider_model)
-    silent = validate(data, unknown, slider_model).coverage
+    single = identify(record(periods=1), slider_model)
+    held_out = validate(data, single, slider_model).coverage
+    assert held_out.noise_from == 'held-out residuals'
+    assert held_out.measured_overall == pytest.approx(0.95, abs=0.03)
+    earlier = replace(single, diagnostics=replace(single.diagnostics, force_errors=None))
+    silent = validate(data, earlier, slider_model).coverage
     assert silent.measured is None and silent.noise_from == 'unknown'
 
 
@@ -121,7 +125,7 @@ def test_residuals_of_filtered_data_tell_the_noise_too(record, slider_model):
     for options in (filtered, {'method': 'filter', 'cutoff': 60.0}, {'method': 'fourier'}):
         data = record(periods=1 if options['method'] == 'fourier' else 5, seed=4)
         found = validate(data, result, slider_model, **options).coverage
-        assert found.noise_from == 'identification'
+        assert found.noise_from == 'held-out residuals'
         assert found.measured_overall == pytest.approx(0.95, abs=0.03), options
 
 

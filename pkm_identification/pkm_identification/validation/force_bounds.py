@@ -49,7 +49,7 @@ class ForceBounds:
         self._growth = 1.0
         if self._errors is not None and self._errors.holds_noise:
             self._in_errors = _noise_in_errors(self._errors, data, signals)
-            self._growth = _growth(self._errors, signals)
+            self._growth = _growth(self._errors, data, signals)
         if noise is None:
             noise = reference.noise_of_identification(data, signals, result)
             self.noise_from = 'unknown' if noise is None else 'identification'
@@ -79,9 +79,15 @@ def _noise_in_errors(errors: ForceErrors, data: Recording, signals: Signals) -> 
     return np.asarray(single * 2 * data.interval * errors.cutoff * reference.passed_power())
 
 
-def _growth(errors: ForceErrors, signals: Signals) -> float:
-    """Growth of errors with their noise by a wider band, as if all of them were white."""
-    band = signals.band
-    if errors.cutoff is None or not isinstance(band, FilterBand):
+def _growth(errors: ForceErrors, data: Recording, signals: Signals) -> float:
+    """Growth of errors with their noise by a wider band, as if all of them were white.
+
+    None where the spread over periods tells how much of them is noise.
+    """
+    if errors.cutoff is None or signals.force_noise is not None:
         return 1.0
-    return max(1.0, band.cutoff / errors.cutoff)
+    band = signals.band
+    if isinstance(band, FilterBand):
+        return max(1.0, band.cutoff / errors.cutoff)
+    passed = 2 * data.interval * errors.cutoff * reference.passed_power()
+    return max(1.0, 1 / (passed * signals.averaged))
