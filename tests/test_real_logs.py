@@ -17,11 +17,12 @@ from pkm_identification.datasets.bags.message_types import jazzy_typestore
 SCRIPTS = Path(__file__).parents[1] / 'scripts' / 'real_logs'
 COUNT = 20
 JOINT_STATE = 'sensor_msgs/msg/JointState'
-#: Where each log has positions, velocities, efforts or currents, and its time; n_a.
+#: Columns; where each log has positions, efforts or currents, velocities, and its time; n_a.
 TABLES = {
-    'ur10e': (31, 1, 7, 13, 0, 6),
-    'xmate7p': (28, 0, 7, 21, None, 7),
-    'ar5': (29, 1, 8, 22, 0, 7),
+    'ur10e': (31, 1, 13, 7, 0, 6),
+    'xmate7p': (28, 0, 21, 7, None, 7),
+    'ar5': (29, 1, 22, 8, 0, 7),
+    'med7': (21, 0, 7, None, None, 7),
 }
 
 
@@ -74,11 +75,11 @@ def test_text_files_become_two_parts_with_the_stamps_of_the_log(convert, tmp_pat
 
 @pytest.mark.parametrize('name', sorted(TABLES))
 def test_tables_give_each_column_its_meaning(convert, tmp_path, name):
-    columns, position, velocity, force, time, axes = TABLES[name]
+    columns, position, force, velocity, time, axes = TABLES[name]
     sources = import_module(name)
     files = list(getattr(sources, 'RECORDINGS', {'train': getattr(sources, 'FILE', '')}).values())
-    root = {'ur10e': 'dataset_ur10e', 'xmate7p': 'data/recdata', 'ar5': ''}[name]
-    header = {'header': 'time,...', 'comments': ''} if name == 'ar5' else {}
+    root = {'ur10e': 'dataset_ur10e', 'xmate7p': 'data/recdata'}.get(name, '')
+    header = {'header': 'q,...', 'comments': ''} if name in ('ar5', 'med7') else {}
     values = np.arange(COUNT)[:, None] * 1e-3 + np.arange(columns)
     for file in files:
         written(tmp_path / 'raw' / root / file, values, delimiter=',', **header)
@@ -87,17 +88,35 @@ def test_tables_give_each_column_its_meaning(convert, tmp_path, name):
     assert any(stem.startswith('train') for stem in stems)
     assert any(stem.startswith('test') for stem in stems)
     part = np.load(folder / f'{[stem for stem in stems if stem.startswith("train")][0]}.npz')
-    own = values[: len(part['time'])]
+    begin = round(1000 * (part['positions'][0, 0] - position))  # row of the log
+    own = values[begin : begin + len(part['time'])]
     kind = 'currents' if name == 'ur10e' else 'efforts'
-    for key, first in (('positions', position), ('velocities', velocity), (kind, force)):
-        np.testing.assert_allclose(part[key], own[:, first : first + axes])
-    expected = np.arange(len(own)) / 50 if time is None else own[:, time]
-    np.testing.assert_allclose(part['time'], expected)
+    for key, first in (('positions', position), (kind, force), ('velocities', velocity)):
+        if first is not None:
+            np.testing.assert_allclose(part[key], own[:, first : first + axes])
+    expected = own[:, time or 0] if time is not None else 1e3 * own[:, 0] / sources.RATE
+    np.testing.assert_allclose(part['time'], expected, atol=1e-12)
     assert len(robot.actuated_joints) == axes
     if name == 'ur10e':
         assert [each.force_constant for each in robot.actuators] == [
             a.constant for a in sources.AXES
         ]
+
+
+def test_text_files_of_an_xmate(convert, tmp_path):
+    random = np.random.default_rng(3)
+    folder = tmp_path / 'raw/filtering/data/excit'
+    log = {
+        key: written(folder / f'excit_{name}_record.txt', random.normal(size=(COUNT, 7)))
+        for key, name in (('positions', 'ang'), ('velocities', 'vel'), ('efforts', 'torque'))
+    }
+    folder, robot = converted(convert, 'xmate3', tmp_path / 'raw', tmp_path / 'shelf')
+    parts = [np.load(folder / f'{stem}.npz') for stem in ('train', 'test')]
+    for name, values in log.items():
+        np.testing.assert_allclose(np.concatenate([part[name] for part in parts]), values)
+    np.testing.assert_allclose(parts[1]['time'], np.arange(14, COUNT) / 1000)
+    heights = [np.linalg.norm(joint.origin.position) for joint in robot.joints]
+    np.testing.assert_allclose(heights, [0.3415, 0, 0.394, 0, 0.366, 0, 0.2503], atol=1e-12)
 
 
 def test_motor_side_and_joint_side_have_the_same_power(convert, tmp_path):

@@ -26,7 +26,7 @@ from pkm_identification.datasets import Recording, load
 MOTION_POWER = 0.999  # share of the power of the positions that is motion
 BAND_OF_MOTION = 10.0  # times the highest frequency of the motion: band of the reference forces
 WIDEST = 0.4  # of the sampling rate
-EDGE = 0.125  # share of a test at its begin and at its end that counts for no method
+EDGE = 0.2  # share of a test at its begin and at its end that counts for no method
 PATTERNS = ('*.npz', '*.csv', '*.db3', '*.mcap')
 
 # From a test recording to stamps (n,) [s] and predicted forces (n, n_a); a period where the

@@ -8,9 +8,12 @@ identification on Pinocchio's regressor.
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -23,12 +26,12 @@ from pkm_bringup.studies.declaration import Study, seed
 from pkm_bringup.studies.plain_reference import PlainReference
 from pkm_bringup.studies.real_logs import EvenLog, ForceError, RealLog, logs_of
 from pkm_bringup.studies.runner import Runner
-from pkm_description.errors import PkmError
+from pkm_description.errors import EstimationError, PkmError
 from pkm_identification import IdentificationResult, identify, validate
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.estimator_options import estimators
-from pkm_identification.option import TEXT, Option, choice
+from pkm_identification.option import POSITIVE, TEXT, Option, choice
 
 HINDSIGHT, REFERENCE = 'best cutoff in hindsight', 'plain reference'
 LOWEST, HIGHEST = 1.0, 0.4  # [Hz], of the sampling rate: ends of the grid of cutoffs
@@ -94,7 +97,26 @@ def referenced(log: RealLog) -> dict[str, Any]:
     return {**asdict(error), 'coverage': None, 'seconds': seconds}
 
 
-def one_run(folder: str, cutoffs: int, log: str, method: str) -> dict[str, Any]:
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise an EstimationError after so many seconds; only the main thread can be stopped."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise EstimationError(f'stopped after {seconds:g} s (--limit)')
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def one_run(folder: str, cutoffs: int, limit: float, log: str, method: str) -> dict[str, Any]:
     """Return errors of a method on a log; `refused` has the sentence where it refuses."""
     special: dict[str, Callable[[RealLog], dict[str, Any]]] = {
         HINDSIGHT: partial(in_hindsight, cutoffs=cutoffs),
@@ -103,7 +125,8 @@ def one_run(folder: str, cutoffs: int, log: str, method: str) -> dict[str, Any]:
     own = special.get(method, partial(identified, estimator=method))
     row = {'log': log, 'name': method}
     try:
-        return row | own(RealLog(Path(folder) / log))
+        with at_most(limit):
+            return row | own(RealLog(Path(folder) / log))
     except PkmError as error:
         return row | {'refused': str(error)}
     except Exception as error:  # a failure on one log must not hide the other rows
@@ -133,7 +156,7 @@ def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     logs = logs_of(folder, options.log)
     methods = [*options.estimators, *([HINDSIGHT] if options.cutoffs else []), REFERENCE]
     cases = [{'log': log.name, 'method': method} for log in logs for method in methods]
-    found = runner.map(partial(one_run, options.folder, options.cutoffs), cases)
+    found = runner.map(partial(one_run, options.folder, options.cutoffs, options.limit), cases)
     by_log = [found[k : k + len(methods)] for k in range(0, len(found), len(methods))]
     return {'logs': [summary(*pair) for pair in zip(logs, by_log, strict=True)]}
 
@@ -156,6 +179,7 @@ STUDY = Study(
         Option('log', TEXT, 'names of the logs', [], otherwise='all', nargs='+', metavar='NAME'),
         Option('estimators', choice(*estimators()), 'to compare', list(estimators()), nargs='+'),
         Option('cutoffs', NATURAL, 'tried in hindsight; 0: none', CUTOFFS, '1'),
+        Option('limit', POSITIVE, 'longest time of an estimator on a log', 120.0, 's'),
         seed()[1],
     ),
     run,
