@@ -149,6 +149,14 @@ SIGNALS = (
         'auto',
     ),
     Option(
+        'velocities',
+        choice('auto', 'measured', 'positions'),
+        'of a filtered motion: `auto`: measured ones are combined with those of the positions '
+        'where they are less noisy and belong to them; `measured`: an error where they do not '
+        'belong to them; `positions`: not used',
+        'auto',
+    ),
+    Option(
         'delay',
         number(float('-inf'), float('inf'), 'estimate'),
         'from a position to the effort of the same sample; `estimate`: with the parameters, by '

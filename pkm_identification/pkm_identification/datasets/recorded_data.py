@@ -25,7 +25,7 @@ from pkm_identification.quality.report import Defect, Quality
 STROKE_TOLERANCE = 0.01  # of the stroke: homing and calibration are rarely better
 MEASURED = ('positions', 'efforts', 'currents')
 VALID = ('position_valid', 'effort_valid')
-SAMPLES = ('time', *MEASURED, *VALID)
+SAMPLES = ('time', *MEASURED, *VALID, 'velocities')
 NAMING = (
     '; joints={name in the data: joint of the robot} (--joint NAME=NAME) says which is which, '
     'joints that are not named there are left out'
@@ -119,13 +119,15 @@ class Recording:
         *,
         position_valid: ArrayLike | None = None,
         effort_valid: ArrayLike | None = None,
+        velocities: ArrayLike | None = None,
         **metadata: Any,
     ) -> Recording:
         """Return a recording of arrays, which are copied, and the other attributes.
 
         `time` are increasing stamps (N,) [s] of the positions (see `tidied` for others), one column
         of the others (N, n) a joint: `positions` [m, rad], `efforts` [N, N m] or `currents` [A], or
-        both. Of these, `position_valid` and `effort_valid` say which may be used; None: all.
+        both, measured `velocities` [m/s, rad/s]. `position_valid` and `effort_valid` say which
+        positions and which efforts or currents may be used; None: all.
         """
         name = str(metadata.get('provenance', {}).get('source', 'dataset'))
         stamps = _frozen(time, 'time', name)
@@ -134,7 +136,7 @@ class Recording:
         if efforts is None and currents is None:
             raise DatasetError(f'{name}: neither efforts [N, N m] nor currents [A] are given')
         arrays: dict[str, Array | Mask | None] = {}
-        given = (positions, efforts, currents, position_valid, effort_valid)
+        given = (positions, efforts, currents, position_valid, effort_valid, velocities)
         shape = (stamps.size, len(joint_names))
         for kind, values in zip(SAMPLES[1:], given, strict=True):
             arrays[kind] = None
@@ -189,6 +191,11 @@ class Recording:
     def currents(self) -> Array | None:
         """Motor currents (N, n) [A], or None."""
         return self.source.whole.currents
+
+    @property
+    def velocities(self) -> Array | None:
+        """Measured velocities (N, n) [m/s, rad/s], or None."""
+        return self.source.whole.velocities
 
     @property
     def position_valid(self) -> Mask | None:

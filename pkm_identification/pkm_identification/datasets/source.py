@@ -25,7 +25,8 @@ EVEN = 0.02  # of an interval: stamps this close to even are taken as even
 class Block(NamedTuple):
     """Consecutive samples: time (k,), the others (k, n) or None.
 
-    `position_valid` and `effort_valid` say which samples may be used; None: all.
+    `position_valid` and `effort_valid` say which samples may be used, None: all; `velocities` are
+    measured ones.
     """
 
     time: Array
@@ -34,6 +35,18 @@ class Block(NamedTuple):
     currents: Array | None = None
     position_valid: Mask | None = None
     effort_valid: Mask | None = None
+    velocities: Array | None = None
+
+    @property
+    def measured(self) -> list[Array]:
+        """What was measured (k, n): positions first, then efforts, currents, velocities."""
+        parts = (self.positions, self.efforts, self.currents, self.velocities)
+        return [part for part in parts if part is not None]
+
+    @property
+    def flags(self) -> tuple[Mask | None, Mask | None]:
+        """Which positions and which efforts may be used."""
+        return self.position_valid, self.effort_valid
 
     def rows(self, chosen: slice | Indices) -> Block:
         """Return some of the samples."""
@@ -49,7 +62,7 @@ class Block(NamedTuple):
         """Positions and efforts side by side (k, 2 n), and which may be used (None: all)."""
         assert self.efforts is not None
         values = np.hstack([self.positions, self.efforts])
-        flags = (self.position_valid, self.effort_valid)
+        flags = self.flags
         if all(each is None for each in flags):
             return values, None
         good = np.ones(self.positions.shape, dtype=bool)
@@ -235,8 +248,8 @@ def scanned(source: Source) -> Scan:
         steps = np.diff(block.time if np.isnan(last) else np.append(last, block.time))
         shortest = min(shortest, float(steps.min(initial=np.inf)))
         longest = max(longest, float(steps.max(initial=0.0)))
-        finite &= all(part is None or bool(np.isfinite(part).all()) for part in block[:4])
-        all_valid &= all(part is None or bool(part.all()) for part in block[4:])
+        finite &= all(bool(np.isfinite(part).all()) for part in (block.time, *block.measured))
+        all_valid &= all(part is None or bool(part.all()) for part in block.flags)
         own = _extremes(block)
         extremes = own if extremes is None else _extremes(joined([extremes, own]))
         last = float(block.time[-1])

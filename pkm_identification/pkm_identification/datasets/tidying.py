@@ -31,7 +31,7 @@ def tidied(recording: Recording) -> Recording:
     """
     if recording.source.scan.is_tidy:
         return recording
-    recording = _without_unmeasured(recording)
+    recording = _without_lost_velocities(_without_unmeasured(recording))
     work = _Tidying(recording)
     source = collected(work.blocks())
     work.refuse_lost(source.count)
@@ -56,6 +56,20 @@ def _without_unmeasured(recording: Recording) -> Recording:
         recording.with_joints(names[measured].tolist()),
         provenance={**recording.provenance, 'left_out': left_out},
     )
+
+
+def _without_lost_velocities(recording: Recording) -> Recording:
+    """Drop the velocities where some of them are not finite: positions tell the motion."""
+    lost = 0
+    for block in recording.source.blocks():
+        if block.velocities is not None:
+            lost += int(np.count_nonzero(~np.isfinite(block.velocities).all(axis=1)))
+    if not lost:
+        return recording
+    source = recording.source.changed(lambda block, rows: block._replace(velocities=None))
+    share = lost / max(len(recording), 1)
+    defect = Defect('not_finite', lost, share, 'velocities are not used', 'velocity')
+    return replace(recording, source=source, defects=(*recording.defects, defect))
 
 
 def _lasting_gap(recording: Recording, source: Source) -> str:
@@ -110,7 +124,7 @@ class _Tidying:
     def _sorted(self, block: Block) -> Block:
         if is_increasing(block.time):
             return block
-        values = [part for part in block[1:4] if part is not None]
+        values = block.measured
         if not self.recording.is_long:  # parts of a long one do not tell a late one from a restart
             time, defects = in_sequence(block.time, values)
             self.defects.extend(defects)

@@ -66,7 +66,7 @@ def stale_rows(block: Block) -> Mask:
     hide, and go on behind; or all signals, where those around change from row to row in all
     of them, with their noise, at standstill too.
     """
-    values = np.hstack([part for part in block[1:4] if part is not None])
+    values = np.hstack(block.measured)
     changed = np.diff(values, axis=0, prepend=np.nan) != 0
     stays = ~changed[:, : block.positions.shape[1]].any(axis=1)
     own = np.flatnonzero(~stays)

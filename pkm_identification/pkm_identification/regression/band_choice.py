@@ -91,7 +91,8 @@ def mean_period(recording: Recording, averaged: Averaged) -> Piece:
     seen = [
         None if each.seen is None else np.tile(each.seen, (3, 1)) for each in (positions, forces)
     ]
-    block = Block(time, motion, force, None, *seen)
+    position_valid, effort_valid = seen
+    block = Block(time, motion, force, None, position_valid, effort_valid)
     return Piece(replace(recording, source=Source.of(block, is_long=False)), count)
 
 

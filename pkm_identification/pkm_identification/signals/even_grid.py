@@ -109,6 +109,17 @@ class EvenSamples:
         samples, there = evened_on(grid, self.interval, block.time, *block.together())
         return grid, samples, None if there.all() else there
 
+    def velocities(self) -> Array | None:
+        """Measured velocities (count, n) of a recording in memory, bridged like the others."""
+        if self.recording.is_long:
+            return None
+        block = self.recording.source.whole
+        if self.is_given or block.velocities is None:
+            return block.velocities
+        grid: Array = self._first + self.interval * np.arange(self.count, dtype=float)
+        flags = block.position_valid
+        return evened_on(grid, self.interval, block.time, block.velocities, flags)[0]
+
     def blocks(self) -> Iterator[tuple[Array, Array, Mask | None]]:
         """Yield all samples in their order; of a short recording all at once."""
         step = BLOCK if self.recording.is_long else self.count

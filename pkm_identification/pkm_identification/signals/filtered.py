@@ -13,6 +13,7 @@ from pkm_identification.datasets.source import Source
 from pkm_identification.signals import filtering
 from pkm_identification.signals.even_grid import EvenSamples
 from pkm_identification.signals.local_regression import cubic_gains, local_motion
+from pkm_identification.signals.measured_velocity import MeasuredVelocities, usable_velocities
 from pkm_identification.signals.signal_options import OF_PERIODS, SignalOptions
 from pkm_identification.signals.signals import FilterDiagnostics, Samples, Signals
 
@@ -32,6 +33,7 @@ class FilteredSamples:
     grid: filtering.Grid  # filter and coarse grid
     delay: float  # from a position to the force of the same sample [s]
     half: int | None = None  # 0, 1: the motion is that of the even or the odd samples alone
+    measured: MeasuredVelocities | None = None  # where they are better
 
     def __len__(self) -> int:
         """Return the number of coarse samples."""
@@ -47,7 +49,8 @@ class FilteredSamples:
         positions, efforts = np.split(values, 2, axis=1)
         if self.half is not None:
             positions = filtering.from_half(positions, (self.half + around.start) % 2)
-        signals = self.grid.signals(positions, efforts, self.delay)
+        measured = None if self.measured is None else self.measured.rows(around)
+        signals = self.grid.signals(positions, efforts, self.delay, measured)
         cut = slice(chosen.start - low, chosen.stop - low)
         return Samples(time[::coarse][cut] + self.delay, *(each[cut] for each in signals))
 
@@ -77,7 +80,9 @@ def filtered_signals(
     )
     gaps, bridged = _gaps(even, cutoff)
     grid = filtering.grid(cutoff, even.interval, even.count, gaps, delay, oversampling)
-    source = FilteredSamples(even, grid, delay, half)
+    # halves of the positions are there to differ in their noise
+    measured, said = (None, []) if half is not None else usable_velocities(even, options, grid)
+    source = FilteredSamples(even, grid, delay, half, measured)
     samples = source if recording.is_long else source.rows(slice(0, len(source)))
     found = Signals(
         samples=samples,
@@ -90,6 +95,7 @@ def filtered_signals(
             interpolated=not even.is_given,
             bridged_share=bridged,
             gaps_without_rows=0 if gaps is None else len(gaps),
+            velocity_crossover=None if measured is None else measured.by_joint(recording),
         ),
         position_covariance=np.mean(
             [filtering.white_covariance(values[:, :axes]) for _, values in probes], axis=0
@@ -97,7 +103,7 @@ def filtered_signals(
         noise_gains=filtering.filter_gains(grid.motion),
         delay=delay,
         quality=recording.quality,
-        warnings=tuple(options.unused(*OF_PERIODS)),
+        warnings=(*options.unused(*OF_PERIODS), *said),
     )
     if options.method == 'local_cubic':
         return _by_local_cubics(found, recording, cutoff, even.interval)

@@ -28,6 +28,7 @@ NOISE_MARGIN = 0.5  # of the frequency at which both noises are equal
 PERIODS = 12.0  # of the lowest cutoff in a recording: the filter leaves out two at either end
 MAX_RELATIVE_FREQUENCY = 0.2  # of the sampling rate
 FALSE_ALARM = 1e-3
+SETTLED = 1.0  # of 1 / crossover: a first order has forgotten all but 0.2 %
 STANDS_OUT = 3.0  # times the noise floor: what is below may be noise
 MOST = 0.9  # of the power of the velocities: the fast rest is mixed with noise
 FREQUENCIES = 4096  # at which the gain of a filter is summed up
@@ -160,10 +161,26 @@ class Grid:
     coarse: int  # samples from one to the next coarse one
 
     def signals(
-        self, positions: Array, efforts: Array, delay: float
+        self,
+        positions: Array,
+        efforts: Array,
+        delay: float,
+        measured: tuple[Array, Array] | None = None,
     ) -> tuple[Array, Array, Array, Array]:
-        """Positions, velocities, accelerations, and the filtered forces, on the coarse grid."""
+        """Positions, velocities, accelerations, and the filtered forces, on the coarse grid.
+
+        `measured` are velocities (N, n) and the frequencies (n,) [Hz] above which they count,
+        infinite where they do not.
+        """
         motion = derivatives(positions, self.interval, self.motion, delay)
+        if measured is not None:
+            velocities, crossover = measured
+            direct = derivatives(velocities, self.interval, self.motion, delay)[:2]
+            blended = (
+                blend(of_positions, own, crossover, self.interval)
+                for of_positions, own in zip(motion[1:], direct, strict=True)
+            )
+            motion = (motion[0], *blended)  # type: ignore[assignment]
         signals = (*motion, self.raw.smooth(efforts))
         q, qd, qdd, forces = (values[:: self.coarse] for values in signals)
         return q, qd, qdd, forces
@@ -224,10 +241,27 @@ def derivatives(
     return signals[0], signals[1], signals[2]
 
 
+def blend(slow: Array, fast: Array, crossover: Array, interval: float) -> Array:
+    """Take signals (n, c) from one source below, from another above the crossover (c,) [Hz].
+
+    Their weights 1 / (1 + (f / crossover)^2) and one minus that, without a phase, are those of
+    least variance for a differentiated signal with white noise and one with white noise itself.
+    """
+    from scipy.signal import butter, sosfiltfilt
+
+    found = np.array(slow)
+    for column in np.flatnonzero(np.isfinite(crossover)):
+        sections = butter(1, crossover[column], fs=1 / interval, output='sos')
+        padding = min(len(slow) - 1, int(SETTLED / (crossover[column] * interval)))
+        difference = slow[:, column] - fast[:, column]
+        found[:, column] = fast[:, column] + sosfiltfilt(sections, difference, padlen=padding)
+    return found
+
+
 def white_covariance(samples: Array) -> Array:
     """Covariance (c, c) of white noise on slow signals (n, c), from their fastest half."""
-    spectrum = _spectrum(samples, np.hanning(len(samples)))
-    upper = spectrum[len(spectrum) // 2 : -1]
+    whole = _spectrum(samples, np.hanning(len(samples)))
+    upper = whole[len(whole) // 2 : -1]
     return np.asarray((upper.conj().T @ upper).real / len(upper))
 
 

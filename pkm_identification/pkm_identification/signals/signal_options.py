@@ -25,6 +25,7 @@ class SignalOptions:
     skip_periods: int | None = None
     bad_samples: str = 'leave_out'
     clock: str = 'auto'
+    velocities: str = 'auto'
     delay: float | str | None = None  # [s]
 
     def __post_init__(self) -> None:

@@ -111,6 +111,8 @@ class FilterDiagnostics:
     bridged_share: float  # of all samples
     gaps_without_rows: int  # long gaps, on which no rows rest
     half_width: float | None = None  # of the window of local cubics [s]
+    # above which measured velocities count, by joint [Hz]; those of others are of the positions
+    velocity_crossover: dict[str, float] | None = None
     band_choice: BandChoice | None = None  # None where the cutoff was given
 
     def to_dict(self) -> dict[str, Any]:

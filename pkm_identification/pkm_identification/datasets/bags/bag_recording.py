@@ -35,7 +35,7 @@ SIDECAR = 'robot_description_yaml'
 METADATA = 'pkm/metadata'
 TOPICS = (POSITIONS, CURRENTS, TRUTH, STATE, URDF, SIDECAR, METADATA)
 NUMBERS = {
-    POSITIONS: ('position', 'effort'),
+    POSITIONS: ('position', 'effort', 'velocity'),
     CURRENTS: ('current',),
     TRUTH: ('position', 'velocity', 'effort'),
     STATE: ('phase',),
@@ -139,11 +139,17 @@ def _assemble(
     else:
         delay = 0.0  # efforts came with the positions
 
+    velocity = positions.columns.get('velocity')
+    if velocity is not None and not all(np.isfinite(v[:, own]).all() for v in in_parts(velocity)):
+        velocity = None
+
     def read(rows: slice) -> Block:
         first, second = np.asarray(pairs.first[rows]), np.asarray(pairs.second[rows])
         samples: dict[str, Any] = {kind: which[second][:, columns]}
         if both is not None:
             samples['efforts'] = both[first][:, own]
+        if velocity is not None:
+            samples['velocities'] = velocity[first][:, own]
         time = _seconds(stamps[first], origin)
         return Block(time, positions.columns['position'][first][:, own], **samples)
 

@@ -18,19 +18,21 @@ from pkm_identification.datasets.stored_array import stored
 from pkm_identification.datasets.tables.column_mapping import ForeignFormError
 
 ROWS = 2**14  # of text that are turned into numbers at once
-CSV_FORM = 'time, <joint>.position, <joint>.effort and/or <joint>.current'
-COLUMN = re.compile(r'(?P<joint>.+)\.(?P<kind>position|effort|current)')
+CSV_FORM = 'time, <joint>.position, <joint>.effort and/or <joint>.current, <joint>.velocity'
+COLUMN = re.compile(r'(?P<joint>.+)\.(?P<kind>position|effort|current|velocity)')
 
 
 def load_csv(path: Path) -> Recording:
-    """Read `time, <joint>.position, <joint>.effort, <joint>.current` in any column order.
+    """Read `time, <joint>.position, .effort, .current, .velocity` in any column order.
 
-    SI units: [s], [m, rad], [N, N m], [A]. Joints with a position only are left out.
+    SI units: [s], [m, rad], [N, N m], [A], [m/s, rad/s]. Joints with a position only are left out,
+    velocities where not all others have one.
     """
     header = [name.strip().strip('"') for name in _first_line(path).rstrip('\r\n').split(',')]
     if header == ['']:
         raise DatasetError(f"'{path}' is empty; expected a header {CSV_FORM}")
-    columns: dict[str, dict[str, int]] = {'position': {}, 'effort': {}, 'current': {}}
+    kinds = ('position', 'effort', 'current', 'velocity')
+    columns: dict[str, dict[str, int]] = {kind: {} for kind in kinds}
     for index, name in enumerate(header):
         if name == 'time':
             continue
@@ -46,7 +48,7 @@ def load_csv(path: Path) -> Recording:
             f'{CSV_FORM}, the header is {",".join(header)[:80]}'
         )
     driven = [j for j in columns['position'] if j in columns['effort'] or j in columns['current']]
-    for kind in ('effort', 'current'):
+    for kind in kinds[1:]:
         for joint in columns[kind]:
             if joint not in columns['position']:
                 raise DatasetError(f"'{path}': '{joint}.{kind}' has no column '{joint}.position'")
@@ -63,6 +65,8 @@ def load_csv(path: Path) -> Recording:
             raise DatasetError(
                 f"'{path}': column '{lacking[0]}.{kind}' is missing, other joints have one"
             )
+    if all(joint in columns['velocity'] for joint in driven):
+        places['velocities'] = [columns['velocity'][joint] for joint in driven]
     left_out = [joint for joint in columns['position'] if joint not in driven]
     provenance = {'source': str(path), 'format': 'csv', 'left_out': left_out}
     table = stored(_table_blocks(path, len(header)))

@@ -25,20 +25,30 @@ AnyArray = NDArray[Any]
 Content = Mapping[str, AnyArray]
 
 REQUIRED = ('time', 'joint_names', 'positions')
-SAMPLES = ('time', 'positions', 'efforts', 'currents')
+SAMPLES = ('time', 'positions', 'efforts', 'currents', 'velocities')
 TRUTH = ('truth_time', 'truth_positions', 'truth_velocities', 'truth_forces')
 BY_JOINT = ('force_constants', 'force_constant_deviations')
-OPTIONAL = ('efforts', 'currents', 'period', 'effort_delay', *BY_JOINT, 'payload', *TRUTH)
+OPTIONAL = (
+    'efforts',
+    'currents',
+    'velocities',
+    'period',
+    'effort_delay',
+    *BY_JOINT,
+    'payload',
+    *TRUTH,
+)
 BROKEN = (ValueError, TypeError, OSError, zipfile.BadZipFile, zlib.error, EOFError, KeyError)
 
 
 def load_npz(path: Path) -> Recording:
     """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
 
-    Optional: `period` [s], `effort_delay` [s], `force_constants` (n_a,) [N/A, N m/A] with
-    their standard deviations `force_constant_deviations`, `payload` (its YAML text, see
-    `pkm_description.payload_of`), and all of `truth_time` (M,) [s], `truth_positions`,
-    `truth_velocities`, `truth_forces` (M, n_a) of a simulated robot.
+    Optional: measured `velocities` (N, n_a) [m/s, rad/s], `period` [s], `effort_delay` [s],
+    `force_constants` (n_a,) [N/A, N m/A] with their standard deviations
+    `force_constant_deviations`, `payload` (its YAML text, see `pkm_description.payload_of`), and
+    all of `truth_time` (M,) [s], `truth_positions`, `truth_velocities`, `truth_forces` (M, n_a) of
+    a simulated robot.
     """
     try:
         content = _content(path)
@@ -62,6 +72,7 @@ def load_npz(path: Path) -> Recording:
         content['positions'],
         content.get('efforts'),
         content.get('currents'),
+        velocities=content.get('velocities'),
         truth=_truth(content, len(names), path),
         provenance={'source': str(path), 'format': 'npz', 'left_out': unknown},
         **fields,
