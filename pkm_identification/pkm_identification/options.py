@@ -157,6 +157,14 @@ SIGNALS = (
         'auto',
     ),
     Option(
+        'effort_filter',
+        Values('a mapping {order, cutoff} or {time_constant}', (dict,)),
+        'low pass of the drives in the measured efforts: `{order: 2, cutoff: 100}` (Butterworth) '
+        '[Hz] or `{time_constant: 0.002}` [s]; its delay and gain are undone',
+        None,
+        otherwise='of the data',
+    ),
+    Option(
         'delay',
         number(float('-inf'), float('inf'), 'estimate'),
         'from a position to the effort of the same sample; `estimate`: with the parameters, by '

@@ -13,6 +13,7 @@ from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, Mask
+from pkm_identification.datasets.effort_filter import EffortFilter
 from pkm_identification.datasets.source import Block, Source, joined
 from pkm_identification.datasets.truth import Truth
 from pkm_identification.datasets.units import (
@@ -48,6 +49,8 @@ class Recording:
         Joints, one a column.
     effort_delay
         Stamp of an effort or current minus the stamp of the position in the same row [s].
+    effort_filter
+        Low pass of the drives that the efforts or currents went through; None: none is known.
     force_constants, force_constant_deviations
         Force a current, by joint [N/A, N m/A], as recorded or given, and its standard
         deviation where it is uncertain; may be empty.
@@ -78,6 +81,7 @@ class Recording:
     source: Source
     joint_names: tuple[str, ...]
     effort_delay: float = 0.0
+    effort_filter: EffortFilter | None = None
     force_constants: Mapping[str, float] = field(default_factory=dict)
     period: float | None = None
     payload: Payload | None = None

@@ -11,6 +11,7 @@ import yaml
 from pkm_description import Payload, payload_of
 from pkm_description.errors import DatasetError, DescriptionError
 from pkm_description.sidecar import PLAIN_LOADER
+from pkm_identification.datasets.effort_filter import EffortFilter
 
 
 def recorded_payload(content: Any, source: str) -> Payload | None:
@@ -45,6 +46,12 @@ def recorded_period(metadata: Mapping[str, Any], source: str) -> float | None:
             )
             value = 2 * np.pi * radius / abs(speed)
     return _number(value, 'period of the metadata', source) if value else None
+
+
+def recorded_effort_filter(metadata: Mapping[str, Any], source: str) -> EffortFilter | None:
+    """Low pass of the drives in the efforts, None where none is named; raises DatasetError."""
+    given = metadata.get('effort_filter')
+    return None if given is None else EffortFilter.of(given, f"'{source}': metadata")
 
 
 def recorded_force_constants(metadata: Mapping[str, Any], source: str) -> dict[str, float]:

@@ -93,7 +93,9 @@ def mean_period(recording: Recording, averaged: Averaged) -> Piece:
     ]
     position_valid, effort_valid = seen
     block = Block(time, motion, force, None, position_valid, effort_valid)
-    return Piece(replace(recording, source=Source.of(block, is_long=False)), count)
+    # the forces of periods are those before the filter of the drives already
+    piece = replace(recording, source=Source.of(block, is_long=False), effort_filter=None)
+    return Piece(piece, count)
 
 
 def choose_band(

@@ -9,6 +9,7 @@ import numpy as np
 
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets import Recording
+from pkm_identification.datasets.effort_filter import EffortFilter
 from pkm_identification.quality.prediction import MAD_TO_SIGMA
 from pkm_identification.signals.even_grid import bridged
 from pkm_identification.signals.folding import (
@@ -59,6 +60,8 @@ def average(recording: Recording, period: float, skip: int | None) -> Averaged:
         mean, hits = _mean(periods) if strays else (mean, hits)
     positions, forces = (_part(periods, mean, hits, part) for part in _parts(axes))
     grid = periods.grid
+    if recording.effort_filter is not None:
+        forces = _before(recording.effort_filter, forces)
     return Averaged(
         positions,
         forces,
@@ -123,6 +126,18 @@ def _part(periods: Periods, mean: Array, hits: Indices, part: slice) -> Folded:
     grid, own = periods.grid, hits[:, part]
     known = None if own.min() == grid.periods else own
     return Folded(measured, mean[:, part], grid.period, grid.interpolated, known)
+
+
+def _before(drive: EffortFilter, forces: Folded) -> Folded:
+    """Forces without the low pass of the drives: each harmonic over its gain."""
+
+    def measured() -> Iterator[Array]:
+        for block in forces.measured():
+            missing = np.isnan(block)
+            whole = np.where(missing, forces.mean, block)
+            yield np.where(missing, np.nan, drive.undone(whole, forces.period))
+
+    return replace(forces, measured=measured, mean=drive.undone(forces.mean, forces.period))
 
 
 def _noise(folded: Folded, periods: int) -> Noise | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pkm_identification.arrays import Array, Indices, Mask
+from pkm_identification.datasets.effort_filter import EffortFilter
 
 BLOCK = 5000  # samples: longer periods are thinned and taken in blocks of so many
 SAMPLES_A_HARMONIC = 16
@@ -109,6 +110,8 @@ class FilterBand:
     # first and last sample (h, 2) of gaps too long for the motion to be known in them:
     # there are no rows in them and within `HOLE_REACH` / cutoff of them. None: no gaps
     holes: Indices | None = None
+    # low pass of the drives in the measured forces: what is made of a motion goes through it, too
+    drive: EffortFilter | None = None
 
     @property
     def frequencies(self) -> Array:
@@ -171,7 +174,8 @@ class FilterBand:
     @property
     def margin(self) -> int:
         """Samples to either side that matter for one filtered sample."""
-        return int(np.ceil(MEMORY * self.rate / self.cutoff))
+        of_drive = 0.0 if self.drive is None else self.drive.memory * self.rate
+        return int(np.ceil(MEMORY * self.rate / self.cutoff + of_drive))
 
     def smooth(self, samples: Array) -> Array:
         """Return the filtered samples (n, ...)."""
@@ -179,6 +183,8 @@ class FilterBand:
 
         shape = samples.shape
         flat = samples.reshape(shape[0], -1)
+        if self.drive is not None:
+            flat = self.drive.applied(flat, self.rate)
         padding = min(self.reach, len(flat) - 1)
         return sosfiltfilt(self.sections, flat, axis=0, padlen=padding).reshape(shape)
 

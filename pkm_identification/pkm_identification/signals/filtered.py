@@ -80,6 +80,8 @@ def filtered_signals(
     )
     gaps, bridged = _gaps(even, cutoff)
     grid = filtering.grid(cutoff, even.interval, even.count, gaps, delay, oversampling)
+    if recording.effort_filter is not None:
+        grid = replace(grid, band=filtering.behind(grid.band, recording.effort_filter, even.count))
     # halves of the positions are there to differ in their noise
     measured, said = (None, []) if half is not None else usable_velocities(even, options, grid)
     source = FilteredSamples(even, grid, delay, half, measured)

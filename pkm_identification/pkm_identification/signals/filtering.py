@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, ComplexArray, Indices
+from pkm_identification.datasets.effort_filter import EffortFilter
 from pkm_identification.quality.report import stretches
 from pkm_identification.signals.bands import FilterBand
 
@@ -139,6 +140,17 @@ def low_pass(
     sections = butter(ORDER, cutoff, fs=1 / interval, output='sos')
     step = max(1, int(0.5 / (cutoff * interval)))
     return FilterBand(sections, cutoff, 1 / interval, step, trim, gaps)
+
+
+def behind(band: FilterBand, drive: EffortFilter, count: int) -> FilterBand:
+    """Return a band for forces that a drive has filtered; its rows begin when it has settled."""
+    trim = band.trim + int(np.ceil(drive.memory * band.rate))
+    if count <= 4 * trim:
+        raise EstimationError(
+            f'{count / band.rate:.3g} s are too few for a filter of the drives that takes '
+            f'{drive.memory:.3g} s to settle'
+        )
+    return replace(band, drive=drive, trim=trim)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification.datasets import Recording
+from pkm_identification.datasets.effort_filter import EffortFilter
 from pkm_identification.quality.examine import FEWEST_SAMPLES, examined
 from pkm_identification.signals.averaging import Averaged, average
 from pkm_identification.signals.filtered import filtered_signals
@@ -58,6 +59,9 @@ def examine(recording: Recording, options: SignalOptions) -> Examined:
         )
     if options.delay is not None:
         recording = recording.with_delay(float(options.delay))
+    if options.effort_filter is not None:
+        drive = EffortFilter.of(options.effort_filter, 'options')
+        recording = replace(recording, effort_filter=drive)
     if not recording.has_efforts:
         raise EstimationError('the dataset has no efforts; use dataset.for_model(model) first')
     if len(recording) < FEWEST_SAMPLES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pkm_identification.option import check_values
@@ -26,6 +26,7 @@ class SignalOptions:
     bad_samples: str = 'leave_out'
     clock: str = 'auto'
     velocities: str = 'auto'
+    effort_filter: Mapping[str, float] | None = None  # see `EffortFilter`
     delay: float | str | None = None  # [s]
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from pkm_identification.datasets.bags.pairing import AT_ONCE, NANOSECONDS, Stamp
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.recorded_metadata import (
     parsed_metadata,
+    recorded_effort_filter,
     recorded_force_constants,
     recorded_payload,
     recorded_period,
@@ -158,6 +159,7 @@ def _assemble(
         Source.opened(read, len(pairs.first), len(names)),
         tuple(names),
         effort_delay=delay,
+        effort_filter=recorded_effort_filter(metadata, path),
         defects=merged([*positions.defects, *efforts.defects], len(stamps)),
         force_constants=recorded_force_constants(metadata, path),
         period=period,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pkm_description import Payload
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets import source
+from pkm_identification.datasets.effort_filter import EffortFilter
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.recorded_metadata import recorded_payload
 from pkm_identification.datasets.stored_array import in_parts, stored
@@ -34,6 +35,7 @@ OPTIONAL = (
     'velocities',
     'period',
     'effort_delay',
+    'effort_filter',
     *BY_JOINT,
     'payload',
     *TRUTH,
@@ -45,6 +47,7 @@ def load_npz(path: Path) -> Recording:
     """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
 
     Optional: measured `velocities` (N, n_a) [m/s, rad/s], `period` [s], `effort_delay` [s],
+    `effort_filter` (order and cutoff [Hz] of a Butterworth low pass in the efforts),
     `force_constants` (n_a,) [N/A, N m/A] with their standard deviations
     `force_constant_deviations`, `payload` (its YAML text, see `pkm_description.payload_of`), and
     all of `truth_time` (M,) [s], `truth_positions`, `truth_velocities`, `truth_forces` (M, n_a) of
@@ -63,6 +66,8 @@ def load_npz(path: Path) -> Recording:
     fields: dict[str, Any] = {
         name: _number(content, name, path) for name in ('period', 'effort_delay') if name in content
     }
+    if 'effort_filter' in content:
+        fields['effort_filter'] = _effort_filter(content, path)
     fields |= {name: _by_joint(content, name, names, path) for name in BY_JOINT if name in content}
     if 'payload' in content:
         fields['payload'] = _payload(content['payload'], path)
@@ -186,6 +191,14 @@ def _number(content: Content, name: str, path: Path) -> float:
             f"'{path}': {name} must be one finite number, got shape {values.shape}: {values}"
         )
     return float(values.item())
+
+
+def _effort_filter(content: Content, path: Path) -> EffortFilter:
+    numbers = _numbers(content, 'effort_filter', path)
+    if numbers.shape != (2,):
+        raise DatasetError(f"'{path}': effort_filter must be order and cutoff [Hz], got {numbers}")
+    order = int(numbers[0]) if numbers[0] == np.round(numbers[0]) else float(numbers[0])
+    return EffortFilter.of({'order': order, 'cutoff': float(numbers[1])}, f"'{path}'")
 
 
 def _truth(content: Content, joints: int, path: Path) -> Truth | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -127,7 +127,8 @@ def _filter_gain(band: FilterBand) -> float:
     half = min(BLOCK, 4 * band.margin)
     impulse = np.zeros(2 * half + 1)
     impulse[half] = 1.0
-    weights = np.abs(band.smooth(impulse[:, None])[:, 0])
+    measured = replace(band, drive=None)  # the noise is that of efforts behind the drive
+    weights = np.abs(measured.smooth(impulse[:, None])[:, 0])
     distance = np.abs(np.arange(-half, half + 1)) * band.cutoff / band.rate
     return float(weights.sum() + 2 * weights[distance > TRIM].sum())
 
