@@ -177,19 +177,26 @@ def test_a_run_that_takes_too_long_is_a_row(log, monkeypatch):
 
 def test_the_command(shelf, tmp_path, capsys):
     path = tmp_path / 'study.json'
-    command = ['study', 'real', str(shelf), '--estimators', 'wls', 'iv', '--cutoffs', '3']
-    assert cli.main([*command, '--workers', '1', '--output', str(path)]) == 0
+    command = ['study', 'real', str(shelf), '--estimators', 'wls', 'wls/cutoff=8', 'iv']
+    command += ['--cutoffs', '3', '--workers', '1']
+    assert cli.main([*command, '--output', str(path)]) == 0
     (found,) = json.loads(path.read_text())['logs']
     rows = {row['name']: row for row in found['rows']}
-    assert list(rows) == ['wls', 'iv', real_study.HINDSIGHT, real_study.REFERENCE]
+    assert list(rows) == ['wls', 'wls/cutoff=8', 'iv', real_study.HINDSIGHT, real_study.REFERENCE]
     assert 'period' in rows['iv']['refused']
     best = rows[real_study.HINDSIGHT]
     tried = [each['overall'] for each in best['tried'] if 'overall' in each]
     assert best['overall'] == min(tried) and best['ratio'] == 1.0
     assert rows['wls']['overall'] < 0.02 and len(rows['wls']['axes']) == 2
+    assert rows['wls/cutoff=8']['overall'] != rows['wls']['overall']
     text = capsys.readouterr().out
     assert 'arm, 2 axes, 100 Hz' in text and f'iv: {rows["iv"]["refused"]}' in text
     assert f'{real_study.HINDSIGHT}: {best["cutoff"]:.3g} Hz' in text
+
+
+def test_unknown_methods_are_refused_before_anything_runs(shelf, fails):
+    assert "'wlss'" in fails('study', 'real', str(shelf), '--estimators', 'wlss')
+    assert "'cutof'" in fails('study', 'real', str(shelf), '--estimators', 'wls/cutof=3')
 
 
 def test_an_unknown_log_and_an_empty_shelf_are_named(shelf, tmp_path, fails):

@@ -30,8 +30,9 @@ from pkm_description.errors import EstimationError, PkmError
 from pkm_identification import IdentificationResult, identify, validate
 from pkm_identification.arrays import Array
 from pkm_identification.datasets import Recording
-from pkm_identification.estimators.estimator_options import estimators
-from pkm_identification.option import POSITIVE, TEXT, Option, choice
+from pkm_identification.estimators.estimator_options import estimators, require_estimator
+from pkm_identification.option import POSITIVE, TEXT, Option
+from pkm_identification.options import SIGNALS, check_options, names, written_options
 
 HINDSIGHT, REFERENCE = 'best cutoff in hindsight', 'plain reference'
 LOWEST, HIGHEST = 1.0, 0.4  # [Hz], of the sampling rate: ends of the grid of cutoffs
@@ -58,11 +59,22 @@ class Validated:
         return found.time, found.predicted, found.period
 
 
-def identified(log: RealLog, estimator: str, **signals: Any) -> dict[str, Any]:
-    """Identify from a log and judge the model on its tests."""
+def options_of_method(method: str) -> tuple[str, dict[str, Any]]:
+    """Return estimator and options of a text such as `wls/cutoff=5`."""
+    estimator, *pairs = method.split('/')
+    require_estimator(estimator)
+    named = [(name, value) for name, _, value in (pair.partition('=') for pair in pairs)]
+    options = written_options(named)
+    check_options((estimator,), options)
+    return estimator, options
+
+
+def identified(log: RealLog, estimator: str, **options: Any) -> dict[str, Any]:
+    """Identify from a log and judge the model on its tests; signals of both are made alike."""
     begin = time.perf_counter()
-    result = identify(log.train, log.model, estimator, **signals)
+    result = identify(log.train, log.model, estimator, **options)
     seconds = time.perf_counter() - begin
+    signals = {name: value for name, value in options.items() if name in names(SIGNALS)}
     predict = Validated(log, result, signals)
     error = log.error(predict)
     coverage = float(np.mean(predict.coverage)) if predict.coverage else None
@@ -122,7 +134,11 @@ def one_run(folder: str, cutoffs: int, limit: float, log: str, method: str) -> d
         HINDSIGHT: partial(in_hindsight, cutoffs=cutoffs),
         REFERENCE: referenced,
     }
-    own = special.get(method, partial(identified, estimator=method))
+    if method in special:
+        own = special[method]
+    else:
+        estimator, given = options_of_method(method)
+        own = partial(identified, estimator=estimator, **given)
     row = {'log': log, 'name': method}
     try:
         with at_most(limit):
@@ -153,6 +169,8 @@ def summary(log: RealLog, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def run(options: Namespace, runner: Runner) -> dict[str, Any]:
     """Run every method on every log."""
     folder = Path(options.folder)
+    for method in options.estimators:
+        options_of_method(method)  # refused before anything runs
     logs = logs_of(folder, options.log)
     methods = [*options.estimators, *([HINDSIGHT] if options.cutoffs else []), REFERENCE]
     cases = [{'log': log.name, 'method': method} for log in logs for method in methods]
@@ -177,7 +195,14 @@ STUDY = Study(
             required=True,
         ),
         Option('log', TEXT, 'names of the logs', [], otherwise='all', nargs='+', metavar='NAME'),
-        Option('estimators', choice(*estimators()), 'to compare', list(estimators()), nargs='+'),
+        Option(
+            'estimators',
+            TEXT,
+            'to compare, each with options where wanted: wls, wls/method=filter/cutoff=5',
+            list(estimators()),
+            nargs='+',
+            metavar='NAME[/OPTION=VALUE]',
+        ),
         Option('cutoffs', NATURAL, 'tried in hindsight; 0: none', CUTOFFS, '1'),
         Option('limit', POSITIVE, 'longest time of an estimator on a log', 120.0, 's'),
         seed()[1],
