@@ -18,8 +18,8 @@ from pkm_description.xml_elements import suggestion
 MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 50  # ours has five levels; the scanner's time grows with the square of the depth
 KEYS = (
-    *('title', 'home', 'gravity', 'free_joints', 'same_design'),
-    *('base', 'platform', 'actuated_joints'),
+    *('title', 'home', 'base', 'platform', 'actuated_joints'),
+    *('gravity', 'free_joints', 'same_design'),
     *('zero_parameters', 'equal_parameters', 'reduced_models'),
     *('friction', 'transition_velocity', 'rotor_inertia', 'drives'),
     *('simulation', 'workspace', 'benchmark_circle', 'sources', 'notes'),
