@@ -165,6 +165,13 @@ SIGNALS = (
         otherwise='of the data',
     ),
     Option(
+        'standstill',
+        choice('leave_out', 'keep'),
+        'stretches of a filtered recording in which no joint moves for a second have no rows, as '
+        'friction has no law there; `keep`: they have',
+        'leave_out',
+    ),
+    Option(
         'delay',
         number(float('-inf'), float('inf'), 'estimate'),
         'from a position to the effort of the same sample; `estimate`: with the parameters, by '

@@ -23,6 +23,7 @@ WORDS = {
     'stuck': 'stuck samples',
     'saturation': 'saturated samples',
     'quantisation': 'coarse resolution',
+    'standstill': 'standstill',
 }
 KINDS = tuple(WORDS)
 LEFT_OUT = 'left out: weight zero'

@@ -10,6 +10,8 @@ from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.datasets import Recording
 from pkm_identification.datasets.source import Source
+from pkm_identification.quality.report import STRETCHES, Defect, Quality
+from pkm_identification.quality.standstill import standing
 from pkm_identification.signals import filtering
 from pkm_identification.signals.even_grid import EvenSamples
 from pkm_identification.signals.local_regression import cubic_gains, local_motion
@@ -20,6 +22,7 @@ from pkm_identification.signals.signals import FilterDiagnostics, Samples, Signa
 DELAY_REACH = 64  # samples that the interpolation of a delay depends on
 HALF_WIDTH = 0.2  # of 1 / cutoff: the second derivative of a cubic bends down early
 LEAST_INTERVALS = 5  # in half a window of a cubic, which has four coefficients
+MOST_STANDING = 0.8  # share of the samples: with more, poses at rest are what the data are
 FLATTENED = 0.003  # share of the accelerations
 FILTER = 'Butterworth, order 4, zero phase; central differences of order 8'
 CUBIC = 'local weighted cubic regression; rows through a Butterworth filter of order 4, zero phase'
@@ -79,7 +82,10 @@ def filtered_signals(
         for interval, values in probes
     )
     gaps, bridged = _gaps(even, cutoff)
-    grid = filtering.grid(cutoff, even.interval, even.count, gaps, delay, oversampling)
+    still, report = _standstill(even, options)
+    grid = filtering.grid(
+        cutoff, even.interval, even.count, united(gaps, still), delay, oversampling
+    )
     if recording.effort_filter is not None:
         grid = replace(grid, band=filtering.behind(grid.band, recording.effort_filter, even.count))
     # halves of the positions are there to differ in their noise
@@ -98,13 +104,14 @@ def filtered_signals(
             bridged_share=bridged,
             gaps_without_rows=0 if gaps is None else len(gaps),
             velocity_crossover=None if measured is None else measured.by_joint(recording),
+            standstill_share=0.0 if report is None else report.share,
         ),
         position_covariance=np.mean(
             [filtering.white_covariance(values[:, :axes]) for _, values in probes], axis=0
         ),
         noise_gains=filtering.filter_gains(grid.motion),
         delay=delay,
-        quality=recording.quality,
+        quality=_with_defect(recording.quality, report),
         warnings=(*options.unused(*OF_PERIODS), *said),
     )
     if options.method == 'local_cubic':
@@ -137,6 +144,36 @@ def _gaps(even: EvenSamples, cutoff: float) -> tuple[Indices | None, float]:
     lost = [np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64) for rows in missing]
     share = sum(len(rows) for rows in lost) / max(first * len(lost), 1)
     return filtering.holes(lost, cutoff, even.interval), share
+
+
+def _standstill(even: EvenSamples, options: SignalOptions) -> tuple[Indices | None, Defect | None]:
+    """First and last sample (s, 2) of stretches without motion, and the report of them."""
+    if options.standstill == 'keep':
+        return None, None
+    axes = len(even.recording.joint_names)
+    found = standing((values[:, :axes] for _, values, _ in even.blocks()), even.interval)
+    count = int((found[:, 1] - found[:, 0] + 1).sum())
+    if not count or count > MOST_STANDING * even.count:
+        return None, None
+    stamp = [float(even.read(slice(row, row + 1))[0][0]) for row in found[:STRETCHES].ravel()]
+    where = tuple(zip(stamp[::2], stamp[1::2], strict=True))
+    done = 'no rows: friction has no law there (standstill=keep takes them)'
+    share = count / even.count
+    return found, Defect('standstill', count, share, done, where=where, stretches=len(found))
+
+
+def _with_defect(quality: Quality | None, defect: Defect | None) -> Quality | None:
+    if quality is None or defect is None:
+        return quality
+    return replace(quality, defects=(*quality.defects, defect))
+
+
+def united(one: Indices | None, other: Indices | None) -> Indices | None:
+    """Return stretches of both, by their beginnings."""
+    if one is None or other is None:
+        return other if one is None else one
+    both = np.concatenate([one, other])
+    return np.asarray(both[np.argsort(both[:, 0], kind='stable')])
 
 
 def _by_local_cubics(

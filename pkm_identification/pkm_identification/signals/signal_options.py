@@ -24,6 +24,7 @@ class SignalOptions:
     cutoff: float | None = None  # [Hz]
     skip_periods: int | None = None
     bad_samples: str = 'leave_out'
+    standstill: str = 'leave_out'
     clock: str = 'auto'
     velocities: str = 'auto'
     effort_filter: Mapping[str, float] | None = None  # see `EffortFilter`

@@ -110,6 +110,7 @@ class FilterDiagnostics:
     interpolated: bool  # whether gaps or uneven stamps were bridged
     bridged_share: float  # of all samples
     gaps_without_rows: int  # long gaps, on which no rows rest
+    standstill_share: float = 0.0  # of all samples, in which no joint moves and no rows are
     half_width: float | None = None  # of the window of local cubics [s]
     # above which measured velocities count, by joint [Hz]; those of others are of the positions
     velocity_crossover: dict[str, float] | None = None
