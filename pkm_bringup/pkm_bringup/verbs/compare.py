@@ -39,7 +39,8 @@ def add_parser(subparsers: Any) -> None:
     )
     text = f'the estimator that --models uses; default: {DEFAULT}'
     parser.add_argument('--estimator', metavar='NAME', help=text)
-    text = 'repeatable; recording that is only predicted, of the same units'
+    text = 'repeatable; recording that is only predicted, of the same units; default: the '
+    text += 'last fifth, or period, of each recording'
     parser.add_argument('--validate', action='append', default=[], metavar='DATA', help=text)
     add_options(parser, '; each estimator takes those it has', COMMON)
     THRESHOLD.add_argument(parser)
@@ -52,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: Any) -> int:
     """Identify, validate, print the table, draw the picture."""
     from pkm_bringup.inputs import load_model
-    from pkm_bringup.views.comparison_view import plot_comparison, print_rows
+    from pkm_bringup.views.comparison_view import plot_comparison, print_best, print_rows
     from pkm_identification.requests.compare_request import CompareRequest, compare_on_recordings
 
     names = _chosen(arguments)
@@ -72,6 +73,7 @@ def run(arguments: Any) -> int:
         print_json({**content, 'validated_on': arguments.validate, 'rows': rows})
     else:
         print_rows(rows)
+        print_best(found)
     if plot is not None:
         print_note(f"wrote '{plot}'")
     return 0 if any(candidate.result is not None for candidate in found) else 1

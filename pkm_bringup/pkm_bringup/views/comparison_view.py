@@ -11,7 +11,7 @@ import numpy as np
 
 from pkm_bringup.views.console import print_table
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.model_selection.model_comparison import Candidate
+from pkm_identification.model_selection.model_comparison import Candidate, best
 
 LEAST, MOST = 1e-3, 1e3  # relative deviations that are drawn, the others at the edge
 COLUMNS = {
@@ -28,6 +28,7 @@ COLUMNS = {
     'condition': 'condition_number',
     'time [s]': 'seconds',
 }
+USUAL = 'wls'  # the estimator that others are compared with
 SHARES = ('error', 'held_out', 'held_out_truth', 'coverage', 'median_parameter_error')
 
 
@@ -53,6 +54,21 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row['failure']:
             sys.stdout.write(f'\n{row["name"]}: {row["failure"]}\n')
+
+
+def print_best(candidates: Sequence[Candidate]) -> None:
+    """Say in one sentence what to use."""
+    found = best(candidates)
+    if found is None:
+        sys.stdout.write('\nno data were held out: nothing tells which to use\n')
+        return
+    row = found.row()
+    text = f'use {found.name}: it predicts held-out forces within {100 * row["held_out"]:.3g} %'
+    usual = next((each.row() for each in candidates if each.name == USUAL), None)
+    if usual is not None and found.name != USUAL and usual.get('held_out') is not None:
+        text += f' ({USUAL}: {100 * usual["held_out"]:.3g} %)'
+    text += '' if row['is_physical'] else ', and pkm apply takes the nearest physical model'
+    sys.stdout.write(f'\n{text}\n')
 
 
 def plot_comparison(candidates: Sequence[Candidate], model: ClosedChainModel, path: Path) -> None:

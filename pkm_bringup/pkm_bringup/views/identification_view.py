@@ -12,10 +12,12 @@ from pkm_identification import IdentificationResult
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
 from pkm_identification.requests.apply_request import LEAST_P_VALUE
 from pkm_identification.requests.identify_request import Identified
-from pkm_identification.result.diagnostics import Delay, RecordedDescription
+from pkm_identification.result.diagnostics import Delay, ParameterDiagnostics, RecordedDescription
 from pkm_identification.result.fields import plain
+from pkm_identification.result.verdict import verdict_of
 
 NAMED = 12  # parameters
+CLOCK = ('jitter', 'stale', 'clock_leap', 'coarse_stamp')  # kinds of defects that are its repair
 SMALL_BIAS = 0.005  # relative error of forces that no user sees
 LARGE = 4.0  # residual variance over that of the noise
 CAUSES = (
@@ -43,6 +45,7 @@ STEPS: dict[str, Column] = {
 def print_identified(found: Identified, level: float) -> None:
     """Print tables and sentences on stdout, remarks on stderr."""
     result = found.result
+    print_verdict(result)
     if found.reduction is not None:
         print_steps(found.reduction.rows())
     columns: dict[str, Column] = {'parameter': 'name', 'estimate': 'value'}
@@ -52,7 +55,7 @@ def print_identified(found: Identified, level: float) -> None:
     print_calibration(result)
     print_residuals(result)
     fit = (correlations(result), fit_verdict(result), not_determined(result))
-    sentences = (*processing_lines(result), *fit, certainty(found.identifiability), verdict(result))
+    sentences = (*fit, certainty(found.identifiability), verdict(result))
     sys.stdout.write(''.join(f'{text}\n' for text in sentences if text))
     diagnostics = result.diagnostics
     print_quality([each.quality for each in diagnostics.data])
@@ -62,11 +65,39 @@ def print_identified(found: Identified, level: float) -> None:
         print_note(f'warning: {warning}')
 
 
+def print_verdict(result: IdentificationResult) -> None:
+    """Print how good the model is, what limits it and what to do, then band, clock and friction."""
+    diagnostics = result.diagnostics
+    found = verdict_of(result)
+    lines = [] if found is None else [found.line()]
+    lines += [f'  {line}' for line in processing_lines(result)]
+    repairs = [
+        defect['text']
+        for each in diagnostics.data
+        for defect in (each.quality or {}).get('defects', [])
+        if defect['kind'] in CLOCK
+    ]
+    lines += [f'  clock: {text}' for text in repairs]
+    lines += [f'  {text}' for text in contradictions(diagnostics.parameters)]
+    sys.stdout.write('\n'.join(lines) + '\n\n')
+
+
+def contradictions(found: ParameterDiagnostics) -> list[str]:
+    """Return a sentence for each fixed parameter that the data contradict."""
+    return [
+        f"the data contradict '{each.name}', fixed at {each.value:.4g}: they want "
+        f'{each.wanted:.4g}, {each.deviations:.2g} standard deviations away'
+        for each in found.contradicted
+    ]
+
+
 def print_quality(several: Sequence[Mapping[str, Any] | None]) -> None:
     """Say what is wrong with the data, one line a defect and recording."""
     for number, each in enumerate(several):
         of = f' {number + 1}' if len(several) > 1 else ''
         for defect in (each or {}).get('defects', []):
+            if defect['kind'] in CLOCK:
+                continue  # said with the verdict
             print_note(f'data{of}: {defect["text"]}')
 
 
@@ -168,6 +199,7 @@ def summary(found: Identified, output: str, level: float) -> dict[str, Any]:
         'residuals': plain(result.residual_analysis),
         'residual_rms': dict(zip(result.joint_names, result.residual_rms, strict=True)),
         **calibration_summary(result),
+        'verdict': plain(verdict_of(result)),
         'is_physical': result.is_physical,
         'violations': list(result.consistent.violations),
         'distance_to_physical': result.consistent.distance,

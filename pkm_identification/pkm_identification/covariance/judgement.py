@@ -10,6 +10,7 @@ import numpy as np
 from pkm_dynamics.friction_laws import DriveFriction
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.axis_residuals import AxisResiduals
+from pkm_identification.covariance.fixed_values import contradicted_values
 from pkm_identification.covariance.held_out_errors import held_out_errors
 from pkm_identification.covariance.residual_tests import analyse_residuals
 from pkm_identification.physical.nearest import ConsistentParameters, nearest_consistent
@@ -19,7 +20,7 @@ from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run, in_blocks
 from pkm_identification.regression.solution import Solution
 from pkm_identification.regression.weighted_least_squares import Estimate, whitened_rows
-from pkm_identification.result.diagnostics import ConditionNumbers
+from pkm_identification.result.diagnostics import ConditionNumbers, FixedContradiction
 from pkm_identification.result.force_errors import ForceErrors
 
 
@@ -32,6 +33,7 @@ class Judgement:
     analysis: tuple[AxisResiduals, ...]  # one entry a run and actuator
     condition: ConditionNumbers  # of the regressor
     consistent: ConsistentParameters  # the nearest physically consistent parameters
+    contradicted: tuple[FixedContradiction, ...]  # fixed parameters that the data want elsewhere
     force_errors: ForceErrors  # of predictions of other motions
 
 
@@ -62,6 +64,7 @@ def judge(solution: Solution, any_value: Sequence[int], report: Progress) -> Jud
         condition=condition,
         consistent=consistent,
         force_errors=force_errors,
+        contradicted=contradicted_values(fitted, found, solution.fit.covariance_scale, any_value),
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from pkm_description.errors import PkmError
 from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.friction_laws import LAWS, LINEAR
 from pkm_dynamics.parameters.reductions import find_reduction, reduced_models
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.estimator_options import estimators, require_estimator
@@ -26,6 +27,9 @@ from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.validation.validate import Validation, validate
 
+OF_LAWS, USUAL_LAW = 'nonlinear_friction', 'stribeck'  # its default law
+HELD_OUT = 0.2  # of a recording
+HARDLY = 0.01  # share of an error, or of a period, that makes no difference
 LARGEST_CONDITION = 1e16  # a larger condition number is rounding
 TRANSFERRED = ('method', 'cutoff', 'bad_samples', 'clock')  # signal options that suit other motions
 
@@ -123,7 +127,63 @@ def compare_estimators(
         _Job(name, name, {k: v for k, v in options.items() if k in options_of((name,))})
         for name in chosen
     ]
+    if names is None and 'law' not in options:
+        jobs += [_with_law(jobs, law) for law in LAWS if law not in (LINEAR, USUAL_LAW)]
     return _run(jobs, several(dataset), several(validation), model, threshold, progress)
+
+
+def _with_law(jobs: Sequence[_Job], law: str) -> _Job:
+    """Return the job of the estimator of friction laws with another law."""
+    job = next(each for each in jobs if each.estimator == OF_LAWS)
+    return job._replace(name=f'{OF_LAWS} law={law}', options={**job.options, 'law': law})
+
+
+def divided(recordings: Sequence[Recording]) -> tuple[list[Recording], list[Recording]]:
+    """Divide each recording into one to identify from and a last fifth, or period, to predict.
+
+    One with a payload, or of a single period, is kept whole.
+    """
+    used, held_out = [], []
+    for each in recordings:
+        cut = _cut(each)
+        if cut is None:
+            used.append(each)
+            continue
+        used.append(each.between(0.0, cut))
+        held_out.append(each.between(cut))
+    return used, held_out
+
+
+def _cut(recording: Recording) -> float | None:
+    """Time [s] at which a recording is divided; None where it is kept whole."""
+    period, duration = recording.period, recording.duration
+    if recording.payload is not None:
+        return None
+    if period is None:
+        return (1 - HELD_OUT) * duration
+    periods = int((duration + recording.interval) / period + HARDLY)
+    if periods < 2:
+        return None
+    return (periods - max(1, int(HELD_OUT * periods))) * period - 0.5 * recording.interval
+
+
+def best(candidates: Sequence[Candidate]) -> Candidate | None:
+    """Return the candidate with the least error on held-out data; None where there is none.
+
+    Of those whose error is hardly larger, one whose estimate belongs to real bodies.
+    """
+    errors = {
+        number: row['held_out']
+        for number, row in enumerate(candidate.row() for candidate in candidates)
+        if row.get('held_out') is not None and np.isfinite(row['held_out'])
+    }
+    if not errors:
+        return None
+    least = min(errors.values())
+    good = [number for number, error in errors.items() if error <= (1 + HARDLY) * least]
+    good.sort(key=lambda number: errors[number])
+    physical = [number for number in good if candidates[number].row()['is_physical']]
+    return candidates[(physical or good)[0]]
 
 
 def compare_models(

@@ -35,9 +35,11 @@ from pkm_identification.signals.signals import BandChoice, BandTrial, Signals
 OVERSAMPLING = 16  # samples a cutoff period: half of the usual ones tell the same
 PARTS = 10  # held out one by one
 RATIO = 2.0  # from one cutoff to the next: errors change little within
-MOTION = 3.0  # times its frequency is the band that holds the motion, and what friction makes of it
+MOTION = 6.0  # times its frequency is the band that holds the motion, and steps of friction
 NEGLIGIBLE = 0.02  # excess of the mean square error: one per cent of the error
+CLEARLY = 0.25  # excess that speaks against what the noise says: an eighth of the error
 NO_GAIN = 2  # cutoffs in a row that are not better than one below: wider ones only get worse
+LEAST_ERROR = 1e-12  # of the forces' spread: rounding, in data without noise
 LEAST_SPREAD = 1e-12  # of the largest of the axes: forces of an axis that hardly has any
 HALVES = 0.1  # of the sampling rate: half of the samples show motions in bands up to it
 
@@ -108,7 +110,7 @@ def choose_band(
 ) -> BandChoice | None:
     """Choose one cutoff for all pieces; None where they are too short for a choice.
 
-    A `usual` one [Hz] is taken unless it is worse by more than one standard deviation.
+    A `usual` one [Hz] is taken unless it is clearly worse, by more than one standard deviation.
     """
     cutoffs, pieces = _candidates(pieces, usual)
     if len(cutoffs) < 2:
@@ -130,14 +132,12 @@ def choose_band(
         except (EstimationError, KinematicsError):  # too few rows; noise beyond what can be reached
             continue
         scored = scored or found
-        size = np.maximum(scored.spread, LEAST_SPREAD * scored.spread.max())
-        errors = scored.errors(found.held_out_values()[0]) / size
-        tried.append((cutoff, found, errors.mean(axis=1)))
-        trials = _compared([(each, errors) for each, _, errors in tried])
+        tried.append((cutoff, found, scored.errors(found.held_out_values()[0])))
+        trials = _compared([(each, errors) for each, _, errors in tried], scored.spread)
         chosen = _narrowest(trials)
     if scored is None:
         return None
-    if trials[-1].cutoff == widest and trials[-1].excess <= trials[-1].deviation:
+    if trials[-1].cutoff == widest and trials[-1].excess <= max(CLEARLY, trials[-1].deviation):
         chosen = len(trials) - 1
     cutoff, found, _ = tried[chosen]
     return BandChoice(cutoff, trials, cutoffs[0], _noise_bias(of, cutoff, pieces, found, scored))
@@ -165,23 +165,23 @@ def _narrowest(trials: Sequence[BandTrial]) -> int:
     )
 
 
-def _compared(tried: Sequence[tuple[float, Array]]) -> tuple[BandTrial, ...]:
-    """Compare cutoffs by the relative square errors (k,) of the parts that were held out."""
-    sums = np.array([errors.sum() for _, errors in tried])
-    best = tried[int(np.argmin(sums))][1]
-    least = max(float(best.sum()), 1e-300)
+def _compared(tried: Sequence[tuple[float, Array]], spread: Array) -> tuple[BandTrial, ...]:
+    """Compare cutoffs by the square errors (k, n_a) of the parts that were held out.
+
+    Errors of an axis count by the least that any cutoff leaves of them, so that no axis rules by
+    its size or by what the model lacks there. `spread` (n_a,) is that of the forces.
+    """
+    least = np.min([errors.sum(axis=0) for _, errors in tried], axis=0)
+    least = np.maximum(least, LEAST_ERROR * spread)
+    size = np.maximum(spread, LEAST_SPREAD * spread.max())
+    by_part = [(errors / np.maximum(least, 1e-300)).mean(axis=1) for _, errors in tried]
+    best = min(by_part, key=lambda each: float(each.sum()))
     trials = []
-    for cutoff, errors in tried:
-        more = errors - best
-        spread = np.sqrt(len(more)) * more.std(ddof=1) if len(more) > 1 else 0.0
-        trials.append(
-            BandTrial(
-                cutoff,
-                float(np.sqrt(errors.sum())),
-                float(more.sum() / least),
-                float(spread / least),
-            )
-        )
+    for (cutoff, errors), own in zip(tried, by_part, strict=True):
+        more = (own - best) / best.sum()
+        relative = np.sqrt(np.mean(errors.sum(axis=0) / size))
+        deviation = np.sqrt(len(more)) * more.std(ddof=1) if len(more) > 1 else 0.0
+        trials.append(BandTrial(cutoff, float(relative), float(more.sum()), float(deviation)))
     return tuple(trials)
 
 

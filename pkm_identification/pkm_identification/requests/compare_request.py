@@ -14,6 +14,7 @@ from pkm_identification.model_selection.model_comparison import (
     ModelLevel,
     compare_estimators,
     compare_models,
+    divided,
 )
 from pkm_identification.options import THRESHOLD, check_options
 from pkm_identification.requests.identify_request import Progress, given, load_all, resolved_options
@@ -31,7 +32,8 @@ class CompareRequest:
     data: Sequence[str]  # paths of recordings of one robot
     names: Sequence[str] = ()  # of estimators, or of reduced models; empty: all
     of_models: str = ''  # estimator that compares models; empty: estimators are compared
-    validation: Sequence[str] = ()  # paths of recordings that are only predicted
+    # paths of recordings that are only predicted; empty: the last part of each recording is
+    validation: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     loading: Mapping[str, Any] = field(default_factory=dict)
     threshold: float = THRESHOLD.default
@@ -65,11 +67,10 @@ def compare_on_recordings(
     report('reading the data', 0.0)
     with refusing(Code.ESTIMATION_FAILED, data=Code.BAD_DATA):
         data = load_all(request.data, request.loading)
-        options |= {
-            'validation': load_all(request.validation, request.loading),
-            'threshold': request.threshold,
-            'progress': progress,
-        }
+        held_out = load_all(request.validation, request.loading)
+        if not held_out:
+            data, held_out = divided(data)
+        options |= {'validation': held_out, 'threshold': request.threshold, 'progress': progress}
         if request.of_models:
             return compare_models(data, model, request.of_models, levels=chosen, **options)
         return compare_estimators(data, model, chosen, **options)

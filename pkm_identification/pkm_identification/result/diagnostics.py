@@ -102,6 +102,16 @@ class ConditionNumbers:
 
 
 @dataclass(frozen=True)
+class FixedContradiction:
+    """A fixed parameter that the data want elsewhere."""
+
+    name: str
+    value: float  # that it was fixed at
+    wanted: float  # that the residuals ask for, if it alone were free
+    deviations: float  # from one to the other, in standard deviations
+
+
+@dataclass(frozen=True)
 class ParameterDiagnostics:
     """What became of the parameters, by name."""
 
@@ -111,6 +121,7 @@ class ParameterDiagnostics:
     degrees_of_freedom: int = 0  # equations less the number of parameters
     left_out: tuple[str, ...] = ()  # that the model does without
     dropped: tuple[str, ...] = ()  # by a reduction
+    contradicted: tuple[FixedContradiction, ...] = ()  # fixed ones, the worst first
 
 
 @dataclass(frozen=True)
@@ -164,8 +175,9 @@ class Diagnostics(PlainMapping):
         if self.fit is not None:
             content |= self.fit.to_mapping()
         content |= _entries(self.condition or {}) | _entries(self.parameters)
-        if not self.parameters.dropped:
-            del content['dropped']
+        for name in ('dropped', 'contradicted'):
+            if not content[name]:
+                del content[name]
         for each in fields(DataDiagnostics):
             values = [getattr(entry, each.name) for entry in self.data]
             if each.name != 'delay' or any(value is not None for value in values):

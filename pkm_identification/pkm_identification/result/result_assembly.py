@@ -125,6 +125,7 @@ def _diagnostics(
             equations=fitted.equations,
             degrees_of_freedom=fitted.degrees_of_freedom,
             left_out=tuple(names[i] for i in left_out),
+            contradicted=judgement.contradicted,
         ),
         data=tuple(_of_recording(digest, *each) for each in data),
         is_physical=judgement.consistent.is_physical,

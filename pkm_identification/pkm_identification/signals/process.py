@@ -16,6 +16,8 @@ from pkm_identification.signals.periodic import periodic_signals
 from pkm_identification.signals.signal_options import ESTIMATE, IN_TIME, SignalOptions
 from pkm_identification.signals.signals import Signals
 
+TWICE = 1.95  # periods that a motion must show, nearly, so that it is known to repeat
+
 
 @dataclass(frozen=True, eq=False)
 class Examined:
@@ -81,6 +83,8 @@ def examine(recording: Recording, options: SignalOptions) -> Examined:
         if period is not None:
             period = refined_period(head.time, head.positions, period, head.position_valid)
         source = 'found in the data'
+        if period is not None and recording.duration < TWICE * period:
+            period = None  # a motion that ends where it began need not go on so
     if options.method == 'fourier' and period is None:
         raise EstimationError('the motion has no period that could be found; give period=')
     own = None if options.method in IN_TIME else period

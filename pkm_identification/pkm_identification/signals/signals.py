@@ -59,7 +59,9 @@ class BandTrial:
     # relative RMS error of the forces of held-out parts, in the band that holds the motion: root
     # mean square over the axes
     error: float
-    excess: float  # mean square of that error above that of the best, over the best's
+    # mean square error above that of the best, over the best's; each axis relative to the least
+    # that any cutoff leaves of it
+    excess: float
     deviation: float  # standard deviation of `excess`, from the differences of the parts
 
 

@@ -1,10 +1,17 @@
 """Several estimators on one dataset; what fails is a row."""
 
+from dataclasses import replace
+
 import pytest
 
 from pkm_description.errors import EstimationError
 from pkm_identification import identify, validate
-from pkm_identification.model_selection.model_comparison import compare_estimators
+from pkm_identification.model_selection.model_comparison import (
+    Candidate,
+    best,
+    compare_estimators,
+    divided,
+)
 
 
 def test_rows_are_those_of_identify_and_validate(record, slider_model):
@@ -58,3 +65,38 @@ def test_wrong_choices_are_errors(record, slider_model):
         compare_estimators(data, slider_model, ['best'])
     with pytest.raises(EstimationError, match="unknown option 'tunig' of estimator 'irls'"):
         compare_estimators(data, slider_model, ['irls'], tunig=1.0)
+
+
+def test_the_end_of_a_recording_is_kept_for_prediction(record):
+    motion = record(periods=10)
+    (used,), (held_out,) = divided([motion])
+    assert len(used) + len(held_out) == 10_000 and len(held_out) == pytest.approx(2000, abs=2)
+    assert held_out.time[0] > used.time[-1]
+
+
+@pytest.mark.parametrize(('periods', 'kept'), [(12, 2), (4, 1), (2, 1)])
+def test_whole_periods_are_kept_where_the_period_is_known(record, periods, kept):
+    (used,), (held_out,) = divided([replace(record(periods=periods), period=1.0)])
+    assert len(held_out) == pytest.approx(1000 * kept, abs=1)
+    assert len(used) == pytest.approx(1000 * (periods - kept), abs=1)
+
+
+def candidate(name, error, *, is_physical=True):
+    class Known(Candidate):
+        def row(self):
+            return {'name': name, 'held_out': error, 'is_physical': is_physical}
+
+    return Known(name, {})
+
+
+def test_the_best_predicts_best_and_is_physical_where_that_makes_no_difference():
+    bent, straight = candidate('wls', 0.0500, is_physical=False), candidate('feasible', 0.0502)
+    worse, failed = candidate('ls', 0.08), candidate('iv', None)
+    assert best([worse, bent, failed, straight]).name == 'feasible'
+    assert best([worse, bent, failed]).name == 'wls'
+    assert best([failed]) is None
+
+
+def test_all_friction_laws_are_rows(record, slider_model):
+    names = [each.name for each in compare_estimators(record(periods=1)[:400], slider_model)]
+    assert 'nonlinear_friction law=power' in names and 'nonlinear_friction law=atan' in names

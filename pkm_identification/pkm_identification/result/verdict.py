@@ -1,0 +1,179 @@
+"""How good a model is, what limits it and what to do, from what its identification found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from pkm_identification.arrays import Array
+from pkm_identification.result.diagnostics import Diagnostics
+from pkm_identification.result.result import IdentificationResult
+
+GOOD, USABLE = (
+    0.03,
+    0.1,
+)  # relative RMS error: feedforward leaves that share of the force to feedback
+LARGE_RATIO = 4.0  # of the residuals' variance to that of the noise: twice as large
+COLOURED = 1e-3  # p-value of whiteness: hardly by chance on any of some axes
+MUCH_BIAS = 0.3  # of the error, that noise of the motion makes of it
+MANY_BAD = 0.5  # share of the samples: fewer that are left out hardly limit a model
+FEW_PROPER = 0.5  # share of the parameters that are undetermined
+
+
+class Grade(str, Enum):
+    """How much of the force a model predicts."""
+
+    GOOD = 'good'
+    USABLE = 'usable'
+    POOR = 'poor'
+
+
+class Limit(str, Enum):
+    """What makes most of the error of the predicted forces."""
+
+    MISSING_EFFECT = 'an effect that the model lacks'
+    NOISE_OF_FORCES = 'noise of the measured forces'
+    NOISE_OF_MOTION = 'noise of the measured motion'
+    EXCITATION = 'a motion that does not show all parameters'
+    DATA = 'bad samples'
+    UNKNOWN = 'nothing that the data show'
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Verdict on an identified model.
+
+    Attributes
+    ----------
+    grade
+        By the error.
+    error
+        Relative RMS error of the forces of parts of the data that the estimate was not made from,
+        over all axes.
+    noise
+        Part of that which is noise of the measured forces; None where it is unknown.
+    axis_errors
+        `error` of each actuator (n_a,).
+    worst
+        Joint with the largest of these.
+    limit
+        What limits the model.
+    reasons
+        Sentences: what shows that.
+    advice
+        Sentences: what to do.
+    """
+
+    grade: Grade
+    error: float
+    noise: float | None
+    axis_errors: Array
+    worst: str
+    limit: Limit
+    reasons: tuple[str, ...]
+    advice: tuple[str, ...]
+
+    @property
+    def model_error(self) -> float:
+        """Error without the noise of the measured forces, as far as that is known."""
+        return float(np.sqrt(max(self.error**2 - (self.noise or 0.0) ** 2, 0.0)))
+
+    def line(self) -> str:
+        """Return the verdict in one line."""
+        worst = 100 * float(self.axis_errors.max())
+        text = f'{self.grade.value} model: forces of held-out parts of the data are predicted '
+        text += f'within {100 * self.error:.2g} % (RMS; worst {self.worst}: {worst:.2g} %)'
+        if self.noise is not None:
+            text += f', {100 * self.noise:.2g} % of it noise of the measurement'
+        return '; '.join([text, f'limited by {self.limit.value}', *self.reasons, *self.advice])
+
+
+def verdict_of(result: IdentificationResult) -> Verdict | None:
+    """Judge a model by the diagnostics of its identification; None where it has no held-out errors.
+
+    Files of earlier versions have none.
+    """
+    diagnostics = result.diagnostics
+    errors = diagnostics.force_errors
+    if errors is None:
+        return None
+    power = max(float(np.sum(errors.force**2)), 1e-300)
+    error = float(np.sqrt(np.sum(errors.rms**2) / power))
+    noise = _noise(diagnostics)
+    part = None if noise is None else min(float(np.sqrt(np.sum(noise**2) / power)), error)
+    worst = result.joint_names[int(np.argmax(errors.relative))]
+    limit, reasons, advice = _limit(result, diagnostics, error)
+    found = Verdict(Grade.POOR, error, part, errors.relative, worst, limit, reasons, advice)
+    if found.model_error > USABLE:
+        return found
+    return replace(found, grade=Grade.GOOD if found.model_error <= GOOD else Grade.USABLE)
+
+
+def _noise(diagnostics: Diagnostics) -> Array | None:
+    """Noise (n_a,) of the averaged forces, RMS over the recordings; None where one has none."""
+    squares = [
+        None if each.force_noise is None else each.force_noise**2 / each.signals['periods']
+        for each in diagnostics.data
+    ]
+    known = [each for each in squares if each is not None]
+    if not known or len(known) < len(squares):
+        return None
+    return np.asarray(np.sqrt(np.mean(known, axis=0)))
+
+
+def _limit(
+    result: IdentificationResult, diagnostics: Diagnostics, error: float
+) -> tuple[Limit, tuple[str, ...], tuple[str, ...]]:
+    """What limits a model, what shows that, and what to do."""
+    lost = diagnostics.parameters.undetermined
+    bias = _noise_bias(diagnostics)
+    bad = _bad_share(diagnostics)
+    if len(lost) > FEW_PROPER * len(result.names):
+        reason = f'{len(lost)} of {len(result.names)} parameters are not determined'
+        return Limit.EXCITATION, (reason,), ('excite all axes together (pkm excite design)',)
+    if bias > MUCH_BIAS * error:
+        reason = f'it makes {100 * bias:.2g} % of the force wrong'
+        return Limit.NOISE_OF_MOTION, (reason,), ('estimate with iv or tls, or repeat a period',)
+    if bad > MANY_BAD:
+        reason = f'{100 * bad:.2g} % of the samples could not be used'
+        return Limit.DATA, (reason,), ('see the lines on the data',)
+    fit = diagnostics.fit
+    ratio = None if fit is None else fit.residual_variance_ratio
+    if ratio is not None and np.isfinite(ratio):
+        if ratio > LARGE_RATIO:
+            reason = f'the residuals are {np.sqrt(ratio):.2g} times as large as the noise'
+            return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
+        return Limit.NOISE_OF_FORCES, (), ('more periods make the model better',)
+    coloured = [
+        each.joint for each in result.residual_analysis if each.whiteness_p_value < COLOURED
+    ]
+    if coloured:
+        some = ', '.join(dict.fromkeys(coloured))
+        reason = f'the residuals of {some} are no noise'
+        return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
+    return Limit.UNKNOWN, ('the noise is unknown: no period repeats',), ()
+
+
+def _for_missing(diagnostics: Diagnostics) -> tuple[str, ...]:
+    """Return what to do about an effect that the model lacks."""
+    return ('try friction=auto, rotor inertias, drive terms',)
+
+
+def _noise_bias(diagnostics: Diagnostics) -> float:
+    """Largest relative error of forces that noise of the motion makes; 0 where unknown."""
+    choices = [each.signals.get('band_choice') for each in diagnostics.data]
+    known = [each['noise_bias'] for each in choices if each is not None]
+    return max((float(np.max(each)) for each in known if each is not None), default=0.0)
+
+
+def _bad_share(diagnostics: Diagnostics) -> float:
+    """Largest share of samples of one kind that were left out or lost."""
+    shares = [
+        defect['share']
+        for each in diagnostics.data
+        for defect in (each.quality or {}).get('defects', [])
+        if defect['kind'] in ('gap', 'outlier', 'stuck', 'saturation', 'not_finite')
+    ]
+    return max(shares, default=0.0)

@@ -1,0 +1,83 @@
+"""Verdicts on models: how good, limited by what, what to do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pkm_identification import Recording, identify, load_result, validate
+from pkm_identification.result.verdict import Grade, Limit, verdict_of
+
+
+def with_forces(data, forces):
+    return Recording.from_arrays(
+        np.asarray(data.time), data.joint_names, np.asarray(data.positions), forces
+    )
+
+
+def test_a_right_model_of_noisy_forces_is_good_and_limited_by_noise(record, slider_model):
+    found = verdict_of(identify(record(periods=8, force_noise=2.0), slider_model))
+    assert found.grade is Grade.GOOD and found.limit is Limit.NOISE_OF_FORCES
+    assert found.noise == pytest.approx(found.error, rel=0.2)
+    assert found.model_error < 0.03
+
+
+def test_an_effect_that_the_model_lacks_is_named(record, slider_model):
+    """Ripple of 30 N in the first axis, of forces of about 40 N."""
+    data = record(periods=8, force_noise=1.0)
+    forces = np.array(data.efforts)
+    forces[:, 0] += 30.0 * np.sin(2 * np.pi * np.asarray(data.positions)[:, 0] / 0.03)
+    for options in ({}, {'method': 'filter', 'cutoff': 25.0}):
+        found = verdict_of(identify(with_forces(data, forces), slider_model, **options))
+        assert found.limit is Limit.MISSING_EFFECT
+        assert found.grade is Grade.POOR
+        assert found.worst == 'left'
+        assert found.line().startswith('poor model: forces of held-out parts')
+
+
+def test_the_error_is_that_of_other_data(record, slider_model):
+    """What is held out is as wrong as a recording that the estimate never saw."""
+    signals = {'method': 'filter', 'cutoff': 25.0}
+    result = identify(record(periods=8, force_noise=8.0, seed=1), slider_model, **signals)
+    other = record(periods=8, period=1.17, force_noise=8.0, seed=2)
+    checked = validate(other, result, slider_model, **signals)
+    size = np.sqrt(np.mean(checked.measured**2, axis=0))
+    relative = checked.against_measured.residual_rms / size
+    assert verdict_of(result).axis_errors == pytest.approx(relative, rel=0.25)
+
+
+def test_noise_of_the_motion_is_named(record, slider_model):
+    data = record(periods=20, position_noise=3e-4, force_noise=0.1, rate=500.0)
+    result = identify(data, slider_model, method='filter')
+    choice = dict(result.diagnostics.data[0].signals['band_choice'])
+    choice['noise_bias'] = [0.5 * verdict_of(result).error] * 2
+    signals = {**result.diagnostics.data[0].signals, 'band_choice': choice}
+    entry = replace(result.diagnostics.data[0], signals=signals)
+    result = replace(result, diagnostics=replace(result.diagnostics, data=(entry,)))
+    assert verdict_of(result).limit is Limit.NOISE_OF_MOTION
+
+
+def test_a_fixed_value_that_the_data_contradict_is_named(record, slider_model):
+    data = record(periods=8)
+    fixed = {'a.m': 1.0, 'left.coulomb': (4.0, 0.5)}
+    found = identify(data, slider_model, fixed=fixed).diagnostics.parameters.contradicted
+    free = identify(data, slider_model, fixed={'left.coulomb': (4.0, 0.5)})
+    assert [each.name for each in found] == ['a.m']
+    assert found[0].value == 1.0 and found[0].deviations > 4
+    assert found[0].wanted == pytest.approx(free.values[0], abs=3 * free.standard_deviation[0])
+
+
+def test_right_fixed_values_and_what_is_left_out_are_not_named(record, slider_model):
+    data = record(periods=8)
+    right = identify(data, slider_model, fixed={'a.m': 2.0, 'left.coulomb': 4.0})
+    assert right.diagnostics.parameters.contradicted == ()
+    without = identify(data, slider_model, left_out=['a.m'])
+    assert without.diagnostics.parameters.contradicted == ()
+
+
+def test_contradictions_are_in_the_file(record, slider_model, tmp_path):
+    result = identify(record(periods=4), slider_model, fixed={'a.m': 1.0})
+    result.save(tmp_path / 'model.yaml')
+    loaded = load_result(tmp_path / 'model.yaml', slider_model)
+    assert loaded.diagnostics.parameters.contradicted == result.diagnostics.parameters.contradicted
+    assert verdict_of(loaded).line() == verdict_of(result).line()
