@@ -82,6 +82,44 @@ def test_terms_are_estimated_with_the_other_parameters(recording, model, truth, 
         assert found.standard_deviation[i] < 0.05 * max(abs(expected[name]), 1.0)
 
 
+def test_physical_estimators_leave_their_signs_alone(recording, model):
+    """Friction must not be negative; an offset, a ripple or a stiffness may."""
+    found = identify(recording(1), model, 'feasible', drive_terms=TEXTS)
+    assert found.is_physical
+    for name, value in (('lift.offset', -2.0), ('across.ripple_sin1', -2.0)):
+        i = found.names.index(name)
+        assert abs(found.values[i] - value) < 5 * found.standard_deviation[i]
+
+
+def test_friction_laws_go_with_them(recording, model, truth):
+    """The estimator of nonlinear friction takes the terms as it takes base parameters."""
+    data = recording(1)
+    motion = motion_at(truth, np.asarray(data.time), 1)
+    speed = truth.actuator_states(motion).velocities[:, 3:]
+    efforts = np.array(data.efforts)
+    efforts[:, 3:] += 6.0 * np.arctan(20.0 * speed)
+    rubbed = Recording.from_arrays(
+        data.time, truth.actuated_joints, data.positions, efforts, period=PERIOD
+    )
+    found = identify(
+        rubbed,
+        model,
+        'nonlinear_friction',
+        law={model.actuated_joints[3]: 'atan'},
+        drive_terms=TEXTS,
+    )
+    friction = dict(zip(found.drive_friction.names, found.drive_friction.values, strict=True))
+    assert friction[f'{model.actuated_joints[3]}.atan_slope'] == pytest.approx(20.0, rel=0.3)
+    i = found.names.index('across.ripple_cos1')
+    assert abs(found.values[i] - 4.0) < 5 * found.standard_deviation[i]
+    values = found.controller_parameters
+    given = identified_feedforward(model, 'm', list(values), list(values.values()))
+    motion = motion_at(model, np.linspace(0.0, 2.0, 30), 4)
+    np.testing.assert_allclose(
+        given.forces(model, motion), found.as_physical().predict(motion), rtol=0, atol=1e-9
+    )
+
+
 FIELDS = (
     *('offset', 'stiffness'),
     *(f'ripple_{wave}{k}' for wave in ('cos', 'sin') for k in (1, 2)),
