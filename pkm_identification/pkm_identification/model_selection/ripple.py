@@ -51,7 +51,7 @@ class FoundRipple:
     sine: Array  # (h,)
     deviations: Array  # (2 h,) standard deviations of the cosines and sines
     p_value: float  # chance of so high a peak anywhere where there is no ripple; a bound
-    share: float  # of the power of the residuals that it takes
+    share: float  # of the power of the residuals that it takes, fitted with the known columns
 
     @property
     def amplitudes(self) -> Array:
@@ -85,7 +85,8 @@ def find_ripple(
     band
         What forces and regressor have passed: the columns of the ripple pass it too.
     known
-        Columns (m, k) of the model that was fitted: what they can take is no ripple.
+        Columns (m, k) of the model that was fitted: what they, an offset and a spring can take
+        is no ripple.
     shortest, longest
         Periods [m, rad] to search; by default from what the band passes at 0.6 of the mean
         speed to two thirds of the travel.
@@ -261,18 +262,16 @@ def _fitted(
 
 def _result(runs: Sequence[RippleRows], fit: _Fit, chance: float) -> FoundRipple:
     """Standard deviations from the derivatives by the wave number and the linear values."""
-    parts, power, rest = [], 0.0, 0.0
+    parts, plain = [], []
     orders = np.array(fit.harmonics)
     cosine, sine = fit.values.reshape(-1, 2).T
     for run in runs:
-        rows = run.columns(_waves(fit))
+        rows = run.columns(_waves(fit)).reshape(len(run.residuals), -1)
         step = 1e-3 / max(float(np.ptp(run.positions)), 1e-300) / max(orders)
         ahead, behind = (run.columns((fit.wave + s) * orders) for s in (step, -step))
         slope = ((ahead - behind) / (2 * step)).reshape(len(rows), -1) @ fit.values
-        design = np.concatenate([rows.reshape(len(rows), -1), slope[:, None]], axis=1)
-        parts.append(run.whitened(design))
-        power += float(np.sum(run.residuals**2))
-        rest += float(np.sum((run.residuals - rows.reshape(len(rows), -1) @ fit.values) ** 2))
+        parts.append(run.whitened(np.concatenate([rows, slope[:, None]], axis=1)))
+        plain.append(np.concatenate([run.known, rows], axis=1))
     design = np.concatenate(parts)
     variance = fit.cost / max(_freedom(runs) - design.shape[1], 1)
     deviation = np.sqrt(variance * np.diag(np.linalg.pinv(design.T @ design, hermitian=True)))
@@ -285,5 +284,15 @@ def _result(runs: Sequence[RippleRows], fit: _Fit, chance: float) -> FoundRipple
         sine=sine.copy(),
         deviations=np.concatenate([deviation[:-1:2], deviation[1:-1:2]]),
         p_value=float(chance),
-        share=1.0 - rest / power if power > 0.0 else 0.0,
+        share=_share(np.concatenate(plain), 2 * len(orders), runs),
     )
+
+
+def _share(design: Array, own: int, runs: Sequence[RippleRows]) -> float:
+    """Share of the power that the known columns (m, k) leave which the last ones take as well."""
+    target = np.concatenate([run.residuals for run in runs])
+    before, after = (
+        float(np.sum((target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]) ** 2))
+        for columns in (design[:, : design.shape[1] - own], design)
+    )
+    return 1.0 - after / before if before > 0.0 else 0.0

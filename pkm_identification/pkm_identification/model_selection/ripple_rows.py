@@ -1,12 +1,13 @@
 """Rows of one drive in which force ripple is looked for: residuals and columns, whitened.
 
 Cosine and sine of a position pass the band that the residuals passed; both are then divided
-by the smoothed spectrum of the residuals, and what the model's own columns can take is projected
-out.
+by the smoothed spectrum of the residuals, and what the model's own columns, an offset and a
+spring can take is projected out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -59,6 +60,14 @@ class RippleRows:
                 f'{rows} rows and {own} known columns are too few to look for ripple: at least '
                 f'{LEAST_ROWS} more rows than columns'
             )
+        # a constant and a spring are no ripple, whether the model has them or not
+        middle = float(np.mean(self.positions))
+        plain = self._passed(
+            lambda part: np.stack(
+                [np.ones_like(self.positions[part]), self.positions[part] - middle], axis=-1
+            )[:, None]
+        )[:, 0]
+        self.known = np.concatenate([self.known, plain], axis=1)
         self.weights = np.ones(0)
         self.recoloured(np.zeros(0), np.zeros((rows, 0)))
 
@@ -86,6 +95,10 @@ class RippleRows:
             angle = self.positions[part, None] * waves
             return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
 
+        return self._passed(samples)
+
+    def _passed(self, samples: Callable[[slice], Array]) -> Array:
+        """Rows that the band makes of samples (n, w, c)."""
         count = len(self.positions)
         return samples(slice(count)) if self.band is None else self.band.evaluate(samples, count)
 
