@@ -137,7 +137,8 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
             BOUND,
             'of the errors in units of `bound_of`: one for all axes, one an axis or '
             '`{joint: bound}`',
-            otherwise='4; of noise the first of 4, 5, 6 and 8 that no sample contradicts',
+            otherwise='4; of noise the first of 4, 5, 6 and 8 that no larger share than `outliers` '
+            'contradicts',
         ),
         Option(
             'bound_of',
@@ -157,6 +158,14 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
         Option('tolerance', number(0.0), 'change of the volume that ends the passes', 2e-3, '1'),
         Option('initial_radius', POSITIVE, 'of the start, in sizes of the parameters', 100.0, '1'),
         Option('cut', FLAG, 'strips are narrowed to what the ellipsoid leaves of them', True),
+        Option(
+            'outliers',
+            number(0.0, 1.0),
+            'share of the samples that may contradict the others: these few are left out, '
+            'and a warning names them; of more, it says that the bounds do not hold',
+            0.01,
+            '1',
+        ),
         Option('force_bound', BOUND, 'short for `bound` with `bound_of=force`', unit='N, N m'),
     ),
     'feasible': (

@@ -27,24 +27,32 @@ NODES = 41  # of the grid: far enough from its ends in the middle
 
 
 def force_bounds(
-    problem: Problem, bound: BoundOption, bound_of: str, bound_at: str, periods: str
+    problem: Problem,
+    bound: BoundOption,
+    bound_of: str,
+    bound_at: str,
+    periods: str,
+    sizes: Sequence[Array] | None = None,
 ) -> tuple[list[Array], list[float]]:
     """Bounds (n_a,) [N, N m] of the errors of the rows in time, one array a run, and gains.
 
     Options as of `ellipsoid`: `bound` one for all axes, one an axis, or by joint. `bound_of`:
     `force` is in N, N m, `limit` in per cent of the largest force of the actuator, `range` in per
     cent of half the range of the measured forces, `noise` in standard deviations of the residuals
-    of a Gauss-Markov fit. `bound_at`: where the first three hold; those of samples grow by
-    `bound_gain`. EstimationError where a joint is unknown, or a bound is not positive.
+    of a Gauss-Markov fit, or `sizes` (n_a,) of each run. `bound_at`: where the first three hold;
+    those of samples grow by `bound_gain`. EstimationError where a joint is unknown, or a bound is
+    not positive.
     """
     joints = list(problem.model.actuated_joints)
     factor = _per_axis(bound, joints)
-    values = gauss_markov(problem.without_prior()).values if bound_of == 'noise' else None
+    if bound_of == 'noise' and sizes is None:
+        values = gauss_markov(problem.without_prior()).values
+        sizes = [_residual_size(problem, run, values, periods) for run in problem.runs]
     bounds, gains = [], []
-    for run in problem.runs:
+    for number, run in enumerate(problem.runs):
         gain = 1.0
-        if values is not None:
-            size = factor * _residual_size(problem, run, values, periods)
+        if bound_of == 'noise' and sizes is not None:
+            size = factor * sizes[number]
         else:
             gain = bound_gain(run.signals) if bound_at == 'samples' else 1.0
             size = gain * factor * _unit(problem, run, bound_of)
@@ -106,10 +114,15 @@ def _residual_size(problem: Problem, run: Run, values: Array, periods: str) -> A
     if not run.is_periodic:
         return np.sqrt(np.diag(residual_covariance(problem, run, values)))
     power = np.mean(run.in_time().residuals(values) ** 2, axis=0)
+    return np.sqrt(power + within_periods(run, periods))
+
+
+def within_periods(run: Run, periods: str) -> Array | float:
+    """Variance (n_a,) of one period about their mean, where bounds are those of each."""
     noise = run.signals.force_noise
-    if periods == 'each' and noise is not None:
-        power = power + np.diag(noise.covariance) * (1 - 1 / noise.periods)
-    return np.sqrt(power)
+    if periods != 'each' or noise is None:
+        return 0.0
+    return np.asarray(np.diag(noise.covariance) * (1 - 1 / noise.periods))
 
 
 def bound_gain(signals: Signals) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,11 @@ from scipy.linalg import solve_triangular
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array, Indices, Mask
-from pkm_identification.estimators.set_membership.bounding_ellipsoid import bound as take_in
-from pkm_identification.estimators.set_membership.error_bounds import (
-    BoundOption,
-    StripsOfRun,
-    force_bounds,
-    strips_of,
+from pkm_identification.estimators.set_membership.error_bounds import BoundOption, StripsOfRun
+from pkm_identification.estimators.set_membership.shrinking import (
+    Bounding,
+    BoundOptions,
+    shrunk_set,
 )
 from pkm_identification.regression.numerics import FORGOTTEN, with_variance
 from pkm_identification.regression.problem import Problem
@@ -25,7 +25,14 @@ from pkm_identification.regression.weighted_least_squares import Estimate, size_
 
 TRIED_BOUNDS = (4.0, 5.0, 6.0, 8.0)  # standard deviations, where no bound is given
 NAMED = 100  # outliers that the diagnostics name
-MANY = 0.01  # share of outliers that calls for a warning
+
+
+class Trust(Enum):
+    """How far a set is a guarantee, as far as the bounds hold."""
+
+    GUARANTEED = 'all strips share the set'
+    RELAXED = 'all but the strips that were left out share the set'
+    BOUNDS_TOO_SMALL = 'more strips contradict each other than were allowed to'
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,9 @@ class EllipsoidDiagnostics:
     log_determinant: float  # of the shape matrix, in SI units: larger is a larger set
     half_axis: tuple[float, ...]  # geometric mean after each pass, in units of the start's
     start: StartOfSet
-    outliers: int  # strips that miss the set
+    trust: str  # how far the set is a guarantee, see `Trust`
+    allowed_share: float  # of strips that may be left out
+    outliers: int  # strips that contradict the others, and are left out
     outlier_share: float
     outliers_per_joint: Mapping[str, int]
     outliers_named: tuple[Mapping[str, Any], ...]  # the first: run, sample, time [s], joint
@@ -68,6 +77,7 @@ def ellipsoid(
     initial_radius: float = 100.0,
     cut: bool = True,
     force_bound: BoundOption | None = None,
+    outliers: float = 0.01,
 ) -> Estimate:
     """Bound the parameters by an ellipsoid, for errors of the forces that stay in bounds.
 
@@ -79,10 +89,14 @@ def ellipsoid(
     errors of the measured motion make of the regressor. The covariance is that of a uniform
     distribution over the set, M^-1 / (f + 2): a size for comparisons, no statement of probability.
 
+    Strips that contradict each other share nothing. Then those are left out that miss a point
+    which few miss, see `contradicting`: `diagnostics.trust` says so. Bounds in
+    standard deviations are then those of the other strips' residuals.
+
     Options are declared in `estimator_options`. `bound`, `bound_of`: see `force_bounds`; without a
-    bound 4, and of the noise the first of 4, 5, 6 and 8 standard deviations that no sample
-    contradicts: residuals have longer tails than noise, and one sample out of bounds may push the
-    set anywhere. `bound_at`: bounds of measured `samples` make those of rows that were filtered or
+    bound 4, and of the noise the first of 4, 5, 6 and 8 standard deviations that no larger share
+    than `outliers` of the samples contradicts: residuals have longer tails than noise.
+    `bound_at`: bounds of measured `samples` make those of rows that were filtered or
     interpolated larger by `diagnostics['bound_gain']`, which is the worst case; bounds of `rows`,
     as in [P], are of the filtered forces. `periods`: bounds of the `mean` are those of a sample or
     smaller, those of `each` leave a smaller set. `tolerance`: the end, where the half-axes shrink
@@ -98,12 +112,12 @@ def ellipsoid(
     radius = initial_radius * np.sqrt(problem.size) * size_over_runs(problem)
     several = TRIED_BOUNDS if bound_of == 'noise' else TRIED_BOUNDS[:1]
     for tried in several if bound is None else (bound,):
-        bounds, gains = force_bounds(problem, tried, bound_of, bound_at, periods)
-        strips = strips_of(problem, bounds, periods)
-        run = Bounding(problem.nominal, radius, strips, cut)
-        history = run.shrink(passes, tolerance)
-        if not any(each.any() for each in run.missed):
+        own = BoundOptions(tried, bound_of, bound_at, periods)
+        found = shrunk_set(problem, own, radius, cut, passes, tolerance)
+        if found.run.missed_share <= outliers:
             break
+    run, strips, history = found.run, found.run.strips, found.history
+    bounds, gains = found.bounds, found.gains
     longest = float(1 / np.linalg.svd(run.root, compute_uv=False)[-1])  # half-axis
     share = np.linalg.norm(solve_triangular(run.root, np.eye(problem.size)), axis=1)
     lost = np.flatnonzero(share > FORGOTTEN)
@@ -111,6 +125,7 @@ def ellipsoid(
     joints = problem.model.actuated_joints
     inverse = solve_triangular(root, np.eye(problem.size))
     by_joint, named = _outliers(strips, run.missed)
+    trust = _trust(sum(by_joint.values()), run.missed_share, outliers)
     total, count = sum(by_joint.values()), sum(len(each) for each in run.missed)
     return Estimate(
         values=problem.nominal + radius * run.centre,
@@ -129,6 +144,8 @@ def ellipsoid(
             log_determinant=float(-2 * np.sum(np.log(np.abs(np.diag(root))))),
             half_axis=tuple(float(np.exp(each)) for each in history),
             start=StartOfSet(radius, share, float(np.linalg.norm(run.centre)) + longest <= 1.0),
+            trust=trust.value,
+            allowed_share=outliers,
             outliers=total,
             outlier_share=total / count,
             outliers_per_joint=by_joint,
@@ -136,52 +153,8 @@ def ellipsoid(
             strips=count,
             strips_used=run.used,
         ),
-        warnings=tuple(_warnings(problem, total, total / count, lost)),
+        warnings=tuple(_warnings(problem, run, trust, lost)),
     )
-
-
-class Bounding:
-    """An ellipsoid around parameters in units of the start, and which strips missed it.
-
-    The start has the centre `nominal` (f,) and the half-axes `radius` (f,).
-    """
-
-    def __init__(self, nominal: Array, radius: Array, strips: list[StripsOfRun], cut: bool) -> None:
-        self.nominal, self.radius, self.strips, self.cut = nominal, radius, strips, cut
-        self.root, self.centre = np.eye(len(nominal)), np.zeros(len(nominal))
-        self.missed: list[Mask] = [np.zeros(0, dtype=bool) for _ in strips]
-        self.used = 0
-
-    @property
-    def log_size(self) -> float:
-        """Logarithm of the geometric mean of the half-axes, in units of the start's."""
-        return float(-np.mean(np.log(np.abs(np.diag(self.root)))))
-
-    def shrink(self, passes: int, tolerance: float) -> list[float]:
-        """Pass after pass until the set shrinks no more; sizes before and after each."""
-        history = [self.log_size]
-        for _ in range(passes):
-            self.once()
-            history.append(self.log_size)
-            if history[-2] - history[-1] < tolerance:
-                break
-        return history
-
-    def once(self) -> None:
-        """Take all strips in once; what misses in any pass is an outlier."""
-        self.used = 0
-        for k, run in enumerate(self.strips):
-            found = []
-            for block in run.blocks():
-                missed = np.zeros(len(block.rows), dtype=np.bool_)
-                rows = np.ascontiguousarray(block.rows * self.radius)
-                middles = block.middles - block.rows @ self.nominal
-                self.used += take_in(
-                    self.root, self.centre, rows, middles, block.widths, self.cut, missed
-                )
-                found.append(missed)
-            now = np.concatenate(found)
-            self.missed[k] = now | self.missed[k] if len(self.missed[k]) else now
 
 
 def _require_exact_knowledge(problem: Problem) -> None:
@@ -214,14 +187,25 @@ def _outliers(
     return dict(by_joint), named
 
 
-def _warnings(problem: Problem, missed: int, share: float, lost: Indices) -> list[str]:
+def _trust(missed: int, share: float, allowed: float) -> Trust:
+    if missed == 0:
+        return Trust.GUARANTEED
+    return Trust.RELAXED if share <= allowed else Trust.BOUNDS_TOO_SMALL
+
+
+def _warnings(problem: Problem, run: Bounding, trust: Trust, lost: Indices) -> list[str]:
     found = []
-    if missed:
-        text = f'{missed} strips ({100 * share:.2g} %) miss the set'
+    if trust is not Trust.GUARANTEED:
+        missed = sum(int(np.count_nonzero(each)) for each in run.missed)
+        text = (
+            f'{missed} strips ({100 * run.missed_share:.2g} %) contradict the others and were left '
+            f'out: their bounds are too small, by a factor of up to {run.largest_excess():.3g}'
+        )
         found.append(
-            f'{text}: the bounds do not hold, so that the set guarantees nothing; raise them'
-            if share > MANY
-            else f'{text}: it holds the parameters only if those samples alone are out of bounds'
+            f'{text}; the set holds the parameters only if those samples alone are out of bounds'
+            if trust is Trust.RELAXED
+            else f'{text}; these are so many that the set guarantees nothing; raise the bounds, '
+            'or outliers= if so many samples may be wrong'
         )
     if lost.size:
         names = ', '.join(problem.names[i] for i in lost)
