@@ -7,7 +7,7 @@ import pytest
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bags import pairing
-from pkm_identification.datasets.bags.pairing import pair_by_stamp
+from pkm_identification.datasets.bags.pairing import clock_drift, pair_by_stamp
 
 STEP = 1_000_000  # [ns]
 FIRST = 10**15 + STEP * np.arange(40)
@@ -117,3 +117,26 @@ def test_the_rate_is_found_from_the_stamps(parts):
     pairs = pair_by_stamp(first, first - 4 * STEP, 'data')
     np.testing.assert_array_equal(pairs.second, ROWS)
     assert pairs.delay == pytest.approx(-4e-3, abs=1e-12)
+
+
+@pytest.mark.parametrize('drift', [1e-4, -2e-4, 1e-5])
+def test_clocks_that_drift(drift):
+    """A minute at 1 kHz: six or twelve intervals at the end, in which samples changed partners."""
+    random = np.random.default_rng(0)
+    taken = np.flatnonzero(random.random(60_000) > 0.01)
+    first = np.round(1e6 * taken + 5e4 * random.random(len(taken))).astype(np.int64)
+    kept = np.flatnonzero(random.random(60_000) > 0.01)
+    second = np.round((1 + drift) * 1e6 * kept + 2e5 + 5e4 * random.random(len(kept)))
+    pairs = pair_by_stamp(first, second.astype(np.int64), 'test')
+    np.testing.assert_array_equal(taken[pairs.first], kept[pairs.second])
+    assert len(pairs.first) > 0.98 * len(first) - 60
+    assert pairs.drift == pytest.approx(drift, abs=1e-7)
+    assert pairs.delay == pytest.approx(2e-4, abs=2e-5)
+
+
+def test_another_rate_is_no_drift():
+    """One clock for both, the second sampled a little less often: what lies together is paired."""
+    first = 1_000_000 * np.arange(60_000)
+    second = np.round(1_000_050.0 * np.arange(59_997)).astype(np.int64)
+    assert clock_drift(first, second) == 0.0
+    assert clock_drift(first, first + 300_000) == 0.0

@@ -175,6 +175,7 @@ def _assemble(
             **note,
             'left_out_samples': len(stamps) - len(pairs.first),
             'stamp_jitter': pairs.jitter,
+            **({'clock_drift': pairs.drift} if pairs.drift else {}),
             **positions.notes,
             'metadata': dict(metadata),
         },

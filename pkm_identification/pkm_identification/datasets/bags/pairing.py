@@ -16,6 +16,10 @@ NANOSECONDS = 1e-9
 TOLERANCE = 0.25  # of a sampling interval
 AT_ONCE = 2**18  # stamps
 MEDIAN_OF = 2**20
+PHASE_OF = 1000  # stamps whose mean phase is free of jitter, and over which clocks hardly drift
+CLEAR = 0.3  # length of the mean phase: below, it is chance
+DRIFTED = 0.1  # of an interval over the whole: less does no harm
+MOST_DRIFT = 5e-4  # of the time: clocks of two computers differ by less, other rates by more
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class Pairing:
     second: Indices
     delay: float  # stamp of the second minus stamp of the first [s]
     jitter: float  # largest deviation of a pair from `delay` [s]
+    drift: float = 0.0  # of the second clock against the first, share of the time
 
 
 def pair_by_stamp(first: Stamps, second: Stamps, what: str) -> Pairing:
@@ -33,8 +38,12 @@ def pair_by_stamp(first: Stamps, second: Stamps, what: str) -> Pairing:
 
     The constant is found from the data (circular mean of the difference within one sampling
     interval), so a centre half an interval away is as good as none. Rows without a partner within a
-    quarter of the interval are left out, at most half of them.
+    quarter of the interval are left out, at most half of them. Where the second clock drifts
+    against the first, its stamps are brought to the first one before.
     """
+    drift = clock_drift(first, second)
+    if drift:
+        second = second - np.round(drift * (second - first[0])).astype(second.dtype)
     interval = float(np.median(np.diff(first[:AT_ONCE]))) if len(first) > 1 else 1e6
     turns = 0j
     for part in _parts(first):
@@ -67,8 +76,40 @@ def pair_by_stamp(first: Stamps, second: Stamps, what: str) -> Pairing:
     centre = float(np.median(found[:: 1 + len(found) // MEDIAN_OF]))
     jitter = max(float(found.max()) - centre, centre - float(found.min()))
     return Pairing(
-        rows.array(), partners.array(), (delay + centre) * NANOSECONDS, jitter * NANOSECONDS
+        rows.array(), partners.array(), (delay + centre) * NANOSECONDS, jitter * NANOSECONDS, drift
     )
+
+
+def clock_drift(first: Stamps, second: Stamps) -> float:
+    """Drift of the clock of the second stamps [ns] against that of the first; 0 without one.
+
+    The phase of the second samples between the first ones goes round by as many turns as the clocks
+    differ by intervals at the end. Of two samplings by one clock it does, too, but these
+    end together.
+    """
+    count = min(len(first) // PHASE_OF, len(second) // PHASE_OF)
+    if count < 3:
+        return 0.0
+    begins = np.linspace(0, len(first) - PHASE_OF, count).astype(int)
+    interval = float(np.median(np.diff(first[:AT_ONCE])))
+    times, turns = [], []
+    for begin in begins:
+        part = np.asarray(first[begin : begin + PHASE_OF])
+        following = np.searchsorted(second, part)
+        usable = following < len(second)
+        if usable.any():
+            gap = (second[following[usable]] - part[usable]).astype(float)
+            times.append(float(part.mean() - first[0]))
+            turns.append(complex(np.mean(np.exp(2j * np.pi * gap / interval))))
+    if len(turns) < 3 or min(map(abs, turns)) < CLEAR:
+        return 0.0
+    late = np.unwrap(np.angle(turns)) / (2 * np.pi) * interval
+    slope, start = np.polyfit(times, late, 1)
+    total = float(slope * (first[-1] - first[0]))
+    if abs(total) < DRIFTED * interval or abs(slope) > MOST_DRIFT:
+        return 0.0
+    ends = float(second[-1] - first[-1]) - start
+    return float(slope) if abs(ends - total) <= abs(ends) else 0.0
 
 
 def _parts(stamps: Stamps) -> Iterator[Stamps]:
