@@ -179,7 +179,8 @@ def report(
         rounding = step / np.sqrt(12)
         for column in np.flatnonzero((step > 0) & (rounding >= COARSE * noise)):
             done, joint = 'kept: counts as noise of step / sqrt(12)', names[int(column)]
-            figures = {'step': float(step[column])}
+            share = (rounding[column] / max(noise[column], rounding[column])) ** 2
+            figures = {'step': float(step[column]), 'share_of_variance': float(share)}
             coarse.append(
                 Defect('quantisation', samples, 1.0, done, signal, joint, figures=figures)
             )

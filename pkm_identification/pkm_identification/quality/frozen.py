@@ -12,6 +12,7 @@ AROUND = 6  # samples before and after such a row that show how the signal was c
 JUMP = 3.5  # steps of the resolution
 NOISE = 6.0  # standard deviations
 CHANCE = 1e-3  # expected rows of equal samples that noise alone makes
+EQUAL = 0.5 / np.sqrt(np.pi)  # of step / noise: probability that two rounded normal numbers agree
 MOVING = 10.0  # noise or steps that another joint must go while one stands still
 FLAT = 3  # samples in a row at the limit
 AT_LIMIT = 1e-3  # of the limit
@@ -58,6 +59,8 @@ def find_stuck(
             continue
         ordinary = int(same.sum()) - int((runs[:, 1] - runs[:, 0]).sum())
         repeats = max(ordinary, 1) / len(same)
+        if deviation > step:  # where the joint turns, noise over some steps repeats more often
+            repeats = max(repeats, min(1.0, EQUAL * step / deviation))
         has_noise = deviation > max(step, 1e-6 * float(x.std()))
         for first, last in runs:
             if not valid[first : last + 1, column].any():

@@ -89,6 +89,11 @@ class Quality:
         """Return the defects of one kind."""
         return tuple(defect for defect in self.defects if defect.kind == kind)
 
+    def rounding_variance(self, signal: str, joints: Sequence[str]) -> Array:
+        """Variance (n,) of the rounding of joints' numbers: step^2 / 12, 0 without steps."""
+        steps = self.resolution.get(signal, {})
+        return np.array([steps.get(name, 0.0) ** 2 / 12 for name in joints])
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, texts and lists."""
         defects = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -106,9 +107,7 @@ def filtered_signals(
             velocity_crossover=None if measured is None else measured.by_joint(recording),
             standstill_share=0.0 if report is None else report.share,
         ),
-        position_covariance=np.mean(
-            [filtering.white_covariance(values[:, :axes]) for _, values in probes], axis=0
-        ),
+        position_covariance=_position_noise(recording, [values[:, :axes] for _, values in probes]),
         noise_gains=filtering.filter_gains(grid.motion),
         delay=delay,
         quality=_with_defect(recording.quality, report),
@@ -117,6 +116,19 @@ def filtered_signals(
     if options.method == 'local_cubic':
         return _by_local_cubics(found, recording, cutoff, even.interval)
     return found
+
+
+def _position_noise(recording: Recording, probes: Sequence[Array]) -> Array:
+    """Covariance (n, n) of the positions' noise, at least that of their rounding.
+
+    Of slow positions in coarse steps the fastest half of the frequencies shows less.
+    """
+    covariance = np.mean([filtering.white_covariance(values) for values in probes], axis=0)
+    if recording.quality is None:
+        return np.asarray(covariance)
+    rounding = recording.quality.rounding_variance('position', recording.joint_names)
+    missing = np.maximum(rounding - np.diag(covariance), 0.0)
+    return np.asarray(covariance + np.diag(missing))
 
 
 def _probes(recording: Recording, even: EvenSamples) -> list[tuple[float, Array]]:
