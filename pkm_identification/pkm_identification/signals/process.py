@@ -83,8 +83,9 @@ def examine(recording: Recording, options: SignalOptions) -> Examined:
         if period is not None:
             period = refined_period(head.time, head.positions, period, head.position_valid)
         source = 'found in the data'
-        if period is not None and recording.duration < TWICE * period:
-            period = None  # a motion that ends where it began need not go on so
+        # a motion that ends where it began need not go on so
+        if period and options.method == 'auto' and recording.duration < TWICE * period:
+            period = None
     if options.method == 'fourier' and period is None:
         raise EstimationError('the motion has no period that could be found; give period=')
     own = None if options.method in IN_TIME else period
