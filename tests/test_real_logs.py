@@ -22,7 +22,6 @@ TABLES = {
     'ur10e': (31, 1, 13, 7, 0, 6),
     'xmate7p': (28, 0, 21, 7, None, 7),
     'ar5': (29, 1, 22, 8, 0, 7),
-    'med7': (21, 0, 7, None, None, 7),
 }
 
 
@@ -79,7 +78,7 @@ def test_tables_give_each_column_its_meaning(convert, tmp_path, name):
     sources = import_module(name)
     files = list(getattr(sources, 'RECORDINGS', {'train': getattr(sources, 'FILE', '')}).values())
     root = {'ur10e': 'dataset_ur10e', 'xmate7p': 'data/recdata'}.get(name, '')
-    header = {'header': 'q,...', 'comments': ''} if name in ('ar5', 'med7') else {}
+    header = {'header': 'q,...', 'comments': ''} if name == 'ar5' else {}
     values = np.arange(COUNT)[:, None] * 1e-3 + np.arange(columns)
     for file in files:
         written(tmp_path / 'raw' / root / file, values, delimiter=',', **header)

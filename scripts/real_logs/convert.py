@@ -18,7 +18,7 @@ from pathlib import Path
 
 from real_log import LogError, RealLog
 
-NAMES = ('panda', 'tx40', 'ur10e', 'ur10_bag', 'fer_bag', 'xmate7p', 'ar5', 'mtm', 'xmate3', 'med7')
+NAMES = ('panda', 'tx40', 'ur10e', 'ur10_bag', 'fer_bag', 'xmate7p', 'ar5', 'mtm', 'xmate3')
 
 
 def log_of(name: str) -> RealLog:
