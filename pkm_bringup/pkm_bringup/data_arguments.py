@@ -15,7 +15,10 @@ DATA = (
     'rosbag2 folder, .mcap, .db3, .csv or .npz file; with a file of names .txt, .mat and .parquet, '
 )
 DATA += 'too (--columns); positions [m, rad], efforts [N, N m], '
-DATA += 'currents [A]; DATA:FROM-TO takes the part between two times [s from the first sample]'
+DATA += (
+    'currents [A]; shipped:serial_arm is an example; DATA:FROM-TO takes the part between two times '
+)
+DATA += '[s from the first sample]'
 
 
 def add_options(parser: argparse.ArgumentParser, also: str = '', *more: Iterable[Option]) -> None:

@@ -51,7 +51,7 @@ def load(
     ----------
     path
         `run.csv:10-40` is what was recorded from 10 s to 40 s after the first sample,
-        `run.csv:40-` the rest.
+        `run.csv:40-` the rest. `shipped:serial_arm` is an example that comes with the package.
     joints
         {name in the file: name of the robot's joint}; the dataset then holds these joints
         alone. By default all, by the names in the file.

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pkm_description.errors import DatasetError
 
+EXAMPLES = Path(__file__).parents[1] / 'examples'
+SHIPPED = 'shipped:'  # before the name of a recording that comes with the package
 NUMBER = r'(?:\d+\.?\d*|\.\d+)?'
 PORTION = re.compile(rf'(?P<path>.+):(?P<start>{NUMBER})-(?P<stop>{NUMBER})')
 FORM = 'DATA:FROM-TO, such as run.csv:0-40, run.csv:40- or run.csv:-40 [s from the first sample]'
@@ -46,12 +48,25 @@ class Portion:
 
 
 def portion_of(text: Path | str, start: float | None = None, stop: float | None = None) -> Portion:
-    """Read `DATA` or `DATA:FROM-TO`; `start` and `stop` [s] hold where the text says no times."""
+    """Read `DATA` or `DATA:FROM-TO`; `start` and `stop` [s] hold where the text says no times.
+
+    `shipped:NAME` is a recording that comes with the package.
+    """
     match = PORTION.fullmatch(str(text))
     if match is None or Path(text).exists() or not (match['start'] or match['stop']):
-        return Portion(Path(text), start, stop)
+        return Portion(_path_of(str(text)), start, stop)
     own = (float(match[name]) if match[name] else None for name in ('start', 'stop'))
-    return Portion(Path(match['path']), *own)
+    return Portion(_path_of(match['path']), *own)
+
+
+def _path_of(text: str) -> Path:
+    if not text.startswith(SHIPPED):
+        return Path(text)
+    found = {path.stem: path for path in sorted(EXAMPLES.glob('*.csv'))}
+    name = text.removeprefix(SHIPPED)
+    if name not in found:
+        raise DatasetError(f"there is no shipped recording '{name}'; there are {', '.join(found)}")
+    return found[name]
 
 
 def _text(time: float | None) -> str:

@@ -113,3 +113,15 @@ def test_defects_elsewhere_are_left_behind():
     perhaps = defect((0.0, 0.5), stretches=9)
     whole = Recording.from_arrays(TIME, 'ab', Q, Q, defects=(inside, outside, perhaps))
     assert whole.between(2.5, 5.0).defects == (inside, perhaps)
+
+
+def test_the_shipped_recording_is_a_log_with_the_faults_of_a_host():
+    whole = load('shipped:serial_arm')
+    assert whole.joint_names == tuple(f'joint{k}' for k in range(1, 7))
+    assert whole.interval == pytest.approx(0.01, rel=0.02) and 25 < whole.duration < 35
+    assert np.abs(whole.positions).max() < 2.0  # [rad], written in degrees
+    assert np.std(np.diff(whole.time)) > 2e-4
+    part = load('shipped:serial_arm:5-10')
+    assert part.name.endswith('serial_arm.csv:5-10') and 4.9 < part.duration < 5.0
+    with pytest.raises(DatasetError, match="no shipped recording 'arm'; there are serial_arm"):
+        load('shipped:arm')
