@@ -19,6 +19,7 @@ from pkm_identification.result.verdict import verdict_of
 NAMED = 12  # parameters
 CLOCK = ('jitter', 'stale', 'clock_leap', 'coarse_stamp')  # kinds of defects that are its repair
 SMALL_BIAS = 0.005  # relative error of forces that no user sees
+UNKNOWN = 'unknown'  # what no data tell
 LARGE = 4.0  # residual variance over that of the noise
 CAUSES = (
     'the model, joint names, units, signs, or the delay of the forces do not fit; the standard '
@@ -61,7 +62,7 @@ def print_identified(found: Identified, level: float) -> None:
     print_quality([each.quality for each in diagnostics.data])
     if any(each.recorded_description is RecordedDescription.ANOTHER for each in diagnostics.data):
         print_note('note: the data carry another description than the one used here')
-    for warning in diagnostics.warnings:
+    for warning in (*findings(result), *diagnostics.warnings):
         print_note(f'warning: {warning}')
 
 
@@ -136,9 +137,9 @@ def print_residuals(result: Any) -> None:
         [
             f'{entry.joint} ({entry.run + 1})' if several else entry.joint,
             entry.rms,
-            entry.noise_rms,
-            entry.variance_p_value,
-            entry.whiteness_p_value,
+            _known(entry.noise_rms),
+            _known(entry.variance_p_value),
+            _known(entry.whiteness_p_value),
             100 * entry.outlier_share,
             entry.worst_times[0] if entry.worst_times else None,
         ]
@@ -147,6 +148,26 @@ def print_residuals(result: Any) -> None:
     header = ('residuals', 'RMS [N, N m]', 'noise RMS', 'p noise', 'p white')
     sys.stdout.write('\n')
     print_table((*header, 'outliers [%]', 'worst at [s]'), rows)
+
+
+def _known(value: float) -> float | str:
+    """Return a figure, or that it is unknown."""
+    return value if math.isfinite(value) else UNKNOWN
+
+
+def findings(result: IdentificationResult) -> list[str]:
+    """Say which residuals show that the model lacks something, one line a kind."""
+    found, errors = result.diagnostics.residual_findings, result.diagnostics.force_errors
+    lines = []
+    if found.large and errors is not None:
+        shares = dict(zip(result.joint_names, errors.relative, strict=True))
+        named = ', '.join(f'{joint} {100 * shares[joint]:.3g} %' for joint in found.large)
+        lines.append(f'held-out residuals above a tenth of the forces: {named}')
+    if found.coloured:
+        lines.append(
+            f'coloured residuals, no noise but what the model lacks: {", ".join(found.coloured)}'
+        )
+    return lines
 
 
 def correlations(result: Any) -> str:

@@ -35,7 +35,7 @@ def print_validation(summary: dict[str, Any]) -> None:
         text += f', to the truth {100 * truth["relative_absolute_error_overall"]:.3g} %'
     lines = [f'relative absolute error overall: {text}', verdict(summary)]
     if coverage is not None:
-        lines += _coverage(coverage)
+        lines += _coverage(coverage, measured['relative_absolute_error_overall'])
     if summary['parameter_error'] is not None:
         lines.append(_parameters(summary['parameter_error']))
     sys.stdout.write('\n' + '\n'.join(lines) + '\n')
@@ -47,15 +47,19 @@ def _percent(values: list[float] | None) -> list[float] | None:
     return None if values is None else [100 * value for value in values]
 
 
-def _coverage(coverage: dict[str, Any]) -> list[str]:
+def _coverage(coverage: dict[str, Any], error: float) -> list[str]:
+    """Return the shares within the bounds, never without the error that the bounds allow."""
     lines = []
-    level = f'{100 * coverage["level"]:g} % nominal'
+    level = f'{100 * coverage["level"]:g} % nominal, at an error of {100 * error:.3g} %'
     for key, what in (
         ('measured_overall', f'measured forces (noise: {coverage["noise_from"]})'),
         ('truth_overall', 'noise-free forces (parameters and motion)'),
     ):
         if coverage[key] is not None:
             lines.append(f'{100 * coverage[key]:.3g} % within the bounds ({level}): {what}')
+    if coverage['by_speed'] is not None:
+        shares = ', '.join(f'{100 * share:.3g} %' for share in coverage['by_speed'])
+        lines.append(f'of the measured forces at low, middle and high speed of the joint: {shares}')
     if (share := coverage['guaranteed_overall']) is not None:
         where = 'of the noise-free forces within the guaranteed bounds'
         lines.append(f'{100 * share:.4g} % {where}')
@@ -86,7 +90,7 @@ def verdict(summary: dict[str, Any]) -> str:
     """Return in one sentence what the model error is made of."""
     unbiased = summary['is_unbiased']
     if unbiased is None:
-        return 'bias: unknown, the data do not show their noise (one period only)'
+        return 'bias: unknown, as is the noise: no spread over periods shows it'
     biased = [name for name, fine in zip(summary['joints'], unbiased, strict=True) if not fine]
     if not biased:
         return 'unbiased: the noise of the averaged forces explains the model error of every axis'

@@ -17,10 +17,12 @@ class AxisResiduals:
     run: int  # number of the recording
     rows: int  # number of rows
     rms: float = float('nan')  # root mean square of the rows [N, N m]
-    noise_rms: float = float('nan')  # what their noise makes of it, less what the fit takes
+    # what their noise makes of it, less what the fit takes; nan, as the next two, where no spread
+    # over periods shows the noise
+    noise_rms: float = float('nan')
     variance_ratio: float = float('nan')  # (rms / noise_rms)^2: 1 where noise explains residuals
     # Chance of at least that ratio (F-distribution, with the degrees of freedom of the residuals
-    # and of the noise); nan where the noise was taken from the residuals
+    # and of the noise)
     variance_p_value: float = float('nan')
     # Of a flat spectrum, relative to that of the noise: Kolmogorov-Smirnov distance of the
     # cumulative periodogram (Bartlett). Filtered samples are compared with what the filter makes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from pkm_identification.arrays import Array, Indices
 from pkm_identification.covariance.blocks import BLOCKS, LEAST_ROWS, blocks_of, effect_of_rows
@@ -18,6 +19,9 @@ from pkm_identification.signals.bands import FilterBand
 PASSES = 5  # of the weights of squared errors, which change little after three
 SPEEDLESS = 2  # terms of a variance that need no velocity: the constant and that of the force
 LEAST_VARIANCE = 1e-3  # of the mean square: below it a variance from some hundred samples is chance
+# Rows from which a variance is known to 20 %. Fewer do not tell where errors are small, nor how
+# they are distributed: no variance is then much below the mean, and quantiles are nearly normal
+EVEN = 50.0
 EXACT = 1e-18  # of the mean square of the forces: less is rounding
 
 
@@ -27,6 +31,7 @@ class _HeldOut(NamedTuple):
     residuals: Array
     forces: Array  # predicted ones
     known: Array  # variances of noise and of parameters
+    rows: int  # number of independent ones
     motion: tuple[Array, Array] | None  # velocities and accelerations; None of a long recording
 
 
@@ -46,8 +51,8 @@ def held_out_errors(
             parts.append(_of_period(problem, estimate, number, residuals, covariance))
         else:
             parts.append(_of_rows(problem, estimate, number, covariance))
-    squares, forces, known = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    squares = squares**2
+    residuals, forces, known = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    squares = residuals**2
     motions = [part.motion for part in parts if part.motion is not None]
     is_motion_known = len(motions) == len(parts)
     if is_motion_known:
@@ -58,23 +63,28 @@ def held_out_errors(
     terms = error_terms(velocities / speed, accelerations / quickness, forces / size)
     count = TERMS if is_motion_known else SPEEDLESS
     least = EXACT * size**2
+    share = EVEN / (EVEN + sum(part.rows for part in parts))
     found = [
         _variances(squares[:, a], known[:, a], terms[:, a, :count], float(least[a]))
         for a in range(problem.axes)
     ]
+    even = share * np.maximum(np.mean(squares - known, axis=0), 0.0)
     variances = np.array([np.pad(each, (0, TERMS - count)) for each in found])
-    expected = np.maximum(known + np.einsum('nat,at->na', terms, variances), least)
+    lacking = np.maximum(np.einsum('nat,at->na', terms, variances), even)
+    expected = np.maximum(known + lacking, least)
     rms = np.sqrt(squares.mean(axis=0))
     bands = [run.signals.band for run in problem.runs]
     cutoffs = [band.cutoff for band in bands if isinstance(band, FilterBand)]
     return ForceErrors(
         variances=variances,
+        least=even,
         velocity=speed,
         acceleration=quickness,
         force=size,
-        quantiles=np.quantile(np.sqrt(squares / expected), LEVELS, axis=0).T,
+        quantiles=(1 - share) * np.quantile(np.sqrt(squares / expected), LEVELS, axis=0).T
+        + share * ndtri(0.5 + 0.5 * LEVELS),
         rms=rms,
-        relative=rms / size,
+        relative=rms / _size(forces + residuals),
         holds_noise=any(run.signals.force_noise is None for run in problem.runs),
         cutoff=max(cutoffs) if len(cutoffs) == len(bands) else None,
     )
@@ -129,7 +139,7 @@ def _of_rows(problem: Problem, estimate: Estimate, number: int, covariance: Arra
         chosen = _samples_of_rows(run)[numbers]
         motion = run.signals.velocities[chosen], run.signals.accelerations[chosen]
     return _HeldOut(
-        np.concatenate(residuals), np.concatenate(forces), np.concatenate(known), motion
+        np.concatenate(residuals), np.concatenate(forces), np.concatenate(known), run.count, motion
     )
 
 
@@ -168,7 +178,7 @@ def _of_period(
     used = signals.usable
     predicted = signals.forces - in_time
     motion = signals.velocities[used], signals.accelerations[used]
-    return _HeldOut(residuals[used], predicted[used], known[used], motion)
+    return _HeldOut(residuals[used], predicted[used], known[used], few, motion)
 
 
 def _noise_of_samples(run: Run) -> Array:

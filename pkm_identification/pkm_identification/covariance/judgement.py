@@ -20,8 +20,15 @@ from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run, in_blocks
 from pkm_identification.regression.solution import Solution
 from pkm_identification.regression.weighted_least_squares import Estimate, whitened_rows
-from pkm_identification.result.diagnostics import ConditionNumbers, FixedContradiction
+from pkm_identification.result.diagnostics import (
+    ConditionNumbers,
+    FixedContradiction,
+    ResidualFindings,
+)
 from pkm_identification.result.force_errors import ForceErrors
+
+LARGE = 0.1  # of the RMS force: residuals above it are no noise of a drive worth a model
+COLOURED = 1e-3  # p-value of the test of a flat spectrum, one of some dozen
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,7 @@ class Judgement:
     consistent: ConsistentParameters  # the nearest physically consistent parameters
     contradicted: tuple[FixedContradiction, ...]  # fixed parameters that the data want elsewhere
     force_errors: ForceErrors  # of predictions of other motions
+    findings: ResidualFindings
 
 
 def judge(solution: Solution, any_value: Sequence[int], report: Progress) -> Judgement:
@@ -65,6 +73,18 @@ def judge(solution: Solution, any_value: Sequence[int], report: Progress) -> Jud
         consistent=consistent,
         force_errors=force_errors,
         contradicted=contradicted_values(fitted, found, solution.fit.covariance_scale, any_value),
+        findings=_findings(force_errors, analysis, fitted.runs[0].model.actuated_joints),
+    )
+
+
+def _findings(
+    errors: ForceErrors, analysis: Sequence[AxisResiduals], joints: Sequence[str]
+) -> ResidualFindings:
+    """Name the actuators with large or coloured residuals."""
+    coloured = {each.joint for each in analysis if each.whiteness_p_value < COLOURED}
+    return ResidualFindings(
+        large=tuple(np.array(joints)[errors.relative > LARGE].tolist()),
+        coloured=tuple(joint for joint in joints if joint in coloured),
     )
 
 

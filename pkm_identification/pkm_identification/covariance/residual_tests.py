@@ -59,7 +59,7 @@ def analyse_residuals(
         if run.is_periodic:
             left = _periodic(problem, estimate, number, np.asarray(samples))
         else:
-            left = _filtered(run, estimate, number, samples)
+            left = _filtered(run, estimate, samples)
         for axis, joint in enumerate(run.model.actuated_joints):
             found.append(_axis(joint, number, left, axis))
     return tuple(found)
@@ -203,7 +203,7 @@ def _periodic(problem: Problem, estimate: Estimate, number: int, in_time: Array)
     )
 
 
-def _filtered(run: Run, estimate: Estimate, number: int, in_time: Array | None) -> _Left:
+def _filtered(run: Run, estimate: Estimate, in_time: Array | None) -> _Left:
     """Residuals of filtered samples: all, or stretches of a long run."""
     signals: Any = run.signals
     band = signals.band
@@ -221,8 +221,6 @@ def _filtered(run: Run, estimate: Estimate, number: int, in_time: Array | None) 
         ]
         smooth = rows
         time = signals.stamp(0) + (band.trim + band.step * np.concatenate(counts)) / band.rate
-    noise = estimate.row_noise[number]
-    expected = np.diagonal(noise, axis1=-2, axis2=-1).reshape(-1, run.axes).mean(axis=0)
     spectra = []
     for axis in range(run.axes):
         parts = [filtered_periodogram(piece[:, axis], band) for piece in pieces]
@@ -231,8 +229,8 @@ def _filtered(run: Run, estimate: Estimate, number: int, in_time: Array | None) 
         spectra.append((frequency[order], ordinates[order]))
     return _Left(
         rows,
-        np.broadcast_to(expected, rows.shape),
-        np.mean(rows**2, axis=0) / expected,
+        np.full(rows.shape, np.nan),  # no period shows the noise
+        np.full(run.axes, np.nan),
         np.full(run.axes, np.nan),
         spectra,
         rows,

@@ -90,6 +90,14 @@ class FitDiagnostics:
 
 
 @dataclass(frozen=True)
+class ResidualFindings:
+    """Actuators whose residuals say that the model lacks something."""
+
+    large: tuple[str, ...] = ()  # held-out residuals above a tenth of the forces
+    coloured: tuple[str, ...] = ()  # no noise: their spectrum is not that of the noise
+
+
+@dataclass(frozen=True)
 class ConditionNumbers:
     """Condition numbers of the regressor."""
 
@@ -152,6 +160,7 @@ class Diagnostics(PlainMapping):
     fit: FitDiagnostics | None = None  # None, as `condition`, where `identify` did not make it
     condition: ConditionNumbers | None = None
     force_errors: ForceErrors | None = None  # of predictions of other motions
+    residual_findings: ResidualFindings = ResidualFindings()
     parameters: ParameterDiagnostics = ParameterDiagnostics()  # by what became of them
     data: tuple[DataDiagnostics, ...] = ()  # one a recording
     is_physical: bool | None = None  # whether the estimate itself is physically consistent
@@ -185,6 +194,7 @@ class Diagnostics(PlainMapping):
         content |= {name: getattr(self, name) for name in ('is_physical', 'violations', 'warnings')}
         if self.force_errors is not None:
             content['force_errors'] = self.force_errors
+            content['residual_findings'] = self.residual_findings
         found: dict[str, Any] = plain(content | _entries(self.own))
         return found
 
@@ -203,6 +213,9 @@ class Diagnostics(PlainMapping):
             force_errors=given.mapping('force_errors').read(ForceErrors)
             if 'force_errors' in given
             else None,
+            residual_findings=given.mapping('residual_findings').read(ResidualFindings)
+            if 'residual_findings' in given
+            else ResidualFindings(),
             parameters=given.read(ParameterDiagnostics),
             data=_read_data(given),
             is_physical=given.flag('is_physical') if 'is_physical' in given else None,

@@ -29,12 +29,13 @@ class ForceErrors:
     """
 
     variances: Array  # (n_a, terms) [N^2, N^2 m^2]
+    least: Array  # variances (n_a,) that they have at least
     velocity: Array  # RMS (n_a,) [m/s, rad/s] that the velocities are relative to
     acceleration: Array  # likewise (n_a,) [m/s^2, rad/s^2]
     force: Array  # likewise (n_a,) [N, N m]
     quantiles: Array  # (n_a, levels) of the errors over their standard deviations, at `LEVELS`
     rms: Array  # (n_a,) [N, N m] of the held-out residuals, with their noise
-    relative: Array  # `rms` over that of the forces (n_a,)
+    relative: Array  # `rms` over that of the measured forces (n_a,)
     holds_noise: bool  # whether the noise of measured forces is in the variances: it is unknown
     # highest frequency [Hz] of the residuals; None where they are of all frequencies
     cutoff: float | None = None
@@ -43,7 +44,7 @@ class ForceErrors:
         """Variances (n, n_a) of forces (n, n_a) predicted for such a motion, (n, n_a) each."""
         relative = (velocities / self.velocity, accelerations / self.acceleration)
         terms = error_terms(*relative, forces / self.force)
-        return np.einsum('nat,at->na', terms, self.variances)
+        return np.maximum(np.einsum('nat,at->na', terms, self.variances), self.least)
 
     def reach(self, level: float) -> Array:
         """Half the widths (n_a,) of bands that hold this share of the errors, in deviations."""

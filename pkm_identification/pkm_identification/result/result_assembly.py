@@ -119,6 +119,7 @@ def _diagnostics(
         fit=solution.fit,
         condition=judgement.condition,
         force_errors=judgement.force_errors,
+        residual_findings=judgement.findings,
         parameters=ParameterDiagnostics(
             undetermined=tuple(n for n in undetermined if not is_friction_law_parameter(n)),
             fixed=tuple(names[i] for i in solution.problem.selection.fixed if i < len(names)),

@@ -1,0 +1,119 @@
+"""Variances of the errors of predictions, against errors that are drawn with known ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from pkm_identification import identify, load_result, validate
+from pkm_identification.covariance.held_out_errors import _variances
+from pkm_identification.datasets import Recording
+from pkm_identification.result.force_errors import LEVELS, TERMS, ForceErrors, error_terms
+from pkm_identification.signals.bands import HarmonicBand
+
+SAMPLES = 20_000
+
+
+def drawn(random: np.random.Generator) -> np.ndarray:
+    """Terms (n, t) of random velocities, accelerations and forces."""
+    return error_terms(*random.normal(size=(3, SAMPLES, 1)))[:, 0]
+
+
+@pytest.mark.parametrize(
+    'coefficients',
+    [[1.0, 0, 0, 0, 0, 0], [0.2, 0.5, 0, 0, 0, 0], [0.1, 0, 0, 0, 4.0, 0], [0.1, 0, 0.3, 0, 0, 6]],
+)
+def test_variances_are_those_that_errors_were_drawn_with(coefficients):
+    """Mean variances of thirds of the samples by each term; their deviation is 2 %."""
+    random = np.random.default_rng(0)
+    terms = drawn(random)
+    known = random.uniform(0.0, 0.2, SAMPLES)
+    true = known + terms @ coefficients
+    squares = true * random.normal(size=SAMPLES) ** 2
+    found = _variances(squares, known, terms, 1e-12)
+    assert (found >= 0).all()
+    for term in terms.T[1:]:
+        for own in np.array_split(np.argsort(term, kind='stable'), 3):
+            mean = np.mean(known[own] + terms[own] @ found)
+            assert mean == pytest.approx(true[own].mean(), rel=0.1)
+
+
+def test_no_error_beyond_what_is_known_has_no_variance():
+    """Squares are smaller than what is known of them."""
+    terms = drawn(np.random.default_rng(1))
+    assert not _variances(np.full(SAMPLES, 0.5), np.ones(SAMPLES), terms, 1e-12).any()
+
+
+def test_reach_follows_the_quantiles():
+    """Errors with light and heavy tails; a normal one between the levels that are kept."""
+    normal = ndtri(0.5 + 0.5 * LEVELS)
+    one = np.ones(2)
+    errors = ForceErrors(
+        np.zeros((2, TERMS)),
+        *(one,) * 4,
+        np.stack([normal, 2 * normal]),
+        *(one,) * 2,
+        holds_noise=False,
+    )
+    for level in (0.3, 0.5, 0.77, 0.95, 0.999):
+        np.testing.assert_allclose(errors.reach(level), np.array([1, 2]) * ndtri(0.5 + 0.5 * level))
+
+
+def test_samples_of_a_band_invert_its_rows():
+    """In the band; as many samples as rows are a rotation of them."""
+    band = HarmonicBand(4, 1.3)
+    time = np.arange(50) / 50
+    samples = (
+        np.cos(2 * np.pi * 3 * time + 0.3)[:, None]
+        + [1.0, 2.0]
+        + np.sin(8 * np.pi * time)[:, None] * [0.5, 0.1]
+    )
+    np.testing.assert_allclose(band.samples(band.rows(samples), 50), samples, atol=1e-12)
+    rows = np.random.default_rng(0).normal(size=(9, 2))
+    turned = band.samples(rows, 9)
+    np.testing.assert_allclose(turned.T @ turned, rows.T @ rows, atol=1e-12)
+
+
+@pytest.mark.parametrize('options', [{}, {'method': 'filter', 'cutoff': 15.0}])
+def test_bounds_hold_forces_of_a_model_that_lacks_an_effect(
+    record, slider_model, motion, options, tmp_path
+):
+    """Friction falls with the speed, in other motions too; a file keeps what tells the bounds."""
+
+    def recording(seed, period):
+        data = record(seed=seed, periods=6, period=period, force_noise=0.5)
+        velocity = motion(data.time, period).qd
+        lacking = 8 * np.sign(velocity) * np.exp(-np.abs(velocity) / 0.1)
+        return Recording.from_arrays(
+            data.time, data.joint_names, data.positions, data.efforts + lacking, period=period
+        )
+
+    result = identify(recording(1, 1.0), slider_model, **options)
+    findings = result.diagnostics.residual_findings
+    assert ('left' in findings.coloured) == bool(options)  # few harmonics tell no colour
+    other = recording(2, 1.1)
+    coverage = validate(other, result, slider_model, **options).coverage
+    assert coverage.measured_overall >= 0.90
+    assert (coverage.by_speed >= 0.80).all()
+    without = replace(result, diagnostics=replace(result.diagnostics, force_errors=None))
+    narrow = validate(other, without, slider_model, **options).coverage
+    assert narrow.measured_overall < coverage.measured_overall
+    kept = load_result(result.save(tmp_path / 'model.yaml'), slider_model)
+    assert kept.diagnostics.residual_findings == findings
+    again = validate(other, kept, slider_model, **options).coverage
+    assert again.measured_overall == coverage.measured_overall
+
+
+def test_large_residuals_are_named(record, slider_model):
+    """Forces of the right drive that no motion explains, a half of the others."""
+    data = record(periods=6, force_noise=0.5)
+    more = np.sqrt(np.mean(data.efforts[:, 1] ** 2)) * np.sin(2 * np.pi * 7 * data.time)
+    efforts = data.efforts + np.stack([0 * more, more], axis=1)
+    wrong = Recording.from_arrays(data.time, data.joint_names, data.positions, efforts, period=1.0)
+    found = identify(wrong, slider_model).diagnostics
+    assert found.residual_findings.large == ('right',)
+    # sqrt(1 / 2) over sqrt(1 + 1 / 2)
+    assert found.force_errors.relative[1] == pytest.approx(np.sqrt(1 / 3), rel=0.15)
