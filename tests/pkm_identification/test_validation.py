@@ -110,12 +110,12 @@ def test_noise_of_the_identification_serves_where_the_data_show_none(record, sli
     )
     assert filtered.coverage.noise_from == 'identification'
     assert filtered.coverage.measured_overall == pytest.approx(0.95, abs=0.03)
-    single = identify(record(periods=1), slider_model)
-    held_out = validate(data, single, slider_model).coverage
+    single = identify(record(periods=1), slider_model, method='fourier')
+    held_out = validate(data, single, slider_model, method='fourier').coverage
     assert held_out.noise_from == 'held-out residuals'
     assert held_out.measured_overall == pytest.approx(0.95, abs=0.03)
     earlier = replace(single, diagnostics=replace(single.diagnostics, force_errors=None))
-    silent = validate(data, earlier, slider_model).coverage
+    silent = validate(data, earlier, slider_model, method='fourier').coverage
     assert silent.measured is None and silent.noise_from == 'unknown'
 
 
