@@ -189,10 +189,34 @@ def test_uncertainty_of_iterated_estimates(record, slider_model, estimator):
 
 
 def test_iterated_estimators_say_what_they_need(record, slider_model):
-    with pytest.raises(EstimationError, match='needs periodic data'):
-        identify(record(), slider_model, 'irls', method='filter')
     with pytest.raises(EstimationError, match="'tuning' must be a positive number"):
         identify(record(), slider_model, 'irls', tuning=-1.0)
+
+
+def test_contacts_in_a_filtered_recording_count_little(record, slider_model):
+    """Six pushes of 150 N, 0.1 s long each, in eight seconds."""
+    data = record(periods=8)
+    forces = np.array(data.efforts)
+    for begin in (700, 1900, 3100, 4400, 5500, 6800):
+        forces[begin : begin + 100, 0] += 150.0
+    pushed = Recording.from_arrays(
+        np.asarray(data.time), data.joint_names, np.asarray(data.positions), forces
+    )
+    signals = {'method': 'filter', 'cutoff': 25.0}
+    errors = {
+        name: np.abs(identify(pushed, slider_model, name, **signals).values[3:5] - [4.0, 10.0])
+        for name in ('gauss_markov', 'irls')
+    }
+    assert (errors['irls'] < 0.4 * errors['gauss_markov']).all()
+
+
+def test_uncertainty_of_robust_estimates_of_filtered_recordings(record, slider_model):
+    z = []
+    for seed in range(25):
+        data = record(seed=seed)
+        result = identify(data, slider_model, 'irls', method='filter', cutoff=40.0)
+        z.append((result.values - slider_model.nominal_parameters) / result.standard_deviation)
+    assert 0.75 < np.sqrt(np.mean(np.square(z))) < 1.3
 
 
 def test_reduced_models_by_name():

@@ -45,15 +45,10 @@ def irls(problem: Problem, tuning: float = 1.345, max_iterations: int = 50) -> E
     deviations (from the median absolute deviation, axis by axis) around the model, then
     averaged over the periods and solved as Gauss-Markov, again and again. That is
     iteratively reweighted least squares in the form that keeps whole periods. A `tuning` of 1.345
-    has 95 % efficiency for normal noise. EstimationError where the data are not periodic, or the
-    rounds did not converge.
+    has 95 % efficiency for normal noise. Of filtered recordings the rows are limited: that serves
+    against stretches of wrong forces, such as contacts; what a low pass makes of a single wrong
+    sample is spread over good ones. EstimationError where the rounds did not converge.
     """
-    for run in problem.runs:
-        if run.signals.folded_forces is None:
-            raise EstimationError(
-                "estimator 'irls' needs periodic data: a low pass spreads outliers over good "
-                'samples'
-            )
     samples = [_Samples(run) for run in problem.runs]
     noise = noise_of_rows(problem)
     roots = [inverse_root(each) for each in noise]
@@ -99,17 +94,28 @@ class _Limits:
 
 
 class _Samples:
-    """Every measured force (P, n, n_a) of one run, with the regressor (n, n_a, f) in time."""
+    """Every measured force (P, n, n_a) of one run, with the regressor (n, n_a, f) in time.
+
+    Of a filtered run they are its rows, as one period.
+    """
 
     def __init__(self, run: Run) -> None:
-        assert run.signals.folded_forces is not None
-        rows = run.in_time()
         self.run = run
+        folded, valid = run.signals.folded_forces, None
+        if folded is None:
+            rows = run.rows
+            self.forces = rows.forces[None]
+        else:
+            rows = run.in_time()
+            # in_time gives the mean over the periods less the part of the fixed parameters
+            self.forces = folded.samples + (rows.forces - run.signals.forces)
+            valid = folded.valid
         self.regressor = rows.regressor
-        # in_time gives the mean over the periods less the part of the fixed parameters
-        self.forces = run.signals.folded_forces.samples + (rows.forces - run.signals.forces)
-        valid = run.signals.folded_forces.valid
         self.valid = np.ones(self.forces.shape, dtype=bool) if valid is None else valid
+
+    def rows(self, samples: Array) -> Array:
+        """Turn samples (n, n_a) into rows."""
+        return self.run.signals.band.rows(samples) if self.run.is_periodic else samples
 
     def residuals(self, values: Array) -> Array:
         return self.forces - self.regressor @ values
@@ -138,7 +144,7 @@ class _Samples:
         flat = limited.reshape(-1, len(count))
         spread = flat.T @ flat / np.sqrt(np.outer(count, count)) / np.outer(inside, inside)
         pseudo = self.regressor @ values + mean / inside
-        return self.run.signals.band.rows(pseudo), spread / len(self.forces)
+        return self.rows(pseudo), spread / len(self.forces)
 
     def outliers(self, values: Array) -> Mask:
         residual = self.residuals(values)
@@ -157,7 +163,7 @@ class _Samples:
     def medians(self) -> Array:
         """Rows of the medians over the periods, where there are enough."""
         middle = np.median if len(self.forces) > 2 else np.mean
-        return self.run.signals.band.rows(middle(self.forces, axis=0))
+        return self.rows(middle(self.forces, axis=0))
 
 
 def _with_forces(problem: Problem, forces: Sequence[Array]) -> Problem:
