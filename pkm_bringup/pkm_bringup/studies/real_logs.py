@@ -105,6 +105,14 @@ class RealLog:
         """Model of the robot."""
         return ClosedChainModel(pkm_description.load(self.folder / 'robot.urdf'))
 
+    def compile(self) -> None:
+        """Compile the kernels: that is no time of an estimator, and must not be interrupted."""
+        at = self.model.home_actuators[None]
+        motion = self.model.motion_from_actuators(at, 0 * at, 0 * at)
+        self.model.regressor(motion)
+        self.model.inverse_dynamics(motion)
+        self.model.base_parameters()
+
     @cached_property
     def train(self) -> list[Recording]:
         """Recordings to estimate from."""

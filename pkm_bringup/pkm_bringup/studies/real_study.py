@@ -140,9 +140,11 @@ def one_run(folder: str, cutoffs: int, limit: float, log: str, method: str) -> d
         estimator, given = options_of_method(method)
         own = partial(identified, estimator=estimator, **given)
     row = {'log': log, 'name': method}
+    shelf = RealLog(Path(folder) / log)
     try:
+        shelf.compile()
         with at_most(limit):
-            return row | own(RealLog(Path(folder) / log))
+            return row | own(shelf)
     except PkmError as error:
         return row | {'refused': str(error)}
     except Exception as error:  # a failure on one log must not hide the other rows
