@@ -9,7 +9,12 @@ from pkm_bringup.views.console import print_columns, print_table
 from pkm_identification.datasets.tables.table_figures import ColumnFigures
 from pkm_identification.requests.look_request import SIGNALS, Look
 
-UNITS = {'positions': '[m, rad]', 'efforts': '[N, N m]', 'currents': '[A]'}
+UNITS = {
+    'positions': '[m, rad]',
+    'velocities': '[m/s, rad/s]',
+    'efforts': '[N, N m]',
+    'currents': '[A]',
+}
 
 
 def print_look(look: Look) -> None:
@@ -29,9 +34,10 @@ def print_look(look: Look) -> None:
             {'joint': 'joint'} | {f'{name} {UNITS[name]}': _range_of(name) for name in signals},
         )
         period = '' if recording.period is None else f', period {recording.period:g} s'
+        interval = recording.interval if look.quality is None else look.quality.interval
         sys.stdout.write(
             f'\n{len(recording)} samples in {recording.duration:.6g} s, one every '
-            f'{1e3 * recording.interval:.6g} ms ({1 / recording.interval:.5g} Hz){period}\n'
+            f'{1e3 * interval:.6g} ms ({1 / interval:.5g} Hz){period}\n'
         )
     for defect in () if look.quality is None else look.quality.defects:
         sys.stdout.write(f'{defect.line()}\n')

@@ -17,7 +17,7 @@ from pkm_identification.datasets.tables.table_figures import ColumnFigures, tabl
 from pkm_identification.quality.examine import examined
 from pkm_identification.quality.report import Quality
 
-SIGNALS = ('positions', 'efforts', 'currents')
+SIGNALS = ('positions', 'velocities', 'efforts', 'currents')
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Look:
     warnings: list[str]  # about positions that leave the strokes of the robot
 
     def ranges(self) -> list[dict[str, Any]]:
-        """Smallest and largest value of each signal [m, rad; N, N m; A], one row a joint."""
+        """Smallest and largest value of each signal in SI units, one row a joint."""
         if self.recording is None:
             return []
         extremes = self.recording.source.scan.extremes

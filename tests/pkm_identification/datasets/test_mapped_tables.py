@@ -84,6 +84,15 @@ def test_units_gears_signs_and_offsets(tmp_path):
     assert_read(load(path, columns=names), TIME, np.column_stack([first, second]), efforts)
 
 
+def test_measured_velocities(tmp_path):
+    columns = (TIME, Q, Q * 60, F)
+    path = write(tmp_path / 'run.csv', 't,q1,q2,dq1,dq2,tau1,tau2', columns)
+    velocity = {'column': 'dq{n}', 'unit': 'rpm', 'gear': 10, 'sign': -1}
+    found = load(path, columns=NAMES | {'velocity': velocity})
+    np.testing.assert_allclose(found.velocities, -Q * 2 * np.pi / 10, rtol=1e-14)
+    assert 'velocity: dq1' in proposed_mapping(path)
+
+
 @pytest.mark.parametrize(('unit', 'size'), [('s', 1.0), ('ms', 1e-3), ('us', 1e-6), ('ns', 1e-9)])
 def test_units_of_time(tmp_path, unit, size):
     path = write(tmp_path / 'run.csv', 't,q1,q2,tau1,tau2', (TIME / size, Q, F))

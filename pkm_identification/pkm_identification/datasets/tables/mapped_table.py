@@ -41,9 +41,7 @@ def load_mapped(path: Path, names: Path | str | Mapping[str, Any]) -> Recording:
     widths = [len(mapping.time)] + [len(mapping.joints)] * len(mapping.signals)
     ends = np.cumsum(widths)
     places = {
-        PARTS[signal]: slice(ends[k], ends[k + 1])
-        for k, signal in enumerate(mapping.signals)
-        if PARTS[signal] in Block._fields
+        PARTS[signal]: slice(ends[k], ends[k + 1]) for k, signal in enumerate(mapping.signals)
     }
     factors, offsets = _conversions(columns)
     origin = _origin(mapping, table)
