@@ -174,8 +174,9 @@ ESTIMATORS: Mapping[str, tuple[Option, ...]] = {
         _TOTAL_MASS,
         Option(
             'nominal_spread',
-            POSITIVE,
-            'relative standard deviation of the bodies about the nominal ones, as a prior',
+            number(0.0, float('inf'), 'evidence', ends=False),
+            'relative standard deviation of the bodies about the nominal ones, as a prior; '
+            'evidence: that under which the data are most probable',
             unit='1',
         ),
     ),

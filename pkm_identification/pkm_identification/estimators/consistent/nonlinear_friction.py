@@ -20,11 +20,11 @@ from pkm_identification.estimators.consistent.friction_columns import (
     build_columns,
     coulomb_names,
 )
+from pkm_identification.estimators.consistent.nominal_prior import combinations
 from pkm_identification.estimators.consistent.physically_consistent import (
     ConsistencyDiagnostics,
     Range,
     build_limits,
-    combinations,
     feasible,
     figures,
     nearby,

@@ -7,21 +7,26 @@ inertias without a distribution of mass.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
-from scipy.linalg import null_space
 from scipy.special import chdtrc
 
 from pkm_description.errors import EstimationError
 from pkm_identification.arrays import Array
 from pkm_identification.covariance.at_constraints import covariance_at_constraints
 from pkm_identification.covariance.residual_scaling import residual_scaled_covariance
+from pkm_identification.estimators.consistent.nominal_prior import (
+    Tried,
+    by_evidence,
+    combinations,
+    posterior,
+    prior_share,
+)
 from pkm_identification.estimators.linear import noise_of_rows
 from pkm_identification.physical.bodies import LEAST_EIGENVALUE, PhysicalBodies
 from pkm_identification.physical.cone_least_squares import Solver
-from pkm_identification.physical.nearest import CLOSENESS
 from pkm_identification.physical.programme import Limits, PhysicalProgram, Solution
 from pkm_identification.regression.numerics import whitening_rows, with_variance
 from pkm_identification.regression.prior import LEAST_CORRELATION
@@ -29,7 +34,6 @@ from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.weighted_least_squares import (
     Estimate,
     inverse_root,
-    sensitivity,
     weighted_least_squares,
     whitened_rows,
 )
@@ -45,14 +49,14 @@ def feasible(
     margin: float = LEAST_EIGENVALUE,
     masses: Mapping[str, Range] | None = None,
     total_mass: Range | None = None,
-    nominal_spread: float | None = None,
+    nominal_spread: float | str | None = None,
 ) -> Estimate:
     """Best estimate among the physical ones.
 
     The residuals are whitened by the noise and weighted as by `gauss_markov`; where its estimate
     is physical, this is the same one. Options are declared in `estimator_options`; `masses` are of
     links by name or pattern, `nominal_spread` is a prior on the bodies (log-determinant
-    divergence of the pseudo-inertias).
+    divergence of the pseudo-inertias), by `evidence` that under which the data are most probable.
 
     The covariance is that without limits, less what they take away, see
     `covariance_at_constraints`; with a `nominal_spread`, that of the posterior in Laplace's
@@ -60,26 +64,50 @@ def feasible(
     is fixed or bounded.
     """
     bodies = PhysicalBodies(problem.model, problem.base.space)
-    limits = build_limits(problem, bodies, margin, masses, total_mass, nominal_spread)
+    limits = build_limits(problem, bodies, margin, masses, total_mass, None)
     noise = noise_of_rows(problem)
     free = weighted_least_squares(problem, [inverse_root(each) for each in noise], noise)
     matrix = combinations(problem)
     rows = np.column_stack(whitened_rows(problem, noise))
     factor = np.asarray(np.linalg.qr(rows, mode='r'))
     triangle, target = factor[: problem.size, :-1], factor[: problem.size, -1]
-    program = PhysicalProgram(bodies, triangle @ matrix[problem.free], limits=limits)
-    found = program.solve(target, nearby(bodies, matrix, problem.expand(free.values)))
+    near = nearby(bodies, matrix, problem.expand(free.values))
+
+    def solve(spread: float | None) -> Solution:
+        program = PhysicalProgram(
+            bodies, triangle @ matrix[problem.free], replace(limits, spread=spread)
+        )
+        return program.solve(target, near)
+
+    tried: list[Tried] = []
+    if isinstance(nominal_spread, str):  # the prior counts against what the residuals leave known
+        data, _ = residual_scaled_covariance(problem, free)
+        known = np.isfinite(np.diag(data))
+        triangle = np.zeros((int(known.sum()), problem.size))
+        triangle[:, known] = whitening_rows(data[np.ix_(known, known)], LEAST_CORRELATION)
+        target = triangle @ free.values
+        tried = by_evidence(problem, bodies, triangle @ matrix[problem.free], solve)
+        nominal_spread = max(tried, key=lambda each: each.log_evidence).spread
+    found = solve(nominal_spread)
     values = matrix[problem.free] @ found.x
     covariance, rests_on, distance = covariance_at_constraints(problem, free, values)
-    undetermined, change = free.undetermined, None
+    undetermined, change, share = free.undetermined, None, 0.0
     if nominal_spread is not None:  # the limits are those of the prior: it takes no more away
-        covariance, fit = residual_scaled_covariance(problem, free)
+        data, fit = residual_scaled_covariance(problem, free)
         forms = [each / nominal_spread for each in bodies.relative_forms(found.x)]
-        covariance, change = posterior(problem, bodies, free, covariance, forms)
+        covariance, change = posterior(problem, bodies, free, data, forms)
+        share = prior_share(data, covariance)
         size = np.abs(matrix[problem.free]) @ bodies.sizes
         undetermined = np.flatnonzero(np.sqrt(np.diag(covariance)) > LARGE * size)
         covariance = with_variance(covariance, undetermined)
-        rests_on = f'{fit.covariance_rests_on} and the nominal bodies'
+        brought = f'the nominal bodies, which bring {100 * share:.2g} % of the precision'
+        rests_on = f'{fit.covariance_rests_on} and {brought}'
+    told = figures(problem, found, found.active, distance, margin)
+    if nominal_spread is not None:
+        evidence = {f'{each.spread:g}': each.log_evidence for each in tried}
+        told = replace(
+            told, nominal_spread=nominal_spread, prior_share=share, log_evidence=evidence
+        )
     return Estimate(
         values=values,
         covariance=covariance,
@@ -89,7 +117,7 @@ def feasible(
         sensitivity=change,
         covariance_rests_on=rests_on,
         standard_parameters=problem.base.space.expand @ found.x,
-        diagnostics=figures(problem, found, found.active, distance, margin),
+        diagnostics=told,
         warnings=solver_warnings(found),
     )
 
@@ -109,6 +137,11 @@ class ConsistencyDiagnostics:
     optimality: float = 0.0
     # Standard deviations that staying near the nominal bodies costs, in what the data leave open
     prior_pull: float = 0.0
+    # With the nominal bodies as a prior: relative standard deviation about them, share of the
+    # precision that they brought, and logarithm of the evidence of each spread that was tried
+    nominal_spread: float | None = None
+    prior_share: float = 0.0
+    log_evidence: Mapping[str, float] = field(default_factory=dict)
 
 
 def figures(
@@ -146,11 +179,6 @@ def solver_warnings(found: Solution) -> tuple[str, ...]:
             f'estimate by up to {found.pull:.2g} standard deviations'
         )
     return tuple(warnings)
-
-
-def combinations(problem: Problem) -> Array:
-    """Base parameters (r, n_g) from the free standard ones."""
-    return np.asarray(problem.base.matrix @ problem.base.space.expand)
 
 
 def nearby(bodies: PhysicalBodies, matrix: Array, values: Array) -> Array:
@@ -193,35 +221,6 @@ def build_limits(
         low, high = _range('total_mass', total_mass)
         bounds['total mass'] = (np.sum(list(rows.values()), axis=0), low, high)
     return Limits(margin, bounds, nominal_spread)
-
-
-def posterior(
-    problem: Problem, bodies: PhysicalBodies, free: Estimate, covariance: Array, forms: list[Array]
-) -> tuple[Array, Array]:
-    """Covariance (f, f) and sensitivity (f, g) with the prior's curvature (Laplace).
-
-    From an estimate without prior and its covariance. The divergence has the Hessian trace(S^-1
-    B_i S^-1 B_j) in the parameters with S = sum B_i p_i: the square of L^-1 B_i L^-T, S = L L^T,
-    which are the `forms` (k, k, n_g) of each body over the relative standard deviation. What is
-    fixed stays: the parameters are those of a point plus the null space of the fixed combinations.
-    """
-    whole = combinations(problem) * bodies.sizes
-    matrix = whole[problem.free]
-    known = np.isfinite(np.diag(covariance))
-    root = whitening_rows(covariance[np.ix_(known, known)], LEAST_CORRELATION)
-    rows = [root @ matrix[known], np.sqrt(CLOSENESS) * np.eye(matrix.shape[1])]
-    stacked = np.concatenate([*rows, *(each.reshape(-1, each.shape[-1]) for each in forms)])
-    fixed = whole[problem.selection.fixed]
-    size = np.linalg.norm(fixed, axis=1)
-    along = np.linalg.pinv(fixed / size[:, None]) / size  # (n_g, g)
-    unfixed = null_space(fixed / size[:, None]) if len(fixed) else np.eye(matrix.shape[1])
-    left, singular, right = np.linalg.svd(stacked @ unfixed, full_matrices=False)
-    inward = unfixed @ (right.T / singular)
-    target = np.zeros((len(stacked), len(fixed)))
-    target[: len(root)] = root @ sensitivity(problem, free)[known]
-    moved = along + inward @ (left.T @ (target - stacked @ along))
-    factor = matrix @ inward
-    return np.asarray(factor @ factor.T), np.asarray(matrix @ moved)
 
 
 def _range(what: str, given: Range) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from pkm_dynamics.parameters.standard_parameters import body_indices
 from pkm_identification import identify, load_result
 from pkm_identification.covariance.at_constraints import covariance_at_constraints, inward_variance
 from pkm_identification.datasets import Recording
+from pkm_identification.estimators.consistent.nominal_prior import prior_share
 from pkm_identification.estimators.consistent.physically_consistent import feasible
 from pkm_identification.estimators.linear import gauss_markov, noise_of_rows
 from pkm_identification.excitation.excitation_design import load_excitation
@@ -312,3 +313,44 @@ def test_several_recordings_and_a_prior(record, slider_model):
     free = identify(data, slider_model, 'gauss_markov', prior=prior)
     np.testing.assert_allclose(held.values, free.values, rtol=1e-5)
     np.testing.assert_allclose(held.covariance, free.covariance, rtol=1e-4, atol=1e-12)
+
+
+def error_of(model, problem, estimate, truth):
+    """Error of the forces of a faster motion than the recorded one, relative."""
+    trajectory = load_excitation(model.description.name)
+    motion = trajectory.motion(1.7 * np.linspace(0, trajectory.period, 200), model)
+    regressor = problem.base.regressor(motion)
+    off = problem.expand(estimate.values) - problem.base.matrix @ truth
+    return np.linalg.norm(regressor @ off) / np.linalg.norm(model.inverse_dynamics(motion, truth))
+
+
+@pytest.mark.parametrize(('factor', 'noise'), [(1.0, 400.0), (3.0, 400.0), (1.1, 1.0)])
+def test_spread_by_evidence(rps, factor, noise):
+    """A prior by evidence helps where data are poor, and harms nowhere."""
+    rigid = rps.parameter_mask('rigid_body')
+    truth = np.where(rigid, factor, 1.0) * rps.nominal_parameters
+    errors, likely = {None: [], 'evidence': []}, []
+    for seed in range(3):
+        problem = problem_of(rps, recording(rps, truth, noise=noise, periods=2, seed=seed))
+        for spread, found in errors.items():
+            estimate = feasible(problem, nominal_spread=spread)
+            found.append(error_of(rps, problem, estimate, truth))
+        figures = estimate.diagnostics
+        assert f'{figures.nominal_spread:g}' == max(
+            figures.log_evidence, key=figures.log_evidence.get
+        )
+        likely.append(figures.log_evidence['0.01'] - figures.log_evidence['10'])
+        told = f'bring {100 * figures.prior_share:.2g} % of the precision'
+        assert told in estimate.covariance_rests_on
+    assert np.mean(errors['evidence']) < (0.85 if noise > 1 else 1.05) * np.mean(errors[None])
+    if factor == 1.0:
+        assert np.mean(likely) > 0  # the nominal bodies are the true ones
+    if noise == 1.0:
+        assert np.mean(likely) > 0 and figures.prior_share < 0.5
+
+
+def test_share_of_a_prior():
+    """Of a parameter that data and prior know alike, one that data alone know, and neither."""
+    before = np.diag([4.0, 1.0, np.inf])
+    assert prior_share(before, np.diag([2.0, 1.0, 9.0])) == pytest.approx(0.5)
+    assert prior_share(before, before) == pytest.approx(1 / 3)
