@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -34,6 +34,7 @@ from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.excitation_options import FRACTION
 from pkm_identification.option import POSITIVE, TEXT, Option
 from pkm_identification.quality import Quality
+from pkm_identification.quality.clock import stale_rows
 from pkm_identification.quality.examine import examined
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.signals import SignalOptions, process
@@ -46,6 +47,7 @@ UNTREATED = 'ls, nothing left out'
 UNIT = 'gauss_markov'  # whose standard deviations from clean data are the unit of the errors
 LATEST = 0.45  # [1] of an interval: later instants would exchange neighbours
 MOST_JITTER = 0.15  # [1] three standard deviations and more before samples change places
+MOST_LATE = 8.0  # [1] intervals: later messages are lost ones
 MOST_BAD = 0.3  # [1] share of samples beyond which nothing is left to examine
 
 
@@ -58,6 +60,8 @@ class Dirt:
     outliers: float  # share of the positions and of the efforts, of each joint, that are wrong
     size: Sequence[float]  # least and most of an outlier, in standard deviations of the noise
     stuck: float  # for how long one position sensor stands still [s]
+    late: float  # how late the stamps are, standard deviation before its sign is lost, in intervals
+    repeated: float  # share of the rows that repeat the one before
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -66,7 +70,12 @@ class Dirt:
                 f'jitter of {self.jitter:g} intervals would exchange samples; valid are 0 to '
                 f'{MOST_JITTER:g}'
             )
-        for name in ('lost', 'outliers'):
+        if self.jitter and self.late:
+            raise EstimationError(
+                'stamps tell the instants of sampling (jitter) or are late, not both: give '
+                'jitter 0 with late'
+            )
+        for name in ('lost', 'outliers', 'repeated'):
             if not 0 <= (share := getattr(self, name)) <= MOST_BAD:
                 raise EstimationError(
                     f'a share of {share:g} {name} leaves no recording to examine; valid are 0 to '
@@ -87,6 +96,17 @@ class Corrupt:
     effort_outliers: Mask
     stuck: Mask
     lost: int
+    repeated: Mask  # rows (N,) that hold the sample of the row before
+
+    def found(self) -> Corrupt:
+        """Return the same without the rows that are taken for repeats."""
+        own = ~stale_rows(self.dataset.source.whole)
+        return replace(
+            self,
+            position_outliers=self.position_outliers[own],
+            effort_outliers=self.effort_outliers[own],
+            stuck=self.stuck[own],
+        )
 
 
 def corrupt(
@@ -128,10 +148,16 @@ def corrupt(
         positions[begin : begin + length, joint] = positions[begin, joint]
         stuck[begin + 1 : begin + length, joint] = True
         hit[0][stuck] = False
-    kept = random.random(samples) >= dirt.lost
-    data = dataset(model, time[kept], positions[kept], clean.period, efforts=efforts[kept])
-    lost = int(samples - np.count_nonzero(kept))
-    return Corrupt(data, hit[0][kept], hit[1][kept], stuck[kept], lost)
+    kept = np.flatnonzero(random.random(samples) >= dirt.lost)
+    stamps = time[kept]
+    lost = int(samples - len(kept))
+    # which sample a row holds: some hold that of the row before
+    again = np.append(False, random.random(len(kept) - 1) < dirt.repeated)
+    kept = kept[np.maximum.accumulate(np.where(again, 0, np.arange(len(kept))))]
+    late = np.minimum(np.abs(dirt.late * random.normal(size=len(kept))), MOST_LATE)
+    stamps = np.sort(stamps + interval * late)  # messages do not overtake each other
+    data = dataset(model, stamps, positions[kept], clean.period, efforts=efforts[kept])
+    return Corrupt(data, hit[0][kept], hit[1][kept], stuck[kept], lost, again)
 
 
 def record(
@@ -165,7 +191,7 @@ def one_run(dirt: Dirt, periods: int, robot: str, seed: int) -> dict[str, Any]:
         'clean': {name: values for name, (values, _) in before.items()},
         'dirty': {name: values for name, (values, _) in after.items()} | {UNTREATED: raw['ls'][0]},
         'deviations': before[UNIT][1],
-        'found': figures(bad, data),
+        'found': figures(bad.found(), data),
         'named': _named(bad, data.quality, data.joint_names),
     }
 
@@ -191,12 +217,15 @@ def figures(bad: Corrupt, data: Recording) -> dict[str, float]:
     out_efforts = ~(good if data.effort_valid is None else data.effort_valid)
     false = np.count_nonzero(out_positions & ~(bad.position_outliers | bad.stuck))
     false += np.count_nonzero(out_efforts & ~bad.effort_outliers)
-    lost = sum(each.count for each in data.quality.of_kind('gap'))
+    # a dropped repeat is the gap of the sample that was not read
+    repeats = sum(each.count for each in data.quality.of_kind('stale'))
+    lost = sum(each.count for each in data.quality.of_kind('gap')) - repeats
     return {
         'position_outliers_found': _share(out_positions, bad.position_outliers),
         'effort_outliers_found': _share(out_efforts, bad.effort_outliers),
         'stuck_found': _share(out_positions, bad.stuck),
         'lost_found': lost / max(bad.lost, 1),
+        'repeats_found': repeats / max(int(np.count_nonzero(bad.repeated)), 1),
         'false_alarms': false / (2 * good.size),
     }
 
@@ -210,6 +239,8 @@ def _named(bad: Corrupt, quality: Quality | None, names: Sequence[str]) -> dict[
     assert quality is not None
     lines = {(each.kind, each.signal, each.joint) for each in quality.defects}
     named = {'jitter': 'jitter' in quality.kinds, 'gap': 'gap' in quality.kinds}
+    if bad.repeated.any():
+        named['stale'] = 'stale' in quality.kinds
     for kind, signal, flags in (
         ('outlier', 'position', bad.position_outliers),
         ('outlier', 'effort', bad.effort_outliers),
@@ -274,6 +305,14 @@ STUDY = Study(
             'size', POSITIVE, 'least and most, in deviations of noise', [15.0, 100.0], '1', nargs=2
         ),
         Option('stuck', NOT_NEGATIVE, 'how long one position sensor stands still', 0.05, 's'),
+        Option(
+            'late',
+            NOT_NEGATIVE,
+            'by how much stamps are late, in intervals (instead of jitter of the sampling)',
+            0.0,
+            '1',
+        ),
+        Option('repeated', FRACTION, 'share of rows that repeat the one before', 0.0, '1'),
     ),
     run,
 )

@@ -19,6 +19,7 @@ REACH, DEGREE = 8, 2  # of the polynomials that show how smooth a motion is over
 GROSS = 10.0  # typical distances of a sample from its prediction: more counts as that
 HALF = 0.5
 CHANGES = 0.75  # share of the signals that change from row to row where all do
+BY_CHANCE = 3.0  # standard deviations of an interval
 FEWEST = 64  # samples that show a clock
 EVENED = 'the samples were taken evenly: even stamps are used'
 DROPPED = 'dropped: the same sample read again'
@@ -109,8 +110,7 @@ def _on_own_clock(time: Array, positions: Array) -> tuple[Array, bool, list[Defe
                     np.searchsorted(rows, np.arange(len(time)), side='right')
                 ]
             )
-        interval, start = np.polyfit(numbers, time - time[0], 1)
-        even.append(time[0] + start + interval * numbers)
+        even.append(_line(numbers, time))
     nearest = even_clock(time)
     if nearest is not None:
         even.append(nearest)
@@ -119,6 +119,21 @@ def _on_own_clock(time: Array, positions: Array) -> tuple[Array, bool, list[Defe
     if not best:
         return time, False, found
     return even[best - 1], True, [*found, *_jitter(time, even[best - 1])]
+
+
+def _line(numbers: Indices, time: Array) -> Array:
+    """Even stamps (N,) [s] of cycles (N,) by a line through the stamps (N,).
+
+    Of a whole number of cycles a second where jitter lets it differ from that by chance.
+    """
+    centred = numbers - numbers.mean()
+    since, power = time - time[0], float(centred @ centred)
+    interval = float(centred @ since) / power
+    deviation = float(np.std(since - interval * centred) / np.sqrt(power))
+    whole = 1 / max(round(1 / interval), 1)
+    if abs(whole - interval) < BY_CHANCE * deviation:
+        interval = whole
+    return np.asarray(time[0] + since.mean() + interval * centred)
 
 
 def _smoothest(clocks: list[Array], positions: Array) -> int:
