@@ -46,6 +46,23 @@ def test_a_recording_of_another_robot_is_shown_and_refused(tmp_path, capsys):
     assert '[positions, 1]' in shown.out and "lacks joint 'crank_joint'" in shown.err
 
 
+def test_measured_velocities_are_shown(foreign, capsys):
+    names = '{time: t, joints: [crank_joint], position: q1, velocity: tau1, effort: t}'
+    foreign.with_name('columns.yaml').write_text(
+        names.replace('effort: t', 'effort: {column: tau1}')
+    )
+    assert cli.main(['data', str(foreign)]) == 1  # one column for two signals
+    assert "are the same column 'tau1'" in capsys.readouterr().err
+    rows = np.column_stack([TIME, Q, 2 * Q, -Q])
+    np.savetxt(foreign, rows, '%.9f', ',', header='t,q1,v1,tau1', comments='')
+    foreign.with_name('columns.yaml').write_text(
+        '{time: t, joints: [crank_joint], position: q1, velocity: v1, effort: tau1}'
+    )
+    assert cli.main(['data', str(foreign)]) == 0
+    out = capsys.readouterr().out
+    assert 'velocities [m/s, rad/s]' in out and f'{2 * Q.min():.5g} ... {2 * Q.max():.5g}' in out
+
+
 def test_positions_in_degrees_are_told_by_the_stroke(foreign, capsys):
     names = '{time: t, joints: [crank_joint], position: {column: q1, scale: 57.3}, effort: tau1}'
     foreign.with_name('columns.yaml').write_text(names)

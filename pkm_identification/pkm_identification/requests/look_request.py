@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import Recording, load
@@ -35,12 +37,16 @@ class Look:
         """Smallest and largest value of each signal in SI units, one row a joint."""
         if self.recording is None:
             return []
-        extremes = self.recording.source.scan.extremes
         rows: list[dict[str, Any]] = [{'joint': name} for name in self.recording.joint_names]
-        for signal in SIGNALS:
-            values = getattr(extremes, signal)
-            for row, pair in zip(rows, () if values is None else values.T, strict=False):
-                row[signal] = sorted(pair.tolist())
+        for block in self.recording.source.blocks():
+            for signal in SIGNALS:
+                values = getattr(block, signal)
+                for row, column in zip(rows, () if values is None else values.T, strict=False):
+                    low, high = row.get(signal, (np.inf, -np.inf))
+                    row[signal] = [
+                        float(np.nanmin(column, initial=low)),
+                        float(np.nanmax(column, initial=high)),
+                    ]
         return rows
 
     def to_dict(self) -> dict[str, Any]:
