@@ -53,6 +53,11 @@ class PhysicalBodies:
             flat.append(missing)
         self.flat = np.concatenate(flat)
 
+    def size_coefficients(self, x: Array) -> None:
+        """Let the sizes of coefficients be no smaller than x: descriptions may not know them."""
+        own = self.coefficients
+        self.sizes[own] = np.maximum(self.sizes[own], np.abs(x[own]))
+
     def scaled_basis(self, body: str) -> Array:
         """Scaled pseudo-inertia (4, 4, n_g) of a body from y = x / sizes."""
         scale = self._scales[body]

@@ -63,6 +63,8 @@ def nearest_consistent(
     bodies = PhysicalBodies(base.model, space)
     root, target = _whitening(values, covariance, base)
     matrix = np.asarray(base.matrix) @ space.expand
+    change = np.linalg.lstsq(matrix * bodies.sizes, values - matrix @ bodies.nominal, rcond=None)[0]
+    bodies.size_coefficients(bodies.nominal + bodies.sizes * change)
     x, duals = _nearest(bodies, root @ matrix, target)
     distance = float(np.sum((root @ matrix @ x - target) ** 2))
     is_physical = distance <= DISTANCE_TOLERANCE

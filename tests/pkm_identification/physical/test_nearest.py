@@ -93,3 +93,13 @@ def test_contradiction_has_a_small_p_value(palida, base):
     covariance = np.diag((0.01 * truth) ** 2)
     found = nearest_consistent(values, covariance, base)
     assert found.p_value < 1e-6
+
+
+def test_friction_that_the_description_does_not_know_is_possible(palida, base):
+    """A description with next to no friction: the estimate has a million times more."""
+    truth = base.matrix @ palida.nominal_parameters
+    values = truth.copy()
+    values[base.names.index('leg1_strut.coulomb')] *= 1e6
+    found = nearest_consistent(values, np.diag((0.01 * np.abs(values)) ** 2), base)
+    assert found.is_physical and found.distance < 1e-2
+    np.testing.assert_allclose(base.matrix @ found.standard_parameters, values, rtol=1e-3)

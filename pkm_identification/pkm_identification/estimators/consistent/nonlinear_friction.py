@@ -175,6 +175,7 @@ class _Search:
         self._size = len(self._force) + len(self._low)
         near = np.linalg.lstsq(triangle, self._target, rcond=1e-10)[0]
         self._near = nearby(bodies, matrix, problem.expand(near))
+        bodies.size_coefficients(self._near)
         self._linear = PhysicalProgram(bodies, triangle @ matrix[problem.free], limits)
         wide = np.pad(triangle @ matrix[problem.free], ((0, self._size), (0, 0)))
         self._program = PhysicalProgram(bodies, wide, *self._linear_friction(problem, limits))

@@ -72,6 +72,7 @@ def feasible(
     factor = np.asarray(np.linalg.qr(rows, mode='r'))
     triangle, target = factor[: problem.size, :-1], factor[: problem.size, -1]
     near = nearby(bodies, matrix, problem.expand(free.values))
+    bodies.size_coefficients(near)
 
     def solve(spread: float | None) -> Solution:
         program = PhysicalProgram(
