@@ -22,14 +22,14 @@ def write():
     time_of = types.types['builtin_interfaces/msg/Time']
 
     def write(path, topics, *, stamped=True):
-        """Topics: {name: [(joint names, stamps, positions, efforts), ...]} of several drivers."""
+        """Topics: {name: [(names, stamps, positions, efforts[, velocities]), ...]} of drivers."""
         with BagWriter(path) as writer:
             for topic, drivers in topics.items():
                 rows = sorted(
                     (t, k, i) for k, driver in enumerate(drivers) for i, t in enumerate(driver[1])
                 )
                 for t, k, i in rows:
-                    names, _, positions, efforts = drivers[k]
+                    names, _, positions, efforts, *velocities = drivers[k]
                     stamp = round(t * 1e9) + 10**15
                     own = stamp if stamped else 0
                     header = header_of(time_of(own // 10**9, own % 10**9), '')
@@ -37,7 +37,7 @@ def write():
                         header,
                         list(names),
                         np.array(positions[i]),
-                        np.zeros(0),
+                        np.array(velocities[0][i]) if velocities else np.zeros(0),
                         np.array(efforts[i]),
                     )
                     data = bytes(types.serialize_cdr(message, JOINT_STATE))
@@ -80,6 +80,19 @@ def test_topic_and_joints_are_mapped(tmp_path, write, recorded, slider_model):
         DatasetError, match="lacks joints 'left', 'right' and has unknown joints.*--joint NAME=NAME"
     ):
         load(path, topic='/joint_states').for_model(slider_model)
+
+
+def test_velocities_come_with_the_positions(tmp_path, write, recorded):
+    """In the order of the joints; without numbers there are none."""
+    measured = np.random.default_rng(0).normal(size=recorded.positions.shape)
+    path = write(tmp_path / 'bag', {'/joint_states': [(*driver(recorded), measured)]})
+    data = load(path, joints=dict(reversed(MAPPING.items())))
+    assert data.joint_names == ('right', 'left')
+    np.testing.assert_array_equal(data.velocities, measured[:, ::-1])
+    unknown = np.full_like(measured, np.nan)
+    path = write(tmp_path / 'other', {'/joint_states': [(*driver(recorded), unknown)]})
+    assert load(path).velocities is None
+    assert load(write(tmp_path / 'none', {'/joint_states': [driver(recorded)]})).velocities is None
 
 
 def test_a_topic_of_another_name_is_asked_for(tmp_path, write, recorded):
