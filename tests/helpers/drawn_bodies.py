@@ -208,7 +208,7 @@ def verdict(problem: DrawnProblem) -> str:
     if not problem.bodies.contains(found.x, massless=True):
         return 'failed: not physical'
     for name, (row, low, _) in problem.limits.bounds.items():
-        size = float(np.abs(row) @ problem.bodies.sizes) + abs(low)
+        size = float(np.abs(row) @ np.maximum(problem.bodies.sizes, np.abs(found.x)))
         if abs(float(row @ found.x) - low) > 1e-6 * size:
             return f'failed: {name} is not {low}'
     return found.solver.name if found.is_accurate else f'{found.solver.name}, not certified'
