@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import bdtrc
 
 from pkm_description.errors import EstimationError, KinematicsError
 from pkm_dynamics import ClosedChainModel
@@ -37,7 +38,7 @@ PARTS = 10  # held out one by one
 RATIO = 2.0  # from one cutoff to the next: errors change little within
 MOTION = 6.0  # times its frequency is the band that holds the motion, and steps of friction
 NEGLIGIBLE = 0.02  # excess of the mean square error: one per cent of the error
-CLEARLY = 0.25  # excess that speaks against what the noise says: an eighth of the error
+CHANCE = 0.002  # of a sign test, all of ten parts: less speaks against what the noise says
 NO_GAIN = 2  # cutoffs in a row that are not better than one below: wider ones only get worse
 LEAST_ERROR = 1e-12  # of the forces' spread: rounding, in data without noise
 LEAST_SPREAD = 1e-12  # of the largest of the axes: forces of an axis that hardly has any
@@ -110,7 +111,7 @@ def choose_band(
 ) -> BandChoice | None:
     """Choose one cutoff for all pieces; None where they are too short for a choice.
 
-    A `usual` one [Hz] is taken unless it is clearly worse, by more than one standard deviation.
+    A `usual` one [Hz] is taken unless it is worse in all of ten parts, by a sign test.
     """
     cutoffs, pieces = _candidates(pieces, usual)
     if len(cutoffs) < 2:
@@ -121,6 +122,7 @@ def choose_band(
         chosen = replace(options, cutoff=cutoff)
         return [Run(each.signals(chosen, half), base, model, selection) for each in pieces]
 
+    margins = [each.margin / each.recording.source.count for each in pieces]
     scored: Parts | None = None
     tried: list[tuple[float, Parts, Array]] = []  # cutoff, its parts, errors of held-out parts
     chosen = 0
@@ -128,7 +130,7 @@ def choose_band(
         if len(tried) > chosen + NO_GAIN and cutoff != widest:
             continue
         try:
-            found = parts(of(cutoff), PARTS)
+            found = parts(of(cutoff), PARTS, margins)
         except (EstimationError, KinematicsError):  # too few rows; noise beyond what can be reached
             continue
         scored = scored or found
@@ -137,7 +139,7 @@ def choose_band(
         chosen = _narrowest(trials)
     if scored is None:
         return None
-    if trials[-1].cutoff == widest and trials[-1].excess <= max(CLEARLY, trials[-1].deviation):
+    if trials[-1].cutoff == widest and trials[-1].chance > CHANCE:
         chosen = len(trials) - 1
     cutoff, found, _ = tried[chosen]
     return BandChoice(cutoff, trials, cutoffs[0], _noise_bias(of, cutoff, pieces, found, scored))
@@ -181,7 +183,10 @@ def _compared(tried: Sequence[tuple[float, Array]], spread: Array) -> tuple[Band
         more = (own - best) / best.sum()
         relative = np.sqrt(np.mean(errors.sum(axis=0) / size))
         deviation = np.sqrt(len(more)) * more.std(ddof=1) if len(more) > 1 else 0.0
-        trials.append(BandTrial(cutoff, float(relative), float(more.sum()), float(deviation)))
+        chance = bdtrc(np.count_nonzero(more > 0) - 1, len(more), 0.5)
+        trials.append(
+            BandTrial(cutoff, float(relative), float(more.sum()), float(deviation), float(chance))
+        )
     return tuple(trials)
 
 

@@ -58,24 +58,30 @@ class Parts:
         return solved(square, np.einsum('a,kai->i', weights, self.mixed))
 
 
-def parts(runs: Sequence[Run], count: int) -> Parts:
+def parts(runs: Sequence[Run], count: int, margins: Sequence[float] | None = None) -> Parts:
     """Divide filtered runs into about so many parts of equal time, at least one a run.
 
-    Parts of the same recordings are the same times, whatever the band.
+    Parts of the same recordings are the same times, whatever the band. `margins` are shares of the
+    runs at either end that give no rows.
     """
-    durations = np.array([len(run.signals) / run.filter.rate for run in runs])
+    margins = margins or [0.0] * len(runs)
+    pairs = list(zip(runs, margins, strict=True))
+    durations = np.array(
+        [(1 - 2 * margin) * len(run.signals) / run.filter.rate for run, margin in pairs]
+    )
     counts = np.maximum(1, np.round(count * durations / durations.sum())).astype(int)
-    sums = [_sums(run, int(each)) for run, each in zip(runs, counts, strict=True)]
+    sums = [_sums(*pair, int(each)) for pair, each in zip(pairs, counts, strict=True)]
     return Parts(*(np.concatenate(each) for each in zip(*sums, strict=True)))
 
 
-def _sums(run: Run, count: int) -> tuple[Array, ...]:
+def _sums(run: Run, margin: float, count: int) -> tuple[Array, ...]:
     """Sums of one run in parts of equal time."""
     axes, free = run.axes, len(run.selection.free)
     square, mixed = np.zeros((count, axes, free, free)), np.zeros((count, axes, free))
     power, total, rows_of = np.zeros((count, axes)), np.zeros((count, axes)), np.zeros(count)
     samples = len(run.signals)
-    part = run.filter.row_samples(samples) * count // samples
+    time = (run.filter.row_samples(samples) / samples - margin) / (1 - 2 * margin)
+    part = np.clip((time * count).astype(int), 0, count - 1)
     passed = 0
     for rows in run.blocks():
         here = part[passed : passed + len(rows)]

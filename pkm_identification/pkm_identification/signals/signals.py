@@ -63,6 +63,7 @@ class BandTrial:
     # that any cutoff leaves of it
     excess: float
     deviation: float  # standard deviation of `excess`, from the differences of the parts
+    chance: float  # that it is worse than the best in so many parts, if it were as good
 
 
 @dataclass(frozen=True)

@@ -137,8 +137,9 @@ def test_the_frequency_of_a_motion_is_that_of_its_velocity():
 def test_fewer_harmonics_where_the_noise_of_the_motion_bends_the_inertias(record, slider_model):
     """Vibrations of the sensors that repeat with the motion: the spread does not show them."""
     data = record(periods=4, rate=500.0, force_noise=0.2)
-    time = np.asarray(data.time)
-    hum = np.sin(2 * np.pi * np.outer(time, np.arange(20, 60)) + np.arange(40) ** 2).sum(axis=1)
+    time, k = np.asarray(data.time), np.arange(20, 60)
+    phases = np.random.default_rng(0).uniform(0, 2 * np.pi, len(k))
+    hum = np.sin(2 * np.pi * np.outer(time, k) + phases).sum(axis=1)
     shaken = data.from_arrays(
         time, data.joint_names, data.positions + 2e-5 * hum[:, None], data.efforts, period=1.0
     )
