@@ -113,7 +113,8 @@ def test_noise_of_the_identification_serves_where_the_data_show_none(record, sli
     single = identify(record(periods=1), slider_model, method='fourier')
     held_out = validate(data, single, slider_model, method='fourier').coverage
     assert held_out.noise_from == 'held-out residuals'
-    assert held_out.measured_overall == pytest.approx(0.95, abs=0.03)
+    # one second of filtered forces: some 50 independent ones
+    assert held_out.measured_overall == pytest.approx(0.95, abs=0.1)
     earlier = replace(single, diagnostics=replace(single.diagnostics, force_errors=None))
     silent = validate(data, earlier, slider_model, method='fourier').coverage
     assert silent.measured is None and silent.noise_from == 'unknown'

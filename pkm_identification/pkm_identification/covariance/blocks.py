@@ -33,8 +33,12 @@ class Block:
     change: Array  # (f,) estimate of all rows less that of all others
 
 
-def blocks_of(problem: Problem, estimate: Estimate, number: int) -> tuple[Block, ...]:
-    """Blocks of one run of a weighted least-squares estimate, all rows or evenly spread ones.
+def blocks_of(
+    problem: Problem, estimate: Estimate, number: int, count: int = BLOCKS
+) -> tuple[Block, ...]:
+    """About so many blocks of one run of a weighted least-squares estimate.
+
+    Of all rows, or of evenly spread ones of a long recording.
 
     With H = T T^T = (Psi^T W Psi + B^T B)^-1, and G_b = T^T Psi_b^T W Psi_b T the share of the
     information in block b, its residuals r_b make the influence
@@ -46,7 +50,7 @@ def blocks_of(problem: Problem, estimate: Estimate, number: int) -> tuple[Block,
     root = determined_directions(estimate.bread)
     weight = np.asarray(weights_of(problem, estimate)[number])
     found: list[Block] = []
-    for first, rows, weights, follows in _cut(problem, number, weight):
+    for first, rows, weights, follows in _cut(problem, number, weight, count):
         design, forces, _ = rows.weighted(weights)
         effect = effect_of_rows(design, forces - design @ estimate.values, root)
         found.append(Block(first, rows, follows, *effect))
@@ -63,13 +67,15 @@ def effect_of_rows(design: Array, residuals: Array, root: Array) -> tuple[Array,
     return turned @ (gradient / np.sqrt(outside)), turned @ (gradient / outside)
 
 
-def _cut(problem: Problem, number: int, weight: Array) -> Iterator[tuple[int, Rows, Array, bool]]:
+def _cut(
+    problem: Problem, number: int, weight: Array, blocks: int
+) -> Iterator[tuple[int, Rows, Array, bool]]:
     """Yield first row, rows, their weights, and whether they continue the ones before."""
     run = problem.runs[number]
     pieces, starts = [run.rows] if weight.ndim > 2 else list(run.folded.sample), run.folded.starts
     if len(pieces) > 1 and sum(map(len, pieces)) == run.count:
         pieces = [concatenated(pieces)]
-    length = max(LEAST_ROWS, -(-sum(map(len, pieces)) // BLOCKS))
+    length = max(LEAST_ROWS, -(-sum(map(len, pieces)) // blocks))
     for start, rows in zip(starts, pieces, strict=False):
         count = max(1, round(len(rows) / length))
         edges = np.linspace(0, len(rows), count + 1).astype(int)

@@ -16,11 +16,14 @@ from pkm_identification.regression.weighted_least_squares import Estimate, weigh
 from pkm_identification.result.force_errors import LEVELS, TERMS, ForceErrors, error_terms
 from pkm_identification.signals.bands import FilterBand
 
+# Parts of a recording that are held out: each is long enough to be another motion, and the others
+# still tell the parameters
+FOLDS = 5
 PASSES = 5  # of the weights of squared errors, which change little after three
 SPEEDLESS = 2  # terms of a variance that need no velocity: the constant and that of the force
 LEAST_VARIANCE = 1e-3  # of the mean square: below it a variance from some hundred samples is chance
 # Rows from which a variance is known to 20 %. Fewer do not tell where errors are small, nor how
-# they are distributed: no variance is then much below the mean, and quantiles are nearly normal
+# they are distributed: no variance is then much below the mean, no quantile below normal ones
 EVEN = 50.0
 EXACT = 1e-18  # of the mean square of the forces: less is rounding
 
@@ -73,6 +76,8 @@ def held_out_errors(
     lacking = np.maximum(np.einsum('nat,at->na', terms, variances), even)
     expected = np.maximum(known + lacking, least)
     rms = np.sqrt(squares.mean(axis=0))
+    quantiles = np.quantile(np.sqrt(squares / expected), LEVELS, axis=0).T
+    normal = ndtri(0.5 + 0.5 * LEVELS)
     bands = [run.signals.band for run in problem.runs]
     cutoffs = [band.cutoff for band in bands if isinstance(band, FilterBand)]
     return ForceErrors(
@@ -81,8 +86,7 @@ def held_out_errors(
         velocity=speed,
         acceleration=quickness,
         force=size,
-        quantiles=(1 - share) * np.quantile(np.sqrt(squares / expected), LEVELS, axis=0).T
-        + share * ndtri(0.5 + 0.5 * LEVELS),
+        quantiles=np.maximum(quantiles, (1 - share) * quantiles + share * normal),
         rms=rms,
         relative=rms / _size(forces + residuals),
         holds_noise=any(run.signals.force_noise is None for run in problem.runs),
@@ -123,7 +127,7 @@ def _of_rows(problem: Problem, estimate: Estimate, number: int, covariance: Arra
             (*pair, nothing) for pair in zip(run.folded.starts, run.folded.sample, strict=True)
         ]
     else:
-        blocks = blocks_of(problem, estimate, number)
+        blocks = blocks_of(problem, estimate, number, FOLDS)
         pieces = [(each.first, each.rows, each.change) for each in blocks]
     residuals: list[Array] = []
     forces: list[Array] = []
