@@ -35,6 +35,7 @@ WORTHLESS = 1e-3  # squared standard deviations that being near the nominal bodi
 LIGHTER = 3  # times that its weight may fall
 HEAVIER = 2  # times that it may rise
 STEP = 1e3  # by which it rises
+ABSURD = 1e6  # sizes of the parameters: bodies that no data can ask for, and rounding takes over
 DISTANT = 1e3  # sizes of the parameters, beyond which a step from the nominal bodies is no longer
 TIGHTER = 10.0  # times the margin, where rounding has taken the first one
 
@@ -200,7 +201,7 @@ class PhysicalProgram:
                 break
             weight = self._weight * 0.1 * WORTHLESS / pull**2
             found = self._weighted(weight, loose, away, design, target, rows, inside, prior)
-            if not found[0].is_accurate:
+            if not found[0].is_accurate or float(np.abs(found[0].y[:size]).max()) > ABSURD:
                 break
             self._weight = weight
             best, pull = found
