@@ -44,6 +44,7 @@ class Feedforward:
     parameters: Floats | None
     friction: DriveFriction | None = None  # friction of the drives beyond those parameters
     drives: DriveForces | None = None  # forces of the drives by position beyond those parameters
+    rotors: Floats | None = None  # inertias (n_a,) [kg, kg m^2] of drives beyond those parameters
 
     def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Floats:
         """Forces (N, n_a) [N, N m]; zeros without a model."""
@@ -56,13 +57,15 @@ class Feedforward:
         if self.parameters is None:
             return model.joint_states(motion), np.zeros((len(motion), model.n_a))
         joints, forces = model.states_and_forces(motion, self.parameters)
-        if self.friction is None and self.drives is None:
+        if self.friction is None and self.drives is None and self.rotors is None:
             return joints, forces
         actuated = [model.joint_names.index(name) for name in model.actuated_joints]
         if self.friction is not None:
             forces = forces + self.friction.forces(joints.velocities[:, actuated])
         if self.drives is not None:
             forces = forces + self.drives.forces(joints.positions[:, actuated])
+        if self.rotors is not None:
+            forces = forces + self.rotors * joints.accelerations[:, actuated]
         return joints, forces
 
 
@@ -91,7 +94,8 @@ def identified_feedforward(
 
     Parameters of friction laws of the drives (`pkm_dynamics.friction_laws`) may stand among
     them, and forces of the drives by position with their constants (`<joint>.ripple_period`,
-    `<joint>.rest`), which the model need not have; both are added with `friction`. Raises
+    `<joint>.rest`), which the model need not have; both are added with `friction`. So may
+    rotors (`<joint>.rotor`) that the model does not have, added with `rotor`. Raises
     ModelFileError when a parameter is missing, unknown, given twice or not finite;
     NotPhysicalError when a mass, a friction coefficient or a rotor inertia is negative, a body's
     inertia is none of any distribution of mass, or a drive's friction would drive it.
@@ -106,24 +110,33 @@ def identified_feedforward(
     known = set(model.parameter_names)
     beyond = [entry for entry in names if entry not in known and is_friction_law_parameter(entry)]
     held = [entry for entry in names if is_drive_entry(entry)]
+    own = [f'{joint}.rotor' for joint in model.actuated_joints]
+    rotors = [entry for entry in own if entry in names and entry not in known]
     for entry in names:
-        if entry not in known and entry not in beyond and entry not in held:
+        if entry not in known and entry not in (*beyond, *held, *rotors):
             robot = model.description.name
             raise ModelFileError(f"parameter '{entry}' is unknown to robot '{robot}'")
     by_name = dict(zip(names, numbers.tolist(), strict=True))
     missing = [entry for entry in model.parameter_names if entry not in by_name]
     if missing:
         raise ModelFileError(f"parameter '{missing[0]}' is missing ({len(missing)} in all)")
-    for entry in model.parameter_names:
+    for entry in (*model.parameter_names, *rotors):
         if not np.isfinite(by_name[entry]):
             raise ModelFileError(f"parameter '{entry}' is not finite")
     positive = model.parameter_mask('friction') | model.parameter_mask('rotor')
     for i, entry in enumerate(model.parameter_names):
         if (entry.endswith('.m') or positive[i]) and by_name[entry] < LEAST:
             raise NotPhysicalError(f"parameter '{entry}' is negative: {by_name[entry]:.6g}")
+    for entry in rotors:
+        if by_name[entry] < LEAST:
+            raise NotPhysicalError(f"parameter '{entry}' is negative: {by_name[entry]:.6g}")
     _check_bodies(by_name)
     values = np.array([by_name[entry] for entry in model.parameter_names])
     found = _masked(model, name, values, (rigid_body, friction, rotor))
+    if rotors and rotor:
+        inertias = [by_name.get(f'{joint}.rotor', 0.0) for joint in model.actuated_joints]
+        is_beyond = [f'{joint}.rotor' in rotors for joint in model.actuated_joints]
+        found = replace(found, rotors=np.where(is_beyond, inertias, 0.0))
     if held and friction:
         found = _with_drives(found, model, {entry: by_name[entry] for entry in held})
     if not beyond:

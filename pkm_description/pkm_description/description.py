@@ -149,6 +149,8 @@ class DriveTerms:
     stiffness: float | None = None  # [N/m, N m/rad]
     rest: float = 0.0  # [m, rad]
     ripple: Ripple | None = None
+    # [kg, kg m^2] of the drive, where the description itself has none; the actuator has it too
+    rotor: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Forces of drives by their position: offsets, springs, force ripple.
+"""Forces of drives by their position: offsets, springs, force ripple; and their rotors.
 
 They belong to the single drive, never to the design that drives share: an amplifier's offset
 and the phase of a ripple are those of one piece.
@@ -18,11 +18,13 @@ from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, mapping, number
 from pkm_description.xml_elements import suggestion
 
-KEYS = ('offset', 'stiffness', 'rest', 'ripple')
+KEYS = ('offset', 'stiffness', 'rest', 'rotor', 'ripple')
+NUMBERS = KEYS[:4]
 VALUES = (('cosine', 'sine'), ('amplitude', 'phase'))
 MAX_HARMONICS = 100  # a ripple with more is a table, and a typing error likelier than one
-SYNTAX = 'JOINT:TERM[+TERM], TERM one of offset, spring, spring(REST), ripple(PERIOD[,HARMONICS])'
-_TERM = re.compile(r'(offset|spring|ripple)(?:\(([^()]*)\))?')
+SYNTAX = 'JOINT:TERM[+TERM], TERM one of offset, spring, spring(REST), rotor, '
+SYNTAX += 'ripple(PERIOD[,HARMONICS])'
+_TERM = re.compile(r'(offset|spring|rotor|ripple)(?:\(([^()]*)\))?')
 
 Given = Mapping[str, Any] | Sequence[str] | str
 
@@ -41,7 +43,8 @@ def with_drive_terms(description: Description, terms: Given) -> Description:
         By driven joint or pattern, as the section `drives` of the YAML: `{'leg1_strut':
         {'offset': 0, 'ripple': {'period': 0.012, 'harmonics': 2}}, '*': {'stiffness': 0}}`.
         What a joint has of these is replaced, what is not named stays. Or texts such as
-        `leg1_strut:offset+ripple(0.012,2)`, `*:spring(0.1)`: values start at zero.
+        `leg1_strut:offset+ripple(0.012,2)`, `*:spring(0.1)+rotor`: values start at zero. A
+        rotor inertia that the description has counts before one of these.
 
     Raises
     ------
@@ -54,7 +57,14 @@ def with_drive_terms(description: Description, terms: Given) -> Description:
 
 def with_only_drive_terms(description: Description, terms: Given) -> Description:
     """Return the robot with these forces of its drives by position in place of its own."""
-    bare = tuple(replace(item, terms=DriveTerms()) for item in description.actuators)
+    bare = tuple(
+        replace(
+            item,
+            terms=DriveTerms(),
+            rotor_inertia=item.rotor_inertia if item.terms.rotor is None else None,
+        )
+        for item in description.actuators
+    )
     return with_drive_terms(replace(description, actuators=bare), terms)
 
 
@@ -94,6 +104,8 @@ def terms_mapping(terms: DriveTerms) -> dict[str, Any]:
         content['offset'] = terms.offset
     if terms.stiffness is not None:
         content |= {'stiffness': terms.stiffness, 'rest': terms.rest}
+    if terms.rotor is not None:
+        content['rotor'] = terms.rotor
     if terms.ripple is not None:
         ripple = terms.ripple
         content['ripple'] = {
@@ -108,11 +120,13 @@ def terms_mapping(terms: DriveTerms) -> dict[str, Any]:
 def terms_of(given: Any, where: str) -> DriveTerms:
     """Return the terms of one drive, checked; DescriptionError names what is wrong."""
     table = known_keys(given, where, KEYS)
-    values = {key: number(table[key], f'{where}.{key}') for key in KEYS[:3] if key in table}
+    values = {key: number(table[key], f'{where}.{key}') for key in NUMBERS if key in table}
     if 'rest' in values and 'stiffness' not in values:
         raise DescriptionError(f'{where} has a rest position, but no stiffness')
     if 'stiffness' in values:
         values.setdefault('offset', 0.0)
+    if values.get('rotor', 0.0) < 0.0:
+        raise DescriptionError(f'{where}.rotor {values["rotor"]:g} is negative')
     ripple = _ripple(table['ripple'], f'{where}.ripple') if 'ripple' in table else None
     return DriveTerms(**values, ripple=ripple)
 
@@ -130,9 +144,16 @@ def _with_terms(actuators: tuple[Actuator, ...], given: Any, where: str) -> tupl
         for name in matching:
             merged[name] = {**merged[name], **mapping(content, f'{where}.{pattern}')}
     return tuple(
-        replace(item, terms=terms_of(merged[item.joint], f'{where}.{item.joint}'))
-        for item in actuators
+        _with(item, terms_of(merged[item.joint], f'{where}.{item.joint}')) for item in actuators
     )
+
+
+def _with(actuator: Actuator, terms: DriveTerms) -> Actuator:
+    """Give an actuator these terms; a rotor only where it has none of its own."""
+    own = actuator.rotor_inertia if actuator.terms.rotor is None else None
+    if own is not None:
+        return replace(actuator, terms=replace(terms, rotor=None))
+    return replace(actuator, terms=terms, rotor_inertia=terms.rotor)
 
 
 def _ripple(given: Any, where: str) -> Ripple:
@@ -190,8 +211,8 @@ def _parse_term(term: str, text: str) -> dict[str, Any]:
             raise ValueError
         kind, inside = match.groups()
         numbers = [part.strip() for part in inside.split(',')] if inside else []
-        if kind == 'offset' and not numbers:
-            return {'offset': 0.0}
+        if kind in ('offset', 'rotor') and not numbers:
+            return {kind: 0.0}
         if kind == 'spring' and len(numbers) < 2:
             return {'stiffness': 0.0, 'rest': float(numbers[0]) if numbers else 0.0}
         if kind == 'ripple' and len(numbers) in (1, 2):

@@ -14,6 +14,12 @@ from pkm_identification.force_constants.drive_gains import DriveGains
 from pkm_identification.force_constants.force_constant_estimation import solve_with_force_constants
 from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.force_constants.force_constants import ForceConstants
+from pkm_identification.model_selection.friction_choice import (
+    DriveModel,
+    choose_drive_model,
+    drive_term_diagnostics,
+)
+from pkm_identification.options import AUTO, DESCRIBED, FRICTION
 from pkm_identification.regression.preparation import (
     ParameterOptions,
     Phase,
@@ -46,6 +52,7 @@ def identify(
     force_constants: IdentificationResult | ForceConstants | Mapping[str, float] | None = None,
     left_out: Sequence[str] | str = (),
     drive_terms: Mapping[str, Any] | Sequence[str] | str | None = None,
+    friction: str = DESCRIBED,
     progress: Progress | None = None,
     **options: Any,
 ) -> IdentificationResult:
@@ -92,6 +99,10 @@ def identify(
         Forces of the drives by position that the description does not have: offset, spring,
         force ripple, as of `pkm_description.with_drive_terms` (`'leg3_strut:ripple(0.06,2)'`).
         The result's `model` has them, and its model file.
+    friction
+        `described`: what description and `drive_terms` say. `auto`: also offsets, springs,
+        rotors, force ripple and friction laws of the drives that the data ask for, chosen step
+        by step by held-out error and F test; `diagnostics.drive_terms` has the table.
     progress
         Called with the phase and the fraction done; may raise to stop.
     **options
@@ -118,6 +129,7 @@ def identify(
     if estimator not in WITH_FRICTION_LAWS:
         require_linear_friction(prior, estimator)
     signal_options, own = split_options(estimator, options)
+    FRICTION.check(friction)
     model = model.with_drive_terms(drive_terms) if drive_terms else model
     report(Phase.READING, 0.0)
     recordings = several(dataset)
@@ -128,10 +140,16 @@ def identify(
         shared=shared, reduced=reduced, estimate=estimate, fixed=held, prior=prior
     )
     prepared = prepare(recordings, model, signal_options, request, parameters, report)
-    solution = _solve(prepared, model, estimator, own, parameters, report)
+    chosen = DriveModel()
+    if friction == AUTO:
+        report(Phase.CHOOSING, 0.1)
+        chosen = choose_drive_model(prepared, model, estimator, parameters)
+        model = model.with_drive_terms(chosen.terms) if chosen.terms else model
+    solution = _solve(prepared, model, estimator, own, parameters, chosen, report)
     names = solution.problem.base.names
     open_ended = [i for name in without for i in matching_names(name, names, 'left_out')]
     judgement = judge(solution, open_ended, report)
+    terms = drive_term_diagnostics(prepared, solution, chosen)
     report(Phase.DONE, 1.0)
     given = {
         'shared': shared,
@@ -139,9 +157,10 @@ def identify(
         **prepared.request.options,
         **given_options(parameters, without, fixed),
         **({'drive_terms': drive_terms} if drive_terms else {}),
+        **({'friction': friction} if friction != DESCRIBED else {}),
         **options,
     }
-    return assemble(model, estimator, prepared, solution, judgement, open_ended, given)
+    return assemble(model, estimator, prepared, solution, judgement, open_ended, terms, given)
 
 
 def _solve(
@@ -150,6 +169,7 @@ def _solve(
     estimator: str,
     own: Mapping[str, Any],
     parameters: ParameterOptions,
+    chosen: DriveModel,
     report: Progress,
 ) -> Solution:
     """Build the problem and estimate, with unknown force constants and payloads if need be."""
@@ -168,4 +188,5 @@ def _solve(
             raise
         raise DatasetError(f'{error}; {prepared.outside[0]}') from error
     report(Phase.ESTIMATING, 0.5)
-    return solve_problem(problem, estimator, own, [each.effort_scale_deviation for each in data])
+    deviations = [each.effort_scale_deviation for each in data]
+    return solve_problem(problem, estimator, own, deviations, chosen.laws)

@@ -188,11 +188,19 @@ DRIVE_TERMS = Option(
     Values('a text, a list of texts or a mapping {joint: terms}', (str, list, dict)),
     'forces of the drives by position that the description does not have: '
     '`JOINT:TERM[+TERM]`, joints by name or pattern, TERM one of `offset`, `spring`, '
-    '`spring(REST)`, `ripple(PERIOD[,HARMONICS])` with REST and PERIOD in m or rad; or a mapping '
-    'as the section `drives` of the YAML',
+    '`spring(REST)`, `rotor`, `ripple(PERIOD[,HARMONICS])` with REST and PERIOD in m or rad; or a '
+    'mapping as the section `drives` of the YAML',
     flag='--terms',
     metavar='JOINT:TERM',
     many=True,
+)
+DESCRIBED, AUTO = 'described', 'auto'
+FRICTION = Option(
+    'friction',
+    choice(DESCRIBED, AUTO),
+    'of the drives: as described, or `auto`: also offsets, springs, rotors, force ripple and '
+    'friction laws that the data ask for, chosen by held-out error and F test',
+    DESCRIBED,
 )
 COMMON = (
     Option('shared', FLAG, 'links and joints of one design share their parameters', True),
@@ -232,6 +240,7 @@ COMMON = (
         'physical bodies',
     ),
     DRIVE_TERMS,
+    FRICTION,
     Option(
         'payloads',
         Values('a list with one payload a dataset', (list,)),

@@ -474,6 +474,23 @@ def test_identify_with_forces_of_drives(folder, data, prints, fails):
     assert "'cogging'" in line and 'ripple(PERIOD[,HARMONICS])' in line
 
 
+def test_identify_chooses_friction(folder, data, prints, fails):
+    """The table stands beside the parameters, and the model file says how it was chosen."""
+    path = folder / 'auto.yaml'
+    command = ['identify', data, '--robot', 'palida', '--friction', 'auto']
+    text = prints(*command, '--output', path)
+    assert re.search(r'term +drives +period +held out \[%\]', text)
+    result = pkm_identification.load_result(path, model_of('palida'))
+    assert result.provenance.options['friction'] == 'auto'
+    rows = [line for line in text.splitlines() if re.match(r' *\d+ +\w+ +leg', line)]
+    assert len(rows) == len(result.diagnostics.drive_terms.tried_terms) > 0
+    prints('validate', data, '--robot', 'palida', '--model', path, '--json')
+    other = ['--output', folder / 'none.yaml']
+    line = fails(*command, '--option', 'friction=auto', *other)
+    assert '--friction and --option friction=' in line
+    assert 'described' in fails(*command[:4], '--option', 'friction=all', *other)
+
+
 def test_identify_refuses(tmp_path, data, fails):
     path = tmp_path / 'model.yaml'
     command = ['identify', data, '--robot', 'palida', '--output', path]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gantry import Gantry, ShuffledGantry
+from slides import slides
 
 from pkm_control.feedforward import (
     NotPhysicalError,
@@ -330,3 +331,26 @@ def test_incomplete_forces_by_position_are_refused(entries, message) -> None:
     values = [*model.nominal_parameters, *entries.values()]
     with pytest.raises(ModelFileError, match=message):
         identified_feedforward(model, 'm', names, values)
+
+
+def test_a_rotor_that_the_model_lacks_is_added() -> None:
+    model = ClosedChainModel(slides())
+    assert not any(name.endswith('.rotor') for name in model.parameter_names)
+    joint = model.actuated_joints[1]
+    names, values = [*model.parameter_names, f'{joint}.rotor'], model.nominal_parameters
+    q = model.home_actuators + np.linspace(0.0, 0.02, 7)[:, None]
+    qdd = np.linspace(-2.0, 3.0, 7)[:, None] * np.array([1.0, 2.0, 3.0, 4.0])
+    motion = model.motion_from_actuators(q, np.zeros_like(q), qdd)
+    plain = nominal_feedforward(model).forces(model, motion)
+    given = identified_feedforward(model, 'm', names, [*values, 2.5])
+    added = given.forces(model, motion) - plain
+    np.testing.assert_allclose(added, 2.5 * qdd * np.array([0.0, 1.0, 0.0, 0.0]), atol=1e-9)
+    # the same parameter in the model that has the rotor
+    wide = model.with_drive_terms(f'{joint}:rotor')
+    by_name = dict(zip(names, [*values, 2.5], strict=True))
+    own = [by_name[name] for name in wide.parameter_names]
+    np.testing.assert_allclose(wide.inverse_dynamics(motion, own) - plain, added, atol=1e-9)
+    without = identified_feedforward(model, 'm', names, [*values, 2.5], rotor=False)
+    np.testing.assert_allclose(without.forces(model, motion), plain, atol=1e-9)
+    with pytest.raises(ModelFileError, match='rotor. is negative'):
+        identified_feedforward(model, 'm', names, [*values, -1.0])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
+from slides import slides
 
 import pkm_description
 from pkm_description import DescriptionError, DriveTerms, Ripple, with_drive_terms
-from pkm_description.drives import parse_drive_terms, terms_mapping
+from pkm_description.drives import parse_drive_terms, terms_mapping, with_only_drive_terms
 from pkm_description.exporters import build_export
 
 
@@ -136,3 +137,19 @@ def test_the_urdf_does_not_hide_terms_that_its_texts_do_not_have(plain):
     changed = with_drive_terms(plain, {'*': {'offset': 1.0}})
     with pytest.raises(pkm_description.ExportError, match='actuators were changed'):
         build_export(changed, 'urdf')
+
+
+def test_a_rotor_is_added_where_the_description_has_none():
+    plain = slides()
+    joint, other = plain.driven_joints[:2]
+    found = with_drive_terms(plain, [f'{joint}:rotor', f'{other}:offset'])
+    assert found.drive_terms[joint] == DriveTerms(rotor=0.0)
+    assert [item.rotor_inertia for item in found.actuators] == [0.0, None, None, None]
+    bare = with_only_drive_terms(found, {other: {'offset': 0.0}})
+    assert all(item.rotor_inertia is None for item in bare.actuators)
+    own = pkm_description.loads(plain.urdf, f'{plain.yaml_text}rotor_inertia: {{{joint}: 1.5}}')
+    kept = with_drive_terms(own, f'{joint}:rotor')
+    assert kept.actuators[0].rotor_inertia == 1.5 and kept.drive_terms == {}
+    assert with_only_drive_terms(kept, {}).actuators[0].rotor_inertia == 1.5
+    with pytest.raises(DescriptionError, match='rotor -1 is negative'):
+        with_drive_terms(plain, {joint: {'rotor': -1.0}})

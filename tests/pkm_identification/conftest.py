@@ -90,6 +90,8 @@ class SliderModel:
         yaml_text='',
         transition_velocity=0.002,
         drive_terms={},
+        driven_joints=JOINTS,
+        joint=lambda name: SimpleNamespace(type='prismatic', friction=None),
     )
 
     def actuator_states(self, motion: SliderMotion) -> ActuatorStates:

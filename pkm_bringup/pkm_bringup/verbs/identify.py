@@ -16,7 +16,7 @@ from pkm_bringup.data_arguments import (
 from pkm_bringup.outputs import check_output, write_output
 from pkm_bringup.views.console import print_json, print_note, progress
 from pkm_description.errors import EstimationError
-from pkm_identification.options import COMMON, DRIVE_TERMS, LEVEL, REDUCTION, THRESHOLD
+from pkm_identification.options import COMMON, DRIVE_TERMS, FRICTION, LEVEL, REDUCTION, THRESHOLD
 
 VALIDATION, *BY_OPTION, SIGNIFICANCE = REDUCTION
 ALSO = '; and those of the estimator (doc/estimators.md of pkm_identification); with --reduce also '
@@ -41,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
         'drop parameters step by step until all that are left are properly identified; the model '
     )
     parser.add_argument('--reduce', action='store_true', help=f'{text}file holds these')
-    for option in (LEVEL, THRESHOLD, SIGNIFICANCE, VALIDATION, DRIVE_TERMS):
+    for option in (LEVEL, THRESHOLD, SIGNIFICANCE, VALIDATION, DRIVE_TERMS, FRICTION):
         option.add_argument(parser)
     add_force_constants(parser)
     add_json(parser)
@@ -85,6 +85,11 @@ def _options(arguments: Any) -> dict[str, Any]:
     if unused and not arguments.reduce:
         need = 'needs' if len(unused) == 1 else 'need'
         raise EstimationError(f'{" and ".join(unused)} {need} --reduce')
-    if arguments.terms and DRIVE_TERMS.name in options:
-        raise EstimationError(f'--terms and --option {DRIVE_TERMS.name}= say the same: give one')
-    return options | given | ({DRIVE_TERMS.name: arguments.terms} if arguments.terms else {})
+    for flag, option in (('terms', DRIVE_TERMS), ('friction', FRICTION)):
+        value = getattr(arguments, flag)
+        if not value or value == option.default:
+            continue
+        if option.name in options:
+            raise EstimationError(f'--{flag} and --option {option.name}= say the same: give one')
+        given[option.name] = value
+    return options | given

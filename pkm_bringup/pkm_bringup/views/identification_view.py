@@ -43,6 +43,21 @@ STEPS: dict[str, Column] = {
 }
 
 
+TERMS: dict[str, Column] = {
+    'step': 'step',
+    'term': lambda row: row['term'].value,
+    'drives': 'drives',
+    'period': lambda row: row['period'] or '-',
+    'held out [%]': lambda row: 100 * row['error_before'],
+    'with it [%]': lambda row: 100 * row['error_after'],
+    'gain [%]': lambda row: 100 * row['gain'],
+    'sd [%]': lambda row: 100 * row['deviation'],
+    'F': 'f',
+    'p': 'p_value',
+    'taken': lambda row: 'yes' if row['is_taken'] else 'no',
+}
+
+
 def print_identified(found: Identified, level: float) -> None:
     """Print tables and sentences on stdout, remarks on stderr."""
     result = found.result
@@ -53,10 +68,11 @@ def print_identified(found: Identified, level: float) -> None:
     columns |= {'standard deviation': 'standard_deviation', '%': 'relative'}
     columns |= {f'{interval_heading(result, level)} from': 'low', 'to': 'high', 'unit': 'unit'}
     print_columns(parameters(result, level), columns)
+    print_drive_terms(result)
     print_calibration(result)
     print_residuals(result)
     fit = (correlations(result), fit_verdict(result), not_determined(result))
-    sentences = (*fit, certainty(found.identifiability), verdict(result))
+    sentences = (*fit, asked_for(result), certainty(found.identifiability), verdict(result))
     sys.stdout.write(''.join(f'{text}\n' for text in sentences if text))
     diagnostics = result.diagnostics
     print_quality([each.quality for each in diagnostics.data])
@@ -128,6 +144,25 @@ def parameters(result: Any, level: float = 0.95) -> list[dict[str, Any]]:
             low, high = value - factor * sd, value + factor * sd
             rows.append((name, value, sd, relative, low, high, unit, name))
     return [dict(zip(PARAMETER, row, strict=True)) for row in rows]
+
+
+def print_drive_terms(result: IdentificationResult) -> None:
+    """Print what terms of the drives brought that `friction='auto'` tried; the best not taken."""
+    tried = result.diagnostics.drive_terms.tried_terms
+    if tried:
+        sys.stdout.write('\n')
+        print_columns([{'drives': ', '.join(each.joints), **vars(each)} for each in tried], TERMS)
+
+
+def asked_for(result: IdentificationResult) -> str:
+    """Return in one sentence which term the residuals ask for; '' where there is none."""
+    asked = result.diagnostics.drive_terms.asked_for
+    if asked is None:
+        return ''
+    return (
+        f'the residuals ask for a term that the model lacks ({asked.sentence()}): held-out error '
+        f'{100 * asked.error_before:.3g} % -> {100 * asked.error_after:.3g} %; see friction=auto'
+    )
 
 
 def print_residuals(result: Any) -> None:

@@ -38,6 +38,7 @@ class Phase(str, Enum):
     READING = 'reading signals'
     BAND = 'choosing the band'
     DELAY = 'estimating the delay'
+    CHOOSING = 'choosing terms of the drives'
     BUILDING = 'building the regressor'
     ESTIMATING = 'estimating'
     ANALYSING = 'analysing the residuals'

@@ -20,7 +20,11 @@ from pkm_identification.covariance.residual_scaling import (
     with_noise,
 )
 from pkm_identification.covariance.unidentifiable_directions import UnidentifiableDirections
-from pkm_identification.estimators.consistent.friction_columns import friction_units
+from pkm_identification.estimators.consistent.friction_columns import (
+    FrictionColumns,
+    fixed_columns,
+    friction_units,
+)
 from pkm_identification.estimators.registry import find_estimator
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
@@ -63,14 +67,19 @@ def solve_problem(
     estimator: str,
     options: Mapping[str, Any],
     force_deviations: Sequence[Array | None] | None = None,
+    laws: Mapping[str, tuple[str, tuple[float, ...]]] | None = None,
 ) -> Solution:
     """Solve a problem by an estimator with options of its own.
 
     `force_deviations` are standard deviations (n_a,) of the factors that all forces of an axis may
-    be off by, one a run; see `force_constant_covariance`. EstimationError where the estimator or
-    its options are unknown, or it finds no finite solution.
+    be off by, one a run; see `force_constant_covariance`. `laws` are friction laws by joint, with
+    their parameters but the amplitude, which is estimated. EstimationError where the estimator
+    or its options are unknown, or it finds no finite solution.
     """
-    found = estimated(problem, estimator, options)
+    if laws:
+        found = _with_laws(fixed_columns(problem, laws), estimator, options)
+    else:
+        found = estimated(problem, estimator, options)
     if not np.isfinite(found.values).all():
         raise EstimationError(f"estimator '{estimator}' found no finite solution")
     problem = found.linearised or problem
@@ -95,6 +104,20 @@ def solve_problem(
         fitted=problem,
         drive_friction=_drive_friction(problem, found, covariance),
         unidentifiable_directions=open_ends,
+    )
+
+
+def _with_laws(columns: FrictionColumns, estimator: str, options: Mapping[str, Any]) -> Estimate:
+    """Estimate with friction laws, which are linear in all that is not given."""
+    linear = columns.linearised(columns.start)
+    found = estimated(linear, estimator, options)
+    parameters = columns.start
+    parameters[~columns.constant] = found.values[columns.problem.size :]
+    return replace(
+        found,
+        drive_friction=columns.friction(parameters),
+        friction_index=columns.joint_index,
+        linearised=linear,
     )
 
 

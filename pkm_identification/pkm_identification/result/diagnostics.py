@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from pkm_identification.arrays import Array
+from pkm_identification.result.drive_terms import DriveTermDiagnostics
 from pkm_identification.result.fields import Fields, PlainMapping, plain
 from pkm_identification.result.force_errors import ForceErrors
 
@@ -163,6 +164,7 @@ class Diagnostics(PlainMapping):
     residual_findings: ResidualFindings = ResidualFindings()
     parameters: ParameterDiagnostics = ParameterDiagnostics()  # by what became of them
     data: tuple[DataDiagnostics, ...] = ()  # one a recording
+    drive_terms: DriveTermDiagnostics = DriveTermDiagnostics()  # beyond those of the model
     is_physical: bool | None = None  # whether the estimate itself is physically consistent
     violations: tuple[str, ...] = ()  # what keeps it from it
     warnings: tuple[str, ...] = ()  # of data and estimate
@@ -187,6 +189,7 @@ class Diagnostics(PlainMapping):
         for name in ('dropped', 'contradicted'):
             if not content[name]:
                 del content[name]
+        content |= {key: value for key, value in _entries(self.drive_terms).items() if value}
         for each in fields(DataDiagnostics):
             values = [getattr(entry, each.name) for entry in self.data]
             if each.name != 'delay' or any(value is not None for value in values):
@@ -202,7 +205,10 @@ class Diagnostics(PlainMapping):
     def from_mapping(cls, content: Any, where: str = 'diagnostics') -> Diagnostics:
         """Read plain entries, of a model file say; a ValueError names what is malformed."""
         given = Fields(content, where)
-        parts = (FitDiagnostics, ConditionNumbers, ParameterDiagnostics, DataDiagnostics)
+        parts = (
+            *(FitDiagnostics, ConditionNumbers, ParameterDiagnostics),
+            *(DataDiagnostics, DriveTermDiagnostics),
+        )
         known = {each.name for part in parts for each in fields(part)}
         known |= {each.name for each in fields(cls)}
         return cls(
@@ -218,6 +224,7 @@ class Diagnostics(PlainMapping):
             else ResidualFindings(),
             parameters=given.read(ParameterDiagnostics),
             data=_read_data(given),
+            drive_terms=given.read(DriveTermDiagnostics),
             is_physical=given.flag('is_physical') if 'is_physical' in given else None,
             violations=tuple(given.texts('violations')) if 'violations' in given else (),
             warnings=tuple(given.texts('warnings')) if 'warnings' in given else (),

@@ -159,6 +159,8 @@ class Fields:
             return self._read(key, some[0]) if len(some) == 1 else self.get(key)
         if origin is tuple and inner[0] is float:
             return tuple(self.numbers(key, (-1,)).tolist())
+        if origin is tuple and inner[0] is int:
+            return tuple(int(number) for number in self.numbers(key, (-1,), finite=True))
         if origin is tuple and isinstance(inner[0], type) and dataclasses.is_dataclass(inner[0]):
             return tuple(each.read(inner[0]) for each in self.mappings(key))
         if origin is tuple and get_origin(inner[0]) is not None:

@@ -22,6 +22,7 @@ from pkm_identification.result.diagnostics import (
     Diagnostics,
     ParameterDiagnostics,
 )
+from pkm_identification.result.drive_terms import DriveTermDiagnostics
 from pkm_identification.result.guaranteed_set import GuaranteedSet
 from pkm_identification.result.result import IdentificationResult
 from pkm_identification.signals import Signals
@@ -35,6 +36,7 @@ def assemble(
     solution: Solution,
     judgement: Judgement,
     left_out: Sequence[int],
+    terms: DriveTermDiagnostics,
     options: Mapping[str, Any],
 ) -> IdentificationResult:
     """Put a result together; `left_out` are indices of the base parameters that it does without.
@@ -71,7 +73,9 @@ def assemble(
         drive_friction=solution.drive_friction,
         drive_terms=drive_mapping(description),
         unidentifiable_directions=solution.unidentifiable_directions,
-        diagnostics=_diagnostics(description.digest, prepared, solution, judgement, left_out),
+        diagnostics=_diagnostics(
+            description.digest, prepared, solution, judgement, left_out, terms
+        ),
         provenance=provenance.Provenance(
             data=tuple(
                 {key: each.provenance[key] for key in each.provenance if key != 'metadata'}
@@ -108,6 +112,7 @@ def _diagnostics(
     solution: Solution,
     judgement: Judgement,
     left_out: Sequence[int],
+    terms: DriveTermDiagnostics,
 ) -> Diagnostics:
     found, fitted = solution.estimate, solution.fitted
     names = solution.problem.base.names
@@ -129,6 +134,7 @@ def _diagnostics(
             contradicted=judgement.contradicted,
         ),
         data=tuple(_of_recording(digest, *each) for each in data),
+        drive_terms=terms,
         is_physical=judgement.consistent.is_physical,
         violations=judgement.consistent.violations,
         warnings=(

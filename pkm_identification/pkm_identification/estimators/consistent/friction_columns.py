@@ -78,6 +78,13 @@ class FrictionColumns:
                 owners[axis] = list(range(first, first + len(LAWS[group.law].fields)))
         return np.array([i for axis in sorted(owners) for i in owners[axis]], dtype=np.int64)
 
+    @property
+    def start(self) -> Array:
+        """Parameters (g,) without friction: no amplitudes, shapes at their least."""
+        values = np.zeros(len(self.names))
+        values[self.shapes] = np.concatenate([each.low for each in self.groups])
+        return values
+
     def friction(self, values: Array) -> DriveFriction:
         """Friction of the drives with parameters (g,)."""
         joints = self.problem.model.actuated_joints
@@ -164,7 +171,7 @@ def build_columns(
     speeds = np.max([np.abs(run.signals.velocities).max(axis=0) for run in problem.runs], axis=0)
     sizes = np.max([run.force_size for run in problem.runs], axis=0)
     groups = []
-    for axes in _alike(problem, joints, per_axis):
+    for axes in drives_alike(problem, joints, per_axis):
         chosen = {laws[axis] for axis in axes}
         members = tuple(joints[axis] for axis in axes)
         if len(chosen) > 1:
@@ -189,13 +196,32 @@ def build_columns(
     return FrictionColumns(problem, tuple(groups), v0)
 
 
+def fixed_columns(
+    problem: Problem, laws: Mapping[str, tuple[str, tuple[float, ...]]]
+) -> FrictionColumns:
+    """Columns of laws by joint whose parameters but the amplitude are given."""
+    joints = list(problem.model.actuated_joints)
+    sizes = np.max([run.force_size for run in problem.runs], axis=0)
+    groups = []
+    for axes in drives_alike(problem, joints, per_axis=False):
+        members = tuple(joints[axis] for axis in axes)
+        if members[0] in laws:
+            law, shape = laws[members[0]]
+            size = max(float(sizes[axes].max()), 1e-12)
+            given = np.array(shape, dtype=float)
+            group = FrictionGroup(law, tuple(axes), group_name(members), size, given, given)
+            groups.append(group)
+    v0 = float(problem.model.description.transition_velocity)
+    return FrictionColumns(problem, tuple(groups), v0)
+
+
 def friction_units(friction: DriveFriction, model: ClosedChainModel) -> tuple[str, ...]:
     """Units (k,) of the parameters of drives' friction."""
     known = dict(zip(model.parameter_names, model.parameter_units, strict=True))
     units: list[str] = []
     for joint, law in zip(friction.joint_names, friction.laws, strict=True):
         if law != LINEAR:
-            force = next(known[name] for name in _linear_names(joint) if name in known)
+            force = next(known[name] for name in linear_names(joint) if name in known)
             units += parameter_units(law, force)
     return tuple(units)
 
@@ -224,19 +250,20 @@ def _laws(law: str | Mapping[str, str], joints: list[str]) -> list[str]:
     return laws
 
 
-def _alike(problem: Problem, joints: list[str], per_axis: bool) -> list[list[int]]:
+def drives_alike(problem: Problem, joints: list[str], per_axis: bool) -> list[list[int]]:
     """Axes that share a linear friction parameter, together."""
     space = problem.base.space
     names = list(problem.model.parameter_names)
     groups: dict[tuple[int, ...], list[int]] = {}
     for axis, joint in enumerate(joints):
-        own = [i for i, name in enumerate(names) if name in _linear_names(joint)]
+        own = [i for i, name in enumerate(names) if name in linear_names(joint)]
         labels = tuple(np.flatnonzero(space.expand[own].any(axis=0)).tolist())
         groups.setdefault((-1 - axis,) if per_axis or not labels else labels, []).append(axis)
     return list(groups.values())
 
 
-def _linear_names(joint: str) -> list[str]:
+def linear_names(joint: str) -> list[str]:
+    """Names that linear friction parameters of a joint may have."""
     return [f'{joint}.{field}' for field in (*COULOMB, 'viscous')]
 
 

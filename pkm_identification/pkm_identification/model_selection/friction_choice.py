@@ -1,0 +1,89 @@
+"""The model of the drives that `friction='auto'` chooses, and what residuals ask for beyond one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pkm_description.errors import EstimationError
+from pkm_identification.estimators.registry import LINEAR
+from pkm_identification.model_selection.candidate_terms import Candidate
+from pkm_identification.model_selection.term_selection import asked_for, select_terms
+from pkm_identification.regression.preparation import ParameterOptions, Prepared
+from pkm_identification.regression.problem import Problem, build_problem
+from pkm_identification.regression.solution import Solution
+from pkm_identification.result.drive_terms import DriveTermDiagnostics, Term, TriedTerm
+
+# Samples a second of processor time are many hundred thousand, but those of a long recording
+# would double the time of an identification: beyond so many nothing is asked
+MOST_ASKED = 200_000
+WITH_LAWS = (*LINEAR, 'irls')  # estimators of problems that friction laws have been put into
+
+
+@dataclass(frozen=True)
+class DriveModel:
+    """Terms of drives beyond a description."""
+
+    terms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of `with_drive_terms`
+    # friction laws by joint, with their parameters but the amplitude
+    laws: Mapping[str, tuple[str, tuple[float, ...]]] = field(default_factory=dict)
+    tried: tuple[TriedTerm, ...] = ()
+
+
+def choose_drive_model(
+    prepared: Prepared, model: Any, estimator: str, parameters: ParameterOptions
+) -> DriveModel:
+    """Choose terms of the drives by forward selection; see `term_selection`.
+
+    EstimationError where force constants or payloads are unknown, or the data are too long.
+    """
+    if not prepared.request.is_plain:
+        raise EstimationError(
+            "friction='auto' needs known force constants and payloads: estimate them first, then "
+            'give them by force_constants='
+        )
+    problem = build_problem(prepared.signals, model, **parameters)
+    selected = select_terms(problem, laws=estimator in WITH_LAWS)
+    return DriveModel(_terms(selected.taken), _laws(selected.taken), selected.tried)
+
+
+def drive_term_diagnostics(
+    prepared: Prepared, solution: Solution, chosen: DriveModel
+) -> DriveTermDiagnostics:
+    """Return what was tried, and what the residuals of a solution still ask for."""
+    return DriveTermDiagnostics(_asked_for(prepared, solution), chosen.tried)
+
+
+def _asked_for(prepared: Prepared, solution: Solution) -> TriedTerm | None:
+    problem: Problem = solution.problem
+    samples = sum(len(run.signals) for run in problem.runs)
+    if not prepared.request.is_plain or samples > MOST_ASKED:
+        return None
+    friction = solution.drive_friction
+    laws: Sequence[str] = ()
+    if friction is not None:
+        laws = [name.rpartition('.')[0] for name in friction.names]
+    return asked_for(problem, laws)
+
+
+def _terms(taken: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
+    """Terms by joint as `with_drive_terms` takes them, values at zero."""
+    found: dict[str, dict[str, Any]] = {}
+    for each in taken:
+        if each.term.is_law:
+            continue
+        section: dict[str, Any] = {str(each.term): 0.0}
+        if each.term is Term.SPRING:
+            section = {'stiffness': 0.0, 'rest': 0.0}
+        elif each.term is Term.RIPPLE:
+            harmonics = list(each.harmonics)
+            section = {'ripple': {'period': each.shape[0], 'harmonics': harmonics}}
+        for joint in each.joints:
+            found.setdefault(joint, {}).update(section)
+    return found
+
+
+def _laws(taken: Sequence[Candidate]) -> dict[str, tuple[str, tuple[float, ...]]]:
+    laws = [each for each in taken if each.term.is_law]
+    return {joint: (str(each.term), each.shape) for each in laws for joint in each.joints}

@@ -1,0 +1,264 @@
+"""Normal equations of a model and of terms that it may lack, part by part of the data.
+
+What a term brings in parts that the parameters were not estimated from follows from them by
+elimination: no fit is repeated for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import fdtrc
+
+from pkm_identification.arrays import Array, Indices
+from pkm_identification.covariance.residual_scaling import correlation_time
+from pkm_identification.model_selection.candidate_terms import Candidate, Columns, TimeRows
+from pkm_identification.regression.held_out import LEAST_RESIDUAL, SINGULAR, Parts, solved
+
+PASSES = 3  # of the axes' weights from residuals: they hardly change after the second
+# Of a column's squared length: with less outside the span of the model's columns it is one of
+# theirs (a rotor of the first drive of an arm), and its value would be noise
+DISTINCT = 1e-4
+LEAST_FREEDOM = 10.0  # of an F test: with fewer its variance is hardly known
+
+
+class Trial(NamedTuple):
+    """What a candidate brings."""
+
+    candidate: int
+    fall: float  # of the squared held-out residuals, each axis relative to its residual variance
+    deviation: float  # standard deviation of `fall`, from its spread over the parts
+    values: Array  # (w,) of its parameters, from all data
+    model_values: Array  # (p,) of the other parameters beside it
+    taken: float  # of the squared residuals of all data that it takes
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Normal equations of the model's parameters, then of those of all candidates."""
+
+    rows: TimeRows
+    columns: Columns
+    candidates: tuple[Candidate, ...]
+    parts: Parts  # with f + s columns an axis
+    active: tuple[int, ...] = ()  # candidates that the model has
+
+    @classmethod
+    def of(cls, rows: TimeRows, columns: Columns, candidates: Sequence[Candidate]) -> Equations:
+        """Sum the rows part by part."""
+        axes = rows.forces.shape[1]
+        count = int(rows.parts.max()) + 1
+        size = rows.regressor.shape[2] + columns.values.shape[2]
+        square, mixed = np.zeros((count, axes, size, size)), np.zeros((count, axes, size))
+        power, total = np.zeros((count, axes)), np.zeros((count, axes))
+        for k in range(count):
+            here = rows.parts == k
+            for axis in range(axes):
+                own = (rows.regressor[here, axis], columns.values[here, axis])
+                design = np.concatenate(own, axis=1)
+                forces = rows.forces[here, axis]
+                square[k, axis], mixed[k, axis] = design.T @ design, design.T @ forces
+                power[k, axis], total[k, axis] = forces @ forces, forces.sum()
+        number = np.bincount(rows.parts, minlength=count).astype(float)
+        return cls(rows, columns, tuple(candidates), Parts(square, mixed, power, total, number))
+
+    def with_active(self, *candidates: int) -> Equations:
+        """Return the equations of a model that has these candidates too."""
+        return replace(self, active=(*self.active, *candidates))
+
+    @property
+    def free(self) -> int:
+        """Parameters f of the model without candidates."""
+        return int(self.rows.regressor.shape[2])
+
+    def _parameters(self, candidate: int) -> Indices:
+        """Where the parameters of a candidate stand among all."""
+        first = self.free + self.columns.firsts[candidate]
+        return np.arange(first, first + self.candidates[candidate].width)
+
+    @property
+    def _model(self) -> Indices:
+        """Where the parameters of the model stand among all."""
+        return np.concatenate([np.arange(self.free), *map(self._parameters, self.active)])
+
+    def _weighted(self, weights: Array) -> tuple[Array, Array]:
+        """Squares (k, P, P) and products with the forces (k, P), all axes with their weights."""
+        count, size = len(self.parts.count), self.free + self.columns.count
+        square, mixed = np.zeros((count, size, size)), np.zeros((count, size))
+        for axis, weight in enumerate(weights):
+            used, own = self._of_axis(axis)
+            here = slice(None), used[:, None], used
+            square[here] += weight * self.parts.square[:, axis, own[:, None], own]
+            mixed[:, used] += weight * self.parts.mixed[:, axis, own]
+        return square, mixed
+
+    def _of_axis(self, axis: int) -> tuple[Indices, Indices]:
+        """Parameters that have a column in the rows of an axis, and which column."""
+        slots = self.columns.parameters[axis]
+        there = np.flatnonzero(slots >= 0)
+        model = np.arange(self.free)
+        return (
+            np.concatenate([model, self.free + slots[there]]),
+            np.concatenate([model, self.free + there]),
+        )
+
+    def _axis_errors(self, values: Array) -> Array:
+        """Squared residuals (k, n_a) with values (k, P) for each part."""
+        found = np.zeros_like(self.parts.power)
+        for axis in range(found.shape[1]):
+            used, own = self._of_axis(axis)
+            each = values[:, used]
+            bent = np.einsum('kij,kj->ki', self.parts.square[:, axis, own[:, None], own], each)
+            bent -= 2 * self.parts.mixed[:, axis, own]
+            found[:, axis] = self.parts.power[:, axis] + np.einsum('ki,ki->k', bent, each)
+        return np.maximum(found, 0.0)
+
+    def _spread(self, values: Array) -> Array:
+        """Values (p,) of the model's parameters among zeros for all (P,)."""
+        whole = np.zeros((*values.shape[:-1], self.free + self.columns.count))
+        whole[..., self._model] = values
+        return whole
+
+    @cached_property
+    def weights(self) -> Array:
+        """Inverse residual variances (n_a,) of the model."""
+        total = self.parts.count.sum()
+        power = self.parts.power.sum(axis=0)
+        residual = power
+        model = self._model
+        for _ in range(PASSES):
+            weights = total / np.maximum(residual, 1e-300)
+            square, mixed = (each.sum(axis=0) for each in self._weighted(weights))
+            values = self._spread(solved(square[np.ix_(model, model)], mixed[model]))
+            each = np.broadcast_to(values, (len(self.parts.count), len(values)))
+            residual = np.maximum(self._axis_errors(each).sum(axis=0), LEAST_RESIDUAL * power)
+        return np.asarray(total / np.maximum(residual, 1e-300))
+
+    @cached_property
+    def values(self) -> Array:
+        """Estimate (p,) of the model's parameters."""
+        square, mixed = (each.sum(axis=0) for each in self._weighted(self.weights))
+        model = self._model
+        return solved(square[np.ix_(model, model)], mixed[model])
+
+    @cached_property
+    def held_out(self) -> Array:
+        """Squared residuals (k, n_a) of each part with the estimate from all others."""
+        square, mixed = self._weighted(self.weights)
+        model = self._model
+        square, mixed = square[:, model][:, :, model], mixed[:, model]
+        rest = zip(square.sum(axis=0) - square, mixed.sum(axis=0) - mixed, strict=True)
+        return self._axis_errors(self._spread(np.array([solved(*each) for each in rest])))
+
+    def residuals(self) -> Array:
+        """Residuals (m, n_a) of the estimate from all data, in time."""
+        whole = self._spread(self.values)
+        left = self.rows.residuals(whole[: self.free])
+        own = whole[self.free :]
+        taken = np.where(self.columns.parameters >= 0, own[self.columns.parameters], 0.0)
+        return np.asarray(left - np.einsum('mas,as->ma', self.columns.values, taken))
+
+    def relative_error(self, axes: Sequence[int]) -> float:
+        """Held-out error of some axes over their forces about the mean."""
+        chosen = list(axes)
+        spread = np.maximum(self.parts.spread[chosen], 1e-300)
+        return float(np.sqrt(np.mean(self.held_out.sum(axis=0)[chosen] / spread)))
+
+    def trials(self, tried: Sequence[int]) -> list[Trial]:
+        """What each of some candidates brings to the model; those that it spans are left out."""
+        square, mixed = self._weighted(self.weights)
+        model = self._model
+        others = np.concatenate([self._parameters(each) for each in tried])
+        place = dict(zip(others.tolist(), range(len(others)), strict=True))
+        groups = {each: np.array([place[i] for i in self._parameters(each)]) for each in tried}
+        order = np.concatenate([model, others])
+        square, mixed = square[:, order][:, :, order], mixed[:, order]
+        whole = _Eliminated.of(square.sum(axis=0), mixed.sum(axis=0), len(model))
+        rest = [
+            _Eliminated.of(square.sum(axis=0) - one, mixed.sum(axis=0) - other, len(model))
+            for one, other in zip(square, mixed, strict=True)
+        ]
+        falls: dict[int, list[float]] = {each: [] for each in tried}
+        for one, other, left in zip(square, mixed, rest, strict=True):
+            slope = left.directions.T @ (other - one @ left.start)
+            bent = one @ left.directions
+            for each, group in groups.items():
+                step = left.step(group)
+                curved = step @ (left.directions[:, group].T @ (bent[:, group] @ step))
+                falls[each].append(float(2 * slope[group] @ step - curved))
+        found = []
+        for each, group in groups.items():
+            if not whole.is_distinct(group):
+                continue
+            fall, step = np.array(falls[each]), whole.step(group)
+            deviation = float(np.sqrt(len(fall)) * fall.std(ddof=1)) if len(fall) > 1 else np.inf
+            values = whole.start + whole.directions[:, group] @ step
+            taken = float(step @ whole.gradient[group])
+            found.append(
+                Trial(each, float(fall.sum()), deviation, step, values[: len(model)], taken)
+            )
+        return found
+
+    def f_test(self, trial: Trial) -> tuple[float, float]:
+        """F of a candidate and its chance, with as many rows as the colour leaves independent.
+
+        Residuals beside the candidate follow each other over some rows: their correlation time
+        divides the number of rows.
+        """
+        candidate = self.candidates[trial.candidate]
+        after = self.with_active(trial.candidate)
+        left = after.residuals()
+        scaled = left * np.sqrt(self.weights)
+        axes = list(candidate.axes)
+        time = correlation_time([piece[:, axes] for piece in self.rows.pieces(scaled)])
+        freedom = scaled.size / time - len(after._model)
+        if freedom < LEAST_FREEDOM:
+            return 0.0, 1.0
+        variance = float(np.sum(scaled[:, axes] ** 2)) / scaled[:, axes].size
+        variance *= scaled.size / max(scaled.size - len(after._model), 1.0)
+        width = candidate.width
+        ratio = trial.taken / width / max(variance * time, 1e-300)
+        return ratio, float(fdtrc(width, freedom, max(ratio, 0.0)))
+
+
+@dataclass(frozen=True)
+class _Eliminated:
+    """Normal equations of candidates, the model's parameters eliminated."""
+
+    start: Array  # (p + c,) estimate of the model alone, candidates at zero
+    directions: Array  # (p + c, c), change of all values with one candidate parameter
+    square: Array  # (c, c)
+    gradient: Array  # (c,)
+    lengths: Array  # (c,) squared lengths of the columns before the elimination
+
+    @classmethod
+    def of(cls, square: Array, mixed: Array, size: int) -> _Eliminated:
+        """Eliminate the first `size` parameters."""
+        model, cross, own = square[:size, :size], square[:size, size:], square[size:, size:]
+        scale = 1 / np.sqrt(np.maximum(np.diag(model), 1e-300))
+        spread, axes = np.linalg.eigh(model * np.outer(scale, scale))
+        kept = spread > SINGULAR * spread[-1]
+        root = scale[:, None] * axes[:, kept] / np.sqrt(spread[kept])
+        start = root @ (root.T @ mixed[:size])
+        change = -root @ (root.T @ cross)
+        count = own.shape[0]
+        return cls(
+            np.concatenate([start, np.zeros(count)]),
+            np.concatenate([change, np.eye(count)]),
+            own + cross.T @ change,
+            mixed[size:] - cross.T @ start,
+            np.diag(own),
+        )
+
+    def step(self, group: Indices) -> Array:
+        """Values (w,) of some candidate parameters beside the model."""
+        return solved(self.square[np.ix_(group, group)], self.gradient[group])
+
+    def is_distinct(self, group: Indices) -> bool:
+        """Whether no column is one of the model's."""
+        left = np.diag(self.square)[group]
+        return bool((left > DISTINCT * self.lengths[group]).all() and (left > 0).all())

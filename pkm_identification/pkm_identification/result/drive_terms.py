@@ -1,0 +1,78 @@
+"""Terms of drives that a selection tried, and the one that residuals ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pkm_dynamics.friction_laws import LAWS
+
+
+class Term(str, Enum):
+    """What a drive's model may lack."""
+
+    OFFSET = 'offset'
+    SPRING = 'spring'
+    ROTOR = 'rotor'
+    RIPPLE = 'ripple'
+    STRIBECK = 'stribeck'
+    ATAN = 'atan'
+    POWER = 'power'
+
+    __str__ = str.__str__
+
+    @property
+    def is_law(self) -> bool:
+        """Whether it stands beside Coulomb and viscous friction as a law of its own."""
+        return self.value in LAWS
+
+
+@dataclass(frozen=True)
+class TriedTerm:
+    """What one term of one drive, or of drives that share it, brings to a model."""
+
+    step: int  # of the selection, from 1
+    term: Term
+    joints: tuple[str, ...]
+    is_taken: bool
+    error_before: float  # held-out RMS error of the forces of these drives over the forces' spread
+    error_after: float
+    # share of the squared held-out residuals of all drives, each relative to its own, that it takes
+    gain: float
+    deviation: float  # standard deviation of the gain, from its spread over the parts of the data
+    f: float  # of the F test in all data, with as many rows as their colour leaves independent
+    p_value: float  # of F, times the number of terms that were tried with it
+    linear: bool = False  # whether the joints move along their axis (else they turn)
+    period: float | None = None  # of a ripple [m, rad]
+    harmonics: tuple[int, ...] = ()  # of a ripple
+    shape: tuple[float, ...] = ()  # of a friction law: its parameters but the amplitude
+
+    def sentence(self) -> str:
+        """Say what the residuals of these drives show."""
+        return f'{", ".join(self.joints)}: {WORDS[self.term].format(period=self._period())}'
+
+    def _period(self) -> str:
+        if self.period is None:
+            return ''
+        return f'{1e3 * self.period:.3g} mm' if self.linear else f'{self.period:.3g} rad'
+
+
+WORDS = {
+    Term.OFFSET: 'a constant force, or Coulomb friction that differs by direction: offset',
+    Term.SPRING: 'residuals in proportion to the position: spring',
+    Term.ROTOR: 'residuals in proportion to the acceleration: rotor inertia',
+    Term.RIPPLE: 'residuals periodic in position with {period}: ripple',
+    Term.STRIBECK: 'Stribeck friction',
+    Term.ATAN: 'friction that saturates with the speed (arctangent)',
+    Term.POWER: 'friction by a power of the speed',
+}
+
+
+@dataclass(frozen=True)
+class DriveTermDiagnostics:
+    """Terms of drives beyond the model that data were identified with."""
+
+    # the term that the residuals ask for most beyond the model; None where none is significant
+    asked_for: TriedTerm | None = None
+    # of `friction='auto'`, step by step; those not taken are the best of their step
+    tried_terms: tuple[TriedTerm, ...] = ()
