@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pkm_description.errors import EstimationError
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.registry import LINEAR
 from pkm_identification.model_selection.candidate_terms import Candidate
 from pkm_identification.model_selection.term_selection import asked_for, select_terms
@@ -32,7 +33,7 @@ class DriveModel:
 
 
 def choose_drive_model(
-    prepared: Prepared, model: Any, estimator: str, parameters: ParameterOptions
+    prepared: Prepared, model: ClosedChainModel, estimator: str, parameters: ParameterOptions
 ) -> DriveModel:
     """Choose terms of the drives by forward selection; see `term_selection`.
 

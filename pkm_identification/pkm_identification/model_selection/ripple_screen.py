@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pkm_identification.arrays import Array
-from pkm_identification.model_selection.ripple import LEAST_SAMPLES, LEAST_TURNS
+from pkm_identification.model_selection.ripple import LEAST_TURNS
 from pkm_identification.regression.problem import Problem
 from pkm_identification.signals.bands import FilterBand
 
+LEAST_ROWS = 2.5  # a period at the mean speed: of fewer the band passes little
 CELLS = 8.0  # a period of the shortest ripple: a cell blurs it by 3 % at most
 OVERSAMPLING = 6  # wave numbers in the width of a peak, one over the travel
 NEARBY = 6.0  # widths of a peak to either side, in the mean that a peak is compared with
@@ -32,28 +33,36 @@ class Peak(NamedTuple):
     independent: float  # wave numbers that were looked at
 
 
-def ripple_peak(positions: Sequence[Array], residuals: Sequence[Array]) -> Peak | None:
+def ripple_peak(
+    positions: Sequence[Array], residuals: Sequence[Array], rows: Sequence[int] | None = None
+) -> Peak | None:
     """Find the peak in residuals (n,) at positions (n,) [m, rad] of one drive, run by run.
 
-    None where the drive moves too little.
+    The samples have the information of so many `rows` of the band, by default of as many. None
+    where the drive moves too little.
     """
     low, high = min(each.min() for each in positions), max(each.max() for each in positions)
     travel = float(high - low)
-    step = max(float(np.mean(np.abs(np.diff(each)))) for each in positions)
+    counts = [len(each) for each in positions]
+    apart = [count / of for count, of in zip(counts, rows or counts, strict=True)]
+    step = max(
+        float(np.mean(np.abs(np.diff(each)))) * factor
+        for each, factor in zip(positions, apart, strict=True)
+    )
     if not travel > 0 or not step > 0:
         return None
-    highest = min(1 / (LEAST_SAMPLES * step), MOST_CELLS / (CELLS * travel))
+    highest = min(1 / (LEAST_ROWS * step), MOST_CELLS / (CELLS * travel))
     independent = travel * highest - LEAST_TURNS
     if independent < FEWEST:
         return None
     width = 1 / (CELLS * highest)
     cells = int(np.ceil(travel / width)) + 1
-    sums, counts = np.zeros(cells), np.zeros(cells)
+    sums, visits = np.zeros(cells), np.zeros(cells)
     for place, left in zip(positions, residuals, strict=True):
         index = ((place - low) / width).astype(np.int64)
         sums += np.bincount(index, left, cells)
-        counts += np.bincount(index, None, cells)
-    sums -= counts * sums.sum() / counts.sum()
+        visits += np.bincount(index, None, cells)
+    sums -= visits * sums.sum() / visits.sum()
     size = int(2 ** np.ceil(np.log2(OVERSAMPLING * cells)))
     power = np.abs(np.fft.rfft(sums, size)) ** 2
     waves = np.arange(len(power)) / (size * width)

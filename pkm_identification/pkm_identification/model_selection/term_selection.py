@@ -251,7 +251,8 @@ class _Search:
             is_known = any(name.startswith(f'{joint}.ripple_') for name in model.parameter_names)
             if axis in has or is_known or joint not in description.driven_joints:
                 continue
-            peak = ripple_peak(*([each[:, axis] for each in some] for some in pieces))
+            positions, left = ([each[:, axis] for each in some] for some in pieces)
+            peak = ripple_peak(positions, left, [run.count for run in self.problem.runs])
             if peak is not None:
                 linear = description.joint(joint).type == 'prismatic'
                 place = (axis,), (joint,), linear, (1 / peak.wave,), (1,)
