@@ -88,8 +88,11 @@ class Candidate:
         return np.asarray(LAWS[self.term.value].shape(speed, sign, parameters)[0][:, None])
 
 
-def candidates_of(problem: Problem) -> list[Candidate]:
-    """All candidates but ripple, of drives whose model does not have them already."""
+def candidates_of(problem: Problem, every: int = 1) -> list[Candidate]:
+    """All candidates but ripple, of drives whose model does not have them already.
+
+    Of the shapes of friction laws only one in `every`.
+    """
     model = problem.model
     joints, driven = list(model.actuated_joints), set(model.description.driven_joints)
     known = set(model.parameter_names)
@@ -113,12 +116,12 @@ def candidates_of(problem: Problem) -> list[Candidate]:
         if not any(f'{joint}.rotor' in known for joint in members):
             found.append(Candidate(Term.ROTOR, tuple(axes), members, linear))
         if all(coulomb_names(problem, joint) for joint in members):
-            found += _laws(problem, tuple(axes), members, linear)
+            found += _laws(problem, tuple(axes), members, linear, every)
     return found
 
 
 def _laws(
-    problem: Problem, axes: tuple[int, ...], joints: tuple[str, ...], linear: bool
+    problem: Problem, axes: tuple[int, ...], joints: tuple[str, ...], linear: bool, every: int
 ) -> Iterator[Candidate]:
     """Friction laws of drives with shapes from a grid."""
     largest = max(
@@ -134,8 +137,9 @@ def _laws(
         Term.POWER: [(n,) for n in POWERS],
     }
     for term, shapes in grids.items():
-        for shape in shapes:
-            yield Candidate(term, axes, joints, linear, shape, trials=float(len(shapes)))
+        some = shapes[::every]
+        for shape in some:
+            yield Candidate(term, axes, joints, linear, shape, trials=float(len(some)))
 
 
 @dataclass(frozen=True)
@@ -222,6 +226,16 @@ class Columns:
         """Number of parameters of all candidates."""
         return int(self.parameters.max(initial=-1)) + 1
 
+    def only(self, number: int, width: int) -> Columns:
+        """Return the columns of one candidate with so many parameters."""
+        parameters = self.firsts[number] + np.arange(width)
+        there = self.parameters[:, :, None] == parameters  # (n_a, s, w)
+        has = there.any(axis=1)
+        slots = there.argmax(axis=1)
+        values = np.take_along_axis(self.values, slots[None], axis=2) * has
+        index = np.where(has, np.arange(width), -1)
+        return Columns(values, index, np.zeros(1, dtype=np.int64))
+
     def joined(self, other: Columns) -> Columns:
         """Return the columns of both, those of the other behind."""
         behind = np.where(other.parameters >= 0, other.parameters + self.count, -1)
@@ -234,6 +248,10 @@ class Columns:
 
 def candidate_columns(problem: Problem, candidates: Sequence[Candidate]) -> Columns:
     """Columns of candidates, passed through the band of each run."""
+    if not candidates:
+        count = sum(run.count for run in problem.runs)
+        none = np.zeros((problem.axes, 0), dtype=np.int64)
+        return Columns(np.zeros((count, problem.axes, 0)), none, none[0])
     slow = float(problem.model.description.transition_velocity)
     own = [[each for each in candidates if axis in each.axes] for axis in range(problem.axes)]
     firsts = np.cumsum([0, *(each.width for each in candidates)])

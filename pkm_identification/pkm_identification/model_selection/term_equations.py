@@ -256,6 +256,9 @@ class _Eliminated:
 
     def step(self, group: Indices) -> Array:
         """Values (w,) of some candidate parameters beside the model."""
+        if len(group) == 1:  # most are: without the eigenvalues of the general case
+            square = self.square[group, group]
+            return np.where(square > 0, self.gradient[group] / np.where(square > 0, square, 1), 0)
         return solved(self.square[np.ix_(group, group)], self.gradient[group])
 
     def is_distinct(self, group: Indices) -> bool:

@@ -44,6 +44,7 @@ HARMONICS = (
     *((2, (1, 2)), (2, (1, 2, 3)), (2, (2, 3))),
     *((3, (1, 3)), (3, (2, 3)), (3, (1, 2, 3))),
 )
+ASKED_EVERY = 2  # shapes of a law differ little from the next, and only the law is named
 WAVES = 15  # wave numbers of one step towards the period
 PERIOD_STEPS = 3  # a peak is as wide as one over the travel, and known to 0.3 % of it then
 
@@ -82,12 +83,12 @@ def select_terms(problem: Problem, laws: bool = True) -> Selected:
 def asked_for(problem: Problem, with_laws: Sequence[str] = ()) -> TriedTerm | None:
     """Return the one term that residuals ask for most; None where none is significant.
 
-    `with_laws` are joints that have a friction law already. None also for recordings that are
-    too long for memory.
+    `with_laws` are joints that have a friction law already. None also for recordings so long
+    that their rows would have to be made again.
     """
-    if any(run.is_long for run in problem.runs):
+    if any(run.known_rows is None and len(run.folded.sample) > 1 for run in problem.runs):
         return None
-    judged = _Search(problem, with_laws).judged()
+    judged = _Search(problem, with_laws, ASKED_EVERY).judged()
     return next((each.row(1) for each in judged if each.passes), None)
 
 
@@ -143,17 +144,19 @@ class _Search:
 
     problem: Problem
     with_laws: Sequence[str] = ()
+    every: int = 1  # of the shapes of friction laws, one in so many
     taken: list[Candidate] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._rows: TimeRows = time_rows(self.problem, PARTS)
         self._plain = [
             each
-            for each in candidates_of(self.problem)
+            for each in candidates_of(self.problem, self.every)
             if not (each.term.is_law and set(each.joints) & set(self.with_laws))
         ]
         self._columns: Columns = candidate_columns(self.problem, self._plain)
         self._ripples: list[tuple[Candidate, Columns]] = []  # that were taken
+        self._model: Columns = candidate_columns(self.problem, [])  # of all that were taken
         self._friction = _friction_parameters(self.problem)
         names = self.problem.model.parameter_names
         joints = enumerate(self.problem.model.actuated_joints)
@@ -166,7 +169,7 @@ class _Search:
 
     def judged(self) -> Iterator[_Judged]:
         """Best candidates of a step, the best first; tests are made when one is asked for."""
-        peaks = list(self._peaks(self._equations([]).residuals()))
+        peaks = list(self._peaks(self._residuals()))
         equations = self._equations(peaks)
         rest = [
             number
@@ -188,9 +191,9 @@ class _Search:
             if kind in seen or not self._is_plausible(equations, trial):
                 continue
             seen.add(kind)  # the best shape of each
-            if not self._holds_elsewhere(equations, trial):
-                continue
             judged = self._judge(equations, trial, len(kinds) * candidate.trials)
+            if judged.passes and not self._holds_elsewhere(equations, trial):
+                continue
             offset = candidate.offset
             if candidate.with_offset and offset in equations.candidates:
                 # what an offset alone explains is none: a spring grows beyond the data
@@ -207,10 +210,18 @@ class _Search:
         """Take a candidate; of a ripple first find period and harmonics."""
         if best.candidate.term is Term.RIPPLE:
             best = self._refined(best)
-            candidate = best.candidate
-            self._ripples.append((candidate, candidate_columns(self.problem, [candidate])))
-        self.taken.append(best.candidate)
+        candidate = best.candidate
+        own = best.equations.columns.only(best.trial.candidate, candidate.width)
+        if candidate.term is Term.RIPPLE:
+            self._ripples.append((candidate, own))
+        self._model = self._model.joined(own)
+        self.taken.append(candidate)
         return best
+
+    def _residuals(self) -> Array:
+        """Residuals (m, n_a) of the model as it is, in time."""
+        equations = Equations.of(self._rows, self._model, self.taken)
+        return equations.with_active(*range(len(self.taken))).residuals()
 
     def _equations(self, further: Sequence[Candidate]) -> Equations:
         """Equations of the candidates, ripples that were taken and further ones."""
