@@ -18,6 +18,7 @@ from pkm_identification.model_selection.friction_choice import (
     DriveModel,
     choose_drive_model,
     drive_term_diagnostics,
+    estimator_with_laws,
 )
 from pkm_identification.options import AUTO, DESCRIBED, FRICTION
 from pkm_identification.regression.preparation import (
@@ -145,6 +146,7 @@ def identify(
         report(Phase.CHOOSING, 0.1)
         chosen = choose_drive_model(prepared, model, estimator, parameters)
         model = model.with_drive_terms(chosen.terms) if chosen.terms else model
+        estimator, own = estimator_with_laws(estimator, own, chosen)
     solution = _solve(prepared, model, estimator, own, parameters, chosen, report)
     names = solution.problem.base.names
     open_ended = [i for name in without for i in matching_names(name, names, 'left_out')]
@@ -189,4 +191,5 @@ def _solve(
         raise DatasetError(f'{error}; {prepared.outside[0]}') from error
     report(Phase.ESTIMATING, 0.5)
     deviations = [each.effort_scale_deviation for each in data]
-    return solve_problem(problem, estimator, own, deviations, chosen.laws)
+    laws = None if estimator in WITH_FRICTION_LAWS else chosen.laws
+    return solve_problem(problem, estimator, own, deviations, laws)

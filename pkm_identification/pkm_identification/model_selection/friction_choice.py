@@ -11,6 +11,7 @@ from pkm_dynamics import ClosedChainModel
 from pkm_identification.estimators.registry import LINEAR
 from pkm_identification.model_selection.candidate_terms import Candidate
 from pkm_identification.model_selection.term_selection import asked_for, select_terms
+from pkm_identification.options import ESTIMATORS, names
 from pkm_identification.regression.preparation import ParameterOptions, Prepared
 from pkm_identification.regression.problem import Problem, build_problem
 from pkm_identification.regression.solution import Solution
@@ -19,7 +20,8 @@ from pkm_identification.result.drive_terms import DriveTermDiagnostics, Term, Tr
 # Samples a second of processor time are many hundred thousand, but those of a long recording
 # would double the time of an identification: beyond so many nothing is asked
 MOST_ASKED = 200_000
-WITH_LAWS = (*LINEAR, 'irls')  # estimators of problems that friction laws have been put into
+PHYSICAL = ('feasible', 'nonlinear_friction')  # the second is the first with friction laws
+WITH_LAWS = (*LINEAR, *PHYSICAL)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,26 @@ def choose_drive_model(
     problem = build_problem(prepared.signals, model, **parameters)
     selected = select_terms(problem, laws=estimator in WITH_LAWS)
     return DriveModel(_terms(selected.taken), _laws(selected.taken), selected.tried)
+
+
+def estimator_with_laws(
+    estimator: str, own: Mapping[str, Any], chosen: DriveModel
+) -> tuple[str, dict[str, Any]]:
+    """Return estimator and options that fit the laws that were chosen.
+
+    Among physical bodies laws are those of `nonlinear_friction`, which estimates their shapes
+    too. EstimationError where its `law` is given all the same.
+    """
+    if estimator not in PHYSICAL:
+        return estimator, dict(own)
+    if 'law' in own:
+        raise EstimationError("friction='auto' chooses the laws: leave law= out")
+    fitting = 'nonlinear_friction' if chosen.laws else 'feasible'
+    known = names(ESTIMATORS[fitting])
+    options = {name: value for name, value in own.items() if name in known}
+    if chosen.laws:
+        options['law'] = {joint: law for joint, (law, _) in chosen.laws.items()}
+    return fitting, options
 
 
 def drive_term_diagnostics(

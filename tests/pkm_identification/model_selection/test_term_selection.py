@@ -180,6 +180,21 @@ def test_stribeck_friction_is_found(with_law, model, law):
     assert better.overall < 0.9 * worse.overall
 
 
+def test_laws_among_physical_bodies_go_to_nonlinear_friction(model, law):
+    data = recording_of(model, 3, law)
+    found = identify(data, model, 'feasible', friction='auto')
+    assert found.estimator == 'nonlinear_friction' and found.is_physical
+    names = [f'across.stribeck_{each}' for each in ('force', 'velocity', 'exponent')]
+    assert found.drive_friction.names == names
+    # five standard deviations: once in a million draws; this one is fixed
+    off = np.abs(found.drive_friction.values - STRIBECK)[:2]
+    assert (off < 5 * found.drive_friction.standard_deviation[:2]).all()
+    plain = identify(recording_of(model, 3), model, 'nonlinear_friction', friction='auto')
+    assert plain.estimator == 'feasible'
+    with pytest.raises(EstimationError, match='leave law= out'):
+        identify(data, model, 'nonlinear_friction', law='atan', friction='auto')
+
+
 def test_a_law_goes_through_file_and_controller(with_law, model, tmp_path):
     loaded = load_result(with_law.save(tmp_path / 'model.yaml'), model)
     motion = motion_at(model, np.linspace(0.0, 2.0, 30), 4)
