@@ -83,9 +83,9 @@ def _play(
 
 
 def _files(output: Path, result: DemoResult, model: ClosedChainModel) -> dict[str, Path]:
-    identification = result.modelled.identification
+    identification = result.identification
     title = 'Circle: measured forces against those of the identified model'
-    forces = summary.draw_forces(result.modelled.circle, output / 'forces.png', title)
+    forces = summary.draw_forces(result.circle, output / 'forces.png', title)
     title = 'Circle at 1 m/s: tracking error with and without the identified model'
     tracking = summary.draw_tracking(
         result.bags, model.actuated_joints, output / 'tracking.png', title

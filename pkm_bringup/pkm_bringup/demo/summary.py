@@ -10,16 +10,18 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from pkm_bringup.demo.scenario import HIGH_GAINS, DemoResult, Identification, Plant
+from pkm_bringup.demo.scenario import HIGH_GAINS, DemoResult, Identification
 from pkm_dynamics import ClosedChainModel
 from pkm_identification import Validation
 from pkm_identification.arrays import Array
 from pkm_identification.datasets.bags.bag_reader import matching, read_bag
 from pkm_identification.datasets.bags.bag_recording import RUN, STATE
+from pkm_identification.result.verdict import verdict_of
 
 MEASURED_COLOUR = '0.65'
 SHOWN_TIME = 3.0  # [s]
 COLOURS = ('#b2432f', '#d99a2b', '#2f6f8f')
+ERRORS = ('against noise-free', 'noise-free, in band', 'against measured', 'unbiased axes')
 PARAMETER = ('name', 'estimate', 'standard_deviation', 'truth', 'unit', 'expression')
 
 
@@ -36,11 +38,12 @@ def _table(
 
 
 def parameters(identification: Identification) -> list[dict[str, Any]]:
-    """Return name, estimate, standard deviation, truth, unit and meaning of each parameter."""
+    """Return name, estimate, deviation, truth or None, unit and meaning of each parameter."""
     found = identification.result
-    arrays = (found.values, found.standard_deviation, identification.truth)
+    arrays = (found.values, found.standard_deviation)
+    truth = [None if np.isnan(value) else float(value) for value in identification.truth]
     numbers = (array.tolist() for array in arrays)
-    columns = (found.names, *numbers, found.units, found.expressions)
+    columns = (found.names, *numbers, truth, found.units, found.expressions)
     return [dict(zip(PARAMETER, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
@@ -49,8 +52,8 @@ def print_parameters(console: Console, identification: Identification) -> None:
     rows = [
         (
             each['name'],
-            *(f'{each[key]:.4f}' for key in ('estimate', 'standard_deviation', 'truth')),
-            f'{(each["estimate"] - each["truth"]) / each["standard_deviation"]:+.2f}',
+            *(_number(each[key], '.4f') for key in ('estimate', 'standard_deviation', 'truth')),
+            _distance(each),
             each['unit'],
             '' if each['expression'] == each['name'] else each['expression'],
         )
@@ -59,11 +62,27 @@ def print_parameters(console: Console, identification: Identification) -> None:
     texts = {'parameter', 'unit', 'stands for'}
     numbers = ('estimate', 'std. deviation', 'truth', 'error / std.')
     columns = ('parameter', *numbers, 'unit', 'stands for')
-    console.print(_table('Identified parameters (unmodelled effects off)', texts, columns, rows))
-    inside = round(identification.within_three * len(rows))
+    console.print(_table('Identified parameters', texts, columns, rows))
+    inside, known = identification.within_three
     console.print(
-        f'{inside} of {len(rows)} parameters within three standard deviations of the truth'
+        f'{inside} of {known} parameters within three standard deviations of those of the '
+        'description; what the robot does beyond it moves the others'
     )
+    found = verdict_of(identification.result)
+    if found is not None:
+        console.print(found.line(), soft_wrap=True, highlight=False)
+
+
+def _number(value: float | None, form: str) -> str:
+    return '-' if value is None else f'{value:{form}}'
+
+
+def _distance(parameter: dict[str, Any]) -> str:
+    """Error in standard deviations."""
+    if parameter['truth'] is None or not parameter['standard_deviation']:
+        return '-'
+    error = parameter['estimate'] - parameter['truth']
+    return f'{error / parameter["standard_deviation"]:+.2f}'
 
 
 def prediction_figures(validation: Validation) -> dict[str, Any]:
@@ -82,17 +101,12 @@ def prediction_figures(validation: Validation) -> dict[str, Any]:
 def prediction_table(result: DemoResult) -> Table:
     """Force-prediction errors against the noise-free forces and against the measured ones."""
     rows = []
-    for name, plant in (
-        ('as modelled', result.modelled),
-        ('+ Stribeck, cogging', result.unmodelled),
-    ):
-        for motion, validation in (('circle', plant.circle), ('mirrored circle', plant.mirrored)):
-            figures = prediction_figures(validation)
-            errors = [f'{figures[key]:.2%}' for key in ('truth', 'truth_in_band', 'measured')]
-            rows.append((motion, name, *errors, figures['unbiased_axes'] or '-'))
-    errors = ['against noise-free', 'noise-free, in band', 'against measured', 'unbiased axes']
-    columns = ('motion', 'plant', *errors)
-    return _table('Force prediction: relative absolute error', {'motion', 'plant'}, columns, rows)
+    for motion, validation in (('circle', result.circle), ('mirrored circle', result.mirrored)):
+        figures = prediction_figures(validation)
+        errors = [f'{figures[key]:.2%}' for key in ('truth', 'truth_in_band', 'measured')]
+        rows.append((motion, *errors, figures['unbiased_axes'] or '-'))
+    columns = ('motion', *ERRORS)
+    return _table('Force prediction: relative absolute error', {'motion'}, columns, rows)
 
 
 def tracking_table(result: DemoResult) -> Table:
@@ -117,24 +131,19 @@ def tracking_table(result: DemoResult) -> Table:
 
 def as_dict(result: DemoResult, model: ClosedChainModel, files: dict[str, Path]) -> dict[str, Any]:
     """Everything as plain numbers and texts."""
-
-    def plant(item: Plant) -> dict[str, Any]:
-        found = item.identification
-        return {
-            'bag': str(found.bag),
-            'model': str(found.model_file),
-            'estimator': found.result.estimator,
-            'is_physical': found.result.is_physical,
-            'circle': prediction_figures(item.circle),
-            'mirrored_circle': prediction_figures(item.mirrored),
-        }
-
+    found = result.identification
+    inside, known = found.within_three
     content = {
         'robot': model.description.name,
-        'parameters': parameters(result.modelled.identification),
-        'fraction_within_three_standard_deviations': result.modelled.identification.within_three,
-        'as_modelled': plant(result.modelled),
-        'with_unmodelled_effects': plant(result.unmodelled),
+        'bag': str(found.bag),
+        'model': str(found.model_file),
+        'estimator': found.result.estimator,
+        'is_physical': found.result.is_physical,
+        'parameters': parameters(found),
+        'within_three_standard_deviations': inside,
+        'with_known_truth': known,
+        'circle': prediction_figures(result.circle),
+        'mirrored_circle': prediction_figures(result.mirrored),
     }
     for name, each in (
         ('tracking', result.tracking),

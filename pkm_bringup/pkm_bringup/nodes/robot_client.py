@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -66,9 +67,17 @@ class RobotClient(GraphClient):
             raise GraphError(f"the recording '{bag}' is not usable: {result.quality.warnings}")
         return result
 
-    def identify(self, data: Path, estimator: str, output: Path) -> Identify.Response:
+    def identify(
+        self, data: Path, estimator: str, output: Path, **options: Any
+    ) -> Identify.Response:
         """Identify from a recording and write a model file."""
-        request = Identify.Request(data=str(data), estimator=estimator, output=str(output))
+        request = Identify.Request(
+            data=str(data),
+            estimator=estimator,
+            output=str(output),
+            option_name=list(options),
+            option_value=[json.dumps(value) for value in options.values()],
+        )
         return self._succeed(Identify, 'estimation_server/identify', request)
 
     def apply_model(self, model: Path, friction: bool = True) -> None:

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from pkm_bringup.arguments import COUNT, NATURAL, add_arguments
-from pkm_identification.option import TEXT, Option
+from pkm_identification.option import TEXT, Option, choice
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,6 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         Option('robot', TEXT, 'library robot with a shipped excitation', 'palida'),
         Option('excitation', TEXT, 'trajectory file', '', '', 'the one shipped for the robot'),
         Option('estimator', TEXT, 'estimator', 'gauss_markov'),
+        Option('friction', choice('auto', 'described'), 'terms of the drives: by the data', 'auto'),
         Option('periods', COUNT, 'recorded periods of the excitation', 30, '1'),
         Option('circle_periods', COUNT, 'recorded rounds of each circle', 3, '1'),
         Option('validation_periods', COUNT, 'recorded rounds of the predicted circles', 15, '1'),
