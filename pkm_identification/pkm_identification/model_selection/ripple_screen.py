@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pkm_identification.arrays import Array
-from pkm_identification.model_selection.ripple import LEAST_TURNS
 from pkm_identification.regression.problem import Problem
 from pkm_identification.signals.bands import FilterBand
 
+# Periods within the travel: what repeats less often may be any force of the position, and need
+# not go on beyond it
+LEAST_TURNS = 3.0
 LEAST_ROWS = 2.5  # a period at the mean speed: of fewer the band passes little
 CELLS = 8.0  # a period of the shortest ripple: a cell blurs it by 3 % at most
 OVERSAMPLING = 6  # wave numbers in the width of a peak, one over the travel

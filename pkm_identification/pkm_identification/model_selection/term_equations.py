@@ -170,6 +170,8 @@ class Equations:
 
     def trials(self, tried: Sequence[int]) -> list[Trial]:
         """What each of some candidates brings to the model; those that it spans are left out."""
+        if not tried:
+            return []
         square, mixed = self._weighted(self.weights)
         model = self._model
         others = np.concatenate([self._parameters(each) for each in tried])

@@ -25,8 +25,7 @@ from pkm_identification.model_selection.candidate_terms import (
     row_positions,
     time_rows,
 )
-from pkm_identification.model_selection.ripple import LEAST_TURNS
-from pkm_identification.model_selection.ripple_screen import drive_samples, ripple_peak
+from pkm_identification.model_selection.ripple_screen import LEAST_TURNS, drive_samples, ripple_peak
 from pkm_identification.model_selection.term_equations import Equations, Trial
 from pkm_identification.regression.problem import Problem
 from pkm_identification.result.drive_terms import Term, TriedTerm
@@ -271,8 +270,7 @@ class _Search:
 
     def _refined(self, found: _Judged) -> _Judged:
         """The same ripple with its period and harmonics; as it is where these bring no more."""
-        axis = found.candidate.axes[0]
-        travel = max(float(np.ptp(run.signals.positions[:, axis])) for run in self.problem.runs)
+        travel = self._travel(found.candidate)
         reach, best = 1 / travel, found
         for _ in range(PERIOD_STEPS):
             best = self._nearer(best, reach)
@@ -299,7 +297,11 @@ class _Search:
         """The same ripple with the wave number nearby that takes most of the residuals."""
         candidate = found.candidate
         waves = 1 / candidate.shape[0] + reach * np.linspace(-1, 1, WAVES)
-        several = [replace(candidate, shape=(1 / float(wave),)) for wave in waves if wave > 0]
+        several = [
+            replace(candidate, shape=(1 / float(wave),))
+            for wave in waves
+            if wave * self._travel(candidate) >= LEAST_TURNS
+        ]
         equations = self._equations(several)
         first = len(equations.candidates) - len(several)
         trials = equations.trials(range(first, len(equations.candidates)))
@@ -307,6 +309,11 @@ class _Search:
             return found
         best = max(trials, key=lambda each: each.taken)
         return self._judge(equations, best, found.tried)
+
+    def _travel(self, candidate: Candidate) -> float:
+        """Longest travel [m, rad] of the drive in one recording."""
+        axis = candidate.axes[0]
+        return max(float(np.ptp(run.signals.positions[:, axis])) for run in self.problem.runs)
 
     def _changed(self, ripple: Candidate, factor: int, harmonics: tuple[int, ...]) -> Candidate:
         """Return a ripple of a period that is a multiple, with these harmonics."""
