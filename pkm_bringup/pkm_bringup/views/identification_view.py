@@ -72,7 +72,7 @@ def print_identified(found: Identified, level: float) -> None:
     print_calibration(result)
     print_residuals(result)
     fit = (correlations(result), fit_verdict(result), not_determined(result))
-    sentences = (*fit, asked_for(result), certainty(found.identifiability), verdict(result))
+    sentences = (*fit, certainty(found.identifiability), verdict(result))
     sys.stdout.write(''.join(f'{text}\n' for text in sentences if text))
     diagnostics = result.diagnostics
     print_quality([each.quality for each in diagnostics.data])
@@ -95,8 +95,17 @@ def print_verdict(result: IdentificationResult) -> None:
         if defect['kind'] in CLOCK
     ]
     lines += [f'  clock: {text}' for text in repairs]
+    lines.append(f'  friction: {friction_terms(result)}')
     lines += [f'  {text}' for text in contradictions(diagnostics.parameters)]
     sys.stdout.write('\n'.join(lines) + '\n\n')
+
+
+def friction_terms(result: IdentificationResult) -> str:
+    """Return what is in the model beyond the description, and what the residuals ask for."""
+    taken = [each for each in result.diagnostics.drive_terms.tried_terms if each.is_taken]
+    text = '; '.join(f'{each.term} of {", ".join(each.joints)}' for each in taken)
+    asked = asked_for(result)
+    return (text or 'as described') + (f'; {asked}' if asked else '')
 
 
 def contradictions(found: ParameterDiagnostics) -> list[str]:

@@ -158,7 +158,12 @@ def _limit(
 
 def _for_missing(diagnostics: Diagnostics) -> tuple[str, ...]:
     """Return what to do about an effect that the model lacks."""
-    return ('try friction=auto, rotor inertias, drive terms',)
+    found = diagnostics.drive_terms
+    if found.asked_for is not None:
+        return (f'{found.asked_for.sentence()}: take it with friction=auto',)
+    if found.tried_terms:
+        return ('no term of the drives helps: look for elasticity, contacts or a wrong geometry',)
+    return ('no single term of the drives explains them',)
 
 
 def _noise_bias(diagnostics: Diagnostics) -> float:
