@@ -85,12 +85,21 @@ class Equations:
         """Where the parameters of the model stand among all."""
         return np.concatenate([np.arange(self.free), *map(self._parameters, self.active)])
 
-    def _weighted(self, weights: Array) -> tuple[Array, Array]:
-        """Squares (k, P, P) and products with the forces (k, P), all axes with their weights."""
-        count, size = len(self.parts.count), self.free + self.columns.count
+    def _weighted(self, weights: Array, wanted: Indices | None = None) -> tuple[Array, Array]:
+        """Squares (k, P, P) and products with the forces (k, P), all axes with their weights.
+
+        Of the `wanted` parameters in their order, by default of all.
+        """
+        every = np.arange(self.free + self.columns.count)
+        wanted = every if wanted is None else wanted
+        count, size = len(self.parts.count), len(wanted)
+        place = np.full(len(every), -1)
+        place[wanted] = np.arange(size)
         square, mixed = np.zeros((count, size, size)), np.zeros((count, size))
         for axis, weight in enumerate(weights):
             used, own = self._of_axis(axis)
+            kept = place[used] >= 0
+            used, own = place[used[kept]], own[kept]
             here = slice(None), used[:, None], used
             square[here] += weight * self.parts.square[:, axis, own[:, None], own]
             mixed[:, used] += weight * self.parts.mixed[:, axis, own]
@@ -111,6 +120,8 @@ class Equations:
         found = np.zeros_like(self.parts.power)
         for axis in range(found.shape[1]):
             used, own = self._of_axis(axis)
+            kept = (values[:, used] != 0).any(axis=0)
+            used, own = used[kept], own[kept]
             each = values[:, used]
             bent = np.einsum('kij,kj->ki', self.parts.square[:, axis, own[:, None], own], each)
             bent -= 2 * self.parts.mixed[:, axis, own]
@@ -132,8 +143,8 @@ class Equations:
         model = self._model
         for _ in range(PASSES):
             weights = total / np.maximum(residual, 1e-300)
-            square, mixed = (each.sum(axis=0) for each in self._weighted(weights))
-            values = self._spread(solved(square[np.ix_(model, model)], mixed[model]))
+            square, mixed = (each.sum(axis=0) for each in self._weighted(weights, model))
+            values = self._spread(solved(square, mixed))
             each = np.broadcast_to(values, (len(self.parts.count), len(values)))
             residual = np.maximum(self._axis_errors(each).sum(axis=0), LEAST_RESIDUAL * power)
         return np.asarray(total / np.maximum(residual, 1e-300))
@@ -141,16 +152,13 @@ class Equations:
     @cached_property
     def values(self) -> Array:
         """Estimate (p,) of the model's parameters."""
-        square, mixed = (each.sum(axis=0) for each in self._weighted(self.weights))
-        model = self._model
-        return solved(square[np.ix_(model, model)], mixed[model])
+        weighted = self._weighted(self.weights, self._model)
+        return solved(*(each.sum(axis=0) for each in weighted))
 
     @cached_property
     def held_out(self) -> Array:
         """Squared residuals (k, n_a) of each part with the estimate from all others."""
-        square, mixed = self._weighted(self.weights)
-        model = self._model
-        square, mixed = square[:, model][:, :, model], mixed[:, model]
+        square, mixed = self._weighted(self.weights, self._model)
         rest = zip(square.sum(axis=0) - square, mixed.sum(axis=0) - mixed, strict=True)
         return self._axis_errors(self._spread(np.array([solved(*each) for each in rest])))
 
@@ -172,13 +180,11 @@ class Equations:
         """What each of some candidates brings to the model; those that it spans are left out."""
         if not tried:
             return []
-        square, mixed = self._weighted(self.weights)
         model = self._model
         others = np.concatenate([self._parameters(each) for each in tried])
         place = dict(zip(others.tolist(), range(len(others)), strict=True))
         groups = {each: np.array([place[i] for i in self._parameters(each)]) for each in tried}
-        order = np.concatenate([model, others])
-        square, mixed = square[:, order][:, :, order], mixed[:, order]
+        square, mixed = self._weighted(self.weights, np.concatenate([model, others]))
         whole = _Eliminated.of(square.sum(axis=0), mixed.sum(axis=0), len(model))
         rest = [
             _Eliminated.of(square.sum(axis=0) - one, mixed.sum(axis=0) - other, len(model))
