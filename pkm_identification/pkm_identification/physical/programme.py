@@ -37,6 +37,7 @@ HEAVIER = 2  # times that it may rise
 STEP = 1e3  # by which it rises
 ABSURD = 1e6  # sizes of the parameters: bodies that no data can ask for, and rounding takes over
 DISTANT = 1e3  # sizes of the parameters, beyond which a step from the nominal bodies is no longer
+SINGLE = 1e-12  # of a value: a range that is no wider holds it alone
 TIGHTER = 10.0  # times the margin, where rounding has taken the first one
 
 
@@ -130,8 +131,7 @@ class PhysicalProgram:
         design, ends = self._design, []
         if extra_design is not None and extra_range is not None:
             design = np.concatenate([design, extra_design], axis=1)
-            chosen = np.eye(size + count)[size:]
-            ends = [at_least(chosen, extra_range[0]), at_least(-chosen, -extra_range[1])]
+            ends = _ends(np.eye(size + count)[size:], *extra_range)
         target = target - self._design @ center
         for margin in (self._limits.margin, TIGHTER * self._limits.margin):
             named = self._conditions(margin)
@@ -246,6 +246,17 @@ class PhysicalProgram:
                 worth[name] = float(np.abs(dual).max() * moved)
         least = max(ACTIVE_LIMIT, SHARE * max(worth.values(), default=0.0))
         return tuple(name for name, value in worth.items() if value > least)
+
+
+def _ends(chosen: Array, low: Array, high: Array) -> list[ConeRows]:
+    """Conditions that the chosen unknowns lie in ranges, which may hold a single value."""
+    wide = high - low > SINGLE * np.maximum(np.abs(low), np.abs(high))
+    found = []
+    if wide.any():
+        found += [at_least(chosen[wide], low[wide]), at_least(-chosen[wide], -high[wide])]
+    if not wide.all():
+        found.append(equal(chosen[~wide], (low + high)[~wide] / 2))
+    return found
 
 
 def _loose_directions(design: Array) -> Array:

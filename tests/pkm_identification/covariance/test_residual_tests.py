@@ -529,7 +529,7 @@ def test_confidence_intervals_and_correlations(record, slider_model):
     np.testing.assert_allclose(result.values - low, reach)
     with pytest.raises(EstimationError, match='between 0 and 1'):
         result.confidence_interval(95)
-    alone = identify(record(periods=1, seed=2), slider_model, 'gauss_markov')
+    alone = identify(record(periods=1, seed=2), slider_model, 'gauss_markov', method='fourier')
     freedom = alone.diagnostics['equations'] - 7
     expected = stats.t.isf(0.025, freedom) * alone.standard_deviation
     np.testing.assert_allclose(alone.confidence_interval()[:, 1] - alone.values, expected)
