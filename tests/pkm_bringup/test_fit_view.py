@@ -9,13 +9,15 @@ import pytest
 from every_model import model_of
 
 from pkm_bringup.data_arguments import given_options
+from pkm_bringup.views.band_picture import band_choices, plot_bands
 from pkm_bringup.views.identification_view import (
     fit_verdict,
     interval_heading,
     not_determined,
+    print_verdict,
     processing_lines,
 )
-from pkm_description.errors import DatasetError
+from pkm_description.errors import DatasetError, EstimationError
 from pkm_identification import identify
 from pkm_identification.datasets import Recording
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
@@ -51,6 +53,30 @@ def test_periods_filter_and_fit(model, recorded):
     assert processing_lines(result)[1] == (
         'data 2: 3000 samples, no period, filtered with a cutoff of 12 Hz'
     )
+
+
+def test_bands_that_were_tried_are_drawn(model, recorded, tmp_path):
+    result = identify(recorded, model, 'wls', method='filter')
+    (choice,) = band_choices(result)
+    cutoffs = [trial['cutoff'] for trial in choice['trials']]
+    assert choice['cutoff'] in cutoffs and cutoffs == sorted(cutoffs)
+    (line,) = processing_lines(result)
+    assert f'{choice["cutoff"]:.4g} Hz, the best of {len(cutoffs)} from' in line
+    plot_bands(result, tmp_path / 'bands.svg')
+    drawn = (tmp_path / 'bands.svg').read_text()
+    assert drawn.count('taken: ') == 1 and f'{choice["cutoff"]:.3g} Hz' in drawn
+    with pytest.raises(EstimationError, match='nothing to draw'):
+        plot_bands(identify(recorded, model, method='filter', cutoff=9.0), tmp_path / 'x.svg')
+    assert not (tmp_path / 'x.svg').exists()
+
+
+def test_the_verdict_is_the_first_line(model, recorded, capsys):
+    result = identify(recorded, model, 'wls', method='filter')
+    print_verdict(result)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith('good model: forces of held-out parts of the data are predicted')
+    assert any(line.startswith('  data: 3000 samples') for line in lines)
+    assert '  friction: as described' in lines
 
 
 def test_delay_that_was_estimated(model, recorded):

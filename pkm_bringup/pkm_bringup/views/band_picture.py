@@ -27,6 +27,7 @@ def band_choices(result: IdentificationResult) -> list[dict[str, Any]]:
 def plot_bands(result: IdentificationResult, path: Path) -> None:
     """Draw the error of the forces of held-out parts over the cutoff; a line a choice."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatter
 
     figure = Figure(figsize=(7, 4.5), layout='constrained')
     axis = figure.subplots()
@@ -42,6 +43,9 @@ def plot_bands(result: IdentificationResult, path: Path) -> None:
         axis.axvline(choice['scored_in'], color=colour, linestyle=':', linewidth=1)
     axis.set_xscale('log')
     axis.set_yscale('log')
+    for each in (axis.xaxis, axis.yaxis):
+        each.set_major_formatter(LogFormatter(labelOnlyBase=False))
+        each.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
     axis.set_xlabel('cutoff of the band that the parameters are estimated in [Hz]')
     axis.set_ylabel('relative RMS error [%]')
     axis.set_title(

@@ -138,16 +138,15 @@ class Equations:
     def weights(self) -> Array:
         """Inverse residual variances (n_a,) of the model."""
         total = self.parts.count.sum()
-        power = self.parts.power.sum(axis=0)
-        residual = power
+        residual = size = self.parts.size
         model = self._model
         for _ in range(PASSES):
-            weights = total / np.maximum(residual, 1e-300)
+            weights = total / residual
             square, mixed = (each.sum(axis=0) for each in self._weighted(weights, model))
             values = self._spread(solved(square, mixed))
             each = np.broadcast_to(values, (len(self.parts.count), len(values)))
-            residual = np.maximum(self._axis_errors(each).sum(axis=0), LEAST_RESIDUAL * power)
-        return np.asarray(total / np.maximum(residual, 1e-300))
+            residual = np.maximum(self._axis_errors(each).sum(axis=0), LEAST_RESIDUAL * size)
+        return np.asarray(total / residual)
 
     @cached_property
     def values(self) -> Array:

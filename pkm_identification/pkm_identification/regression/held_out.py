@@ -12,6 +12,7 @@ from pkm_identification.regression.run import Run
 
 PASSES = 3  # of weights from residuals: they hardly change after the second
 SINGULAR = 1e-12  # of the largest eigenvalue of the scaled square: double precision ends there
+LEAST_FORCE = 1e-9  # of the largest axis' power: less is no force
 LEAST_RESIDUAL = 1e-12  # of the forces' power, in data without noise
 
 
@@ -32,6 +33,12 @@ class Parts:
             self.power.sum(axis=0) - self.total.sum(axis=0) ** 2 / max(self.count.sum(), 1.0)
         )
 
+    @property
+    def size(self) -> Array:
+        """Sum of squares (n_a,) of the forces; of an axis without any a share of the largest."""
+        power = self.power.sum(axis=0)
+        return np.maximum(power, max(LEAST_FORCE * float(power.max()), 1e-300))
+
     def errors(self, values: Array) -> Array:
         """Sum of the squared residuals (k, n_a) with values (f,), or (k, f) for each part."""
         each = np.broadcast_to(values, (len(self.count), values.shape[-1]))
@@ -40,13 +47,12 @@ class Parts:
 
     def held_out_values(self) -> tuple[Array, Array]:
         """Weighted least squares without each part (k, f), and the weights (n_a,) of the axes."""
-        rows = self.count.sum()
-        weights = rows / np.maximum(self.power.sum(axis=0), 1e-300)
+        rows, size = self.count.sum(), self.size
+        weights = rows / size
         for _ in range(PASSES):
             values = self.values(weights)
             residual = self.errors(values).sum(axis=0)
-            least = LEAST_RESIDUAL * self.power.sum(axis=0)
-            weights = rows / np.maximum(np.maximum(residual, least), 1e-300)
+            weights = rows / np.maximum(residual, LEAST_RESIDUAL * size)
         square = np.einsum('a,kaij->kij', weights, self.square)
         mixed = np.einsum('a,kai->ki', weights, self.mixed)
         rest = zip(square.sum(axis=0) - square, mixed.sum(axis=0) - mixed, strict=True)

@@ -105,6 +105,18 @@ def test_directions_without_information_stay_zero():
     assert solved(square, np.array([8.0, 0.0])) == pytest.approx([2.0, 0.0])
 
 
+def test_an_axis_without_forces_spoils_nothing(record, slider_model):
+    data = record(periods=6, rate=500.0)
+    forces = np.array(data.efforts)
+    forces[:, 1] = 0.0
+    silent = data.changed(efforts=forces)
+    run = build_problem(
+        process(silent, SignalOptions(method='filter', cutoff=20.0)), slider_model
+    ).runs[0]
+    values, weights = parts([run], 5).held_out_values()
+    assert np.isfinite(values).all() and np.isfinite(weights).all()
+
+
 def test_half_of_the_samples_show_the_same_motion(record):
     data = record(periods=4, position_noise=0.0)
     positions = np.asarray(data.positions)
