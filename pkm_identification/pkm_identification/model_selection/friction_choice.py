@@ -83,6 +83,8 @@ def _asked_for(prepared: Prepared, solution: Solution) -> TriedTerm | None:
     samples = sum(len(run.signals) for run in problem.runs)
     if not prepared.request.is_plain or samples > MOST_ASKED:
         return None
+    if any(run.is_long for run in problem.runs):
+        return None
     friction = solution.drive_friction
     laws: Sequence[str] = ()
     if friction is not None:
