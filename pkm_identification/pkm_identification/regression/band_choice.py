@@ -142,7 +142,8 @@ def choose_band(
     if trials[-1].cutoff == widest and trials[-1].chance > CHANCE:
         chosen = len(trials) - 1
     cutoff, found, _ = tried[chosen]
-    return BandChoice(cutoff, trials, cutoffs[0], _noise_bias(of, cutoff, pieces, found, scored))
+    bias = _noise_bias(of, cutoff, pieces, found, scored)
+    return BandChoice(cutoff, trials, tried[0][0], bias)
 
 
 def _candidates(pieces: Sequence[Piece], usual: float | None) -> tuple[list[float], list[Piece]]:
@@ -162,9 +163,8 @@ def _candidates(pieces: Sequence[Piece], usual: float | None) -> tuple[list[floa
 
 def _narrowest(trials: Sequence[BandTrial]) -> int:
     """Index of the narrowest band that is as good as the best."""
-    return next(
-        i for i, each in enumerate(trials) if each.excess <= min(each.deviation, NEGLIGIBLE)
-    )
+    good = (i for i, each in enumerate(trials) if each.excess <= min(each.deviation, NEGLIGIBLE))
+    return next(good, 0)
 
 
 def _compared(tried: Sequence[tuple[float, Array]], spread: Array) -> tuple[BandTrial, ...]:
@@ -175,12 +175,12 @@ def _compared(tried: Sequence[tuple[float, Array]], spread: Array) -> tuple[Band
     """
     least = np.min([errors.sum(axis=0) for _, errors in tried], axis=0)
     least = np.maximum(least, LEAST_ERROR * spread)
-    size = np.maximum(spread, LEAST_SPREAD * spread.max())
+    size = np.maximum(spread, max(LEAST_SPREAD * float(spread.max()), 1e-300))
     by_part = [(errors / np.maximum(least, 1e-300)).mean(axis=1) for _, errors in tried]
     best = min(by_part, key=lambda each: float(each.sum()))
     trials = []
     for (cutoff, errors), own in zip(tried, by_part, strict=True):
-        more = (own - best) / best.sum()
+        more = (own - best) / max(float(best.sum()), 1e-300)
         relative = np.sqrt(np.mean(errors.sum(axis=0) / size))
         deviation = np.sqrt(len(more)) * more.std(ddof=1) if len(more) > 1 else 0.0
         chance = bdtrc(np.count_nonzero(more > 0) - 1, len(more), 0.5)

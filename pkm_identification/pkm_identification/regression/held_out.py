@@ -37,7 +37,7 @@ class Parts:
     def size(self) -> Array:
         """Sum of squares (n_a,) of the forces; of an axis without any a share of the largest."""
         power = self.power.sum(axis=0)
-        return np.maximum(power, max(LEAST_FORCE * float(power.max()), 1e-300))
+        return np.maximum(power, LEAST_FORCE * (float(power.max()) or 1.0))
 
     def errors(self, values: Array) -> Array:
         """Sum of the squared residuals (k, n_a) with values (f,), or (k, f) for each part."""

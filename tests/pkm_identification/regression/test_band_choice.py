@@ -117,6 +117,21 @@ def test_an_axis_without_forces_spoils_nothing(record, slider_model):
     assert np.isfinite(values).all() and np.isfinite(weights).all()
 
 
+def test_a_recording_without_forces_has_a_band(record, slider_model):
+    silent = record(periods=6, rate=500.0)
+    silent = silent.changed(efforts=np.zeros_like(np.asarray(silent.efforts)))
+    base = slider_model.base_parameters()
+    selection = build_selection(base.names, slider_model.nominal_parameters)
+    choice = band_choice.choose_band(
+        band_choice.pieces_of([silent]),
+        slider_model,
+        base,
+        selection,
+        SignalOptions(method='filter'),
+    )
+    assert choice.cutoff == choice.scored_in and choice.trials[0].excess == 0.0
+
+
 def test_half_of_the_samples_show_the_same_motion(record):
     data = record(periods=4, position_noise=0.0)
     positions = np.asarray(data.positions)
