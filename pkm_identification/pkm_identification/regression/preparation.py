@@ -132,10 +132,12 @@ def _ready(
     selection = build_selection(base.names, nominal, parameters['estimate'], parameters['fixed'])
     problem = (model, base, selection, options)
     choice = series = None
+    usual: dict[Examined, int] = {}
     if filtered and options.cutoff is None:
         choice = choose_band(pieces_of([each.recording for each in filtered]), *problem)
     if periodic and options.harmonics is None:
-        series = _choose_harmonics(periodic, *problem)
+        usual = {each: _harmonics(each, options) for each in periodic}
+        series = _choose_harmonics(usual, *problem)
     found = []
     for each in examined:
         own, own_choice = options, choice if each.period is None else series
@@ -143,23 +145,26 @@ def _ready(
             own = replace(options, cutoff=own_choice.cutoff)
         elif own_choice is not None and each.period is not None:
             most = max(1, round(own_choice.cutoff * each.period))
-            own = replace(options, harmonics=min(most, _harmonics(each, options)))
+            own = replace(options, harmonics=min(most, usual[each]))
         found.append(_Ready(each, own, own_choice))
     return found
 
 
 def _choose_harmonics(
-    periodic: Sequence[Examined],
+    usual: Mapping[Examined, int],
     model: ClosedChainModel,
     base: BaseParameters,
     selection: Selection,
     options: SignalOptions,
 ) -> BandChoice | None:
-    """Choose the highest frequency of Fourier series; None where a period is too short."""
-    pieces = [mean_period(each.recording, each.averaged) for each in periodic]
-    usual = max(_harmonics(each, options) / (each.period or 1.0) for each in periodic)
+    """Choose the highest frequency of Fourier series with so many harmonics by the noise.
+
+    None where a period is too short.
+    """
+    pieces = [mean_period(each.recording, each.averaged) for each in usual]
+    highest = max(count / (each.period or 1.0) for each, count in usual.items())
     in_time = replace(options, method='filter', period=None, skip_periods=None)
-    return choose_band(pieces, model, base, selection, in_time, usual)
+    return choose_band(pieces, model, base, selection, in_time, highest)
 
 
 def _harmonics(examined: Examined, options: SignalOptions) -> int:
