@@ -18,6 +18,7 @@ from pkm_identification.arrays import Array, Indices
 from pkm_identification.covariance.residual_scaling import correlation_time
 from pkm_identification.model_selection.candidate_terms import Candidate, Columns, TimeRows
 from pkm_identification.regression.held_out import LEAST_RESIDUAL, SINGULAR, Parts, solved
+from pkm_identification.regression.numerics import inverse_square
 
 PASSES = 3  # of the axes' weights from residuals: they hardly change after the second
 # Of a column's squared length: with less outside the span of the model's columns it is one of
@@ -246,12 +247,9 @@ class _Eliminated:
     def of(cls, square: Array, mixed: Array, size: int) -> _Eliminated:
         """Eliminate the first `size` parameters."""
         model, cross, own = square[:size, :size], square[:size, size:], square[size:, size:]
-        scale = 1 / np.sqrt(np.maximum(np.diag(model), 1e-300))
-        spread, axes = np.linalg.eigh(model * np.outer(scale, scale))
-        kept = spread > SINGULAR * spread[-1]
-        root = scale[:, None] * axes[:, kept] / np.sqrt(spread[kept])
-        start = root @ (root.T @ mixed[:size])
-        change = -root @ (root.T @ cross)
+        inverse = inverse_square(model, SINGULAR)
+        start = inverse @ mixed[:size]
+        change = -inverse @ cross
         count = own.shape[0]
         return cls(
             np.concatenate([start, np.zeros(count)]),

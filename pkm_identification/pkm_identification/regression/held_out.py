@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pkm_identification.arrays import Array
+from pkm_identification.regression.numerics import inverse_square
 from pkm_identification.regression.run import Run
 
 PASSES = 3  # of weights from residuals: they hardly change after the second
@@ -105,7 +106,4 @@ def _sums(run: Run, margin: float, count: int) -> tuple[Array, ...]:
 
 def solved(square: Array, mixed: Array) -> Array:
     """Least squares (f,) from its normal equations; directions that they do not show stay zero."""
-    scale = 1 / np.sqrt(np.maximum(np.diag(square), 1e-300))
-    sizes, axes = np.linalg.eigh(square * np.outer(scale, scale))
-    kept = sizes > SINGULAR * sizes[-1]
-    return np.asarray(scale * (axes[:, kept] @ ((axes[:, kept].T @ (scale * mixed)) / sizes[kept])))
+    return np.asarray(inverse_square(square, SINGULAR) @ mixed)
