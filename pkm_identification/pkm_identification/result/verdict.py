@@ -16,7 +16,6 @@ GOOD, USABLE = (
     0.1,
 )  # relative RMS error: feedforward leaves that share of the force to feedback
 LARGE_RATIO = 4.0  # of the residuals' variance to that of the noise: twice as large
-COLOURED = 1e-3  # p-value of whiteness: hardly by chance on any of some axes
 MUCH_BIAS = 0.3  # of the error, that noise of the motion makes of it
 MANY_BAD = 0.5  # share of the samples: fewer that are left out hardly limit a model
 FEW_PROPER = 0.5  # share of the parameters that are undetermined
@@ -146,12 +145,9 @@ def _limit(
             reason = f'the residuals are {np.sqrt(ratio):.2g} times as large as the noise'
             return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
         return Limit.NOISE_OF_FORCES, (), ('more periods make the model better',)
-    coloured = [
-        each.joint for each in result.residual_analysis if each.whiteness_p_value < COLOURED
-    ]
+    coloured = diagnostics.residual_findings.coloured
     if coloured:
-        some = ', '.join(dict.fromkeys(coloured))
-        reason = f'the residuals of {some} are no noise'
+        reason = f'the residuals of {", ".join(coloured)} are no noise'
         return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
     return Limit.UNKNOWN, ('the noise is unknown: no period repeats',), ()
 
