@@ -11,6 +11,7 @@ import numpy as np
 from urdf_builder import control, inertial, joint, robot
 
 from pkm_description import Description, loads
+from pkm_dynamics import ClosedChainModel, PlatformMotion
 
 ORDER = ('lift', 'tip', 'across', 'along')  # of the drives
 LOWER = {'across': -0.25, 'along': -0.5, 'lift': -0.75, 'tip': -1.0}
@@ -43,6 +44,24 @@ def slides(tilt: float | None = None) -> Description:
     gravity = f'gravity: [0.0, 0.0, {-GRAVITY}]'
     home = 'home: {joints: {across: 0.0, along: 0.0, lift: 0.0, tip: 0.0}}'
     return loads(robot('slides', parts), f'{gravity}\n{home}\n{WORKSPACE}{tail}\n')
+
+
+def three_sines(
+    model: ClosedChainModel, time: np.ndarray, seed: int, period: float
+) -> PlatformMotion:
+    """Three sines on every drive, through a third of its stroke."""
+    rng = np.random.default_rng(seed)
+    stroke = model.upper - model.lower
+    size, phase = rng.uniform(0.3, 1.0, (3, model.n_a)), rng.uniform(0, 6, (3, model.n_a))
+    size *= stroke / 6.0 / size.sum(axis=0)
+    w = 2 * np.pi * np.arange(1, 4) / period
+    angle = time[:, None, None] * w[:, None] + phase
+    centre = 0.5 * (model.upper + model.lower)
+    return model.motion_from_actuators(
+        centre + np.sum(size * np.sin(angle), axis=1),
+        np.sum(size * w[:, None] * np.cos(angle), axis=1),
+        -np.sum(size * w[:, None] ** 2 * np.sin(angle), axis=1),
+    )
 
 
 def _sphere(radius: float, centre: tuple[float, float, float]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from slides import slides
+from slides import slides, three_sines
 
 from pkm_control.feedforward import identified_feedforward
 from pkm_description.errors import EstimationError
@@ -59,20 +60,7 @@ def law(model):
 ORDER = tuple(ClosedChainModel(slides()).actuated_joints)
 
 
-def motion_at(model, time, seed):
-    """Three sines on every drive, through a third of its stroke."""
-    rng = np.random.default_rng(seed)
-    stroke = model.upper - model.lower
-    size, phase = rng.uniform(0.3, 1.0, (3, model.n_a)), rng.uniform(0, 6, (3, model.n_a))
-    size *= stroke / 6.0 / size.sum(axis=0)
-    w = 2 * np.pi * np.arange(1, 4) / PERIOD
-    angle = time[:, None, None] * w[:, None] + phase
-    centre = 0.5 * (model.upper + model.lower)
-    return model.motion_from_actuators(
-        centre + np.sum(size * np.sin(angle), axis=1),
-        np.sum(size * w[:, None] * np.cos(angle), axis=1),
-        -np.sum(size * w[:, None] ** 2 * np.sin(angle), axis=1),
-    )
+motion_at = partial(three_sines, period=PERIOD)
 
 
 def recording_of(robot, seed, law=None, **options):
