@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import pkm_description
+from pkm_dynamics import ClosedChainModel
 from pkm_identification.datasets import load
 from pkm_identification.datasets.bags.message_types import jazzy_typestore
 
@@ -127,10 +128,11 @@ def test_motor_side_and_joint_side_have_the_same_power(convert, tmp_path):
     torques = written(
         raw / 'curr_data.csv', random.normal(size=(COUNT, 6)), delimiter=',', header='Joint_1'
     )
-    folder, _ = converted(convert, 'tx40', tmp_path / 'raw', tmp_path / 'shelf')
-    parts = [np.load(folder / f'{stem}.npz') for stem in ('test', 'train')]
+    folder, robot = converted(convert, 'tx40', tmp_path / 'raw', tmp_path / 'shelf')
+    model = ClosedChainModel(robot)
+    parts = [load(folder / f'{stem}.npz').for_model(model) for stem in ('test', 'train')]
     joints, efforts = (
-        np.concatenate([part[name] for part in parts]) for name in ('positions', 'efforts')
+        np.concatenate([getattr(part, name) for part in parts]) for name in ('positions', 'efforts')
     )
     work = np.sum(efforts[1:] * np.diff(joints, axis=0), axis=1)
     np.testing.assert_allclose(work, np.sum(torques[1:] * np.diff(motors, axis=0), axis=1))

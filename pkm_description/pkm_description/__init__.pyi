@@ -9,8 +9,10 @@ from pkm_description.description import Inertial as Inertial
 from pkm_description.description import Joint as Joint
 from pkm_description.description import Limit as Limit
 from pkm_description.description import Link as Link
+from pkm_description.description import Motor as Motor
 from pkm_description.description import Pose as Pose
 from pkm_description.description import Ripple as Ripple
+from pkm_description.description import Transmission as Transmission
 from pkm_description.drives import with_drive_terms as with_drive_terms
 from pkm_description.errors import ConvergenceError as ConvergenceError
 from pkm_description.errors import DatasetError as DatasetError
@@ -33,3 +35,4 @@ from pkm_description.payload import Payload as Payload
 from pkm_description.payload import payload_of as payload_of
 from pkm_description.payload import with_force_constants as with_force_constants
 from pkm_description.payload import with_payload as with_payload
+from pkm_description.transmissions.motor_side import MotorSide as MotorSide

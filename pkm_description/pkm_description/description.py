@@ -168,6 +168,37 @@ class Actuator:
 
 
 @dataclass(frozen=True)
+class Motor:
+    """A motor behind a transmission: `force_constant` in N m/A of the motor (nan: unknown)."""
+
+    name: str
+    force_constant: float = np.nan
+    effort: float = np.inf  # limit [N m]
+    velocity: float = np.inf  # limit [rad/s]
+
+
+@dataclass(frozen=True)
+class Transmission:
+    """Joints that motors move: q_joint = matrix q_motor + offset, tau_motor = matrix^T tau_joint.
+
+    `matrix` (k, k) [1, m/rad] and its `inverse`, `offset` (k,) [m, rad].
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    motors: tuple[Motor, ...]
+    matrix: Array
+    inverse: Array
+    offset: Array
+
+    @property
+    def coupled(self) -> NDArray[np.bool_]:
+        """Which joints (k,) share motors with others; those of the others have their own."""
+        apart = (self.matrix != 0.0) & ~np.eye(len(self.matrix), dtype=bool)
+        return np.asarray(apart.any(axis=0) | apart.any(axis=1))
+
+
+@dataclass(frozen=True)
 class Description:
     """A closed-chain robot as read from a URDF and its sidecar YAML.
 
@@ -192,6 +223,7 @@ class Description:
     platform: str = 'platform'
     path: Path | None = None
     warnings: tuple[str, ...] = ()
+    transmissions: tuple[Transmission, ...] = ()
 
     def link(self, name: str) -> Link:
         """Return the link of that name."""

@@ -19,6 +19,11 @@ from pkm_description.readers.chosen_mechanism import chosen_mechanism
 from pkm_description.readers.mechanism_proposal import proposal_hint
 from pkm_description.readers.urdf_reader import parse_urdf
 from pkm_description.sidecar_sections import check_sections
+from pkm_description.transmissions.section import (
+    read_transmissions,
+    with_motor_constants,
+    with_motor_limits,
+)
 from pkm_description.xml_elements import suggestion
 
 _SUFFIXES = ('.urdf', '.xacro')
@@ -113,7 +118,10 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
     content = chosen_mechanism(parse_urdf(urdf, where), extra)
     actuated = {actuator.joint for actuator in content.actuators}
     free = sidecar.free_joints_of(extra, content.joints, actuated)
-    joints = with_friction(content.joints, extra, actuated)
+    driven = [actuator.joint for actuator in content.actuators]
+    gears = read_transmissions(extra, content.joints, driven, content.reductions)
+    joints = with_motor_limits(with_friction(content.joints, extra, actuated), gears)
+    actuators = with_motor_constants(content.actuators, gears)
     children = {joint.child for joint in content.joints}
     roots = [link.name for link in content.links if link.name not in children]
     home, home_given, guess = sidecar.home_of(extra)
@@ -128,7 +136,7 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
         links=content.links,
         joints=sidecar.without_effort(joints, free),
         constraints=with_friction(content.constraints, extra, set()),
-        actuators=read_drive_terms(sidecar.with_actuators(content.actuators, extra, free), extra),
+        actuators=read_drive_terms(sidecar.with_actuators(actuators, extra, free), extra),
         base_link=roots[0] if roots else '',
         urdf=urdf,
         yaml_text=yaml_text,
@@ -141,6 +149,7 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
         path=path,
         warnings=content.warnings,
         platform=content.platform,
+        transmissions=gears,
     )
     hint = proposal_hint(content, beside)
     checks.check_names(description, hint)

@@ -62,6 +62,13 @@ LOADING = (
         'N',
     ),
     _of_loading(
+        'side',
+        choice('joint', 'motor'),
+        'whose names and numbers the data have: with motor the transmissions of the robot make '
+        'those of joints of them',
+        otherwise='of the recording, else joint',
+    ),
+    _of_loading(
         'force_constants',
         Values('a mapping {joint: constant or [constant, standard deviation]}', (dict,)),
         'force or torque of a current, and its standard deviation',

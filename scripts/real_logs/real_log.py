@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -33,7 +33,7 @@ class Samples:
     """Samples of one motion as the log has them: nothing sorted, filtered or left out.
 
     time (N,) [s]; the others (N, n_a): positions [rad, m], efforts [N m, N] or currents [A],
-    velocities [rad/s, m/s] where the log has them.
+    velocities [rad/s, m/s] where the log has them. With the side `motor` all are of motors.
     """
 
     time: Array
@@ -41,6 +41,7 @@ class Samples:
     efforts: Array | None = None
     currents: Array | None = None
     velocities: Array | None = None
+    side: str | None = None
 
     suffix: ClassVar[str] = '.npz'
 
@@ -48,9 +49,8 @@ class Samples:
         """Return the samples between two shares of the log, 0 to 1."""
         count = len(self.time)
         kept = slice(round(first * count), round(last * count))
-        return Samples(
-            *(None if each is None else each[kept] for each in vars(self).values())  # type: ignore[arg-type]
-        )
+        arrays = {name: each for name, each in vars(self).items() if isinstance(each, np.ndarray)}
+        return replace(self, **{name: each[kept] for name, each in arrays.items()})
 
     def write(self, path: Path, joint_names: tuple[str, ...]) -> None:
         """Write an NPZ recording (pkm_identification/doc/recordings.md)."""

@@ -28,6 +28,7 @@ from pkm_description.description import (
     frozen,
 )
 from pkm_description.errors import DescriptionError
+from pkm_description.readers.urdf_transmissions import Reduction, read_reductions
 
 INTERFACES = ('effort', 'position', 'velocity', 'acceleration')
 ROBOT_ELEMENTS = ('link', 'joint', 'constraint', 'ros2_control')
@@ -72,6 +73,7 @@ class UrdfContent:
     mimics: Mapping[str, Mimic] = field(default_factory=dict)
     platform: str = 'platform'
     fixed: tuple[str, ...] = ()
+    reductions: tuple[Reduction, ...] = ()
 
 
 def parse_urdf(text: str, where: str = 'URDF') -> UrdfContent:
@@ -114,9 +116,16 @@ class _Reader:
                 f"<inertia> of link '{self.incomplete[0]}'{_more(self.incomplete)} lacks products "
                 'of inertia: zero here, but other URDF tools drop the mass of such a link'
             )
+        reductions, coupling = read_reductions(root)
+        self.warnings += [
+            f"<transmission> '{name}' couples joints and is not used: the YAML can say it, in its "
+            'section transmissions'
+            for name in coupling
+        ]
         return UrdfContent(
             *(xml.name_of(root), links, joints, constraints, actuators, tuple(self.warnings)),
             mimics,
+            reductions=reductions,
         )
 
     def _children(self, element: etree._Element, known: tuple[str, ...]) -> None:

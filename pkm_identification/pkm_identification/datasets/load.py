@@ -10,6 +10,7 @@ from typing import Any
 
 from pkm_description.errors import DatasetError
 from pkm_identification.datasets.bags.bag_recording import load_bag
+from pkm_identification.datasets.joint_side import JOINT, MOTOR
 from pkm_identification.datasets.portion import portion_of
 from pkm_identification.datasets.recorded_data import Recording
 from pkm_identification.datasets.tables.column_mapping import SUFFIX, ForeignFormError, find_mapping
@@ -26,7 +27,9 @@ UNITS = ('N', 'A')
 SLOWEST = 100.0  # [s] between samples: slower ones are stamps in another unit
 READ_AT_ONCE = 1 << 20  # [bytes]: a bag may not fit into memory
 BAG_OPTIONS = ('topic', 'allow_incomplete', 'only_run', 'topics')
-COMMON_OPTIONS = ('joints', 'effort_unit', 'force_constants', 'columns', 'start', 'stop', 'truth')
+COMMON_OPTIONS = (
+    *('joints', 'effort_unit', 'force_constants', 'columns', 'start', 'stop', 'truth', 'side'),
+)
 FORMS = (
     'a rosbag2 folder, .mcap, .db3, .csv or .npz; with a file of names beside it '
     '(DATA.columns.yaml) .txt, .tsv, .dat, .log, .mat or .parquet, too'
@@ -43,6 +46,7 @@ def load(
     columns: Path | str | Mapping[str, Any] | None = None,
     start: float | None = None,
     stop: float | None = None,
+    side: str | None = None,
     **options: Any,
 ) -> Recording:
     """Read a recording: a rosbag2 folder, an `.mcap`, `.db3`, `.csv` or `.npz` file.
@@ -69,6 +73,9 @@ def load(
         `columns.yaml` beside the data, else the names of our own tables.
     start, stop
         Times [s from the first sample] between which samples are taken, where the path names none.
+    side
+        `motor` where names and numbers are of motors: the `transmissions` of the robot make those
+        of joints of them. By default what the recording says, else `joint`.
     **options
         For bags: `topic`, `allow_incomplete`, `only_run`, `topics` (see `load_bag`).
 
@@ -104,6 +111,8 @@ def load(
     else:
         recording = _loaded_table(path, columns)
         recording = recording if truth else replace(recording, truth=None)
+    if side is not None:
+        recording = _of_side(recording, side)
     if recording.interval > SLOWEST:
         raise DatasetError(
             f"'{path}': time goes on by {recording.interval:g} from sample to sample; it must be "
@@ -153,6 +162,13 @@ def file_hash(path: Path) -> str:
         if part.is_file():
             total.update(f'{part.relative_to(path).as_posix()}\0{file_hash(part)}\0'.encode())
     return total.hexdigest()
+
+
+def _of_side(recording: Recording, side: str) -> Recording:
+    """Say that a recording is of motors, which it must not deny."""
+    if side == JOINT and recording.side == MOTOR:
+        raise DatasetError(f"'{recording.name}' says that it is of motors: side='{side}' is not so")
+    return replace(recording, side=side)
 
 
 def _with_constants(recording: Recording, given: Mapping[str, Any]) -> Recording:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pkm_description import Payload
+from pkm_description import MotorSide, Payload
 from pkm_description.errors import DatasetError
 from pkm_dynamics import ClosedChainModel
 from pkm_identification.arrays import Array, Mask
 from pkm_identification.datasets.effort_filter import EffortFilter
+from pkm_identification.datasets.joint_side import JOINT, MOTOR, SIDES, JointSide
 from pkm_identification.datasets.source import Block, Source, joined
 from pkm_identification.datasets.truth import Truth
 from pkm_identification.datasets.units import (
@@ -76,6 +77,9 @@ class Recording:
         samples that are not finite.
     quality
         What `examined` found, None before.
+    side
+        `motor` where names and samples are of motors, force constants too; `for_model` turns them
+        to the side of the joints.
     """
 
     source: Source
@@ -94,6 +98,7 @@ class Recording:
     effort_scale_deviation: Array | None = None
     defects: tuple[Defect, ...] = ()
     quality: Quality | None = None
+    side: str = JOINT
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -107,6 +112,8 @@ class Recording:
                 f'{self.name}: positions have shape {(self.source.count, self.source.width)}, '
                 f'expected {(self.source.count, len(names))} (samples x joints)'
             )
+        if self.side not in SIDES:
+            raise DatasetError(f"{self.name}: side is '{self.side}'; it is {' or '.join(SIDES)}")
         if self.period is not None and not 0 < self.period < np.inf:
             raise DatasetError(f'{self.name}: the period must be positive [s], got {self.period}')
         if not np.isfinite(self.effort_delay):
@@ -356,8 +363,14 @@ class Recording:
         identification found them, those count alone, and currents before efforts. Efforts and
         currents are compared in the probes of a long recording. A `DatasetError` where a joint is
         missing or unknown, a force constant is missing, or the constants (or the efforts and
-        currents) contradict each other.
+        currents) contradict each other. What motors say is turned to their joints first.
         """
+        if self.side == MOTOR:
+            motors = MotorSide.of(model.description)
+            self._check_joints(model, list(motors.motors), 'motors')
+            free = getattr(model, 'free_joints', ())
+            ordered = self.with_joints(motors.motors)._on_joint_side(motors, force_constants, free)
+            return ordered.for_model(model, force_constants)
         expected = list(model.actuated_joints)
         self._check_joints(model, expected)
         limits = np.asarray(getattr(model, 'force_limit', np.full(len(expected), np.inf)))
@@ -383,7 +396,60 @@ class Recording:
             lambda block: block._replace(efforts=np.asarray(block.currents) * constants)
         )
 
-    def _check_joints(self, model: ClosedChainModel, expected: list[str]) -> None:
+    def _on_joint_side(
+        self, motors: MotorSide, found: Mapping[str, float] | None, free: Sequence[str]
+    ) -> Recording:
+        """Return what the motors, the columns, say of their joints."""
+        known = self
+        if motors.coupled.any() and self.has_currents:
+            if found is not None:
+                raise DatasetError(
+                    f'{self.name}: force constants of joints were found, but these currents are '
+                    'those of coupled motors, which are none of a joint'
+                )
+            known = self._with_forces_of_motors(motors, free)
+        side = JointSide(motors)
+        return replace(
+            known,
+            source=side.source(known.source),
+            joint_names=motors.joints,
+            side=JOINT,
+            force_constants=side.constants(known.force_constants),
+            force_constant_deviations=side.constants(known.force_constant_deviations),
+            truth=None if known.truth is None else side.truth(known.truth),
+            defects=side.defects(known.defects),
+        )
+
+    def _with_forces_of_motors(self, motors: MotorSide, free: Sequence[str]) -> Recording:
+        """Make efforts of the currents of motors, the columns; those of coupled ones are exact."""
+        deviations = np.array([self.force_constant_deviations.get(m, 0.0) for m in motors.motors])
+        for motor in np.array(motors.motors)[motors.coupled & (deviations > 0)].tolist():
+            raise DatasetError(
+                f"{self.name}: the force constant of motor '{motor}' has a standard deviation, "
+                'which joints that share motors cannot have: give the constant alone'
+            )
+        constants = constants_of(
+            *(self.joint_names, self.force_constants, self.force_constant_deviations),
+            *(motors.force_constants, self.name),
+            free=free,
+        )
+        known = self
+        if self.has_efforts:
+            probes = joined(self.source.probes())
+            assert probes.efforts is not None and probes.currents is not None
+            check_efforts_agree(
+                self.joint_names, probes.efforts, probes.currents * constants, self.name
+            )
+        else:
+            known = replace(
+                self._with_forces(constants), effort_scale_deviation=deviations / np.abs(constants)
+            )
+        without = known._converted(lambda block: block._replace(currents=None))
+        return replace(without, force_constants={}, force_constant_deviations={})
+
+    def _check_joints(
+        self, model: ClosedChainModel, expected: list[str], what: str = 'actuated joints'
+    ) -> None:
         known = set(expected) | set(getattr(model, 'joint_names', expected))
         missing = [name for name in expected if name not in self.joint_names]
         unknown = [name for name in self.joint_names if name not in known]
@@ -395,7 +461,7 @@ class Recording:
         parts += [f'has unknown {_quote(unknown)}'] if unknown else []
         raise DatasetError(
             f'{self.name}: {" and ".join(parts)}; robot '
-            f"'{model.description.name}' has the actuated joints {', '.join(expected)}"
+            f"'{model.description.name}' has the {what} {', '.join(expected)}"
             + (NAMING if unknown else '')
         )
 

@@ -12,6 +12,7 @@ from pkm_description import Payload, payload_of
 from pkm_description.errors import DatasetError, DescriptionError
 from pkm_description.sidecar import PLAIN_LOADER
 from pkm_identification.datasets.effort_filter import EffortFilter
+from pkm_identification.datasets.joint_side import JOINT, SIDES
 
 
 def recorded_payload(content: Any, source: str) -> Payload | None:
@@ -46,6 +47,14 @@ def recorded_period(metadata: Mapping[str, Any], source: str) -> float | None:
             )
             value = 2 * np.pi * radius / abs(speed)
     return _number(value, 'period of the metadata', source) if value else None
+
+
+def recorded_side(metadata: Mapping[str, Any], source: str) -> str:
+    """`motor` where a recording says that its samples are of motors; raises DatasetError."""
+    side = metadata.get('side', JOINT)
+    if side not in SIDES:
+        raise DatasetError(f"'{source}': side of the metadata is {side!r}; {' or '.join(SIDES)}")
+    return str(side)
 
 
 def recorded_effort_filter(metadata: Mapping[str, Any], source: str) -> EffortFilter | None:

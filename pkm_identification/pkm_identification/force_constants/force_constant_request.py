@@ -63,6 +63,11 @@ class ForceConstantRequest:
             if self.gains is not None and isinstance(each, Recording) and each.efforts is not None:
                 each = each.changed(efforts=None)
             data.append(each.for_model(model, self._constants_of(model)))
+            if self.gains is not None and not data[-1].has_currents:
+                raise EstimationError(
+                    f'{each.name} has currents of coupled motors: force constants can be estimated '
+                    'of motors with a joint of their own'
+                )
         return data
 
     def _constants_of(self, model: ClosedChainModel) -> dict[str, float] | None:

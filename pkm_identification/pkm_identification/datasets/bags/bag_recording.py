@@ -20,6 +20,7 @@ from pkm_identification.datasets.recorded_metadata import (
     recorded_force_constants,
     recorded_payload,
     recorded_period,
+    recorded_side,
 )
 from pkm_identification.datasets.source import Block, Source
 from pkm_identification.datasets.stored_array import in_parts, stored, with_columns
@@ -160,6 +161,7 @@ def _assemble(
         tuple(names),
         effort_delay=delay,
         effort_filter=recorded_effort_filter(metadata, path),
+        side=recorded_side(metadata, path),
         defects=merged([*positions.defects, *efforts.defects], len(stamps)),
         force_constants=recorded_force_constants(metadata, path),
         period=period,

@@ -11,6 +11,7 @@ from typing import Any
 from pkm_description.errors import DatasetError, DescriptionError, listed
 from pkm_description.sidecar import known_keys, number, read_mapping
 from pkm_description.xml_elements import suggestion
+from pkm_identification.datasets.joint_side import JOINT, SIDES
 
 Name = str | int  # of a column or an array; a number counts columns from 0
 
@@ -18,7 +19,7 @@ SUFFIX = '.columns.yaml'
 OF_FOLDER = 'columns.yaml'  # for all data files of a folder
 SIGNALS = ('position', 'velocity', 'effort', 'current')
 TEXT_KEYS = ('delimiter', 'header', 'first_sample', 'comment', 'decimal')
-KEYS = ('time', 'rate', 'joints', *SIGNALS, *TEXT_KEYS)
+KEYS = ('time', 'rate', 'side', 'joints', *SIGNALS, *TEXT_KEYS)
 ENTRY_KEYS = ('column', 'unit', 'scale', 'sign', 'offset', 'gear', 'counts_per_turn')
 DELIMITERS = {'tab': '\t', 'space': None}  # None: any white space
 TURN = 2 * math.pi
@@ -75,6 +76,7 @@ class ColumnMapping:
     time: tuple[Column, ...] = ()  # whose sum [s] is the time; empty: there is a rate
     rate: float = math.nan  # [Hz]
     text: TextForm = TextForm()
+    side: str = JOINT  # or `MOTOR`: `joints` are motors
 
 
 def find_mapping(path: Path) -> Path | None:
@@ -137,7 +139,10 @@ def _parsed(content: Mapping[str, Any], source: str) -> ColumnMapping:
     if rate <= 0:
         raise DescriptionError(f'rate must be positive [Hz], not {rate:g}')
     time = _time(content['time']) if 'time' in content else ()
-    return ColumnMapping(source, joints, signals, time, rate, _text_form(content))
+    side = content.get('side', JOINT)
+    if side not in SIDES:
+        raise DescriptionError(f'side must be {" or ".join(SIDES)}, not {side!r}')
+    return ColumnMapping(source, joints, signals, time, rate, _text_form(content), side)
 
 
 def _joints(value: Any) -> tuple[tuple[str, ...], list[Mapping[str, Any]]]:

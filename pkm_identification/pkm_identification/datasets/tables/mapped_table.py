@@ -60,6 +60,7 @@ def load_mapped(path: Path, names: Path | str | Mapping[str, Any]) -> Recording:
     return Recording(
         Source.opened(read, len(table), len(mapping.joints)),
         mapping.joints,
+        side=mapping.side,
         provenance={
             'source': str(path),
             'format': path.suffix.lower().removeprefix('.'),

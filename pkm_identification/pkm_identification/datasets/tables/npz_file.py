@@ -17,7 +17,7 @@ from pkm_description.errors import DatasetError
 from pkm_identification.datasets import source
 from pkm_identification.datasets.effort_filter import EffortFilter
 from pkm_identification.datasets.recorded_data import Recording
-from pkm_identification.datasets.recorded_metadata import recorded_payload
+from pkm_identification.datasets.recorded_metadata import recorded_payload, recorded_side
 from pkm_identification.datasets.stored_array import in_parts, stored
 from pkm_identification.datasets.tables.column_mapping import ForeignFormError
 from pkm_identification.datasets.truth import Truth
@@ -36,6 +36,7 @@ OPTIONAL = (
     'period',
     'effort_delay',
     'effort_filter',
+    'side',
     *BY_JOINT,
     'payload',
     *TRUTH,
@@ -47,7 +48,8 @@ def load_npz(path: Path) -> Recording:
     """Read `time`, `joint_names`, `positions`, `efforts` and/or `currents`.
 
     Optional: measured `velocities` (N, n_a) [m/s, rad/s], `period` [s], `effort_delay` [s],
-    `effort_filter` (order and cutoff [Hz] of a Butterworth low pass in the efforts),
+    `effort_filter` (order and cutoff [Hz] of a Butterworth low pass in the efforts), `side`
+    (`motor` where `joint_names` and all numbers are of motors),
     `force_constants` (n_a,) [N/A, N m/A] with their standard deviations
     `force_constant_deviations`, `payload` (its YAML text, see `pkm_description.payload_of`), and
     all of `truth_time` (M,) [s], `truth_positions`, `truth_velocities`, `truth_forces` (M, n_a) of
@@ -69,6 +71,8 @@ def load_npz(path: Path) -> Recording:
     if 'effort_filter' in content:
         fields['effort_filter'] = _effort_filter(content, path)
     fields |= {name: _by_joint(content, name, names, path) for name in BY_JOINT if name in content}
+    if 'side' in content:
+        fields['side'] = recorded_side({'side': content['side'].item()}, str(path))
     if 'payload' in content:
         fields['payload'] = _payload(content['payload'], path)
     return Recording.from_arrays(

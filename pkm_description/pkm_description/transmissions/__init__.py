@@ -1,0 +1,1 @@
+"""Transmissions between motors and joints."""

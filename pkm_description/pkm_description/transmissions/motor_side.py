@@ -1,0 +1,96 @@
+"""Positions, rates and efforts of all drives, of the motors and of the joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pkm_description.description import Array, Description, frozen
+
+
+@dataclass(frozen=True)
+class MotorSide:
+    """Motors of a robot in the order of its actuated joints.
+
+    A joint without a transmission is its own motor, of the same name. Arrays are (..., n_a), one
+    column a motor or an actuated joint. Where numbers are nan only what needs them is nan.
+
+    Attributes
+    ----------
+    joints, motors
+        Names, (n_a,) each.
+    matrix, inverse
+        T and T^-1 (n_a, n_a): q_joint = T q_motor + offset, tau_motor = T^T tau_joint.
+    offset
+        Joint positions (n_a,) [m, rad] where the motors are at zero.
+    force_constants
+        Of the motors (n_a,) [N m/A], nan where none is known.
+    """
+
+    joints: tuple[str, ...]
+    motors: tuple[str, ...]
+    matrix: Array
+    inverse: Array
+    offset: Array
+    force_constants: Array
+
+    @classmethod
+    def of(cls, description: Description) -> MotorSide:
+        """Put the transmissions of a robot together."""
+        joints = description.actuated_joints
+        motors, count = list(joints), len(joints)
+        matrix, inverse, offset = np.eye(count), np.eye(count), np.zeros(count)
+        constants = np.array([item.force_constant for item in description.actuators])
+        for each in description.transmissions:
+            places = [joints.index(name) for name in each.joints]
+            block = np.ix_(places, places)
+            matrix[block], inverse[block], offset[places] = each.matrix, each.inverse, each.offset
+            own = np.abs(np.diag(each.matrix)) * constants[places]
+            given = np.array([motor.force_constant for motor in each.motors])
+            constants[places] = np.where(each.coupled, given, own)
+            for place, motor in zip(places, each.motors, strict=True):
+                motors[place] = motor.name
+        arrays = (matrix, inverse, offset, constants)
+        return cls(tuple(joints), tuple(motors), *(frozen(each) for each in arrays))
+
+    @cached_property
+    def coupled(self) -> NDArray[np.bool_]:
+        """Which joints (n_a,) share motors with other joints."""
+        apart = (self.matrix != 0.0) & ~np.eye(len(self.matrix), dtype=bool)
+        return np.asarray(apart.any(axis=0) | apart.any(axis=1))
+
+    def joint_positions(self, motor_positions: Array) -> Array:
+        """Positions of the joints [m, rad] from those of the motors [rad]."""
+        return _product(motor_positions, self.matrix) + self.offset
+
+    def joint_rates(self, motor_rates: Array) -> Array:
+        """Velocities or accelerations of the joints from those of the motors."""
+        return _product(motor_rates, self.matrix)
+
+    def joint_efforts(self, motor_efforts: Array) -> Array:
+        """Forces at the joints [N, N m] from torques of the motors [N m]."""
+        return _product(motor_efforts, self.inverse.T)
+
+    def motor_positions(self, joint_positions: Array) -> Array:
+        """Positions of the motors [rad] from those of the joints [m, rad]."""
+        return _product(joint_positions - self.offset, self.inverse)
+
+    def motor_rates(self, joint_rates: Array) -> Array:
+        """Velocities or accelerations of the motors from those of the joints."""
+        return _product(joint_rates, self.inverse)
+
+    def motor_efforts(self, joint_efforts: Array) -> Array:
+        """Torques of the motors [N m] from forces at the joints [N, N m]."""
+        return _product(joint_efforts, self.matrix.T)
+
+
+def _product(values: Array, matrix: Array) -> Array:
+    """Values matrix^T, of entries other than zero alone: a nan elsewhere does no harm."""
+    columns = []
+    for row in matrix:
+        used = np.flatnonzero(row)
+        columns.append(values[..., used] @ row[used])
+    return np.stack(columns, axis=-1)

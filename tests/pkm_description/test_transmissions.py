@@ -1,0 +1,160 @@
+"""Transmissions: the YAML's section, ratios of a URDF, limits and constants of motors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from slides import slides
+
+import pkm_description
+from pkm_description import DescriptionError, MotorSide
+
+WRIST = '  wrist: {joints: [joint5, joint6], motors: [pitch, roll], '
+
+
+@pytest.fixture(scope='module')
+def plain():
+    return pkm_description.load('serial_arm')
+
+
+def with_section(plain, text, urdf=None):
+    return pkm_description.loads(urdf or plain.urdf, f'{plain.yaml_text}\ntransmissions:\n{text}')
+
+
+def with_element(plain, text):
+    return plain.urdf.replace('</robot>', f'{text}</robot>')
+
+
+def test_a_coupled_wrist_says_what_motors_and_joints_do(plain):
+    """A differential: the joints are half the sum and half the difference of the motors."""
+    robot = with_section(plain, WRIST + 'matrix: [[0.01, 0.01], [0.02, -0.02]], offset: [0, 0.3]}')
+    side = MotorSide.of(robot)
+    assert side.motors == ('joint1', 'joint2', 'joint3', 'joint4', 'pitch', 'roll')
+    assert side.coupled.tolist() == [False] * 4 + [True] * 2
+    motors = np.random.default_rng(1).normal(size=(5, 6))
+    joints = side.joint_positions(motors)
+    np.testing.assert_allclose(joints[:, 4], 0.01 * (motors[:, 4] + motors[:, 5]))
+    np.testing.assert_allclose(joints[:, 5], 0.02 * (motors[:, 4] - motors[:, 5]) + 0.3)
+    np.testing.assert_array_equal(joints[:, :4], motors[:, :4])
+    np.testing.assert_allclose(side.motor_positions(joints), motors, atol=1e-12)
+
+
+def test_power_passes_through(plain):
+    robot = with_section(plain, WRIST + 'reduction: [[45, 0], [32, 32]]}')
+    side, random = MotorSide.of(robot), np.random.default_rng(2)
+    rates, efforts = random.normal(size=(2, 4, 6))
+    joint_rates, joint_efforts = side.joint_rates(rates), side.joint_efforts(efforts)
+    power = np.sum(joint_rates * joint_efforts, axis=1)
+    np.testing.assert_allclose(power, np.sum(rates * efforts, axis=1))
+    np.testing.assert_allclose(side.motor_rates(joint_rates), rates, rtol=1e-12)
+    np.testing.assert_allclose(side.motor_efforts(joint_efforts), efforts, rtol=1e-12)
+
+
+def test_what_a_joint_does_not_need_may_be_unknown(plain):
+    """Motor 6 also turns with joint 5, but not the other way: a triangle stays one."""
+    side = MotorSide.of(with_section(plain, WRIST + 'reduction: [[45, 0], [32, 32]]}'))
+    values = np.ones((1, 6))
+    values[0, 5] = np.nan
+    assert np.flatnonzero(np.isnan(side.joint_positions(values)[0])).tolist() == [5]
+    assert np.flatnonzero(np.isnan(side.joint_efforts(values)[0])).tolist() == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ('ratio', 'expected'),
+    [
+        ('lead: 0.0008', np.diag([8e-4, 8e-4])),
+        ('reduction: [50, -25]', np.diag([0.02, -0.04])),
+        ('matrix: [[0.5, 0], [0, 2]]', np.diag([0.5, 2.0])),
+    ],
+)
+def test_numbers_for_single_joints(ratio, expected):
+    plain = slides()
+    text = f'  rails: {{joints: [across, lift], {ratio}}}\n'
+    [found] = with_section(plain, text).transmissions
+    np.testing.assert_allclose(found.matrix, expected)
+    np.testing.assert_allclose(found.inverse, np.linalg.inv(expected))
+    assert [motor.name for motor in found.motors] == ['across_motor', 'lift_motor']
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        (WRIST + 'matrix: [[1, 2], [2, 4]]}', r'wrist\.matrix is singular'),
+        (WRIST + 'matrix: [[1, 0], [0, 0]]}', r'wrist\.matrix is singular'),
+        (WRIST + 'reduction: 0}', r'wrist\.reduction is singular'),
+        (WRIST + 'matrix: [[1, 2]]}', r'wrist\.matrix has 1 rows for 2 joints'),
+        (WRIST + 'matrix: [[1, 2, 3], [1, 2, 4]]}', r'row 1 of .*wrist\.matrix must be 2'),
+        (WRIST + 'lead: 1, reduction: 2}', 'wrist must have one of matrix, reduction, lead'),
+        ('  a: {joints: [joint7], lead: 1}', "a names 'joint7', which is no joint with a drive"),
+        ('  a: {joints: [joint1, joint1], lead: 1}', "a.joints lists 'joint1' twice"),
+        (WRIST + 'lead: 1}\n  a: {joints: [joint5], lead: 1}', "'joint5' is in two transmissions"),
+        (
+            WRIST + 'lead: 1}\n  a: {joints: [joint1], motors: [roll], lead: 1}',
+            "motor 'roll' is in two transmissions, 'wrist' and 'a'",
+        ),
+        ('  a: {joints: [joint1], motors: [joint2], lead: 1}', "'joint2' has the name of a joint"),
+        ('  a: {joints: [joint1], motors: [m, n], lead: 1}', 'a has 2 motors for 1 joints'),
+        ('  a: {joints: [joint1], motors: {m: {effort: 0}}, lead: 1}', 'm.effort must be positive'),
+        ('  a: {joints: [joint1], ratio: 3}', "unknown key 'ratio'"),
+    ],
+)
+def test_errors_name_the_offender(plain, text, message):
+    with pytest.raises(DescriptionError, match=message):
+        with_section(plain, text)
+
+
+def test_limits_of_a_motor_are_those_of_its_own_joint(plain):
+    motors = 'motors: {m: {effort: 1.5, velocity: 200}}'
+    robot = with_section(plain, f'  a: {{joints: [joint1], {motors}, reduction: -100}}')
+    limit, own = robot.joint('joint1').limit, plain.joint('joint1').limit
+    assert (limit.effort, limit.velocity) == pytest.approx((150.0, 2.0))
+    assert (limit.lower, limit.upper) == (own.lower, own.upper)
+    loose = with_section(plain, '  a: {joints: [joint1], motors: {m: {effort: 9}}, reduction: 100}')
+    assert loose.joint('joint1').limit == own
+
+
+def test_limits_of_coupled_motors_are_refused(plain):
+    text = '  a: {joints: [joint5, joint6], motors: {m: {effort: 9}, n: {}}, '
+    with pytest.raises(DescriptionError, match="limits of motor 'm' cannot be said of joints"):
+        with_section(plain, text + 'matrix: [[1, 1], [1, -1]]}')
+
+
+def test_the_force_constant_of_a_motor_is_that_of_its_joint(plain):
+    urdf = plain.urdf.replace('<param name="force_constant">18</param>', '')
+    assert np.isnan(pkm_description.loads(urdf, plain.yaml_text).actuators[0].force_constant)
+    text = '  a: {joints: [joint1], motors: {m: {force_constant: 0.15}}, reduction: -100}'
+    robot = with_section(plain, text, urdf)
+    assert robot.actuators[0].force_constant == pytest.approx(15.0)
+    np.testing.assert_allclose(MotorSide.of(robot).force_constants[0], 0.15)
+    with pytest.raises(DescriptionError, match="'joint1': its force_constant is 18, that of its m"):
+        with_section(plain, text)
+
+
+def test_a_ratio_of_the_urdf_is_read_where_the_yaml_says_none(plain):
+    element = (
+        '<transmission name="t"><type>transmission_interface/SimpleTransmission</type>'
+        '<joint name="joint2"><hardwareInterface>x</hardwareInterface></joint><actuator '
+        'name="m2"><mechanicalReduction>80</mechanicalReduction></actuator></transmission>'
+    )
+    urdf = with_element(plain, element)
+    [found] = pkm_description.loads(urdf, plain.yaml_text).transmissions
+    assert (found.joints, found.motors[0].name) == (('joint2',), 'm2')
+    np.testing.assert_allclose(found.matrix, 1 / 80)
+    same = with_section(plain, '  a: {joints: [joint2], reduction: 80}', urdf)
+    assert [each.name for each in same.transmissions] == ['a']
+    with pytest.raises(DescriptionError, match=r"'joint2'.* is 70 in transmissions\.a and 80 in"):
+        with_section(plain, '  a: {joints: [joint2], reduction: 70}', urdf)
+
+
+def test_a_ratio_of_ros2_control_is_read_and_a_coupling_is_named(plain):
+    single = (
+        '<transmission name="t"><plugin>transmission_interface/SimpleTransmission</plugin>'
+        '<actuator name="joint4"/><joint name="joint4"><mechanical_reduction>2'
+        '</mechanical_reduction></joint></transmission>'
+    )
+    double = '<transmission name="d"><joint name="joint5"/><joint name="joint6"/></transmission>'
+    urdf = plain.urdf.replace('</ros2_control>', f'{single}{double}</ros2_control>')
+    robot = pkm_description.loads(urdf, plain.yaml_text)
+    [found] = robot.transmissions
+    assert (found.joints, found.motors[0].name) == (('joint4',), 'joint4_motor')
+    assert any("<transmission> 'd' couples joints" in text for text in robot.warnings)
