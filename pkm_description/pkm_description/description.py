@@ -151,6 +151,9 @@ class DriveTerms:
     ripple: Ripple | None = None
     # [kg, kg m^2] of the drive, where the description itself has none; the actuator has it too
     rotor: float | None = None
+    # [N, N m] half of what Coulomb friction is larger forwards than backwards, where the
+    # description has one value for both; the joint's friction is `asymmetric` then
+    asymmetry: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Forces of drives by their position: offsets, springs, force ripple; and their rotors.
+"""Forces of drives by their position: offsets, springs, force ripple; rotors, Coulomb friction.
 
 They belong to the single drive, never to the design that drives share: an amplifier's offset
 and the phase of a ripple are those of one piece.
@@ -13,18 +13,18 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pkm_description.description import Actuator, Description, DriveTerms, Ripple
+from pkm_description.description import Actuator, Description, DriveTerms, Friction, Joint, Ripple
 from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, mapping, number
 from pkm_description.xml_elements import suggestion
 
-KEYS = ('offset', 'stiffness', 'rest', 'rotor', 'ripple')
-NUMBERS = KEYS[:4]
+KEYS = ('offset', 'stiffness', 'rest', 'rotor', 'asymmetry', 'ripple')
+NUMBERS = KEYS[:5]
 VALUES = (('cosine', 'sine'), ('amplitude', 'phase'))
 MAX_HARMONICS = 100  # a ripple with more is a table, and a typing error likelier than one
-SYNTAX = 'JOINT:TERM[+TERM], TERM one of offset, spring, spring(REST), rotor, '
+SYNTAX = 'JOINT:TERM[+TERM], TERM one of offset, spring, spring(REST), rotor, asymmetry, '
 SYNTAX += 'ripple(PERIOD[,HARMONICS])'
-_TERM = re.compile(r'(offset|spring|rotor|ripple)(?:\(([^()]*)\))?')
+_TERM = re.compile(r'(offset|spring|rotor|asymmetry|ripple)(?:\(([^()]*)\))?')
 
 Given = Mapping[str, Any] | Sequence[str] | str
 
@@ -44,15 +44,17 @@ def with_drive_terms(description: Description, terms: Given) -> Description:
         {'offset': 0, 'ripple': {'period': 0.012, 'harmonics': 2}}, '*': {'stiffness': 0}}`.
         What a joint has of these is replaced, what is not named stays. Or texts such as
         `leg1_strut:offset+ripple(0.012,2)`, `*:spring(0.1)+rotor`: values start at zero. A
-        rotor inertia that the description has counts before one of these.
+        rotor inertia, or Coulomb friction by direction, that the description has counts before
+        one of these.
 
     Raises
     ------
     DescriptionError
-        A joint has no drive, or a term or number cannot be used.
+        A joint has no drive, no Coulomb friction that could differ by direction, or a term or
+        number cannot be used.
     """
     given = terms if isinstance(terms, Mapping) else parse_drive_terms(terms)
-    return replace(description, actuators=_with_terms(description.actuators, given, 'drive_terms'))
+    return _extended(description, given, 'drive_terms')
 
 
 def with_only_drive_terms(description: Description, terms: Given) -> Description:
@@ -65,7 +67,11 @@ def with_only_drive_terms(description: Description, terms: Given) -> Description
         )
         for item in description.actuators
     )
-    return with_drive_terms(replace(description, actuators=bare), terms)
+    joints = tuple(
+        _rubbing(joint, None, '') if _is_bent(description, joint) else joint
+        for joint in description.joints
+    )
+    return with_drive_terms(replace(description, actuators=bare, joints=joints), terms)
 
 
 def drive_mapping(description: Description) -> dict[str, dict[str, Any]]:
@@ -73,11 +79,9 @@ def drive_mapping(description: Description) -> dict[str, dict[str, Any]]:
     return {joint: terms_mapping(terms) for joint, terms in description.drive_terms.items()}
 
 
-def read_drive_terms(
-    actuators: tuple[Actuator, ...], sidecar: Mapping[str, Any]
-) -> tuple[Actuator, ...]:
-    """Add what the section `drives` of a sidecar says."""
-    return _with_terms(actuators, sidecar.get('drives', {}), 'drives')
+def read_drive_terms(description: Description) -> Description:
+    """Add what the section `drives` of a robot's sidecar says."""
+    return _extended(description, description.sidecar.get('drives', {}), 'drives')
 
 
 def parse_drive_terms(texts: Sequence[str] | str) -> dict[str, dict[str, Any]]:
@@ -106,6 +110,8 @@ def terms_mapping(terms: DriveTerms) -> dict[str, Any]:
         content |= {'stiffness': terms.stiffness, 'rest': terms.rest}
     if terms.rotor is not None:
         content['rotor'] = terms.rotor
+    if terms.asymmetry is not None:
+        content['asymmetry'] = terms.asymmetry
     if terms.ripple is not None:
         ripple = terms.ripple
         content['ripple'] = {
@@ -129,6 +135,58 @@ def terms_of(given: Any, where: str) -> DriveTerms:
         raise DescriptionError(f'{where}.rotor {values["rotor"]:g} is negative')
     ripple = _ripple(table['ripple'], f'{where}.ripple') if 'ripple' in table else None
     return DriveTerms(**values, ripple=ripple)
+
+
+def _extended(description: Description, given: Any, where: str) -> Description:
+    """Give the drives further terms, and their joints friction by direction."""
+    found = _with_terms(description.actuators, given, where)
+    asymmetry = {item.joint: item.terms.asymmetry for item in found}
+    joints, own = [], set()
+    for joint in description.joints:
+        value = asymmetry.get(joint.name)
+        if value is not None and _is_lopsided(joint) and not _is_bent(description, joint):
+            own.add(joint.name)
+        elif value is not None:
+            joint = _rubbing(joint, value, where)
+        joints.append(joint)
+    kept = tuple(
+        replace(item, terms=replace(item.terms, asymmetry=None)) if item.joint in own else item
+        for item in found
+    )
+    return replace(description, actuators=kept, joints=tuple(joints))
+
+
+def _is_lopsided(joint: Joint) -> bool:
+    return joint.friction is not None and joint.friction.model == 'asymmetric'
+
+
+def _is_bent(description: Description, joint: Joint) -> bool:
+    """Whether the friction of a joint is by direction for a term of its drive."""
+    terms = description.drive_terms.get(joint.name)
+    return terms is not None and terms.asymmetry is not None
+
+
+def _rubbing(joint: Joint, asymmetry: float | None, where: str) -> Joint:
+    """Return a joint whose Coulomb friction differs by direction; None: it does not."""
+    friction = joint.friction
+    if friction is None or friction.model == 'viscous':
+        raise DescriptionError(
+            f"{where}.{joint.name}.asymmetry: '{joint.name}' has no Coulomb friction that could "
+            'differ by direction; declare a friction model with it'
+        )
+    mean = friction.coulomb
+    if friction.model == 'asymmetric':
+        mean = 0.5 * (friction.coulomb + friction.coulomb_negative)
+    if asymmetry is None:
+        return replace(joint, friction=Friction(mean, friction.viscous, mean))
+    if abs(asymmetry) > mean:
+        raise DescriptionError(
+            f'{where}.{joint.name}.asymmetry {asymmetry:g} is more than the Coulomb friction '
+            f'{mean:g}, which would drive the joint'
+        )
+    forwards, backwards = mean + asymmetry, mean - asymmetry
+    bent = Friction(forwards, friction.viscous, backwards, 'asymmetric')
+    return replace(joint, friction=bent)
 
 
 def _with_terms(actuators: tuple[Actuator, ...], given: Any, where: str) -> tuple[Actuator, ...]:
@@ -211,7 +269,7 @@ def _parse_term(term: str, text: str) -> dict[str, Any]:
             raise ValueError
         kind, inside = match.groups()
         numbers = [part.strip() for part in inside.split(',')] if inside else []
-        if kind in ('offset', 'rotor') and not numbers:
+        if kind in ('offset', 'rotor', 'asymmetry') and not numbers:
             return {kind: 0.0}
         if kind == 'spring' and len(numbers) < 2:
             return {'stiffness': 0.0, 'rest': float(numbers[0]) if numbers else 0.0}

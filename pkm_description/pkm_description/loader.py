@@ -136,7 +136,7 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
         links=content.links,
         joints=sidecar.without_effort(joints, free),
         constraints=with_friction(content.constraints, extra, set()),
-        actuators=read_drive_terms(sidecar.with_actuators(actuators, extra, free), extra),
+        actuators=sidecar.with_actuators(actuators, extra, free),
         base_link=roots[0] if roots else '',
         urdf=urdf,
         yaml_text=yaml_text,
@@ -151,6 +151,7 @@ def _build(urdf: str, yaml_text: str, where: str, beside: str, path: Path | None
         platform=content.platform,
         transmissions=gears,
     )
+    description = read_drive_terms(description)
     hint = proposal_hint(content, beside)
     checks.check_names(description, hint)
     checks.check_base(description, roots, where)

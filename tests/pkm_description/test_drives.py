@@ -8,7 +8,7 @@ import pytest
 from slides import slides
 
 import pkm_description
-from pkm_description import DescriptionError, DriveTerms, Ripple, with_drive_terms
+from pkm_description import DescriptionError, DriveTerms, Friction, Ripple, with_drive_terms
 from pkm_description.drives import parse_drive_terms, terms_mapping, with_only_drive_terms
 from pkm_description.exporters import build_export
 
@@ -153,3 +153,31 @@ def test_a_rotor_is_added_where_the_description_has_none():
     assert with_only_drive_terms(kept, {}).actuators[0].rotor_inertia == 1.5
     with pytest.raises(DescriptionError, match='rotor -1 is negative'):
         with_drive_terms(plain, {joint: {'rotor': -1.0}})
+
+
+def test_coulomb_friction_gets_two_values_where_the_description_has_one():
+    plain = slides()
+    joint, other = plain.driven_joints[:2]
+    friction = f'friction: {{{joint}: {{coulomb: 4, viscous: 2}}'
+    own = pkm_description.loads(plain.urdf, f'{plain.yaml_text}{friction}}}\n')
+    text = f'{joint}:asymmetry'
+    assert with_drive_terms(own, {joint: {'asymmetry': 1.0}}).joint(joint).friction == Friction(
+        5.0, 2.0, 3.0, 'asymmetric'
+    )
+    found = with_drive_terms(with_drive_terms(own, text), f'{other}:offset')
+    assert found.drive_terms[joint] == DriveTerms(asymmetry=0.0) and found.digest == own.digest
+    assert found.joint(joint).friction == Friction(4.0, 2.0, 4.0, 'asymmetric')
+    bare = with_only_drive_terms(found, {})
+    assert bare.drive_terms == {} and bare.joint(joint).friction == Friction(4.0, 2.0, 4.0)
+    lopsided = f'{friction}, {other}: {{coulomb: 3, coulomb_negative: 2}}}}\n'
+    read = pkm_description.loads(
+        plain.urdf, f'{plain.yaml_text}{lopsided}drives: {{"*": {{asymmetry: 0}}}}'
+    )
+    assert other not in read.drive_terms and read.joint(other).friction.coulomb_negative == 2.0
+    with pytest.raises(DescriptionError, match='asymmetry 5 is more than the Coulomb friction 4'):
+        with_drive_terms(own, {joint: {'asymmetry': 5.0}})
+    with pytest.raises(DescriptionError, match='no Coulomb friction that could'):
+        pkm_description.loads(
+            plain.urdf,
+            f'{plain.yaml_text}friction: {{{joint}: {{model: none}}}}\ndrives: {{{joint}: {{asymmetry: 0}}}}',
+        )
