@@ -45,6 +45,8 @@ class Feedforward:
     friction: DriveFriction | None = None  # friction of the drives beyond those parameters
     drives: DriveForces | None = None  # forces of the drives by position beyond those parameters
     rotors: Floats | None = None  # inertias (n_a,) [kg, kg m^2] of drives beyond those parameters
+    # (n_a,) [N, N m] half of what Coulomb friction is larger forwards than backwards, beyond them
+    asymmetry: Floats | None = None
 
     def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Floats:
         """Forces (N, n_a) [N, N m]; zeros without a model."""
@@ -57,8 +59,6 @@ class Feedforward:
         if self.parameters is None:
             return model.joint_states(motion), np.zeros((len(motion), model.n_a))
         joints, forces = model.states_and_forces(motion, self.parameters)
-        if self.friction is None and self.drives is None and self.rotors is None:
-            return joints, forces
         actuated = [model.joint_names.index(name) for name in model.actuated_joints]
         if self.friction is not None:
             forces = forces + self.friction.forces(joints.velocities[:, actuated])
@@ -66,6 +66,10 @@ class Feedforward:
             forces = forces + self.drives.forces(joints.positions[:, actuated])
         if self.rotors is not None:
             forces = forces + self.rotors * joints.accelerations[:, actuated]
+        if self.asymmetry is not None:
+            v0 = model.description.transition_velocity
+            speed = np.abs(joints.velocities[:, actuated])
+            forces = forces + self.asymmetry * np.clip(speed / v0, 0.0, 1.0)
         return joints, forces
 
 
@@ -95,7 +99,9 @@ def identified_feedforward(
     Parameters of friction laws of the drives (`pkm_dynamics.friction_laws`) may stand among
     them, and forces of the drives by position with their constants (`<joint>.ripple_period`,
     `<joint>.rest`), which the model need not have; both are added with `friction`. So may
-    rotors (`<joint>.rotor`) that the model does not have, added with `rotor`. Raises
+    rotors (`<joint>.rotor`) that the model does not have, added with `rotor`, and Coulomb friction
+    by direction of drives of which the model has one value (`<joint>.coulomb_positive` and
+    `<joint>.coulomb_negative`). Raises
     ModelFileError when a parameter is missing, unknown, given twice or not finite;
     NotPhysicalError when a mass, a friction coefficient or a rotor inertia is negative, a body's
     inertia is none of any distribution of mass, or a drive's friction would drive it.
@@ -107,6 +113,9 @@ def identified_feedforward(
     if len(set(names)) < len(names):
         twice = next(entry for entry in names if names.count(entry) > 1)
         raise ModelFileError(f"parameter '{twice}' is given twice")
+    by_name = dict(zip(names, numbers.tolist(), strict=True))
+    by_name, asymmetry = _with_mean_friction(model, by_name)
+    names = list(by_name)
     known = set(model.parameter_names)
     beyond = [entry for entry in names if entry not in known and is_friction_law_parameter(entry)]
     held = [entry for entry in names if is_drive_entry(entry)]
@@ -116,7 +125,6 @@ def identified_feedforward(
         if entry not in known and entry not in (*beyond, *held, *rotors):
             robot = model.description.name
             raise ModelFileError(f"parameter '{entry}' is unknown to robot '{robot}'")
-    by_name = dict(zip(names, numbers.tolist(), strict=True))
     missing = [entry for entry in model.parameter_names if entry not in by_name]
     if missing:
         raise ModelFileError(f"parameter '{missing[0]}' is missing ({len(missing)} in all)")
@@ -137,6 +145,8 @@ def identified_feedforward(
         inertias = [by_name.get(f'{joint}.rotor', 0.0) for joint in model.actuated_joints]
         is_beyond = [f'{joint}.rotor' in rotors for joint in model.actuated_joints]
         found = replace(found, rotors=np.where(is_beyond, inertias, 0.0))
+    if asymmetry.any() and friction:
+        found = replace(found, asymmetry=asymmetry)
     if held and friction:
         found = _with_drives(found, model, {entry: by_name[entry] for entry in held})
     if not beyond:
@@ -148,6 +158,32 @@ def identified_feedforward(
     )
     _check_friction(law, by_name)
     return replace(found, friction=law) if friction else found
+
+
+def _with_mean_friction(
+    model: ClosedChainModel, values: dict[str, float]
+) -> tuple[dict[str, float], Floats]:
+    """Values with one Coulomb friction of each drive of which the model has one.
+
+    And half the differences (n_a,) by direction. ModelFileError where one is not finite,
+    NotPhysicalError where it is negative.
+    """
+    found = dict(values)
+    asymmetry = np.zeros(model.n_a)
+    for axis, joint in enumerate(model.actuated_joints):
+        pair = [f'{joint}.coulomb_positive', f'{joint}.coulomb_negative']
+        one = f'{joint}.coulomb'
+        if one not in model.parameter_names or not set(pair) <= set(values) or one in values:
+            continue
+        forwards, backwards = (found.pop(each) for each in pair)
+        for name, value in zip(pair, (forwards, backwards), strict=True):
+            if not np.isfinite(value):
+                raise ModelFileError(f"parameter '{name}' is not finite")
+            if value < LEAST:
+                raise NotPhysicalError(f"parameter '{name}' is negative: {value:.6g}")
+        found[one] = 0.5 * (forwards + backwards)
+        asymmetry[axis] = 0.5 * (forwards - backwards)
+    return found, asymmetry
 
 
 def _with_drives(

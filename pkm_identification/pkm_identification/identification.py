@@ -147,9 +147,12 @@ def identify(
         chosen = choose_drive_model(prepared, model, estimator, parameters)
         model = model.with_drive_terms(chosen.terms) if chosen.terms else model
         estimator, own = estimator_with_laws(estimator, own, chosen)
+        parameters['fixed'] = {**held, **dict.fromkeys(chosen.without, 0.0)}
     solution = _solve(prepared, model, estimator, own, parameters, chosen, report)
     names = solution.problem.base.names
-    open_ended = [i for name in without for i in matching_names(name, names, 'left_out')]
+    open_ended = [
+        i for name in (*without, *chosen.without) for i in matching_names(name, names, 'left_out')
+    ]
     judgement = judge(solution, open_ended, report)
     terms = drive_term_diagnostics(prepared, solution, chosen)
     report(Phase.DONE, 1.0)

@@ -12,7 +12,9 @@ from pkm_bringup.data_arguments import given_options
 from pkm_bringup.views.band_picture import band_choices, plot_bands
 from pkm_bringup.views.identification_view import (
     fit_verdict,
+    friction_terms,
     interval_heading,
+    lopsided_friction,
     not_determined,
     print_verdict,
     processing_lines,
@@ -77,6 +79,32 @@ def test_the_verdict_is_the_first_line(model, recorded, capsys):
     assert lines[0].startswith('good model: forces of held-out parts of the data are predicted')
     assert any(line.startswith('  data: 3000 samples') for line in lines)
     assert '  friction: as described' in lines
+
+
+def test_what_the_residuals_ask_for_is_said_once(model, recorded, capsys):
+    q = np.asarray(recorded.positions)
+    forces = np.array(recorded.efforts)
+    forces[:, 0] += 0.3 * np.ptp(forces[:, 0]) * np.sin(2 * np.pi * q[:, 0] / 0.05)
+    data = Recording.from_arrays(recorded.time, recorded.joint_names, q, forces)
+    result = identify(data, model, 'wls', method='filter', cutoff=40.0)
+    sentence = result.diagnostics.drive_terms.asked_for.sentence()
+    assert result.diagnostics.residual_findings.coloured
+    print_verdict(result)
+    text = capsys.readouterr().out
+    assert text.count(sentence) == 1 and 'its held-out error goes' in text
+    assert 'coloured residuals' not in text  # the first line says it
+    assert sentence in friction_terms(result)  # where no verdict does
+
+
+def test_friction_by_direction_is_told_with_both_values(model, recorded):
+    result = identify(recorded, model, 'wls', period=1.0, drive_terms='*:asymmetry')
+    found = lopsided_friction(result)
+    values = dict(zip(result.names, result.values, strict=True))
+    joint = result.joint_names[0]
+    forwards = values[f'{joint}.coulomb_positive']
+    assert len(found) == 1  # the drives are of one design
+    assert found[0].startswith(f'Coulomb {joint} {forwards:+.3g}/')
+    assert found[0] in friction_terms(result)
 
 
 def test_delay_that_was_estimated(model, recorded):

@@ -13,7 +13,7 @@ from pkm_control.feedforward import (
     no_feedforward,
     nominal_feedforward,
 )
-from pkm_description import load
+from pkm_description import load, loads
 from pkm_description.errors import ModelFileError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES
@@ -354,3 +354,27 @@ def test_a_rotor_that_the_model_lacks_is_added() -> None:
     np.testing.assert_allclose(without.forces(model, motion), plain, atol=1e-9)
     with pytest.raises(ModelFileError, match='rotor. is negative'):
         identified_feedforward(model, 'm', names, [*values, -1.0])
+
+
+def test_coulomb_friction_by_direction_that_the_model_lacks() -> None:
+    """Values of the model that has both, given to the one that has their mean."""
+    plain = slides()
+    text = f'{plain.yaml_text}friction: {{along: {{coulomb: 5, viscous: 2}}}}\n'
+    model = ClosedChainModel(loads(plain.urdf, text))
+    wide = model.with_drive_terms({'along': {'asymmetry': 2.0}})
+    q = model.home_actuators + np.linspace(0.0, 0.02, 9)[:, None]
+    qd = np.linspace(-0.01, 0.01, 9)[:, None] * np.ones(4)
+    motion = model.motion_from_actuators(q, qd, np.zeros_like(q))
+    names, values = wide.parameter_names, wide.nominal_parameters
+    given = identified_feedforward(model, 'm', names, values)
+    expected = wide.inverse_dynamics(motion, values)
+    np.testing.assert_allclose(given.forces(model, motion), expected, atol=1e-9)
+    assert np.abs(expected - model.inverse_dynamics(motion)).max() > 1.9
+    without = identified_feedforward(model, 'm', names, values, friction=False)
+    rigid = nominal_feedforward(model, friction=False)
+    np.testing.assert_allclose(
+        without.forces(model, motion), rigid.forces(model, motion), atol=1e-9
+    )
+    worse = np.where(np.array(names) == 'along.coulomb_negative', -1.0, values)
+    with pytest.raises(NotPhysicalError, match=r'along.coulomb_negative. is negative'):
+        identified_feedforward(model, 'm', names, worse)

@@ -176,8 +176,6 @@ def test_coulomb_friction_gets_two_values_where_the_description_has_one():
     assert other not in read.drive_terms and read.joint(other).friction.coulomb_negative == 2.0
     with pytest.raises(DescriptionError, match='asymmetry 5 is more than the Coulomb friction 4'):
         with_drive_terms(own, {joint: {'asymmetry': 5.0}})
+    none = f'friction: {{{joint}: {{model: none}}}}\ndrives: {{{joint}: {{asymmetry: 0}}}}'
     with pytest.raises(DescriptionError, match='no Coulomb friction that could'):
-        pkm_description.loads(
-            plain.urdf,
-            f'{plain.yaml_text}friction: {{{joint}: {{model: none}}}}\ndrives: {{{joint}: {{asymmetry: 0}}}}',
-        )
+        pkm_description.loads(plain.urdf, f'{plain.yaml_text}{none}')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from pkm_bringup.views.console import Column, print_columns, print_note, print_table
@@ -13,8 +13,9 @@ from pkm_identification.estimators.set_membership.parameter_ellipsoid import Ell
 from pkm_identification.requests.apply_request import LEAST_P_VALUE
 from pkm_identification.requests.identify_request import Identified
 from pkm_identification.result.diagnostics import Delay, ParameterDiagnostics, RecordedDescription
+from pkm_identification.result.drive_terms import TriedTerm
 from pkm_identification.result.fields import plain
-from pkm_identification.result.verdict import verdict_of
+from pkm_identification.result.verdict import Named, verdict_of
 
 NAMED = 12  # parameters
 CLOCK = ('jitter', 'stale', 'clock_leap', 'coarse_stamp')  # kinds of defects that are its repair
@@ -45,7 +46,9 @@ STEPS: dict[str, Column] = {
 
 TERMS: dict[str, Column] = {
     'step': 'step',
-    'term': lambda row: row['term'].value,
+    'term': lambda row: (
+        row['term'].value + (f' for {", ".join(row["replaces"])}' if row['replaces'] else '')
+    ),
     'drives': 'drives',
     'period': lambda row: row['period'] or '-',
     'held out [%]': lambda row: 100 * row['error_before'],
@@ -78,7 +81,7 @@ def print_identified(found: Identified, level: float) -> None:
     print_quality([each.quality for each in diagnostics.data])
     if any(each.recorded_description is RecordedDescription.ANOTHER for each in diagnostics.data):
         print_note('note: the data carry another description than the one used here')
-    for warning in (*findings(result), *diagnostics.warnings):
+    for warning in diagnostics.warnings:
         print_note(f'warning: {warning}')
 
 
@@ -95,17 +98,44 @@ def print_verdict(result: IdentificationResult) -> None:
         if defect['kind'] in CLOCK
     ]
     lines += [f'  clock: {text}' for text in repairs]
-    lines.append(f'  friction: {friction_terms(result)}')
+    named = frozenset() if found is None else found.named
+    lines += [f'  {text}' for text in findings(result, named)]
+    lines.append(f'  friction: {friction_terms(result, Named.TERM in named)}')
     lines += [f'  {text}' for text in contradictions(diagnostics.parameters)]
     sys.stdout.write('\n'.join(lines) + '\n\n')
 
 
-def friction_terms(result: IdentificationResult) -> str:
-    """Return what is in the model beyond the description, and what the residuals ask for."""
+def friction_terms(result: IdentificationResult, is_asked_named: bool = False) -> str:
+    """Return what is in the model beyond the description, and what the residuals ask for.
+
+    The sentence on what they ask for is left out where it `is_asked_named` before.
+    """
     taken = [each for each in result.diagnostics.drive_terms.tried_terms if each.is_taken]
-    text = '; '.join(f'{each.term} of {", ".join(each.joints)}' for each in taken)
-    asked = asked_for(result)
-    return (text or 'as described') + (f'; {asked}' if asked else '')
+    text = '; '.join(f'{each.term} of {", ".join(each.joints)}{_details(each)}' for each in taken)
+    asked = asked_for(result, is_asked_named)
+    lopsided = '; '.join(lopsided_friction(result))
+    return '; '.join(each for each in (text or 'as described', lopsided, asked) if each)
+
+
+def _details(term: TriedTerm) -> str:
+    """Return what a term stands in place of, or for."""
+    if term.is_ambiguous:
+        return ' (or Coulomb friction by direction: these data do not tell them apart)'
+    return f' in place of {", ".join(term.replaces)}' if term.replaces else ''
+
+
+def lopsided_friction(result: IdentificationResult) -> list[str]:
+    """Return the Coulomb friction of each drive, or of drives alike, that differs by direction."""
+    values = dict(zip(result.names, result.values.tolist(), strict=True))
+    units = dict(zip(result.names, result.units, strict=True))
+    forwards = [name for name in values if name.endswith('.coulomb_positive')]
+    found = []
+    for name in forwards:
+        drive = name.rpartition('.')[0]
+        backwards = values.get(f'{drive}.coulomb_negative')
+        if backwards is not None:
+            found.append(f'Coulomb {drive} {values[name]:+.3g}/{-backwards:+.3g} {units[name]}')
+    return found
 
 
 def contradictions(found: ParameterDiagnostics) -> list[str]:
@@ -163,14 +193,21 @@ def print_drive_terms(result: IdentificationResult) -> None:
         print_columns([{'drives': ', '.join(each.joints), **vars(each)} for each in tried], TERMS)
 
 
-def asked_for(result: IdentificationResult) -> str:
-    """Return in one sentence which term the residuals ask for; '' where there is none."""
+def asked_for(result: IdentificationResult, is_named: bool = False) -> str:
+    """Return which term the residuals ask for and what it brings; '' where there is none.
+
+    Where it `is_named` before, only what it brings.
+    """
     asked = result.diagnostics.drive_terms.asked_for
     if asked is None:
         return ''
+    drives = ', '.join(asked.joints)
+    change = f'{100 * asked.error_before:.3g} % -> {100 * asked.error_after:.3g} %'
+    if is_named:
+        return f'with the {asked.term} of {drives} its held-out error goes {change}'
     return (
         f'the residuals ask for a term that the model lacks ({asked.sentence()}): held-out error '
-        f'{100 * asked.error_before:.3g} % -> {100 * asked.error_after:.3g} %; see friction=auto'
+        f'{change}; see friction=auto'
     )
 
 
@@ -199,15 +236,18 @@ def _known(value: float) -> float | str:
     return value if math.isfinite(value) else UNKNOWN
 
 
-def findings(result: IdentificationResult) -> list[str]:
-    """Say which residuals show that the model lacks something, one line a kind."""
+def findings(result: IdentificationResult, named: Set[Named] = frozenset()) -> list[str]:
+    """Say which residuals show that the model lacks something, one line a kind.
+
+    What the verdict has `named` is left out: the axis with the largest error always is.
+    """
     found, errors = result.diagnostics.residual_findings, result.diagnostics.force_errors
     lines = []
-    if found.large and errors is not None:
+    if len(found.large) > 1 and errors is not None:
         shares = dict(zip(result.joint_names, errors.relative, strict=True))
         named = ', '.join(f'{joint} {100 * shares[joint]:.3g} %' for joint in found.large)
         lines.append(f'held-out residuals above a tenth of the forces: {named}')
-    if found.coloured:
+    if found.coloured and Named.COLOURED not in named:
         lines.append(
             f'coloured residuals, no noise but what the model lacks: {", ".join(found.coloured)}'
         )

@@ -42,6 +42,7 @@ class Candidate:
     harmonics: tuple[int, ...] = ()  # of a ripple
     with_offset: bool = False  # of a spring: an offset moves its rest position
     trials: float = 1.0  # others of its kind that were tried with it, itself included
+    replaces: tuple[int, ...] = ()  # free parameters that it stands in place of
 
     @property
     def width(self) -> int:
@@ -49,9 +50,10 @@ class Candidate:
         return max(1 + self.with_offset, 2 * len(self.harmonics))
 
     @property
-    def offset(self) -> Candidate:
-        """The offset of the same drive."""
-        return Candidate(Term.OFFSET, self.axes, self.joints, self.linear)
+    def offsets(self) -> list[Candidate]:
+        """The offsets of the same drives."""
+        pairs = zip(self.axes, self.joints, strict=True)
+        return [Candidate(Term.OFFSET, (axis,), (joint,), self.linear) for axis, joint in pairs]
 
     def excludes(self, other: Candidate) -> bool:
         """Whether a model cannot have both."""
@@ -84,6 +86,8 @@ class Candidate:
             return np.stack([np.cos(angle), np.sin(angle)], axis=-1).reshape(len(q), -1)
         speed, slow = signals.velocities[:, axis], transition_velocity
         sign = np.clip(speed / slow, -1.0, 1.0) if slow > 0 else np.sign(speed)
+        if self.term is Term.ASYMMETRY:
+            return np.abs(sign)[:, None]
         parameters = [np.asarray(each) for each in self.shape]
         return np.asarray(LAWS[self.term.value].shape(speed, sign, parameters)[0][:, None])
 
@@ -115,9 +119,29 @@ def candidates_of(problem: Problem, every: int = 1) -> list[Candidate]:
         linear = model.description.joint(members[0]).type == 'prismatic'
         if not any(f'{joint}.rotor' in known for joint in members):
             found.append(Candidate(Term.ROTOR, tuple(axes), members, linear))
+        if friction_parameter(problem, members, 'coulomb') is not None:
+            found.append(Candidate(Term.ASYMMETRY, tuple(axes), members, linear))
         if all(coulomb_names(problem, joint) for joint in members):
             found += _laws(problem, tuple(axes), members, linear, every)
     return found
+
+
+def friction_parameter(problem: Problem, joints: Sequence[str], kind: str) -> int | None:
+    """Index of the free parameter that is this friction of some drives and nothing else.
+
+    None where there is none, or a prior says something of it.
+    """
+    names = list(problem.model.parameter_names)
+    if not {f'{joint}.{kind}' for joint in joints} <= set(names):
+        return None
+    own = [names.index(f'{joint}.{kind}') for joint in joints]
+    rows = np.flatnonzero((problem.base.matrix[:, own] != 0).any(axis=1))
+    if len(rows) != 1 or (np.delete(problem.base.matrix[rows[0]], own) != 0).any():
+        return None
+    found = np.flatnonzero(problem.free == rows[0])
+    if not len(found) or problem.prior_information[0][:, rows[0]].any():
+        return None
+    return int(found[0])
 
 
 def _laws(

@@ -31,6 +31,7 @@ class DriveModel:
     terms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of `with_drive_terms`
     # friction laws by joint, with their parameters but the amplitude
     laws: Mapping[str, tuple[str, tuple[float, ...]]] = field(default_factory=dict)
+    without: tuple[str, ...] = ()  # base parameters that a law stands in place of
     tried: tuple[TriedTerm, ...] = ()
 
 
@@ -47,8 +48,12 @@ def choose_drive_model(
             'give them by force_constants='
         )
     problem = build_problem(prepared.signals, model, **parameters)
-    selected = select_terms(problem, laws=estimator in WITH_LAWS)
-    return DriveModel(_terms(selected.taken), _laws(selected.taken), selected.tried)
+    # names in `estimate` are those of the description
+    may_change = parameters['estimate'] is None
+    selected = select_terms(problem, estimator in WITH_LAWS, may_change)
+    without = [name for each in selected.tried if each.is_taken for name in each.replaces]
+    terms, laws = _terms(selected.taken), _laws(selected.taken)
+    return DriveModel(terms, laws, tuple(without), selected.tried)
 
 
 def estimator_with_laws(

@@ -31,11 +31,26 @@ class Trial(NamedTuple):
     """What a candidate brings."""
 
     candidate: int
-    fall: float  # of the squared held-out residuals, each axis relative to its residual variance
-    deviation: float  # standard deviation of `fall`, from its spread over the parts
+    # (k,) of the squared held-out residuals of each part, each axis relative to its own variance
+    falls: Array
     values: Array  # (w,) of its parameters, from all data
-    model_values: Array  # (p,) of the other parameters beside it
+    free_values: Array  # (f,) of the free parameters beside it; of those that it replaces zero
     taken: float  # of the squared residuals of all data that it takes
+
+    @property
+    def fall(self) -> float:
+        """Fall of the squared held-out residuals of all parts."""
+        return float(self.falls.sum())
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of `fall`, from its spread over the parts."""
+        return spread_of_sum(self.falls)
+
+
+def spread_of_sum(parts: Array) -> float:
+    """Return the standard deviation of a sum from the spread of its parts (k,)."""
+    return float(np.sqrt(len(parts)) * parts.std(ddof=1)) if len(parts) > 1 else np.inf
 
 
 @dataclass(frozen=True)
@@ -84,7 +99,9 @@ class Equations:
     @property
     def _model(self) -> Indices:
         """Where the parameters of the model stand among all."""
-        return np.concatenate([np.arange(self.free), *map(self._parameters, self.active)])
+        gone = [index for each in self.active for index in self.candidates[each].replaces]
+        kept = np.setdiff1d(np.arange(self.free), np.array(gone, dtype=np.int64))
+        return np.concatenate([kept, *map(self._parameters, self.active)])
 
     def _weighted(self, weights: Array, wanted: Indices | None = None) -> tuple[Array, Array]:
         """Squares (k, P, P) and products with the forces (k, P), all axes with their weights.
@@ -155,6 +172,11 @@ class Equations:
         weighted = self._weighted(self.weights, self._model)
         return solved(*(each.sum(axis=0) for each in weighted))
 
+    @property
+    def free_values(self) -> Array:
+        """Estimate (f,) of the free parameters; zero where a candidate replaces one."""
+        return np.asarray(self._spread(self.values)[: self.free])
+
     @cached_property
     def held_out(self) -> Array:
         """Squared residuals (k, n_a) of each part with the estimate from all others."""
@@ -178,6 +200,32 @@ class Equations:
 
     def trials(self, tried: Sequence[int]) -> list[Trial]:
         """What each of some candidates brings to the model; those that it spans are left out."""
+        instead = [each for each in tried if self.candidates[each].replaces]
+        beside = [each for each in tried if not self.candidates[each].replaces]
+        return [*self._beside(beside), *map(self._instead, instead)]
+
+    def _instead(self, candidate: int) -> Trial:
+        """What a candidate brings that replaces parameters of the model."""
+        after = self.with_active(candidate)
+        width = self.candidates[candidate].width
+        taken = self._squares - after._squares
+        return Trial(
+            candidate,
+            (self.held_out - after.held_out) @ self.weights,
+            after.values[-width:],
+            after.free_values,
+            float(taken @ self.weights),
+        )
+
+    @property
+    def _squares(self) -> Array:
+        """Squared residuals (n_a,) of the estimate from all data."""
+        whole = self._spread(self.values)
+        each = np.broadcast_to(whole, (len(self.parts.count), len(whole)))
+        return np.asarray(self._axis_errors(each).sum(axis=0))
+
+    def _beside(self, tried: Sequence[int]) -> list[Trial]:
+        """What candidates bring that replace nothing, by elimination."""
         if not tried:
             return []
         model = self._model
@@ -203,12 +251,10 @@ class Equations:
             if not whole.is_distinct(group):
                 continue
             fall, step = np.array(falls[each]), whole.step(group)
-            deviation = float(np.sqrt(len(fall)) * fall.std(ddof=1)) if len(fall) > 1 else np.inf
             values = whole.start + whole.directions[:, group] @ step
             taken = float(step @ whole.gradient[group])
-            found.append(
-                Trial(each, float(fall.sum()), deviation, step, values[: len(model)], taken)
-            )
+            free = self._spread(values[: len(model)])[: self.free]
+            found.append(Trial(each, fall, step, free, taken))
         return found
 
     def f_test(self, trial: Trial) -> tuple[float, float]:

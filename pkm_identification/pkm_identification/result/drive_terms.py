@@ -14,6 +14,7 @@ class Term(str, Enum):
     OFFSET = 'offset'
     SPRING = 'spring'
     ROTOR = 'rotor'
+    ASYMMETRY = 'asymmetry'
     RIPPLE = 'ripple'
     STRIBECK = 'stribeck'
     ATAN = 'atan'
@@ -46,10 +47,14 @@ class TriedTerm:
     period: float | None = None  # of a ripple [m, rad]
     harmonics: tuple[int, ...] = ()  # of a ripple
     shape: tuple[float, ...] = ()  # of a friction law: its parameters but the amplitude
+    # an offset that the data do not tell from Coulomb friction by direction
+    is_ambiguous: bool = False
+    replaces: tuple[str, ...] = ()  # parameters of the model that it stands in place of
 
     def sentence(self) -> str:
         """Say what the residuals of these drives show."""
-        return f'{", ".join(self.joints)}: {WORDS[self.term].format(period=self._period())}'
+        words = EITHER if self.is_ambiguous else WORDS[self.term]
+        return f'{", ".join(self.joints)}: {words.format(period=self._period())}'
 
     def _period(self) -> str:
         if self.period is None:
@@ -58,7 +63,8 @@ class TriedTerm:
 
 
 WORDS = {
-    Term.OFFSET: 'a constant force, or Coulomb friction that differs by direction: offset',
+    Term.OFFSET: 'a constant force: offset',
+    Term.ASYMMETRY: 'Coulomb friction that differs by direction: asymmetry',
     Term.SPRING: 'residuals in proportion to the position: spring',
     Term.ROTOR: 'residuals in proportion to the acceleration: rotor inertia',
     Term.RIPPLE: 'residuals periodic in position with {period}: ripple',
@@ -66,6 +72,12 @@ WORDS = {
     Term.ATAN: 'friction that saturates with the speed (arctangent)',
     Term.POWER: 'friction by a power of the speed',
 }
+
+
+EITHER = (
+    'a constant force or Coulomb friction that differs by direction, which these data do not '
+    'tell apart: offset'
+)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,13 @@ class Limit(str, Enum):
     UNKNOWN = 'nothing that the data show'
 
 
+class Named(str, Enum):
+    """What reasons and advice name of the diagnostics, so that nobody needs to say it again."""
+
+    COLOURED = 'coloured residuals'
+    TERM = 'term that the residuals ask for'
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Verdict on an identified model.
@@ -63,6 +70,8 @@ class Verdict:
         Sentences: what shows that.
     advice
         Sentences: what to do.
+    named
+        What these sentences name of the diagnostics.
     """
 
     grade: Grade
@@ -73,6 +82,7 @@ class Verdict:
     limit: Limit
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
+    named: frozenset[Named] = frozenset()
 
     @property
     def model_error(self) -> float:
@@ -104,7 +114,8 @@ def verdict_of(result: IdentificationResult) -> Verdict | None:
     part = None if noise is None else min(float(np.sqrt(np.sum(noise**2) / power)), error)
     worst = result.joint_names[int(np.argmax(errors.relative))]
     limit, reasons, advice = _limit(result, diagnostics, error)
-    found = Verdict(Grade.POOR, error, part, errors.relative, worst, limit, reasons, advice)
+    named = _named(diagnostics, limit)
+    found = Verdict(Grade.POOR, error, part, errors.relative, worst, limit, reasons, advice, named)
     if found.model_error > USABLE:
         return found
     return replace(found, grade=Grade.GOOD if found.model_error <= GOOD else Grade.USABLE)
@@ -138,9 +149,8 @@ def _limit(
     if bad > MANY_BAD:
         reason = f'{100 * bad:.2g} % of the samples could not be used'
         return Limit.DATA, (reason,), ('see the lines on the data',)
-    fit = diagnostics.fit
-    ratio = None if fit is None else fit.residual_variance_ratio
-    if ratio is not None and np.isfinite(ratio):
+    ratio = _variance_ratio(diagnostics)
+    if ratio is not None:
         if ratio > LARGE_RATIO:
             reason = f'the residuals are {np.sqrt(ratio):.2g} times as large as the noise'
             return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
@@ -150,6 +160,23 @@ def _limit(
         reason = f'the residuals of {", ".join(coloured)} are no noise'
         return Limit.MISSING_EFFECT, (reason,), _for_missing(diagnostics)
     return Limit.UNKNOWN, ('the noise is unknown: no period repeats',), ()
+
+
+def _variance_ratio(diagnostics: Diagnostics) -> float | None:
+    """Residual variance over that of the noise; None where the noise is unknown."""
+    fit = diagnostics.fit
+    ratio = None if fit is None else fit.residual_variance_ratio
+    return None if ratio is None or not np.isfinite(ratio) else float(ratio)
+
+
+def _named(diagnostics: Diagnostics, limit: Limit) -> frozenset[Named]:
+    """What the sentences on this limit name."""
+    if limit is not Limit.MISSING_EFFECT:
+        return frozenset()
+    is_by_colour = _variance_ratio(diagnostics) is None
+    has_term = diagnostics.drive_terms.asked_for is not None
+    pairs = ((Named.COLOURED, is_by_colour), (Named.TERM, has_term))
+    return frozenset(each for each, is_named in pairs if is_named)
 
 
 def _for_missing(diagnostics: Diagnostics) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import pytest
 from slides import slides, three_sines
 
 from pkm_control.feedforward import identified_feedforward
+from pkm_description import loads
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.friction_laws import DriveFriction
@@ -192,6 +193,74 @@ def test_a_law_goes_through_file_and_controller(with_law, model, tmp_path):
     np.testing.assert_allclose(
         given.forces(model, motion), loaded.as_physical().predict(motion), rtol=0, atol=1e-9
     )
+
+
+def rubbing(friction, transition_velocity):
+    """Slides of which `along` rubs as the description says; the sign of slow ones is smoothed."""
+    text = f'transition_velocity: {transition_velocity}\nfriction: {{along: {friction}}}\n'
+    return ClosedChainModel(loads(slides().urdf, slides().yaml_text + text))
+
+
+LOPSIDED = '{coulomb: 5, coulomb_negative: 2, viscous: 3}'
+EVEN = '{coulomb: 3.5, viscous: 3}'
+
+
+@pytest.mark.parametrize(
+    ('truth', 'slow', 'term', 'words'),
+    [
+        (LOPSIDED, 0.1, 'asymmetry', 'differs by direction: asymmetry'),
+        (LOPSIDED, 1e-6, 'offset', 'do not tell apart: offset'),
+        (EVEN, 0.1, 'offset', 'a constant force: offset'),
+    ],
+)
+def test_friction_by_direction_is_named_where_the_data_tell_it(truth, slow, term, words, tmp_path):
+    """An offset has the same force at standstill too; its sign is the other way in `EVEN`."""
+    robot, described = rubbing(truth, slow), rubbing(EVEN, slow)
+    if truth is EVEN:
+        robot = robot.with_drive_terms({'along': {'offset': 1.5}})
+    found = identify(recording_of(robot, 5), described, friction='auto')
+    assert taken(found) == {(term, ('along',))}
+    assert found.diagnostics.drive_terms.tried_terms[0].sentence().endswith(words)
+    values = dict(zip(found.names, found.values, strict=True))
+    if term == 'asymmetry':
+        # many standard deviations; this draw is fixed
+        assert abs(values['along.coulomb_positive'] - 5.0) < 0.3
+        assert abs(values['along.coulomb_negative'] - 2.0) < 0.3
+        loaded = load_result(found.save(tmp_path / 'model.yaml'), described)
+        motion = motion_at(described, np.linspace(0.0, 1.0, 20), 3)
+        np.testing.assert_allclose(loaded.predict(motion), found.predict(motion), rtol=1e-9)
+    else:
+        assert values['along.offset'] == pytest.approx(1.5, abs=0.3)
+
+
+def test_friction_by_direction_never_drives():
+    """An offset larger than the friction is none of it, whatever the data tell."""
+    described = rubbing('{coulomb: 1, viscous: 3}', 1e-6)
+    robot = described.with_drive_terms({'along': {'offset': 3.0}})
+    found = identify(recording_of(robot, 5), described, friction='auto')
+    assert found.diagnostics.drive_terms.tried_terms[0].sentence().endswith('force: offset')
+
+
+@pytest.mark.parametrize('estimator', ['wls', 'feasible'])
+def test_a_power_law_takes_the_place_of_viscous_friction(estimator):
+    """Friction c s(v) + d s(v) |v|^0.4 has three parameters, and the model has as many."""
+    laws = tuple('power' if name == 'along' else 'coulomb_viscous' for name in ORDER)
+    model = rubbing('{coulomb: 4, viscous: 0}', 0.002)
+    law = DriveFriction(ORDER, laws, np.array([9.0, 0.4]), 0.002)
+    found = identify(recording_of(model, 6, law), model, estimator, friction='auto')
+    assert taken(found) == {('power', ('along',))}
+    row = found.diagnostics.drive_terms.tried_terms[0]
+    assert row.replaces == ('along.viscous',) and row.gain > row.deviation
+    values = dict(zip(found.names, found.values, strict=True))
+    assert values['along.viscous'] == 0.0 and not found.diagnostics.parameters.contradicted
+    force, exponent = found.drive_friction.values
+    assert abs(exponent - 0.4) < 0.1 and abs(force - 9.0) < 1.0
+    assert found.provenance.options.get('left_out') is None
+
+
+def test_viscous_friction_beside_a_law_stays_where_the_data_need_it(with_law):
+    """Stribeck friction has its viscous part: no power law stands for both."""
+    assert with_law.diagnostics.drive_terms.tried_terms[0].replaces == ()
 
 
 def test_trials_are_those_of_fits(truth, model):
