@@ -245,8 +245,8 @@ def findings(result: IdentificationResult, named: Set[Named] = frozenset()) -> l
     lines = []
     if len(found.large) > 1 and errors is not None:
         shares = dict(zip(result.joint_names, errors.relative, strict=True))
-        named = ', '.join(f'{joint} {100 * shares[joint]:.3g} %' for joint in found.large)
-        lines.append(f'held-out residuals above a tenth of the forces: {named}')
+        axes = ', '.join(f'{joint} {100 * shares[joint]:.3g} %' for joint in found.large)
+        lines.append(f'held-out residuals above a tenth of the forces: {axes}')
     if found.coloured and Named.COLOURED not in named:
         lines.append(
             f'coloured residuals, no noise but what the model lacks: {", ".join(found.coloured)}'
