@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from scipy.io import savemat
 
 import pkm_description
 from pkm_dynamics import ClosedChainModel
@@ -162,6 +163,132 @@ def test_a_tendon_along_the_arm_keeps_the_power_and_the_loop_closes(convert, tmp
     assert home['rod'] == pytest.approx(-home['elbow'])
 
 
+def test_arrays_of_a_controller_one_file_an_axis(convert, tmp_path):
+    random = np.random.default_rng(4)
+    module = import_module('shanghai')
+    log = {}
+    for motion in module.RECORDINGS.values():
+        folder = tmp_path / 'raw/matlab_identification/data' / f'DataOutput_{motion}'
+        folder.mkdir(parents=True)
+        for name in ('theta', 'torque'):
+            values = log[motion, name] = random.normal(size=(COUNT, 6)) * [1e-4, 1, 1, 1, 1, 1]
+            for axis, column in enumerate(values.T, 1):
+                lines = [
+                    f'DataOutput.OutData[{k}]:={x:.7G}F16#-2B16910H-6' for k, x in enumerate(column)
+                ]
+                (folder / f'DataOutput_{name}{axis}.txt').write_text('\r\n'.join(lines))
+    folder, _ = converted(convert, 'shanghai', tmp_path / 'raw', tmp_path / 'shelf')
+    part = np.load(folder / 'test.npz')
+    np.testing.assert_allclose(part['positions'], log['Traj3', 'theta'], rtol=1e-6)
+    ratio = part['efforts'] / log['Traj3', 'torque']
+    np.testing.assert_allclose(ratio[:, 0], 0.03477, rtol=1e-4)
+    np.testing.assert_allclose(ratio, ratio[:1].repeat(COUNT, axis=0), rtol=1e-6)
+    assert (np.sign(ratio[0]) == [1, 1, -1, 1, 1, 1]).all()
+
+
+def test_a_workspace_of_an_industrial_robot(convert, tmp_path):
+    random = np.random.default_rng(5)
+    module = import_module('kr300')
+    names = ('act_pos_mot_deg', 'act_vel_mot_deg_per_s', 'act_torque_abs_nm')
+    for motion in module.RECORDINGS.values():
+        path = tmp_path / f'raw/data/recorded_trajectories/2020-10-21 10s FF {motion} 08ms/data.mat'
+        path.parent.mkdir(parents=True)
+        recorded = {name: random.normal(size=(6, COUNT)) for name in names}
+        savemat(path, {'rec': {'time_cont': 0.004 * np.arange(COUNT), **recorded}})
+    folder, robot = converted(convert, 'kr300', tmp_path / 'raw', tmp_path / 'shelf')
+    part = np.load(folder / 'test.npz')  # of the last motion
+    np.testing.assert_allclose(np.rad2deg(part['positions'].T), recorded['act_pos_mot_deg'])
+    power = np.sum(part['efforts'] * part['velocities'], axis=1)
+    motors = np.deg2rad(recorded['act_vel_mot_deg_per_s']) * module.GEARS[:, None]
+    np.testing.assert_allclose(power, np.sum(recorded['act_torque_abs_nm'] * motors, axis=0))
+    # the shoulder stands on the axis that leans out of the column, the flange looks down the arm
+    assert robot.joints[1].origin.position == pytest.approx([0.35, 0, 0])
+
+
+URDF_BESIDE = """<robot name="arm"><link name="world"/><link name="{base}"/>{joints}
+  <joint name="lift" type="prismatic"><parent link="world"/><child link="{base}"/>
+  <axis xyz="0 0 1"/><limit lower="0" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
+
+def urdf_of(joints, base, links):
+    """A chain of joints below a lift, with the names of a manufacturer's URDF."""
+    text = ''
+    for parent, child, name in zip((base, *links), links, joints, strict=False):
+        text += (
+            f'<link name="{child}"><inertial><mass value="1"/><origin xyz="0.1 0 0"/><inertia '
+            'ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+            f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/>'
+            '<origin xyz="0.2 0 0.1" rpy="0.3 0.2 0.1"/><axis xyz="0 0 1"/>'
+            '<limit lower="-2" upper="2" effort="10" velocity="2"/></joint>'
+        )
+    return URDF_BESIDE.format(base=base, joints=text)
+
+
+def test_tables_of_currents_and_a_foreign_urdf(convert, tmp_path):
+    random = np.random.default_rng(6)
+    module = import_module('tiago')
+    links = [name.replace('joint', 'link') for name in module.JOINTS]
+    raw = tmp_path / 'raw/examples/tiago'
+    (raw / 'urdf').mkdir(parents=True)
+    (raw / module.URDF).write_text(urdf_of(module.JOINTS, 'torso_lift_link', links))
+    log = {
+        name: written(
+            raw / f'data/identification/dynamic/tiago_{name}.csv',
+            random.normal(size=(COUNT, 9)),
+            delimiter=',',
+            header='t,...',
+            comments='',
+        )
+        for name in ('position', 'velocity', 'effort')
+    }
+    folder, robot = converted(convert, 'tiago', tmp_path / 'raw', tmp_path / 'shelf')
+    assert robot.base_link == 'torso_lift_link'
+    part = np.load(folder / 'train.npz')
+    for key, name in (('positions', 'position'), ('velocities', 'velocity')):
+        np.testing.assert_allclose(part[key], log[name][:14, 2:])
+    np.testing.assert_allclose(part['efforts'][:, 2], -8.7 * log['effort'][:14, 4])
+    np.testing.assert_array_equal(part['time'], log['position'][:14, 0])
+
+
+def test_tables_of_positions_and_torques_and_a_foreign_urdf(convert, tmp_path):
+    random = np.random.default_rng(7)
+    module = import_module('airbot')
+    raw = tmp_path / 'raw' / module.FOLDER
+    (raw / 'urdf').mkdir(parents=True)
+    links = [name.replace('joint', 'link') for name in module.JOINTS]
+    (raw / module.URDF).write_text(urdf_of(module.JOINTS, 'base_link', links))
+    for motion in module.RECORDINGS.values():
+        log = {
+            name: written(
+                raw / f'identification/{motion}/identification_{name}_real.csv',
+                random.normal(size=(COUNT, 6)),
+                delimiter=',',
+                header='1,...',
+                comments='',
+            )
+            for name in ('q', 'tau')
+        }
+    folder, robot = converted(convert, 'airbot', tmp_path / 'raw', tmp_path / 'shelf')
+    part = np.load(folder / 'test.npz')  # of the last motion
+    assert list(part['joint_names']) == list(robot.actuated_joints)
+    np.testing.assert_allclose(part['positions'], log['q'])
+    np.testing.assert_allclose(part['efforts'], log['tau'])
+    np.testing.assert_allclose(part['time'], np.arange(COUNT) / 100)
+
+
+def test_four_of_seven_motors(convert, tmp_path):
+    raw = tmp_path / 'raw/data/psm/measured_trajectory'
+    random = np.random.default_rng(8)
+    for motion in ('one', 'two'):
+        log = written(raw / f'{motion}_results.csv', random.normal(size=(COUNT, 21)), delimiter=',')
+    folder, robot = converted(convert, 'psm', tmp_path / 'raw', tmp_path / 'shelf')
+    part = np.load(folder / 'test.npz')  # of the last motion
+    for key, first in (('positions', 0), ('velocities', 7), ('efforts', 14)):
+        np.testing.assert_allclose(part[key], log[:, first : first + 4])
+    # the tool passes through the point about which yaw and pitch turn
+    assert robot.home.position == pytest.approx([0, 0, -(0.1 - 0.4318 + 0.4162)], abs=1e-9)
+
+
 def humble_bag(path, names, stamps):
     """A bag as ROS 2 Humble writes it: without definitions of its types."""
     types = jazzy_typestore()
@@ -223,7 +350,9 @@ def transform(axis, position):
     )
 
 
-@pytest.mark.parametrize('name', ['panda', 'tx40', 'ur10e', 'ur10_bag', 'xmate7p', 'ar5'])
+@pytest.mark.parametrize(
+    'name', ['panda', 'tx40', 'ur10e', 'ur10_bag', 'xmate7p', 'ar5', 'shanghai', 'kr300']
+)
 def test_urdf_has_the_kinematics_of_the_parameters(convert, tmp_path, name):
     module = import_module(name)
     text = import_module('arm_urdf').arm_urdf('arm', module.AXES, module.JOINTS)

@@ -12,6 +12,7 @@ from pkm_description.description import Description, Pose, frozen
 from pkm_description.errors import DescriptionError, listed
 from pkm_description.home_search import HOME_TOLERANCE, HomeSearch, Requirements
 from pkm_description.kinematic_tree import POINT_ROW
+from pkm_description.readers.chosen_mechanism import links_below
 from pkm_description.rotation_formats import rotation_vector, rpy_from_rotation
 
 
@@ -156,6 +157,8 @@ def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
                 f': either a constraint is missing, or actuators, or the YAML should say '
                 f'`free_joints: [{", ".join(undriven)}]`'
             )
+            below = _link_below(description, undriven)
+            message += f' or, where it stands still meanwhile, `base: {below}`' if below else ''
     if dependent:
         message += (
             f'; not independent of the others: {listed(dependent)} (every degree of freedom takes '
@@ -164,6 +167,17 @@ def _check_mobility(assembly: Assembly, configuration: Configuration) -> None:
     if freedom < n_a:
         message += _overconstrained_hint(assembly, configuration)
     raise DescriptionError(message)
+
+
+def _link_below(description: Description, joints: list[str]) -> str:
+    """Link below the last of some joints that carries all drives; empty where none does."""
+    by_name = {joint.name: joint for joint in description.joints}
+    for name in reversed(joints):
+        link = by_name[name].child
+        carried = {link} | links_below(description.joints, link)
+        if all(by_name[drive].parent in carried for drive in description.driven_joints):
+            return link
+    return ''
 
 
 def _overconstrained_hint(assembly: Assembly, configuration: Configuration) -> str:

@@ -18,7 +18,22 @@ from pathlib import Path
 
 from real_log import LogError, RealLog
 
-NAMES = ('panda', 'tx40', 'ur10e', 'ur10_bag', 'fer_bag', 'xmate7p', 'ar5', 'mtm', 'xmate3')
+NAMES = (
+    'panda',
+    'tx40',
+    'ur10e',
+    'ur10_bag',
+    'fer_bag',
+    'xmate7p',
+    'ar5',
+    'mtm',
+    'xmate3',
+    'shanghai',
+    'kr300',
+    'tiago',
+    'airbot',
+    'psm',
+)
 
 
 def log_of(name: str) -> RealLog:

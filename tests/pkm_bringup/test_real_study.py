@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pkm_bringup import cli
-from pkm_bringup.studies import real_logs, real_study
+from pkm_bringup.studies import plain_reference, real_logs, real_study
 from pkm_bringup.studies.plain_reference import PlainReference
 from pkm_bringup.studies.real_logs import EvenLog, RealLog
 from pkm_description.errors import DatasetError, EstimationError
@@ -151,6 +151,19 @@ def test_the_plain_reference_finds_the_arm(log):
     assert log.error(plain.predict).overall < 0.02
     # the first link turns about one axis alone: not all of 20 + 4 columns are independent
     assert len(plain._base) < 24
+
+
+def test_the_plain_reference_leaves_wheels_and_hands_where_they_are():
+    joint = '<joint name="{0}" type="continuous"><parent link="{1}"/><child link="{0}"/></joint>'
+    further = ''.join(
+        f'<link name="{name}"/>' + joint.format(name, parent)
+        for name, parent in (('wheel', 'base_link'), ('finger', 'platform'))
+    )
+    pinocchio = pytest.importorskip('pinocchio')
+    model = plain_reference.with_joints(
+        pinocchio, URDF.replace('</robot>', further + '</robot>'), NAMES
+    )
+    assert (model.nq, list(model.names)[1:]) == (2, list(NAMES))
 
 
 def test_without_pinocchio_the_reference_says_what_to_install(log, monkeypatch):

@@ -113,6 +113,13 @@ def test_forces_with_a_gripper_fixed_at_home_are_those_of_pinocchio(home):
         np.testing.assert_allclose(ours[k], theirs, rtol=1e-9, atol=1e-9)
 
 
+def test_a_joint_below_all_drives_that_has_none_may_stand_still():
+    with pytest.raises(DescriptionError, match=r'`free_joints: \[shoulder\]` or.*`base: upper`'):
+        loads(robot(), 'platform: tool0\nactuated_joints: [elbow]\n')
+    with pytest.raises(DescriptionError, match=r'`free_joints: \[elbow\]`$'):
+        loads(robot(), 'platform: tool0\nactuated_joints: [shoulder]\n')
+
+
 def test_the_base_may_be_further_down():
     found = loads(robot(), 'base: upper\nplatform: tool0\nactuated_joints: [elbow]')
     assert found.base_link == 'upper' and found.actuated_joints == ['elbow']

@@ -157,5 +157,5 @@ def test_the_period_says_whether_the_forces_are_one_of_many(
 ):
     result = identify(record(periods=5), slider_model)
     found = validate(held_out(periods=3), result, slider_model, **options)
-    assert found.period == period
+    assert found.period == pytest.approx(period)
     assert np.ptp(found.time) < PERIOD if period else np.ptp(found.time) > 2 * PERIOD

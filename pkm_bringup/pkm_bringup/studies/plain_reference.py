@@ -39,7 +39,7 @@ class PlainReference:
         if description.constraints or description.free_joints:
             raise EstimationError('the plain reference is for arms without loops and free joints')
         self._pin: Any = pinocchio
-        self._model = pinocchio.buildModelFromXML(description.urdf)
+        self._model = with_joints(pinocchio, description.urdf, log.model.actuated_joints)
         self._model.gravity.linear = np.array(description.gravity)
         self._data = self._model.createData()
         joints = [self._model.getJointId(name) for name in log.model.actuated_joints]
@@ -95,3 +95,10 @@ class PlainReference:
         motion[:, self._columns] = q, velocity, acceleration
         rows = self._pin.computeJointTorqueRegressor(self._model, self._data, *motion)
         return np.array(rows)[self._columns]
+
+
+def with_joints(pinocchio: Any, urdf: str, joints: Sequence[str]) -> Any:
+    """Return the model of a URDF with these joints; wheels, heads and hands stay where they are."""
+    model = pinocchio.buildModelFromXML(urdf)
+    others = [model.getJointId(name) for name in model.names[1:] if name not in joints]
+    return pinocchio.buildReducedModel(model, others, pinocchio.neutral(model))

@@ -10,6 +10,7 @@ from typing import Any
 from pkm_bringup.views.console import Column, print_columns, print_note, print_table
 from pkm_identification import IdentificationResult
 from pkm_identification.estimators.set_membership.parameter_ellipsoid import EllipsoidDiagnostics
+from pkm_identification.percent import percent
 from pkm_identification.requests.apply_request import LEAST_P_VALUE
 from pkm_identification.requests.identify_request import Identified
 from pkm_identification.result.diagnostics import Delay, ParameterDiagnostics, RecordedDescription
@@ -401,7 +402,7 @@ def _chosen(choice: Mapping[str, Any] | None) -> str:
     bias = choice['noise_bias']
     if bias is None or max(bias) < SMALL_BIAS:
         return text
-    return f'{text}; noise of the motion makes predicted forces wrong by {100 * max(bias):.2g} %'
+    return f'{text}; noise of the motion makes predicted forces wrong by {percent(max(bias))}'
 
 
 def _delay(found: Delay) -> str:

@@ -69,7 +69,8 @@ def find_stuck(
             others[column] &= not is_motion
             if not others.any():
                 continue
-            unlikely = has_noise and len(x) * repeats ** (last - first) < CHANCE
+            # a joint at rest may be held without noise: its positions tell by their ends alone
+            unlikely = has_noise and len(x) * repeats ** (last - first) < CHANCE and not is_motion
             if unlikely or _breaks_off(x, first, last, scale):
                 found[first + 1 : last + 1, column] = True
     return found

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pkm_identification.arrays import Array, Indices
+from pkm_identification.percent import percent
 
 WORDS = {
     'jitter': 'jitter of the stamps',
@@ -26,6 +27,7 @@ WORDS = {
     'standstill': 'standstill',
 }
 KINDS = tuple(WORDS)
+GONE = ('stale', 'duplicate_stamp')  # samples that the recording no longer has
 LEFT_OUT = 'left out: weight zero'
 STRETCHES = 8  # of each defect, that are named
 
@@ -58,7 +60,7 @@ class Defect:
         if self.signal != 'time' and not self.joint:
             of = f' of the {self.signal}'
         size = ', '.join(f'{name} {value:.3g}' for name, value in self.figures.items())
-        text = f'{WORDS[self.kind]}{of}: {self.count} ({100 * self.share:.2g} %)'
+        text = f'{WORDS[self.kind]}{of}: {self.count} ({percent(self.share)})'
         if self.where:
             first, last = self.where[0]
             at = f'{first:.6g}' if first == last else f'{first:.6g} ... {last:.6g}'
@@ -146,11 +148,12 @@ def merged(parts: Sequence[Defect], samples: int) -> tuple[Defect, ...]:
     for group in found.values():
         count = sum(defect.count for defect in group)
         names = group[0].figures
+        all_samples = samples + (count if group[0].kind in GONE else 0)
         together.append(
             replace(
                 group[0],
                 count=count,
-                share=count / max(samples, 1),
+                share=count / max(all_samples, 1),
                 where=tuple(pair for defect in group for pair in defect.where)[:STRETCHES],
                 stretches=sum(defect.stretches for defect in group),
                 figures={n: max(defect.figures.get(n, 0.0) for defect in group) for n in names},

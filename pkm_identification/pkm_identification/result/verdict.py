@@ -8,6 +8,7 @@ from enum import Enum
 import numpy as np
 
 from pkm_identification.arrays import Array
+from pkm_identification.percent import percent
 from pkm_identification.result.diagnostics import Diagnostics
 from pkm_identification.result.result import IdentificationResult
 
@@ -91,11 +92,11 @@ class Verdict:
 
     def line(self) -> str:
         """Return the verdict in one line."""
-        worst = 100 * float(self.axis_errors.max())
+        worst = float(self.axis_errors.max())
         text = f'{self.grade.value} model: forces of held-out parts of the data are predicted '
-        text += f'within {100 * self.error:.2g} % (RMS; worst {self.worst}: {worst:.2g} %)'
+        text += f'within {percent(self.error)} (RMS; worst {self.worst}: {percent(worst)})'
         if self.noise is not None:
-            text += f', {100 * self.noise:.2g} % of it noise of the measurement'
+            text += f', {percent(self.noise)} of it noise of the measurement'
         return '; '.join([text, f'limited by {self.limit.value}', *self.reasons, *self.advice])
 
 
@@ -144,10 +145,10 @@ def _limit(
         reason = f'{len(lost)} of {len(result.names)} parameters are not determined'
         return Limit.EXCITATION, (reason,), ('excite all axes together (pkm excite design)',)
     if bias > MUCH_BIAS * error:
-        reason = f'it makes {100 * bias:.2g} % of the force wrong'
+        reason = f'it makes {percent(bias)} of the force wrong'
         return Limit.NOISE_OF_MOTION, (reason,), ('estimate with iv or tls, or repeat a period',)
     if bad > MANY_BAD:
-        reason = f'{100 * bad:.2g} % of the samples could not be used'
+        reason = f'{percent(bad)} of the samples could not be used'
         return Limit.DATA, (reason,), ('see the lines on the data',)
     ratio = _variance_ratio(diagnostics)
     if ratio is not None:

@@ -70,6 +70,7 @@ def test_the_latest_sample_at_the_time_of_a_host(polled, rate):
     # a cycle that is off looks like an outlier
     assert set(defects) <= {'stale', 'jitter', 'gap', 'outlier'}
     assert len(data) - len(found) == defects['stale'].count
+    assert defects['stale'].share == pytest.approx(stale.mean())
     assert defects['jitter'].figures['interval_s'] == pytest.approx(INTERVAL, rel=1e-4)
     lost = kept[-1] - kept[0] + 1 - len(kept)
     assert lost < 3 or abs(defects['gap'].count - lost) <= 0.01 * len(kept)

@@ -55,3 +55,14 @@ def test_steps_are_in_the_noise_and_in_the_report(counted):
     for figures in reported.values():
         assert figures['step'] == pytest.approx(COUNT, rel=1e-6)
         assert 0.5 < figures['share_of_variance'] <= 1.0
+
+
+def test_an_axis_that_a_brake_holds_is_not_stuck():
+    """The first axis moves with noise over some counts, stops softly and is held without noise."""
+    random = np.random.default_rng(2)
+    eased = 0.5 - 0.5 * np.cos(np.pi * np.clip(TIME / 9, 0, 1))
+    noise = np.where(TIME < 9, random.normal(size=len(TIME)), 0.0)
+    q = np.column_stack([eased + 3 * COUNT * noise, 0.5 * np.sin(5 * TIME), 0.4 * np.cos(3 * TIME)])
+    efforts = 20 * np.sin(3 * q) + 0.1 * random.normal(size=q.shape)
+    data = Recording.from_arrays(TIME, NAMES, np.round(q / COUNT) * COUNT, efforts)
+    assert 'stuck' not in examined(data).quality.kinds
