@@ -13,7 +13,13 @@ from pkm_identification.regression.numerics import determined_directions
 from pkm_identification.regression.problem import Problem, row_covariance
 from pkm_identification.regression.run import PeriodicRun, Rows, Run
 from pkm_identification.regression.weighted_least_squares import Estimate, weights_of
-from pkm_identification.result.force_errors import LEVELS, TERMS, ForceErrors, error_terms
+from pkm_identification.result.force_errors import (
+    LEVELS,
+    TERMS,
+    ForceErrors,
+    error_terms,
+    rest_share,
+)
 from pkm_identification.signals.bands import FilterBand
 
 # Parts of a recording that are held out: each is long enough to be another motion, and the others
@@ -39,12 +45,17 @@ class _HeldOut(NamedTuple):
 
 
 def held_out_errors(
-    problem: Problem, estimate: Estimate, in_time: list[Array | None], covariance: Array
+    problem: Problem,
+    estimate: Estimate,
+    in_time: list[Array | None],
+    covariance: Array,
+    holding: Array,
 ) -> ForceErrors:
     """Fit the variances of errors of predictions to held-out residuals.
 
     `in_time` are measured minus predicted forces (n, n_a) of each run, before the band, as for
-    `analyse_residuals`; `covariance` (f, f) that of the estimate.
+    `analyse_residuals`; `covariance` (f, f) that of the estimate; `holding` friction
+    (n_a,) of the drives at rest, from where nothing is learnt about drives that slide.
     """
     covariance = np.where(np.isfinite(covariance), covariance, 0.0)
     parts = []
@@ -67,16 +78,20 @@ def held_out_errors(
     count = TERMS if is_motion_known else SPEEDLESS
     least = EXACT * size**2
     share = EVEN / (EVEN + sum(part.rows for part in parts))
+    slow = float(problem.model.description.transition_velocity)
+    rests = rest_share(velocities, accelerations, speed, quickness, slow) > 0
+    slides = ~rests | rests.all(axis=0) if is_motion_known else np.ones(squares.shape, dtype=bool)
     found = [
-        _variances(squares[:, a], known[:, a], terms[:, a, :count], float(least[a]))
-        for a in range(problem.axes)
+        _variances(squares[own, a], known[own, a], terms[own, a, :count], float(least[a]))
+        for a, own in enumerate(slides.T)
     ]
     even = share * np.maximum(np.mean(squares - known, axis=0), 0.0)
     variances = np.array([np.pad(each, (0, TERMS - count)) for each in found])
     lacking = np.maximum(np.einsum('nat,at->na', terms, variances), even)
     expected = np.maximum(known + lacking, least)
     rms = np.sqrt(squares.mean(axis=0))
-    quantiles = np.quantile(np.sqrt(squares / expected), LEVELS, axis=0).T
+    scores = np.sqrt(squares / expected)
+    quantiles = np.array([np.quantile(scores[own, a], LEVELS) for a, own in enumerate(slides.T)])
     normal = ndtri(0.5 + 0.5 * LEVELS)
     bands = [run.signals.band for run in problem.runs]
     cutoffs = [band.cutoff for band in bands if isinstance(band, FilterBand)]
@@ -90,6 +105,8 @@ def held_out_errors(
         rms=rms,
         relative=rms / _size(forces + residuals),
         holds_noise=any(run.signals.force_noise is None for run in problem.runs),
+        holding=holding,
+        transition_velocity=slow,
         cutoff=max(cutoffs) if len(cutoffs) == len(bands) else None,
     )
 

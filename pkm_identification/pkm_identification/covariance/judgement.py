@@ -12,6 +12,7 @@ from pkm_identification.arrays import Array
 from pkm_identification.covariance.axis_residuals import AxisResiduals
 from pkm_identification.covariance.fixed_values import contradicted_values
 from pkm_identification.covariance.held_out_errors import held_out_errors
+from pkm_identification.covariance.holding_friction import holding_friction
 from pkm_identification.covariance.residual_tests import analyse_residuals
 from pkm_identification.physical.nearest import ConsistentParameters, nearest_consistent
 from pkm_identification.regression.numerics import with_variance
@@ -25,7 +26,7 @@ from pkm_identification.result.diagnostics import (
     FixedContradiction,
     ResidualFindings,
 )
-from pkm_identification.result.force_errors import ForceErrors
+from pkm_identification.result.force_errors import SLOW, ForceErrors
 
 LARGE = 0.1  # of the RMS force: residuals above it are no noise of a drive worth a model
 COLOURED = 1e-3  # p-value of the test of a flat spectrum, one of some dozen
@@ -57,7 +58,8 @@ def judge(solution: Solution, any_value: Sequence[int], report: Progress) -> Jud
     condition = condition_numbers(fitted, found)
     analysis = analyse_residuals(fitted, found, in_time)
     spread = found.covariance if fitted is not solution.problem else _of_free(solution)
-    force_errors = held_out_errors(fitted, found, in_time, spread)
+    holding = _holding(solution)
+    force_errors = held_out_errors(fitted, found, in_time, spread, holding)
     report(Phase.CHECKING, 0.8)
     if found.standard_parameters is not None:
         consistent = ConsistentParameters(np.asarray(found.standard_parameters))
@@ -86,6 +88,18 @@ def _findings(
         large=tuple(np.array(joints)[errors.relative > LARGE].tolist()),
         coloured=tuple(joint for joint in joints if joint in coloured),
     )
+
+
+def _holding(solution: Solution) -> Array:
+    """Friction (n_a,) of drives at rest: that at a slow speed of the data, where they are known."""
+    base, model = solution.problem.base, solution.problem.model
+    signals = [each for each in (run.signals for run in solution.problem.runs) if not each.is_long]
+    slow = np.full(solution.problem.axes, float(model.description.transition_velocity))
+    if signals:
+        power = sum(np.sum(each.velocities**2, axis=0) for each in signals)
+        slow = SLOW[-1] * np.sqrt(power / sum(map(len, signals)))
+    standard = base.columns @ solution.values
+    return holding_friction(model, standard, solution.estimate.drive_friction, slow)
 
 
 def _of_free(solution: Solution) -> Array:

@@ -37,6 +37,8 @@ class ForceErrors:
     rms: Array  # (n_a,) [N, N m] of the held-out residuals, with their noise
     relative: Array  # `rms` over that of the measured forces (n_a,)
     holds_noise: bool  # whether the noise of measured forces is in the variances: it is unknown
+    holding: Array  # friction (n_a,) [N, N m] that a drive at rest holds in either direction
+    transition_velocity: float  # below which drives are at rest [m/s, rad/s]
     # highest frequency [Hz] of the residuals; None where they are of all frequencies
     cutoff: float | None = None
 
@@ -44,7 +46,18 @@ class ForceErrors:
         """Variances (n, n_a) of forces (n, n_a) predicted for such a motion, (n, n_a) each."""
         relative = (velocities / self.velocity, accelerations / self.acceleration)
         terms = error_terms(*relative, forces / self.force)
-        return np.maximum(np.einsum('nat,at->na', terms, self.variances), self.least)
+        lacking = np.maximum(np.einsum('nat,at->na', terms, self.variances), self.least)
+        return lacking + self.at_rest(velocities, accelerations) * self.holding**2 / 3
+
+    def at_rest(self, velocities: Array, accelerations: Array) -> Array:
+        """How far (n, n_a) drives rest, from 0 to 1: friction there has any value up to `holding`.
+
+        Variances times this are as of a uniform distribution at velocity zero. A drive that
+        reverses is not at rest: it slides soon before and after.
+        """
+        return rest_share(
+            velocities, accelerations, self.velocity, self.acceleration, self.transition_velocity
+        )
 
     def reach(self, level: float) -> Array:
         """Half the widths (n_a,) of bands that hold this share of the errors, in deviations."""
@@ -52,6 +65,14 @@ class ForceErrors:
         factors = self.quantiles / normal
         factor = np.array([np.interp(level, LEVELS, each) for each in factors])
         return np.asarray(factor * ndtri(0.5 + 0.5 * level))
+
+
+def rest_share(
+    velocities: Array, accelerations: Array, speed: Array, quickness: Array, transition: float
+) -> Array:
+    """Share (n, n_a) of rest, with RMS velocities and accelerations (n_a,) of the data."""
+    soon = np.abs(velocities) + REVERSAL * speed / quickness * np.abs(accelerations)
+    return np.asarray(np.maximum(1 - (soon / max(transition, STANDSTILL)) ** 2, 0.0))
 
 
 def error_terms(velocities: Array, accelerations: Array, forces: Array) -> Array:

@@ -57,6 +57,8 @@ def test_reach_follows_the_quantiles():
         np.stack([normal, 2 * normal]),
         *(one,) * 2,
         holds_noise=False,
+        holding=0 * one,
+        transition_velocity=0.01,
     )
     for level in (0.3, 0.5, 0.77, 0.95, 0.999):
         np.testing.assert_allclose(errors.reach(level), np.array([1, 2]) * ndtri(0.5 + 0.5 * level))
@@ -105,6 +107,42 @@ def test_bounds_hold_forces_of_a_model_that_lacks_an_effect(
     assert kept.diagnostics.residual_findings == findings
     again = validate(other, kept, slider_model, **options).coverage
     assert again.measured_overall == coverage.measured_overall
+
+
+def with_a_rest(model, motion, time):
+    """Motion of the sliders, of which the right one rests from 2 to 4 s."""
+    grid = np.arange(0.0, time[-1] + 1e-3, 1e-4)
+    rate = np.interp(grid, [1.7, 2.0, 4.0, 4.3], [1.0, 0.0, 0.0, 1.0])
+    own = np.concatenate([[0.0], np.cumsum(0.5 * (rate[1:] + rate[:-1]) * 1e-4)])
+    speed = np.interp(time, grid, rate)
+    slowed = motion(np.interp(time, grid, own))
+    moved = motion(time)
+    moved.q[:, 1] = slowed.q[:, 1]
+    moved.qd[:, 1] = slowed.qd[:, 1] * speed
+    moved.qdd[:, 1] = slowed.qdd[:, 1] * speed**2 + slowed.qd[:, 1] * np.gradient(speed, time)
+    return moved
+
+
+@pytest.mark.parametrize('share', [-0.9, 0.9])
+def test_bounds_hold_whatever_friction_holds_at_rest(record, slider_model, motion, share):
+    """A drive holds a load by a share of its Coulomb friction, which no motion shows."""
+    random = np.random.default_rng(3)
+    options = {'method': 'filter', 'cutoff': 15.0}
+    result = identify(record(seed=1, periods=6, force_noise=0.5), slider_model, **options)
+    time = np.arange(6000) / 1000
+    moved = with_a_rest(slider_model, motion, time)
+    forces = slider_model.inverse_dynamics(moved) + 0.5 * random.normal(size=(6000, 2))
+    coulomb = slider_model.nominal_parameters[5]
+    forces[(time >= 2.0) & (time <= 4.0), 1] += share * coulomb
+    positions = moved.q + 1e-5 * random.normal(size=forces.shape)
+    data = Recording.from_arrays(time, slider_model.actuated_joints, positions, forces)
+    found = validate(data, result, slider_model, **options)
+    error = (found.measured - found.predicted)[(found.time > 2.2) & (found.time < 3.8), 1]
+    assert np.median(error) == pytest.approx(share * coulomb, abs=0.5)
+    assert (found.coverage.measured >= 0.9).all()
+    resting = result.diagnostics.force_errors.at_rest(moved.qd, moved.qdd) > 0
+    assert resting[(time > 2.1) & (time < 3.9), 1].all()
+    assert resting[:, 0].mean() < 0.01  # drives that reverse are not at rest
 
 
 def test_large_residuals_are_named(record, slider_model):
