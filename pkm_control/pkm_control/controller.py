@@ -78,6 +78,7 @@ class TrajectoryController:
         self._ending: tuple[ErrorCode, str] = (ErrorCode.NONE, '')
         self._statistics = TrackingStatistics.empty(model.n_a)
         self._motion: PlatformMotion | None = None  # of the latest cycle
+        self._evaluated: float | None = None  # its time within the motion [s]
 
     @property
     def active(self) -> bool:
@@ -155,7 +156,7 @@ class TrajectoryController:
                 ErrorCode.INFEASIBLE, 'the motion does not start where the robot rests'
             )
         self._execution = execution
-        self._origin = None
+        self._origin = self._evaluated = None
         self._ending = (ErrorCode.NONE, '')
         self._statistics = TrackingStatistics.empty(self.model.n_a)
 
@@ -255,10 +256,11 @@ class TrajectoryController:
         self, execution: Execution | StoppedExecution, now: float, feedforward: Feedforward
     ) -> _Desired:
         motion = execution.motion([now], self.model, initial=self._motion)
-        joints, force = feedforward.along(self.model, motion)
+        interval = 0.0 if self._evaluated is None else now - self._evaluated
+        joints, force = feedforward.along(self.model, motion, self._motion, interval)
         # Found once: the next cycle starts from them.
         motion.joint_positions, motion.joint_velocities, motion.joint_accelerations = joints
-        self._motion = motion
+        self._motion, self._evaluated = motion, now
         position, velocity = (array[0, self._actuated] for array in joints[:2])
         return _Desired(motion, position, velocity, force[0])
 

@@ -16,6 +16,7 @@ from pkm_description.errors import ModelFileError
 from pkm_dynamics import ClosedChainModel, JointStates, PlatformMotion
 from pkm_dynamics.array_types import Floats
 from pkm_dynamics.drive_forces import DriveForces, drive_constants, is_drive_entry, terms_of_entries
+from pkm_dynamics.drive_states import DriveStates
 from pkm_dynamics.friction_laws import DriveFriction, is_friction_law_parameter
 from pkm_dynamics.parameters.parameter_table import INERTIAL_NAMES
 from pkm_dynamics.parameters.pseudo_inertia import pseudo_inertia
@@ -47,6 +48,7 @@ class Feedforward:
     rotors: Floats | None = None  # inertias (n_a,) [kg, kg m^2] of drives beyond those parameters
     # (n_a,) [N, N m] half of what Coulomb friction is larger forwards than backwards, beyond them
     asymmetry: Floats | None = None
+    states: DriveStates | None = None  # drives whose Coulomb friction has a past
 
     def forces(self, model: ClosedChainModel, motion: PlatformMotion) -> Floats:
         """Forces (N, n_a) [N, N m]; zeros without a model."""
@@ -54,12 +56,34 @@ class Feedforward:
             return np.zeros((len(motion), model.n_a))
         return self.along(model, motion)[1]
 
-    def along(self, model: ClosedChainModel, motion: PlatformMotion) -> tuple[JointStates, Floats]:
-        """Joint states and forces (N, n_a) [N, N m] of a motion in one pass."""
+    def along(
+        self,
+        model: ClosedChainModel,
+        motion: PlatformMotion,
+        before: PlatformMotion | None = None,
+        interval: float = 0.0,
+    ) -> tuple[JointStates, Floats]:
+        """Joint states and forces (N, n_a) [N, N m] of a motion in one pass.
+
+        Drives with a past need it: the states that the motion has, or the motion of one sample
+        `before`, by an `interval` [s], from which they are found for one sample and written into
+        `motion`. Without either their friction slides.
+        """
         if self.parameters is None:
             return model.joint_states(motion), np.zeros((len(motion), model.n_a))
-        joints, forces = model.states_and_forces(motion, self.parameters)
         actuated = [model.joint_names.index(name) for name in model.actuated_joints]
+        if self.states is None:
+            joints, forces = model.states_and_forces(motion, self.parameters)
+        else:
+            joints, forces = model.states_and_sliding_forces(motion, self.parameters)
+            now = [array[:, actuated] for array in joints[:2]]
+            if before is not None:
+                known = model.joint_states(before)[:2]
+                path = [np.stack([a[0, actuated], b[0]]) for a, b in zip(known, now, strict=True)]
+                start = None if before.drive_states is None else before.drive_states[0]
+                motion.drive_states = self.states.along((0.0, interval), *path, start)[1:]
+            if (states := motion.drive_states) is not None:
+                forces = forces + self.states.further_forces(self.parameters, states, now[1])
         if self.friction is not None:
             forces = forces + self.friction.forces(joints.velocities[:, actuated])
         if self.drives is not None:
@@ -68,8 +92,11 @@ class Feedforward:
             forces = forces + self.rotors * joints.accelerations[:, actuated]
         if self.asymmetry is not None:
             v0 = model.description.transition_velocity
-            speed = np.abs(joints.velocities[:, actuated])
-            forces = forces + self.asymmetry * np.clip(speed / v0, 0.0, 1.0)
+            sliding = np.clip(np.abs(joints.velocities[:, actuated]) / v0, 0.0, 1.0)
+            if self.states is not None and motion.drive_states is not None:
+                yielding = np.isfinite(self.states.deflections)
+                sliding = np.where(yielding, np.abs(motion.drive_states), sliding)
+            forces = forces + self.asymmetry * sliding
         return joints, forces
 
 
@@ -197,7 +224,9 @@ def _with_drives(
     if kept is not None:
         kept = np.where(model.parameter_mask('drive'), 0.0, kept)
         kept.setflags(write=False)
-    return replace(found, parameters=kept, drives=DriveForces.of(model.description, terms))
+    forces = DriveForces.of(model.description, terms)
+    states = DriveStates.of(model.description, model.parameter_names, terms) or None
+    return replace(found, parameters=kept, drives=forces, states=states)
 
 
 def _check_friction(friction: DriveFriction, linear: dict[str, float]) -> None:
@@ -253,4 +282,4 @@ def _masked(
             left_out.append(kind)
     kept.setflags(write=False)
     suffix = ''.join(f' without {kind.replace("_", " ")}' for kind in left_out)
-    return Feedforward(name + suffix, kept)
+    return Feedforward(name + suffix, kept, states=model.drive_states or None)

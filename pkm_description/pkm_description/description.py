@@ -149,6 +149,8 @@ class DriveTerms:
     stiffness: float | None = None  # [N/m, N m/rad]
     rest: float = 0.0  # [m, rad]
     ripple: Ripple | None = None
+    # [m, rad] by which the joint yields before it slips: Coulomb friction has a past
+    presliding: float | None = None
     # [kg, kg m^2] of the drive, where the description itself has none; the actuator has it too
     rotor: float | None = None
     # [N, N m] half of what Coulomb friction is larger forwards than backwards, where the

@@ -18,13 +18,13 @@ from pkm_description.errors import DescriptionError
 from pkm_description.sidecar import known_keys, mapping, number
 from pkm_description.xml_elements import suggestion
 
-KEYS = ('offset', 'stiffness', 'rest', 'rotor', 'asymmetry', 'ripple')
-NUMBERS = KEYS[:5]
+KEYS = ('offset', 'stiffness', 'rest', 'rotor', 'asymmetry', 'presliding', 'ripple')
+NUMBERS = KEYS[:6]
 VALUES = (('cosine', 'sine'), ('amplitude', 'phase'))
 MAX_HARMONICS = 100  # a ripple with more is a table, and a typing error likelier than one
 SYNTAX = 'JOINT:TERM[+TERM], TERM one of offset, spring, spring(REST), rotor, asymmetry, '
-SYNTAX += 'ripple(PERIOD[,HARMONICS])'
-_TERM = re.compile(r'(offset|spring|rotor|asymmetry|ripple)(?:\(([^()]*)\))?')
+SYNTAX += 'ripple(PERIOD[,HARMONICS]), presliding(DEFLECTION)'
+_TERM = re.compile(r'(offset|spring|rotor|asymmetry|ripple|presliding)(?:\(([^()]*)\))?')
 
 Given = Mapping[str, Any] | Sequence[str] | str
 
@@ -112,6 +112,8 @@ def terms_mapping(terms: DriveTerms) -> dict[str, Any]:
         content['rotor'] = terms.rotor
     if terms.asymmetry is not None:
         content['asymmetry'] = terms.asymmetry
+    if terms.presliding is not None:
+        content['presliding'] = terms.presliding
     if terms.ripple is not None:
         ripple = terms.ripple
         content['ripple'] = {
@@ -133,6 +135,8 @@ def terms_of(given: Any, where: str) -> DriveTerms:
         values.setdefault('offset', 0.0)
     if values.get('rotor', 0.0) < 0.0:
         raise DescriptionError(f'{where}.rotor {values["rotor"]:g} is negative')
+    if values.get('presliding', 1.0) <= 0.0:
+        raise DescriptionError(f'{where}.presliding must be positive, not {values["presliding"]:g}')
     ripple = _ripple(table['ripple'], f'{where}.ripple') if 'ripple' in table else None
     return DriveTerms(**values, ripple=ripple)
 
@@ -273,6 +277,8 @@ def _parse_term(term: str, text: str) -> dict[str, Any]:
             return {kind: 0.0}
         if kind == 'spring' and len(numbers) < 2:
             return {'stiffness': 0.0, 'rest': float(numbers[0]) if numbers else 0.0}
+        if kind == 'presliding' and len(numbers) == 1:
+            return {kind: float(numbers[0])}
         if kind == 'ripple' and len(numbers) in (1, 2):
             harmonics = int(numbers[1]) if len(numbers) == 2 else 1
             return {'ripple': {'period': float(numbers[0]), 'harmonics': harmonics}}

@@ -26,7 +26,11 @@ from pkm_description.errors import DescriptionError, ModelFileError
 from pkm_dynamics.array_types import Floats, Integers
 
 OFFSET, STIFFNESS, COSINE, SINE = range(4)
-PERIOD, REST = 'ripple_period', 'rest'  # constants that stand beside the parameters
+PERIOD, REST, PRESLIDING = (
+    'ripple_period',
+    'rest',
+    'presliding',
+)  # constants that stand beside the parameters
 _WAVE = re.compile(r'ripple_(cos|sin)(\d+)')
 
 
@@ -127,20 +131,22 @@ def _entries(terms: DriveTerms, linear: bool) -> list[tuple[str, str, int, float
 
 
 def drive_constants(terms: Mapping[str, DriveTerms]) -> dict[str, float]:
-    """Constants of the forces by name: `<joint>.rest` [m, rad] and `<joint>.ripple_period`."""
+    """Constants by name [m, rad]: `<joint>.rest`, `.ripple_period` and `.presliding`."""
     found = {}
     for joint, own in terms.items():
         if own.stiffness is not None:
             found[f'{joint}.{REST}'] = own.rest
         if own.ripple is not None:
             found[f'{joint}.{PERIOD}'] = own.ripple.period
+        if own.presliding is not None:
+            found[f'{joint}.{PRESLIDING}'] = own.presliding
     return found
 
 
 def is_drive_entry(name: str) -> bool:
     """Whether a name is that of a force of a drive by position, or of a constant of one."""
     field = name.rpartition('.')[2]
-    plain = ('offset', 'stiffness', REST, PERIOD)
+    plain = ('offset', 'stiffness', REST, PERIOD, PRESLIDING)
     return field in plain or _WAVE.fullmatch(field) is not None
 
 
@@ -165,7 +171,7 @@ def terms_of_entries(entries: Mapping[str, float], joints: list[str]) -> dict[st
 def _section(joint: str, fields: Mapping[str, float]) -> dict[str, Any]:
     """Section `drives` of one joint."""
     section: dict[str, Any] = {
-        key: fields[key] for key in ('offset', 'stiffness', REST) if key in fields
+        key: fields[key] for key in ('offset', 'stiffness', REST, PRESLIDING) if key in fields
     }
     waves = [match for match in map(_WAVE.fullmatch, fields) if match]
     harmonics = sorted({int(match[2]) for match in waves})

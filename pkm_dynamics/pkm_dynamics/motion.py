@@ -43,6 +43,8 @@ class PlatformMotion:
         All scalar joints, in the order of `ClosedChainModel.joint_names`. Needed where
         the platform's pose does not determine them (fewer than six degrees of freedom,
         serial arms); otherwise a first guess that saves time.
+    drive_states : (N, n_a), optional
+        States of the drives along time, of `ClosedChainModel.with_drive_states`.
 
     Raises
     ------
@@ -53,7 +55,7 @@ class PlatformMotion:
 
     FIELDS: ClassVar[tuple[str, ...]] = (
         *('position', 'rotation', 'twist', 'acceleration'),
-        *('joint_positions', 'joint_velocities', 'joint_accelerations'),
+        *('joint_positions', 'joint_velocities', 'joint_accelerations', 'drive_states'),
     )
     __slots__ = FIELDS
 
@@ -66,6 +68,7 @@ class PlatformMotion:
         joint_positions: ArrayLike | None = None,
         joint_velocities: ArrayLike | None = None,
         joint_accelerations: ArrayLike | None = None,
+        drive_states: ArrayLike | None = None,
     ) -> None:
         self.position = samples(position, 'position', (3,))
         count = len(self.position)
@@ -75,7 +78,8 @@ class PlatformMotion:
         self.joint_positions = _optional(joint_positions, 'joint_positions', count)
         self.joint_velocities = _optional(joint_velocities, 'joint_velocities', count)
         self.joint_accelerations = _optional(joint_accelerations, 'joint_accelerations', count)
-        joints = (getattr(self, name) for name in self.FIELDS[4:])
+        self.drive_states = _optional(drive_states, 'drive_states', count)
+        joints = (getattr(self, name) for name in self.FIELDS[4:7])
         shapes = [array.shape for array in joints if array is not None]
         if shapes and (self.joint_positions is None or len(set(shapes)) > 1):
             raise TrajectoryError(
@@ -99,7 +103,7 @@ class PlatformMotion:
 
 def joined_motions(motions: Sequence[PlatformMotion]) -> PlatformMotion:
     """Return motions that all have joint states as one."""
-    arrays = ([getattr(motion, name) for motion in motions] for name in PlatformMotion.FIELDS)
+    arrays = ([getattr(motion, name) for motion in motions] for name in PlatformMotion.FIELDS[:7])
     return PlatformMotion(*map(np.concatenate, arrays))
 
 

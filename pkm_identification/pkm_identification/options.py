@@ -195,8 +195,9 @@ DRIVE_TERMS = Option(
     Values('a text, a list of texts or a mapping {joint: terms}', (str, list, dict)),
     'forces of the drives by position that the description does not have: '
     '`JOINT:TERM[+TERM]`, joints by name or pattern, TERM one of `offset`, `spring`, '
-    '`spring(REST)`, `rotor`, `asymmetry`, `ripple(PERIOD[,HARMONICS])` with REST and PERIOD '
-    'in m or rad; or a mapping as the section `drives` of the YAML',
+    '`spring(REST)`, `rotor`, `asymmetry`, `ripple(PERIOD[,HARMONICS])`, '
+    '`presliding(DEFLECTION)` with numbers in m or rad; or a mapping as the section `drives` of '
+    'the YAML',
     flag='--terms',
     metavar='JOINT:TERM',
     many=True,

@@ -38,6 +38,7 @@ class Gantry:
         self.velocity_limit = np.full(3, 3.0)
         self.force_limit = np.full(3, force_limit)
         self.singular_at = np.inf
+        self.drive_states = None
 
     def parameter_mask(self, kind: str) -> np.ndarray:
         endings = {

@@ -75,10 +75,24 @@ def test_texts_stand_for_sections():
         'a': {'stiffness': 0.0, 'rest': 0.0, 'ripple': {'period': 0.06, 'harmonics': 3}},
         'b': {'stiffness': 0.0, 'rest': 1.0},
     }
+    assert parse_drive_terms('a:presliding(5e-4)+rotor') == {
+        'a': {'presliding': 5e-4, 'rotor': 0.0}
+    }
 
 
 @pytest.mark.parametrize(
-    'text', ['', 'offset', 'a:', 'a:ripple', 'a:ripple(x)', 'a:ripple(1,2,3)', 'a:offset(1)', 'a:b']
+    'text',
+    [
+        '',
+        'offset',
+        'a:',
+        'a:ripple',
+        'a:ripple(x)',
+        'a:ripple(1,2,3)',
+        'a:offset(1)',
+        'a:b',
+        'a:presliding',
+    ],
 )
 def test_texts_that_are_none_are_refused(text):
     with pytest.raises(DescriptionError, match='JOINT:TERM'):
@@ -92,6 +106,7 @@ def test_texts_that_are_none_are_refused(text):
         ({'*': {'ofset': 1}}, "unknown key 'ofset'.*'offset' meant"),
         ({'*': {'offset': 'big'}}, r'offset must be a finite number'),
         ({'*': {'rest': 1.0}}, 'a rest position, but no stiffness'),
+        ({'*': {'presliding': 0.0}}, 'presliding must be positive, not 0'),
         ({'*': {'ripple': {'harmonics': 2}}}, "no 'period'"),
         ({'*': {'ripple': {'period': -0.1}}}, 'period must be positive'),
         ({'*': {'ripple': {'period': 1, 'harmonics': 0}}}, 'harmonics must be a count or a list'),
@@ -124,12 +139,13 @@ def test_joints_of_one_design_may_have_other_terms(plain):
 def test_exports_say_what_they_cannot(plain, form):
     first, second, third = plain.driven_joints
     ripple = {'ripple': {'period': 0.01, 'amplitude': 2.0}}
-    terms = {first: {'offset': 3.0}, second: {'stiffness': 5.0, 'offset': 1.0}, third: ripple}
+    sliding = {'offset': 3.0, 'presliding': 2e-4}
+    terms = {first: sliding, second: {'stiffness': 5.0, 'offset': 1.0}, third: ripple}
     before = build_export(plain, form).losses
     after = build_export(with_drive_terms(plain, terms), form).losses
     lost = sorted(set(after) - set(before))
     assert len(lost) == 2
-    assert first in lost[0] and 'offset of 3' in lost[0]
+    assert first in lost[0] and 'offset of 3 and presliding of 0.0002 are' in lost[0]
     assert third in lost[1] and 'ripple of period 0.01' in lost[1]
 
 

@@ -127,6 +127,9 @@ def forces_at(table, position, velocity, cogging=(0.0, 1.0, 0.0)):
         np.array(cogging, dtype=float).reshape(3, 1),
         np.zeros(len(table.table), dtype=np.int64),
         table.table,
+        table.deflections,
+        np.zeros(len(table.table)),
+        1e-4,
         table.transition_velocity,
         sums,
     )

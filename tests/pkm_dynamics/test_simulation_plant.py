@@ -169,6 +169,47 @@ def test_drives_need_what_their_terms_say():
     assert np.max(np.abs((added - expected)[30:])) < 0.02
 
 
+def test_bristles_of_the_plant_are_those_of_the_inverse_dynamics():
+    """Along a motion that turns: integrated with the robot, and found from its samples."""
+    plain = closed_chain('revolute')
+    joints = tuple(
+        dataclasses.replace(j, friction=Friction(4.0, 2.0, 4.0))
+        if j.name in plain.actuated_joints
+        else j
+        for j in plain.joints
+    )
+    plain = dataclasses.replace(plain, joints=joints)
+    description = pkm_description.with_drive_terms(plain, {'*': {'presliding': 2e-3}})
+    model = ClosedChainModel(description)
+    plant = plant_with(description, friction=True, drives=True)
+    start = plant.sample.truth_positions
+
+    def reference(t):
+        return start + 0.03 * (1.0 - np.cos(10.0 * t)), 0.3 * np.sin(10.0 * t)
+
+    samples, acceleration, _ = servo(plant, reference, 2e3, 100.0, holding_forces(plain), 700)
+    motion = model.motion_from_actuators(
+        stacked(samples, 'truth_positions'), stacked(samples, 'truth_velocities'), acceleration
+    )
+    time = plant.step_time * np.arange(len(samples))
+    sliding = stacked(samples, 'truth_forces') - model.inverse_dynamics(motion)
+    yielding = stacked(samples, 'truth_forces') - model.inverse_dynamics(
+        model.with_drive_states(motion, time)
+    )
+    # a window of a millisecond moves by 3e-4 m: means of what bends within it
+    assert np.max(np.abs(yielding[30:])) < 0.1
+    assert np.max(np.abs(sliding[30:])) > 3.0
+
+
+def test_bristles_that_are_too_stiff_for_the_substep_are_refused():
+    plain = closed_chain('revolute')
+    joints = tuple(dataclasses.replace(j, friction=Friction(4.0, 2.0, 4.0)) for j in plain.joints)
+    plain = dataclasses.replace(plain, joints=joints)
+    stiff = pkm_description.with_drive_terms(plain, {'*': {'presliding': 1e-9}})
+    with pytest.raises(SimulationError, match='needs a substep below'):
+        plant_with(stiff, friction=True, drives=True)
+
+
 @pytest.mark.parametrize('massless', [(), ('platform', 'link5')])
 @pytest.mark.parametrize('friction', [None, Friction(coulomb=1.0, viscous=5.0)])
 @pytest.mark.parametrize('kind', CHAINS)

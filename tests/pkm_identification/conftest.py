@@ -64,6 +64,7 @@ class SliderModel:
     actuated_joints = JOINTS
     joint_names = [*JOINTS, 'idle']
     free_joints: list[str] = []
+    drive_states = ()  # of friction without a past
     parameter_names = [
         'a.m',
         'b.m',

@@ -139,9 +139,10 @@ def _print_drive_terms(terms: dict[str, Any]) -> None:
         pairs = zip(ripple.get('cosine', []), ripple.get('sine', []), strict=True)
         waves = [_short(math.hypot(*pair)) for pair in pairs]
         harmonics = map(str, ripple.get('harmonics', []))
-        plain = [content.get(key) for key in ('offset', 'stiffness', 'rest')]
+        plain = [content.get(key) for key in ('offset', 'stiffness', 'rest', 'presliding')]
         rows.append((joint, *plain, ripple.get('period'), ', '.join(harmonics), ', '.join(waves)))
-    header = ('joint', 'offset', 'stiffness', 'rest', 'ripple period', 'harmonics', 'amplitudes')
+    plain_names = ('offset', 'stiffness', 'rest', 'presliding')
+    header = ('joint', *plain_names, 'ripple period', 'harmonics', 'amplitudes')
     print_table(header, rows, '\nDRIVE TERMS (N, N m; N/m, N m/rad; m, rad)')
 
 

@@ -114,6 +114,8 @@ def drive_losses(description: Description, form: str) -> list[str]:
             lost.append(f'an offset of {terms.offset:g}')
         if terms.ripple is not None and any([*terms.ripple.cosine, *terms.ripple.sine]):
             lost.append(f'force ripple of period {terms.ripple.period:g}')
+        if terms.presliding is not None:
+            lost.append(f'presliding of {terms.presliding:g}')
         if lost:
             verb = 'are' if len(lost) > 1 else 'is'
             found.append(f"joint '{joint}': {' and '.join(lost)} {verb} no part of {form}")

@@ -26,7 +26,9 @@ class DynamicModel(KinematicModel):
     ) -> Floats:
         """Actuator forces (N, n_a) [N, N m] of a motion, positive along positive velocity.
 
-        `parameters` (n_p,) are standard parameters; the description's when absent.
+        `parameters` (n_p,) are standard parameters; the description's when absent. Friction
+        with a past follows the states of the drives that the motion has (`with_drive_states`);
+        without them it slides, with the smoothed sign of the velocity.
         """
         return self.states_and_forces(motion, parameters)[1]
 
@@ -34,6 +36,17 @@ class DynamicModel(KinematicModel):
         self, motion: PlatformMotion, parameters: ArrayLike | None = None
     ) -> tuple[JointStates, Floats]:
         """`joint_states` and `inverse_dynamics` of a motion in one pass, for control loops."""
+        joints, forces = self.states_and_sliding_forces(motion, parameters)
+        if self.drive_states and motion.drive_states is not None:
+            values = self.nominal_parameters if parameters is None else np.asarray(parameters)
+            velocities = self._actuated(joints.velocities)
+            forces += self.drive_states.further_forces(values, motion.drive_states, velocities)
+        return joints, forces
+
+    def states_and_sliding_forces(
+        self, motion: PlatformMotion, parameters: ArrayLike | None = None
+    ) -> tuple[JointStates, Floats]:
+        """Return the same with friction that has no past: states of the drives do not count."""
         values = checked_parameters(parameters, self.nominal_parameters)
         compiled = self.mechanism.n_parameters
         mode, joints, *state = self._state(motion)
@@ -45,12 +58,32 @@ class DynamicModel(KinematicModel):
             forces += self.drive_forces.forces(self._actuated(joints), values[compiled:])
         return JointStates(joints, velocity, acceleration), forces
 
+    def with_drive_states(
+        self,
+        motion: PlatformMotion,
+        time: ArrayLike,
+        start: ArrayLike | None = None,
+        settled: bool = False,
+    ) -> PlatformMotion:
+        """Return a motion along `time` (N,) [s] with the states of the drives there.
+
+        Of presliding: the deflection (N, n_a) of the bristles over that at which a joint breaks
+        away. `start` (n_a,) is the state at the first sample, none by default; `settled`: the
+        samples are one period of a motion that has gone on for long.
+        """
+        filled = self.with_joint_states(motion)
+        q, qd, _ = self.actuator_states(filled)
+        filled.drive_states = self.drive_states.along(time, q, qd, start, settled)
+        return filled
+
     def regressor(self, motion: PlatformMotion) -> Floats:
         """Force per standard parameter (N, n_a, n_p): regressor @ parameters are the forces."""
         mode, *state = self._state(motion)
         code = self._motion_code(mode, 'columns', 'inertial')
         regressor = force_kernels.regressor(self._layout, code, mode, *state)
         self._refuse_singular(regressor[:, 0])
+        if self.drive_states and motion.drive_states is not None:
+            self.drive_states.write(regressor, motion.drive_states)
         if not self.drive_forces.names:
             return regressor
         further = self.drive_forces.columns(self._actuated(state[0]))

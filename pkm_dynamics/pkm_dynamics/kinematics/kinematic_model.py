@@ -15,6 +15,7 @@ from pkm_description.tree_geometry import TreeLayout
 from pkm_dynamics.array_types import Booleans, Floats
 from pkm_dynamics.codegen.program_set import ProgramSet
 from pkm_dynamics.drive_forces import DriveForces
+from pkm_dynamics.drive_states import DriveStates
 from pkm_dynamics.kernels import closure, joint_rates
 from pkm_dynamics.kinematics.body_motion import BodyMotion, build_body_motion
 from pkm_dynamics.kinematics.positions import STATE_TOLERANCE, Initial, Positions
@@ -42,6 +43,7 @@ class KinematicModel:
         self.joint_names = list(self._assembly.tree.joint_names)
         self.drive_forces = drives = DriveForces.of(description)
         self.parameter_names = table.names + drives.names
+        self.drive_states = DriveStates.of(description, table.names)
         self.parameter_units = table.units + drives.units
         self.parameter_kinds = table.kinds + ['drive'] * len(drives.names)
         self.nominal_parameters = frozen([*table.nominal, *drives.values])
@@ -181,7 +183,7 @@ class KinematicModel:
     def with_joint_states(self, motion: PlatformMotion) -> PlatformMotion:
         """Return the motion with its joint states filled in, so that they are found only once."""
         moving = (motion.position, motion.rotation, motion.twist, motion.acceleration)
-        return PlatformMotion(*moving, *self.joint_states(motion))
+        return PlatformMotion(*moving, *self.joint_states(motion), motion.drive_states)
 
     def jacobian(
         self, position: ArrayLike, rotation: ArrayLike, joints: ArrayLike | None = None

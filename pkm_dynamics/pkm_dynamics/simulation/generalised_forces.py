@@ -21,6 +21,7 @@ class FrictionTable:
 
     joints: tuple[str, ...]
     table: Floats
+    deflections: Floats  # (n_f,) [m, rad] at which presliding ends; 0: none
     transition_velocity: float
 
     @classmethod
@@ -40,16 +41,21 @@ class FrictionTable:
             if constraint.type == 'prismatic' and constraint.friction and effects.friction:
                 rows[f'{constraint.name}_auxiliary'] = friction_row(constraint.friction)
         table = np.array(list(rows.values()), dtype=float).reshape(-1, 6)
-        return cls(tuple(rows), table, float(description.transition_velocity))
+        terms = description.drive_terms if effects.drives else {}
+        yielding = {name: own.presliding or 0.0 for name, own in terms.items()}
+        deflections = np.array([yielding.get(name, 0.0) for name in rows])
+        return cls(tuple(rows), table, deflections, float(description.transition_velocity))
 
-    @property
-    def steepest(self) -> Floats:
-        """Slope (n_f,) of each friction law at standstill [N s/m, N m s/rad]."""
-        table = self.table
-        coulomb = np.maximum(table[:, COULOMB], table[:, COULOMB_NEGATIVE])
-        return np.asarray(
-            (coulomb + table[:, EXTRA]) / self.transition_velocity + table[:, VISCOUS]
-        )
+    def steepest(self, step: float) -> Floats:
+        """Slope (n_f,) of each friction law at standstill [N s/m, N m s/rad].
+
+        With presliding, of the damper whose explicit force is as near to oscillation in steps
+        [s] as that of the bristles' spring.
+        """
+        table, depth = self.table, self.deflections
+        level = np.maximum(table[:, COULOMB], table[:, COULOMB_NEGATIVE]) + table[:, EXTRA]
+        width = np.where(depth > 0.0, depth / step, self.transition_velocity)
+        return np.asarray(level / width + table[:, VISCOUS])
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,9 @@ def apply_forces(
     ripple: Floats,  # (3, n_r) amplitude [N, N m], wave number [1/m, 1/rad], phase [rad]
     rubbing: Integers,  # (n_f,) velocity address of the joints with friction
     friction: Floats,  # (n_f, 6) friction table
+    deflections: Floats,  # (n_f,) [m, rad] at which presliding ends; 0: none
+    bristles: Floats,  # (n_f,) state of presliding, over its deflection
+    step: float,  # since the forces before [s]
     transition_velocity: float,  # Coulomb friction is linear between plus and minus this
     sums: Floats,  # (2, n_a) running sums of the actuated positions and velocities
 ) -> None:
@@ -130,7 +139,11 @@ def apply_forces(
         dof = rubbing[j]
         v = velocities[dof]
         sat = min(1.0, max(-1.0, v / transition_velocity))
-        level = friction[j, 0] if v >= 0.0 else friction[j, 1]
+        if deflections[j] > 0.0:  # the position has changed by exactly v times the step
+            sign = 1.0 if v > 0.0 else -1.0
+            kept = np.exp(-abs(v) * step / deflections[j])
+            sat = bristles[j] = sign + (bristles[j] - sign) * kept
+        level = friction[j, 0] if sat >= 0.0 else friction[j, 1]
         if friction[j, 3] > 0.0:
             level += friction[j, 3] * np.exp(-((abs(v) / friction[j, 4]) ** friction[j, 5]))
         forces[dof] -= level * sat + friction[j, 2] * v

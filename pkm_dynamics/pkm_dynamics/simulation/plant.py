@@ -112,6 +112,7 @@ class SimulatedPlant:
         self._steps = round(time / self.step_time)
         mujoco.mj_resetDataKeyframe(self.mujoco_model, self.mujoco_data, 0)
         mujoco.mj_forward(self.mujoco_model, self.mujoco_data)
+        self._bristles[:] = 0.0
         zero = np.zeros(len(self.actuated_joints))
         self._sample = self._measure(self.time, self._actuated_positions(), zero, zero)
         return self._sample
@@ -201,6 +202,7 @@ class SimulatedPlant:
         self._friction = FrictionTable.build(self.description, self.effects)
         self._cut_friction = CutFriction(self.description, self.effects, self.mujoco_model)
         data.xfrc_applied[:] = 0.0
+        self._bristles = np.zeros(len(self._friction.joints))
         self._rubbing = np.ascontiguousarray(self._addresses(self._friction.joints)[1])
         effects = self.effects
         self._by_position = PositionTable.build(self.description, effects)
@@ -222,7 +224,7 @@ class SimulatedPlant:
     def _check_substep(self) -> None:
         """Refuse a substep at which the explicit friction forces would oscillate."""
         mobility = closed_mobility(self.mujoco_model, self.mujoco_data)
-        along = self._friction.steepest * np.diag(mobility)[self._rubbing]
+        along = self._friction.steepest(self._substep) * np.diag(mobility)[self._rubbing]
         about = self._cut_friction.stiffness(self.mujoco_model, self.mujoco_data, mobility)
         names = [*self._friction.joints, *self._cut_friction.names]
         stiffness = np.concatenate([along, about]) * self._substep
@@ -237,10 +239,11 @@ class SimulatedPlant:
 
     def _apply(self, forces: Floats) -> None:
         state, friction = (self._positions, self._velocities, self._applied), self._friction
-        rubbing = (self._rubbing, friction.table, friction.transition_velocity)
+        rubbing = (self._rubbing, friction.table, friction.deflections, self._bristles)
+        of_time = (self._substep, friction.transition_velocity)
         table = self._by_position
         by_position = (table.springs, table.rippling, table.ripple)
-        apply_forces(*state, self._actuated, forces, *by_position, *rubbing, self._sums)
+        apply_forces(*state, self._actuated, forces, *by_position, *rubbing, *of_time, self._sums)
 
     def _actuated_positions(self) -> Floats:
         return np.array(self._positions[self._actuated[0]])

@@ -31,6 +31,8 @@ MODULES: Mapping[str, str] = {
     'nonlinear_friction': 'consistent.nonlinear_friction',
     'output_error': 'output_error.closed_loop_fit',
 }  # in `pkm_identification.estimators`; the function has the name of the estimator
+# which make motions of their own, of single samples: friction with a past is unknown to them
+WITHOUT_PAST = ('maximum_likelihood', 'output_error')
 LINEAR = tuple(name for name, module in MODULES.items() if module == 'linear')
 WITH_FRICTION_LAWS = ('nonlinear_friction',)  # whose prior may have friction laws of the drives
 SIGNAL_OPTIONS = names(SIGNALS)

@@ -25,7 +25,7 @@ from pkm_identification.estimators.consistent.friction_columns import (
     fixed_columns,
     friction_units,
 )
-from pkm_identification.estimators.registry import find_estimator
+from pkm_identification.estimators.registry import WITHOUT_PAST, find_estimator
 from pkm_identification.force_constants.force_constants import ForceConstants
 from pkm_identification.force_constants.payload_estimate import PayloadEstimate
 from pkm_identification.regression.problem import Problem
@@ -54,6 +54,11 @@ class Solution:
 def estimated(problem: Problem, estimator: str, options: Mapping[str, Any]) -> Estimate:
     """Return what an estimator finds; EstimationError where its options cannot be used."""
     solve = find_estimator(estimator)
+    if estimator in WITHOUT_PAST and problem.model.drive_states:
+        raise EstimationError(
+            f"estimator '{estimator}' knows no friction with a past: leave presliding out, or take "
+            'another one'
+        )
     try:
         return solve(problem, **options)
     except (TypeError, ValueError, AttributeError, np.linalg.LinAlgError) as error:

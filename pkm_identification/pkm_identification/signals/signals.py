@@ -10,6 +10,7 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel, PlatformMotion
+from pkm_dynamics.drive_states import DriveStates
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.quality.report import Quality
 from pkm_identification.signals import fourier
@@ -156,6 +157,11 @@ class Signals:
     warnings: tuple[str, ...] = ()  # what a user should know of the signals
     # what the recording says of itself, such as the trajectory that was run
     recording: Mapping[str, Any] = field(default_factory=dict)
+    # states (n_a,) at the first sample of drives with a past; none where nothing came before
+    begun: Mapping[DriveStates, Array] = field(default_factory=dict)
+    _states: dict[DriveStates, Array] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -209,10 +215,38 @@ class Signals:
         return replace(self, samples=replace(self._all('samples'), **changes))
 
     def motion(self, model: ClosedChainModel, rows: slice = slice(None)) -> PlatformMotion:
-        """Return the motion of the mechanism (by its forward kinematics)."""
-        return model.motion_from_actuators(
+        """Return the motion of the mechanism (by its forward kinematics).
+
+        With the states of its drives, which the samples before these have made.
+        """
+        found = model.motion_from_actuators(
             self.positions[rows], self.velocities[rows], self.accelerations[rows]
         )
+        if model.drive_states:
+            found.drive_states = self.drive_states(model.drive_states)[rows]
+        return found
+
+    def drive_states(self, states: DriveStates) -> Array:
+        """States (n, n_a) of drives with a past, at all samples; settled in a periodic motion."""
+        if states not in self._states:
+            motion = (self.time, self.positions, self.velocities)
+            is_period = isinstance(self.band, HarmonicBand)
+            self._states[states] = states.along(*motion, self.begun.get(states), is_period)
+        return self._states[states]
+
+    def _parts(self) -> Iterator[tuple[Signals, slice, slice]]:
+        """Overlapping parts of filtered signals, where they lie, and which of theirs are rows.
+
+        The drives of each go on from what was asked for of the one before.
+        """
+        assert isinstance(self.band, FilterBand)
+        before, first = self, 0
+        for samples, inside in self.band.stretches(len(self)):
+            row = samples.start - first
+            begun = {key: value[row] for key, value in before._states.items()}
+            part = replace(self, samples=self.samples.rows(samples), begun=begun or self.begun)
+            yield part, samples, inside
+            before, first = part, samples.start
 
     @property
     def usable(self) -> slice | Mask:
@@ -251,8 +285,7 @@ class Signals:
                 band.rows(self.forces),
             )
             return
-        for samples, inside in band.stretches(len(self)):
-            part = replace(self, samples=self.samples.rows(samples))
+        for part, samples, inside in self._parts():
             picked = band.picked(samples, inside)
             rows = band.smooth(function(part, slice(None)))[picked]
             # copies: a view would keep all of the filtered samples
@@ -269,9 +302,8 @@ class Signals:
             return
         band = self.band
         assert isinstance(band, FilterBand)
-        for samples, inside in band.stretches(len(self)):
-            own = band.picked(samples, slice(inside.start, inside.stop, 1))
-            yield replace(self, samples=self.samples.rows(samples)), own
+        for part, samples, inside in self._parts():
+            yield part, band.picked(samples, slice(inside.start, inside.stop, 1))
 
     def with_periods(self, chosen: Mask) -> Signals:
         """The same signals from some of the periods (P,) only, with the same harmonics."""

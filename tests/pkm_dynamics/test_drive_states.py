@@ -1,0 +1,152 @@
+"""Bristles of presliding against a fine solution of their equation, and in the model's forces."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from every_model import model_of
+from scipy.integrate import solve_ivp
+from slides import slides
+
+import pkm_description
+from pkm_description import DescriptionError, Friction
+from pkm_dynamics import ClosedChainModel
+from pkm_dynamics.drive_states import DriveStates, recurrence
+
+DEPTH = 2e-3  # [m]
+
+
+def states(*deflections):
+    """States of so many drives, of which nothing else is known."""
+    return DriveStates(deflections, (0,) * len(deflections), tuple(range(len(deflections))), (), 0)
+
+
+def wave(t):
+    """Two motions: strokes of many deflections, and of a fraction of one."""
+    size, w = np.array([0.02, 0.4 * DEPTH]), np.array([3.0, 7.0])
+    angle = np.multiply.outer(t, w)
+    q = size * np.sin(angle) + 0.3 * size * np.sin(2 * angle)
+    return q, size * w * (np.cos(angle) + 0.6 * np.cos(2 * angle))
+
+
+def rubbing(*names, model='coulomb_viscous'):
+    """Three slides with friction, and presliding in the drives that are named."""
+    description = slides()
+    friction = Friction(4.0, 2.0, 6.0, model)
+    joints = tuple(dataclasses.replace(j, friction=friction) for j in description.joints)
+    description = dataclasses.replace(description, joints=joints)
+    terms = {name: {'presliding': DEPTH} for name in names}
+    return ClosedChainModel(pkm_description.with_drive_terms(description, terms))
+
+
+@pytest.mark.parametrize('interval', [1e-3, 1e-2])
+def test_bristles_follow_their_equation(interval):
+    """At 1 kHz, and in steps of a deflection and more."""
+    t = np.arange(0.0, 3.0, interval)
+    q, qd = wave(t)
+    found = states(DEPTH, DEPTH).along(t, q, qd)
+
+    def rate(time, z):
+        v = wave(time)[1]
+        return (v - np.abs(v) * z) / DEPTH
+
+    exact = solve_ivp(
+        rate, (0, t[-1]), np.zeros(2), 'DOP853', t, rtol=1e-8, atol=1e-8, max_step=0.01
+    )
+    # a step in which a drive turns has no constant acceleration: third order in the interval
+    limit = 2e-5 if interval == 1e-3 else 2e-2
+    np.testing.assert_allclose(found, exact.y.T, rtol=0, atol=limit)
+    assert np.abs(found).max(axis=0) == pytest.approx([1.0, 0.45], abs=0.01)
+
+
+def test_one_step_in_one_direction_is_exact():
+    t = np.array([0.0, 1.0, 5.0])
+    q = np.array([[0.0], [3.0], [4.0]]) * DEPTH
+    found = states(DEPTH).along(t, q, np.ones((3, 1)), start=[-0.5])
+    np.testing.assert_allclose(found[:, 0], [-0.5, 1 - 1.5 * np.exp(-3), 1 - 1.5 * np.exp(-4)])
+
+
+def test_a_settled_period_goes_on_from_its_end():
+    t = 2 * np.pi * np.arange(2000) / 2000
+    q, qd = wave(t)
+    motion = states(DEPTH, DEPTH)
+    period = motion.along(t, q, qd, settled=True)
+    many = [np.tile(each, (40, 1)) for each in (q, qd)]
+    long = motion.along(np.arange(80_000) * (t[1] - t[0]), *many)
+    np.testing.assert_allclose(period, long[-2000:], rtol=0, atol=1e-6)
+    assert np.abs(period - long[:2000]).max() > 0.01
+
+
+def test_a_motion_in_two_parts_is_the_whole():
+    t = np.arange(0.0, 2.0, 1e-3)
+    q, qd = wave(t)
+    motion = states(DEPTH, np.inf)
+    whole = motion.along(t, q, qd)
+    second = motion.along(t[700:], q[700:], qd[700:], whole[700])
+    np.testing.assert_allclose(second, whole[700:], rtol=0, atol=1e-12)
+    assert not whole[:, 1].any()
+
+
+@pytest.mark.parametrize('count', [0, 1, 2, 3, 17])
+def test_doubling_is_the_recurrence(count):
+    rng = np.random.default_rng(count)
+    factors, summands, start = rng.normal(size=(count, 2)), rng.normal(size=(count, 2)), np.ones(2)
+    expected = [start]
+    for factor, summand in zip(factors, summands, strict=True):
+        expected.append(factor * expected[-1] + summand)
+    np.testing.assert_allclose(recurrence(factors, summands, start), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize('kind', ['coulomb_viscous', 'asymmetric'])
+def test_forces_have_the_states_in_place_of_the_signs(kind):
+    model = rubbing('lift', 'along', model=kind)
+    t = np.arange(0.0, 2.0, 1e-3)
+    q = np.zeros((len(t), 4))
+    qd = q.copy()
+    for axis in (0, 2, 3):  # lift and along with presliding, across without
+        q[:, axis], qd[:, axis] = (each[:, 0] for each in wave(t))
+    motion = model.with_drive_states(model.motion_from_actuators(q, qd, np.zeros_like(q)), t)
+    sliding = model.motion_from_actuators(q, qd, np.zeros_like(q))
+    added = model.inverse_dynamics(motion) - model.inverse_dynamics(sliding)
+    s = states(DEPTH).along(t, q[:, :1], qd[:, :1])[:, 0]
+    sign = np.clip(qd[:, 0] / model.description.transition_velocity, -1.0, 1.0)
+    backwards = 6.0 if kind == 'asymmetric' else 4.0
+    expected = [np.where(each > 0, 4.0, backwards) * each for each in (s, sign)]
+    for axis in (0, 3):
+        np.testing.assert_allclose(added[:, axis], expected[0] - expected[1], atol=1e-9)
+    assert not added[:, 1:3].any() and np.abs(added).max() > 3.0
+    np.testing.assert_allclose(
+        model.regressor(motion) @ model.nominal_parameters,
+        model.inverse_dynamics(motion),
+        atol=1e-9,
+    )
+    part = motion[100:200]
+    np.testing.assert_allclose(
+        model.inverse_dynamics(part), model.inverse_dynamics(motion)[100:200], atol=1e-9
+    )
+
+
+def test_presliding_needs_coulomb_friction():
+    with pytest.raises(DescriptionError, match="'lift' has presliding, but no Coulomb friction"):
+        rubbing('lift', model='viscous')
+
+
+def test_a_motion_without_a_past_slides():
+    model = rubbing('lift')
+    plain = rubbing()
+    motion = model.motion_from_actuators(*np.random.default_rng(1).normal(size=(3, 5, 4)) * 0.1)
+    np.testing.assert_array_equal(model.inverse_dynamics(motion), plain.inverse_dynamics(motion))
+    assert model.parameter_names == plain.parameter_names
+
+
+def test_every_drive_of_a_parallel_robot_has_its_own():
+    model = model_of('rps_upv').with_drive_terms('*:presliding(1e-4)')
+    t = np.linspace(0.0, 1.0, 50)
+    q = model.home_actuators + 0.01 * np.sin(6 * t)[:, None] * [1.0, 0.5, -1.0]
+    qd = 0.06 * np.cos(6 * t)[:, None] * [1.0, 0.5, -1.0]
+    motion = model.with_drive_states(model.motion_from_actuators(q, qd, 0 * q), t)
+    np.testing.assert_allclose(
+        motion.drive_states, states(1e-4, 1e-4, 1e-4).along(t, q, qd), atol=1e-12
+    )
