@@ -79,9 +79,9 @@ class Feedforward:
             now = [array[:, actuated] for array in joints[:2]]
             if before is not None:
                 known = model.joint_states(before)[:2]
-                path = [np.stack([a[0, actuated], b[0]]) for a, b in zip(known, now, strict=True)]
+                q, qd = (np.stack([a[0, actuated], b[0]]) for a, b in zip(known, now, strict=True))
                 start = None if before.drive_states is None else before.drive_states[0]
-                motion.drive_states = self.states.along((0.0, interval), *path, start)[1:]
+                motion.drive_states = self.states.along((0.0, interval), q, qd, start)[1:]
             if (states := motion.drive_states) is not None:
                 forces = forces + self.states.further_forces(self.parameters, states, now[1])
         if self.friction is not None:
