@@ -19,6 +19,7 @@ from pkm_identification.model_selection.friction_choice import (
     choose_drive_model,
     drive_term_diagnostics,
     estimator_with_laws,
+    why_no_laws,
 )
 from pkm_identification.options import AUTO, DESCRIBED, FRICTION
 from pkm_identification.regression.preparation import (
@@ -144,7 +145,8 @@ def identify(
     chosen = DriveModel()
     if friction == AUTO:
         report(Phase.CHOOSING, 0.1)
-        chosen = choose_drive_model(prepared, model, estimator, parameters)
+        refused = why_no_laws(estimator, own)
+        chosen = choose_drive_model(prepared, model, parameters, refused)
         model = model.with_drive_terms(chosen.terms) if chosen.terms else model
         estimator, own = estimator_with_laws(estimator, own, chosen)
         parameters['fixed'] = {**held, **dict.fromkeys(chosen.without, 0.0)}

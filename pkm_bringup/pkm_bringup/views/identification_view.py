@@ -115,7 +115,8 @@ def friction_terms(result: IdentificationResult, is_asked_named: bool = False) -
     text = '; '.join(f'{each.term} of {", ".join(each.joints)}{_details(each)}' for each in taken)
     asked = asked_for(result, is_asked_named)
     lopsided = '; '.join(lopsided_friction(result))
-    return '; '.join(each for each in (text or 'as described', lopsided, asked) if each)
+    refused = result.diagnostics.drive_terms.refused
+    return '; '.join(each for each in (text or 'as described', lopsided, asked, refused) if each)
 
 
 def _details(term: TriedTerm) -> str:

@@ -64,7 +64,8 @@ def staged(
     what the turns have found, each from its own data. EstimationError where friction or inertia
     are not free, or the data of a stage do not determine its parameters.
     """
-    inertia = np.asarray(problem.base.is_rigid_body, dtype=bool)[problem.free]
+    further = np.zeros(len(problem.further_names), dtype=bool)  # of friction laws
+    inertia = np.append(np.asarray(problem.base.is_rigid_body, dtype=bool), further)[problem.free]
     if inertia.all() or not inertia.any():
         raise EstimationError(
             "estimator 'staged' takes turns between friction and inertia: estimate= and fixed= "

@@ -8,7 +8,6 @@ from typing import Any
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
-from pkm_identification.estimators.registry import LINEAR
 from pkm_identification.model_selection.candidate_terms import Candidate
 from pkm_identification.model_selection.term_selection import asked_for, select_terms
 from pkm_identification.options import ESTIMATORS, names
@@ -21,7 +20,13 @@ from pkm_identification.result.drive_terms import DriveTermDiagnostics, Term, Tr
 # would double the time of an identification: beyond so many nothing is asked
 MOST_ASKED = 200_000
 PHYSICAL = ('feasible', 'nonlinear_friction')  # the second is the first with friction laws
-WITH_LAWS = (*LINEAR, *PHYSICAL)
+# Why an estimator takes no law: its columns are not those of standard parameters
+WITHOUT_LAWS = {
+    'maximum_likelihood': 'moves the motion with the forces of standard parameters alone',
+    'tls': 'knows the noise of the columns of standard parameters alone',
+    'ellipsoid': 'bounds standard parameters alone',
+    'output_error': 'simulates the robot with standard parameters alone',
+}
 
 
 @dataclass(frozen=True)
@@ -33,13 +38,23 @@ class DriveModel:
     laws: Mapping[str, tuple[str, tuple[float, ...]]] = field(default_factory=dict)
     without: tuple[str, ...] = ()  # base parameters that a law stands in place of
     tried: tuple[TriedTerm, ...] = ()
+    refused: str = ''  # why no laws were offered
+
+
+def why_no_laws(estimator: str, own: Mapping[str, Any]) -> str:
+    """Say why an estimator with such options takes no friction laws; '' where it does."""
+    reason = WITHOUT_LAWS.get(estimator, '')
+    if own.get('measurement') == 'energy':
+        reason = 'balances the energy of standard parameters alone'
+    return f"friction laws were not tried: '{estimator}' {reason}" if reason else ''
 
 
 def choose_drive_model(
-    prepared: Prepared, model: ClosedChainModel, estimator: str, parameters: ParameterOptions
+    prepared: Prepared, model: ClosedChainModel, parameters: ParameterOptions, refused: str = ''
 ) -> DriveModel:
     """Choose terms of the drives by forward selection; see `term_selection`.
 
+    Friction laws among them, but where they are `refused` for some reason.
     EstimationError where force constants or payloads are unknown, or the data are too long.
     """
     if not prepared.request.is_plain:
@@ -50,10 +65,10 @@ def choose_drive_model(
     problem = build_problem(prepared.signals, model, **parameters)
     # names in `estimate` are those of the description
     may_change = parameters['estimate'] is None
-    selected = select_terms(problem, estimator in WITH_LAWS, may_change)
+    selected = select_terms(problem, not refused, may_change)
     without = [name for each in selected.tried if each.is_taken for name in each.replaces]
     terms, laws = _terms(selected.taken), _laws(selected.taken)
-    return DriveModel(terms, laws, tuple(without), selected.tried)
+    return DriveModel(terms, laws, tuple(without), selected.tried, refused)
 
 
 def estimator_with_laws(
@@ -80,7 +95,7 @@ def drive_term_diagnostics(
     prepared: Prepared, solution: Solution, chosen: DriveModel
 ) -> DriveTermDiagnostics:
     """Return what was tried, and what the residuals of a solution still ask for."""
-    return DriveTermDiagnostics(_asked_for(prepared, solution), chosen.tried)
+    return DriveTermDiagnostics(_asked_for(prepared, solution), chosen.tried, chosen.refused)
 
 
 def _asked_for(prepared: Prepared, solution: Solution) -> TriedTerm | None:

@@ -15,8 +15,11 @@ import numpy as np
 
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
+from pkm_identification.datasets import Recording
 from pkm_identification.estimators.registry import find_estimator, split_options
+from pkm_identification.force_constants.force_constant_request import build_request
 from pkm_identification.identification import identify
+from pkm_identification.model_selection.friction_choice import DriveModel, choose_drive_model
 from pkm_identification.model_selection.identifiability import (
     Identifiability,
     check_threshold,
@@ -30,17 +33,28 @@ from pkm_identification.model_selection.reduction_steps import (
     held_values,
     is_free,
 )
-from pkm_identification.options import THRESHOLD
-from pkm_identification.regression.preparation import Progress, Recordings, several
+from pkm_identification.options import AUTO, DESCRIBED, FRICTION, THRESHOLD
+from pkm_identification.regression.preparation import (
+    ParameterOptions,
+    Prepared,
+    Progress,
+    Recordings,
+    prepare,
+    several,
+)
 from pkm_identification.regression.prior import Prior
 from pkm_identification.regression.problem import build_problem
 from pkm_identification.regression.selection import matching_names
 from pkm_identification.result.fields import plain
 from pkm_identification.result.result import IdentificationResult, check_level
-from pkm_identification.signals import process
+from pkm_identification.signals import SignalOptions, Signals
+from pkm_identification.signals.bands import FilterBand
+from pkm_identification.signals.process import examine
+from pkm_identification.signals.signal_options import ESTIMATE
 
 HELD_AT = ('zero', 'nominal')
 APART = ('payloads', 'drive_gains', 'force_constants', 'left_out')  # of `identify`, not of this
+WITHOUT_LAWS = 'friction laws were not tried: a reduction drops base parameters, and laws are none'
 NOTICED = 1e-3  # chance of such a growth of the residuals below which it is said
 CALIBRATE_FIRST = 'calibrate first, then reduce data with the force constants found'
 
@@ -97,6 +111,7 @@ def reduce_model(
     fixed: Mapping[str, Any] | None = None,
     prior: Prior = None,
     drive_terms: Mapping[str, Any] | Sequence[str] | str | None = None,
+    friction: str = DESCRIBED,
     progress: Progress | None = None,
     **options: Any,
 ) -> Reduction:
@@ -106,6 +121,9 @@ def reduce_model(
     ----------
     dataset, model, estimator, shared, reduced, estimate, fixed, prior, drive_terms, **options
         As for `identify`.
+    friction
+        `auto` takes the terms of the drives that the data ask for before anything is dropped, but
+        no friction laws: their shapes are those of all parameters, and they are none of them.
     threshold
         Largest relative standard deviation [%] of a properly identified parameter.
     validation
@@ -141,6 +159,7 @@ def reduce_model(
         check_level(significance)
     report = progress or (lambda phase, fraction: None)
     find_estimator(estimator)
+    FRICTION.check(friction)
     if drive_terms:
         model = model.with_drive_terms(drive_terms)
     signal_options, own = split_options(estimator, options)
@@ -152,35 +171,61 @@ def reduce_model(
                 f'{each.provenance.get("source", "dataset")} was recorded with a payload '
                 f"('{each.payload.name}'); a model is reduced on data of the robot without one"
             )
-    signals = [process(each.for_model(model), signal_options) for each in datasets]
-    common: dict[str, Any] = {'shared': shared, 'reduced': reduced, 'prior': prior}
-    problem = build_problem(signals, model, estimate=estimate, fixed=fixed, **common)
+    parameters = ParameterOptions(
+        shared=shared, reduced=reduced, estimate=estimate, fixed=fixed or {}, prior=prior
+    )
+    request = build_request(datasets, None, False)
+    prepared = prepare(datasets, model, signal_options, request, parameters, report)
+    chosen = DriveModel()
+    if friction == AUTO:
+        report('choosing terms of the drives', 0.05)
+        chosen = choose_drive_model(prepared, model, parameters, WITHOUT_LAWS)
+        model = model.with_drive_terms(chosen.terms) if chosen.terms else model
+    problem = build_problem(prepared.signals, model, **parameters)
     base = problem.base
     names = list(base.names)
     patterns = [keep] if isinstance(keep, str) else list(keep)
     kept = {names[i] for pattern in patterns for i in matching_names(pattern, names, 'keep')}
     report('predicting', 0.1)
-    own_data, held_out = (
-        [build_held_out(each, model, base, signal_options) for each in group]
-        for group in (datasets, several(validation))
-    )
+    pairs = zip(datasets, prepared.signals, strict=True)
+    own_data = [build_held_out(each, signals, model, base) for each, signals in pairs]
+    held_out = [
+        build_held_out(each, _signals_like(prepared, each, model, signal_options), model, base)
+        for each in several(validation)
+    ]
     signs = possible_signs(base, model)
     rules = Rules(estimator, own, signs, threshold, kept, held_at, significance)
     steps, dropped, left = drop_parameters(problem, rules, own_data, held_out, report)
     report('identifying what is left', 0.9)
     without = dropped if held_at == 'zero' else []
     held = {name: value for name, value in held_values(left).items() if name not in without}
-    options |= {**common, 'drive_terms': drive_terms}
+    options |= {'shared': shared, 'reduced': reduced, 'prior': prior, 'drive_terms': drive_terms}
     result = identify(dataset, model, estimator, fixed=held, left_out=without, **options)
     known = result.diagnostics
-    parameters = replace(known.parameters, dropped=tuple(dropped))
+    left_parameters = replace(known.parameters, dropped=tuple(dropped))
     warnings = (*known.warnings, *_warnings(steps[-1], significance))
-    known = replace(known, parameters=parameters, warnings=warnings)
-    result = replace(result, diagnostics=known)
+    terms = replace(known.drive_terms, tried_terms=chosen.tried, refused=chosen.refused)
+    known = replace(known, parameters=left_parameters, warnings=warnings, drive_terms=terms)
+    given = {**result.provenance.options, **({'friction': friction} if friction == AUTO else {})}
+    provenance = replace(result.provenance, options=given)
+    result = replace(result, diagnostics=known, provenance=provenance)
     values, relative = np.asarray(result.values), result.relative_standard_deviation
     found = Identifiability(names, values, relative, signs, is_free(left), threshold)
     report('done', 1.0)
     return Reduction(tuple(steps), tuple(dropped), result, found, held_at)
+
+
+def _signals_like(
+    prepared: Prepared, data: Recording, model: ClosedChainModel, options: SignalOptions
+) -> Signals:
+    """Signals of a recording that is predicted, filtered as those that are estimated from."""
+    if options.delay == ESTIMATE:
+        options = replace(options, delay=None)
+    examined = examine(data.for_model(model), options)
+    bands = [each.band.cutoff for each in prepared.signals if isinstance(each.band, FilterBand)]
+    if examined.period is None and bands:
+        options = replace(options, cutoff=max(bands))
+    return examined.signals(options)
 
 
 def _warnings(last: ReductionStep, significance: float | None) -> list[str]:

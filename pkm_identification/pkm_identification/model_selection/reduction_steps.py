@@ -20,7 +20,7 @@ from pkm_identification.regression.problem import Problem
 from pkm_identification.regression.run import Run, concatenated
 from pkm_identification.regression.selection import build_selection
 from pkm_identification.regression.solution import Solution, solve_problem
-from pkm_identification.signals import SignalOptions, process
+from pkm_identification.signals import Signals
 from pkm_identification.signals.bands import Band, FilterBand
 from pkm_identification.validation.figures import relative_absolute_error
 from pkm_identification.validation.reference import noise_free_forces
@@ -220,14 +220,9 @@ def _p_value(start: tuple[float, int], now: tuple[float, int]) -> float:
 
 
 def build_held_out(
-    dataset: Recording, model: ClosedChainModel, base: BaseParameters, options: SignalOptions
+    dataset: Recording, signals: Signals, model: ClosedChainModel, base: BaseParameters
 ) -> HeldOut:
-    """Prepare a recording, as measured, for predictions with base parameters of the model.
-
-    DatasetError or EstimationError where data or options of the signals are unusable.
-    """
-    data = dataset.for_model(model)
-    signals = process(data, options)
+    """Prepare a recording with its signals for predictions with base parameters of the model."""
     nominal = np.asarray(base.matrix @ model.nominal_parameters)
     run = Run(signals, base, model, build_selection(base.names, nominal))
     band = signals.band
@@ -238,7 +233,7 @@ def build_held_out(
     regressor = rows.regressor
     if isinstance(band, FilterBand):
         regressor = band.smooth(regressor)[inside]
-    truth = noise_free_forces(data.truth, signals)
+    truth = noise_free_forces(dataset.for_model(model).truth, signals)
     if truth is not None:
         truth = band.smooth(truth)[inside]
     return HeldOut(regressor, rows.forces[inside], truth, band)

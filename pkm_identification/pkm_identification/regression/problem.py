@@ -59,8 +59,12 @@ class Problem:
     @property
     def names(self) -> list[str]:
         """Names of the free parameters."""
-        names = [*self.base.names, *self.further_names]
-        return [names[i] for i in self.free]
+        return [self.all_names[i] for i in self.free]
+
+    @property
+    def all_names(self) -> list[str]:
+        """Names of all parameters, fixed ones and further ones included."""
+        return [*self.base.names, *self.further_names]
 
     @property
     def nominal(self) -> Array:

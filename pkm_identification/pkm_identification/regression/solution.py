@@ -114,7 +114,7 @@ def solve_problem(
 
 def _with_laws(columns: FrictionColumns, estimator: str, options: Mapping[str, Any]) -> Estimate:
     """Estimate with friction laws, which are linear in all that is not given."""
-    linear = columns.linearised(columns.start)
+    linear = columns.with_given_shapes()
     found = estimated(linear, estimator, options)
     parameters = columns.start
     parameters[~columns.constant] = found.values[columns.problem.size :]

@@ -88,3 +88,4 @@ class DriveTermDiagnostics:
     asked_for: TriedTerm | None = None
     # of `friction='auto'`, step by step; those not taken are the best of their step
     tried_terms: tuple[TriedTerm, ...] = ()
+    refused: str = ''  # why `friction='auto'` offered no friction laws

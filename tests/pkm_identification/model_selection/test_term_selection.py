@@ -14,7 +14,7 @@ from pkm_description import loads
 from pkm_description.errors import EstimationError
 from pkm_dynamics import ClosedChainModel
 from pkm_dynamics.friction_laws import DriveFriction
-from pkm_identification import identify, load_result
+from pkm_identification import identify, load_result, reduce_model
 from pkm_identification.datasets import Recording
 from pkm_identification.model_selection.candidate_terms import (
     Candidate,
@@ -23,10 +23,12 @@ from pkm_identification.model_selection.candidate_terms import (
     in_time,
     time_rows,
 )
+from pkm_identification.model_selection.friction_choice import why_no_laws
 from pkm_identification.model_selection.ripple_screen import ripple_peak
 from pkm_identification.model_selection.term_equations import Equations
 from pkm_identification.model_selection.term_selection import select_terms
 from pkm_identification.regression.problem import build_problem
+from pkm_identification.regression.solution import solve_problem
 from pkm_identification.result.drive_terms import Term
 from pkm_identification.signals import SignalOptions, process
 from pkm_identification.signals.bands import HarmonicBand
@@ -261,6 +263,47 @@ def test_a_power_law_takes_the_place_of_viscous_friction(estimator):
 def test_viscous_friction_beside_a_law_stays_where_the_data_need_it(with_law):
     """Stribeck friction has its viscous part: no power law stands for both."""
     assert with_law.diagnostics.drive_terms.tried_terms[0].replaces == ()
+
+
+@pytest.mark.parametrize(
+    ('estimator', 'options'),
+    [
+        *((each, {}) for each in ('irls', 'iv', 'ekf', 'ukf', 'staged', 'recursive')),
+        *((each, {'method': 'filter', 'cutoff': 25.0}) for each in ('irls', 'staged', 'recursive')),
+    ],
+)
+def test_linear_estimators_take_a_law_of_given_shape(model, law, estimator, options):
+    """The same amplitude as by weighted least squares, within what noise makes of both."""
+    problem = problem_of(model, recording_of(model, 3, law), **options)
+    laws = {'across': ('stribeck', tuple(STRIBECK[1:]))}
+    found, plain = (solve_problem(problem, each, {}, laws=laws) for each in (estimator, 'wls'))
+    assert found.drive_friction.names == plain.drive_friction.names
+    deviation = plain.drive_friction.standard_deviation[0]
+    # Huber's estimate and the filters weigh samples otherwise: five deviations of this draw
+    assert abs(found.drive_friction.values[0] - STRIBECK[0]) < 5 * deviation
+    assert plain.drive_friction.values[0] == pytest.approx(STRIBECK[0], abs=5 * deviation)
+
+
+def test_estimators_that_take_no_law_say_why(model, law):
+    found = identify(recording_of(model, 3, law), model, 'ellipsoid', friction='auto')
+    terms = found.diagnostics.drive_terms
+    assert found.drive_friction is None and not any(each.term.is_law for each in terms.tried_terms)
+    assert terms.refused.startswith("friction laws were not tried: 'ellipsoid' bounds")
+    assert why_no_laws('ukf', {'measurement': 'energy'}) and not why_no_laws('ukf', {})
+
+
+def test_a_reduction_takes_terms_first(truth, model):
+    """What the data ask for is in the model before parameters are dropped, and stays known."""
+    data = recording_of(truth, 1)
+    found = reduce_model(data, model, friction='auto', validation=recording_of(truth, 2))
+    plain = reduce_model(data, model, validation=recording_of(truth, 2))
+    assert ('ripple', ('across',)) in taken(found.result)
+    assert {'across.ripple_cos1', 'along.offset'} <= set(found.kept)
+    assert found.steps[-1].held_out['measured'] < 0.5 * plain.steps[-1].held_out['measured']
+    assert found.result.provenance.options['friction'] == 'auto'
+    assert 'a reduction drops' in found.result.diagnostics.drive_terms.refused
+    with pytest.raises(EstimationError, match='friction'):
+        reduce_model(data, model, friction='all')
 
 
 def test_trials_are_those_of_fits(truth, model):

@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from pkm_description.errors import EstimationError
-from pkm_dynamics import ClosedChainModel
+from pkm_dynamics import ClosedChainModel, PlatformMotion
 from pkm_dynamics.friction_laws import LAWS, LINEAR, DriveFriction, parameter_units
 from pkm_dynamics.parameters.groups import group_name
 from pkm_identification.arrays import Array, Indices, Mask
 from pkm_identification.regression.problem import Problem
-from pkm_identification.regression.run import Rows, Run
+from pkm_identification.regression.run import RowRegressor, Rows, Run
 from pkm_identification.regression.selection import Selection
 
 COULOMB = ('coulomb', 'coulomb_positive', 'coulomb_negative')
@@ -33,6 +33,31 @@ class FrictionGroup:
     force: float  # size of the forces of these drives [N, N m]: the unit of the amplitude in a fit
     low: Array  # (s,) least values of the other parameters of the law
     high: Array  # (s,)
+
+
+@dataclass(frozen=True)
+class LawRegressor:
+    """Regressor of a run with columns of friction laws behind it, whose shapes are given."""
+
+    base: RowRegressor
+    laws: FrictionColumns
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the parameters (r + g)."""
+        return [*self.base.names, *self.laws.names]
+
+    @property
+    def columns(self) -> Array:
+        """Standard parameters with the same forces (n_p, r) as the base ones; laws have none."""
+        return self.base.columns
+
+    def regressor(self, motion: PlatformMotion) -> Array:
+        """Return the force per parameter (N, n_a, r + g)."""
+        laws, model = self.laws, self.laws.problem.model
+        velocities = model.actuator_states(motion).velocities
+        own = laws.jacobian(laws.friction(laws.start), velocities)
+        return np.concatenate([self.base.regressor(motion), own], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -108,6 +133,12 @@ class FrictionColumns:
                 lambda signals, samples: function(signals.velocities[samples])
             )
             yield run, np.concatenate([rows for rows, _ in blocks])
+
+    def with_given_shapes(self) -> Problem:
+        """Return the problem in the base parameters and the amplitudes, all else given."""
+        linear = self.linearised(self.start)
+        runs = tuple(replace(run, base=LawRegressor(run.base, self)) for run in linear.runs)
+        return replace(linear, runs=runs)
 
     def linearised(self, values: Array) -> Problem:
         """Return the problem in the base parameters and these, linear about `values` (g,)."""
