@@ -174,10 +174,15 @@ class Actuator:
 
 @dataclass(frozen=True)
 class Motor:
-    """A motor behind a transmission: `force_constant` in N m/A of the motor (nan: unknown)."""
+    """A motor behind a transmission: `force_constant` in N m/A of the motor (nan: unknown).
+
+    Rotor and friction act on the motor's own motion; None where they are no parameters.
+    """
 
     name: str
     force_constant: float = np.nan
+    rotor_inertia: float | None = None  # [kg m^2]
+    friction: Friction | None = None  # [N m, N m s/rad]
     effort: float = np.inf  # limit [N m]
     velocity: float = np.inf  # limit [rad/s]
 

@@ -29,7 +29,7 @@ def with_friction(
     for item in items:
         friction = item.friction
         if item.name in declared:
-            friction = _friction(declared[item.name], item.name, friction)
+            friction = friction_of(declared[item.name], item.name, friction)
         elif friction is None and item.name in actuated:
             friction = Friction()
         elif item.name in actuated and friction.model in ('coulomb', 'viscous'):
@@ -50,7 +50,8 @@ def check_friction_names(sidecar: Mapping[str, Any], names: set[str]) -> None:
             )
 
 
-def _friction(value: Any, name: str, base: Friction | None) -> Friction:
+def friction_of(value: Any, name: str, base: Friction | None = None) -> Friction:
+    """Friction as a mapping says it, beside `base`; raises DescriptionError."""
     known = ('model', 'coulomb', 'viscous', 'coulomb_negative')
     value = known_keys(value, f"friction of '{name}'", known)
     model = value.get('model', _friction_model(value, base))

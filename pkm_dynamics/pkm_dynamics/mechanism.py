@@ -44,7 +44,8 @@ class Mechanism(NamedTuple):
     length_scale: float
     gravity: Floats
     inertial_body: Integers
-    rotor_coordinate: Integers
+    shafts: Floats  # (n_s, n_v) rates of rotors and motors by those of the coordinates
+    rotor_shaft: Integers
     rotor_parameter: Integers
     friction_target: Integers
     friction_where: Integers
@@ -93,7 +94,8 @@ def build_mechanism(assembly: Assembly) -> tuple[Mechanism, ParameterTable]:
         length_scale=_size(assembly),
         gravity=np.array(description.gravity),
         inertial_body=np.array(terms.inertial_body, dtype=np.int64),
-        rotor_coordinate=np.array(terms.rotor_coordinate, dtype=np.int64),
+        shafts=np.array(terms.shafts).reshape(-1, tree.n_v),
+        rotor_shaft=np.array(terms.rotor_shaft, dtype=np.int64),
         rotor_parameter=np.array(terms.rotor_parameter, dtype=np.int64),
         friction_target=friction[0],
         friction_where=friction[1],

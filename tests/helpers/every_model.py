@@ -30,7 +30,27 @@ def rippling_five_bar() -> Description:
     return pkm_description.with_drive_terms(mechanisms.five_bar(), {'*': terms})
 
 
+GEARS = """
+transmissions:
+  wrist:
+    joints: [joint2, joint3]
+    motors:
+      one: {rotor_inertia: 4.0e-4, friction: {coulomb: 0.02, viscous: 0.001}}
+      two: {rotor_inertia: 9.0e-4,
+            friction: {model: asymmetric, coulomb: 0.03, coulomb_negative: 0.01, viscous: 0.002}}
+    reduction: [[20, 0], [15, -18]]
+  turret: {joints: [joint1], motors: {three: {rotor_inertia: 2.0e-4}}, reduction: -30}
+"""
+
+
+def geared_arm() -> Description:
+    """Put gears between an arm and its motors, of which the last turns with two joints."""
+    arm = mechanisms.serial_arm()
+    return pkm_description.loads(arm.urdf, arm.yaml_text + GEARS)
+
+
 MAKERS = {
+    'geared_arm': geared_arm,
     'skew_hexapod': mechanisms.skew_hexapod,
     'tripod': mechanisms.tripod,
     'skew_five_bar': mechanisms.five_bar,

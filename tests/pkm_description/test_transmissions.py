@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import mujoco
 import numpy as np
 import pytest
+from lxml import etree
+from mechanisms import five_bar
 from slides import slides
 
 import pkm_description
-from pkm_description import DescriptionError, MotorSide
+from pkm_description import DescriptionError, ExportError, MotorSide, build_export
+from pkm_description.exporters import build_mjcf
 
 WRIST = '  wrist: {joints: [joint5, joint6], motors: [pitch, roll], '
 
@@ -158,3 +164,82 @@ def test_a_ratio_of_ros2_control_is_read_and_a_coupling_is_named(plain):
     [found] = robot.transmissions
     assert (found.joints, found.motors[0].name) == (('joint4',), 'joint4_motor')
     assert any("<transmission> 'd' couples joints" in text for text in robot.warnings)
+
+
+MOTORS = """  wrist:
+    joints: [joint5, joint6]
+    motors:
+      pitch: {rotor_inertia: 2.0e-5, friction: {coulomb: 0.01, viscous: 1.0e-4}}
+      roll: {rotor_inertia: 1.0e-5,
+             friction: {model: asymmetric, coulomb: 0.03, coulomb_negative: 0.01, viscous: 0}}
+    reduction: [[45, 0], [32, 32]]
+  base: {joints: [joint1], motors: {turn: {rotor_inertia: 1.0e-4}}, reduction: -100}
+"""
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        ('{rotor_inertia: -1}', 'm.rotor_inertia must be positive, not -1'),
+        ('{friction: {coulomb: -1}}', "friction of 'motor m' must not be negative"),
+        ('{friction: {stribeck: 1}}', "friction of 'motor m' has the unknown key 'stribeck'"),
+    ],
+)
+def test_errors_of_motors_name_them(plain, text, message):
+    with pytest.raises(DescriptionError, match=message):
+        with_section(plain, f'  a: {{joints: [joint1], motors: {{m: {text}}}, lead: 1}}')
+
+
+def test_mjcf_has_a_tendon_for_each_motor(plain):
+    robot = with_section(plain, MOTORS)
+    exported = build_mjcf(robot)
+    engine = mujoco.MjModel.from_xml_string(exported.text)
+    names = [engine.tendon(k).name for k in range(engine.ntendon)]
+    assert names == ['pitch', 'roll', 'turn']
+    np.testing.assert_allclose(engine.tendon_armature, [2e-5, 1e-5, 1e-4])
+    np.testing.assert_allclose(np.ravel(engine.tendon_frictionloss)[:3], [0.01, 0.02, 0.0])
+    assert [loss for loss in exported.losses if 'motor' in loss] == [
+        "motor 'roll': Coulomb friction 0.03 forwards and 0.01 backwards is written as its mean"
+    ]
+    frictionless = mujoco.MjModel.from_xml_string(build_mjcf(robot, joint_friction=False).text)
+    np.testing.assert_array_equal(frictionless.tendon_frictionloss, 0.0)
+
+
+def test_mjcf_leaves_out_rotors_between_branches():
+    plain = five_bar()
+    belt = 'joints: [shoulder1, shoulder2], motors: {a: {rotor_inertia: 1}, b: }'
+    robot = with_section(plain, f'  belt: {{{belt}, matrix: [[1, 1], [1, -1]]}}')
+    exported = build_mjcf(robot)
+    assert '<tendon>' not in exported.text
+    assert any("motor 'a': rotor inertia 1 is left out" in loss for loss in exported.losses)
+
+
+def test_sdf_has_single_rotors_and_names_the_others(plain):
+    """The rotor of the base's joint is 1e-4 * 100^2 there: added to the link that it drives."""
+    robot, exported = with_section(plain, MOTORS), build_export(with_section(plain, MOTORS), 'sdf')
+    own = plain.link('column').inertial.inertia[2, 2]
+    driven = etree.fromstring(exported.text).find(".//link[@name='column']/inertial/inertia/izz")
+    added = 1.0 + robot.actuators[0].rotor_inertia
+    assert float(driven.text) == pytest.approx(own + added)
+    lost = [loss for loss in exported.losses if loss.startswith('motor')]
+    assert "motor 'roll': rotor inertia 1e-05 and friction 0.02, 0 of it is no part of SDF" in lost
+    assert not any('turn' in loss for loss in lost)
+
+
+def test_a_tree_has_ratios_as_elements_that_are_read_back(plain):
+    exported = build_export(with_section(plain, MOTORS), 'urdf', form='tree')
+    [found] = pkm_description.loads(exported.text, plain.yaml_text).transmissions
+    assert (found.name, found.joints, found.motors[0].name) == ('base', ('joint1',), 'turn')
+    np.testing.assert_allclose(found.matrix, -0.01)
+    assert "transmission 'wrist' couples joint5, joint6: it is left out" in exported.losses
+    assert "motor 'turn': rotor inertia is no part of URDF" in exported.losses
+
+
+def test_the_closed_urdf_is_the_same_robot(plain):
+    robot = with_section(plain, MOTORS)
+    exported = build_export(robot, 'urdf')
+    again = pkm_description.loads(exported.text, exported.sidecar)
+    assert again.digest == robot.digest
+    changed = dataclasses.replace(robot, transmissions=robot.transmissions[:1])
+    with pytest.raises(ExportError, match='its transmissions were changed'):
+        build_export(changed, 'urdf')

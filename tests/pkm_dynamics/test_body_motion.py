@@ -30,8 +30,7 @@ def regressor_of_bodies(model, motion):
     out = spread(terms, np.swapaxes(jacobian, -1, -2) @ unit, model.n_p)
     friction = terms.friction_forces(motion) @ motion.transfer
     out[..., terms.friction_columns] = np.swapaxes(friction, 1, 2)
-    rotors = terms.rotor_coordinates
-    felt = motion.transfer[:, rotors] * motion.rates_dot[:, rotors, None]
+    felt = (terms.rotors @ motion.transfer) * (motion.rates_dot @ terms.rotors.T)[..., None]
     out[..., terms.rotor_columns] = np.swapaxes(felt, 1, 2)
     positions = model.actuator_states(motion.platform_motion()).positions
     out[..., model.parameter_mask('drive')] = model.drive_forces.columns(positions)

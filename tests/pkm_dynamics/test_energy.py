@@ -7,7 +7,7 @@ import pytest
 from every_model import NAMES, model_of
 from waves import derivative, wave
 
-from pkm_description import TrajectoryError
+from pkm_description import MotorSide, TrajectoryError
 from pkm_dynamics import PlatformMotion
 from pkm_dynamics.equations.energy import (
     actuator_work,
@@ -40,6 +40,13 @@ def test_energy_is_that_of_the_bodies_about_their_centres_of_mass(name):
         if actuator.rotor_inertia:
             rate = bodies.actuator_rates[:, model.actuated_joints.index(actuator.joint)]
             kinetic += 0.5 * actuator.rotor_inertia * rate**2
+    side = MotorSide.of(model.description)
+    motor_rates = side.motor_rates(bodies.actuator_rates)
+    for each in model.description.transmissions:
+        for motor in each.motors:
+            kinetic += (
+                0.5 * motor.rotor_inertia * motor_rates[:, side.motors.index(motor.name)] ** 2
+            )
     potential += model.drive_forces.potentials(model.actuator_states(motion).positions) @ (
         model.drive_forces.values
     )

@@ -129,6 +129,8 @@ def forces_at(table, position, velocity, cogging=(0.0, 1.0, 0.0)):
         table.table,
         table.deflections,
         np.zeros(len(table.table)),
+        np.zeros((0, 1)),
+        np.zeros((0, 6)),
         1e-4,
         table.transition_velocity,
         sums,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pkm_description import Constraint, Description, Joint, Link
+from pkm_description import Constraint, Description, Joint, Link, Transmission
 from pkm_description.assembly import Assembly
 from pkm_description.drives import drive_mapping
 from pkm_description.mobility import actuation_margin, constraint_rows
@@ -44,6 +44,11 @@ def overview(model: ClosedChainModel) -> dict[str, Any]:
             for item in description.constraints
         ],
         'drive_terms': drive_mapping(description),
+        'motors': [
+            _motor(each, place)
+            for each in description.transmissions
+            for place in range(len(each.motors))
+        ],
         'same_design': [list(group) for group in description.same_design],
         'zero_parameters': list(description.zero_parameters),
         'standard_parameters': model.n_p,
@@ -150,6 +155,18 @@ def _joint(joint: Joint, description: Description) -> dict[str, Any]:
         **_fields(joint.limit, 'lower', 'upper', 'velocity', 'effort'),
         **_friction(joint),
         **_fields(actuator, 'force_constant', 'rotor_inertia'),
+    }
+
+
+def _motor(transmission: Transmission, place: int) -> dict[str, Any]:
+    motor, friction = transmission.motors[place], transmission.motors[place].friction
+    turns = zip(transmission.joints, transmission.inverse[place].tolist(), strict=True)
+    return {
+        **_fields(motor, 'name', 'force_constant', 'effort', 'velocity', 'rotor_inertia'),
+        'transmission': transmission.name,
+        'turns': {joint: factor for joint, factor in turns if factor},
+        'friction_model': None if friction is None else friction.model,
+        **_fields(friction, 'coulomb', 'coulomb_negative', 'viscous'),
     }
 
 

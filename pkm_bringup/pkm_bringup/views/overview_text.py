@@ -21,6 +21,7 @@ def print_overview(content: dict[str, Any], every: bool = False) -> None:
     _print_links(content, every)
     _print_joints(content)
     _print_drive_terms(content['drive_terms'])
+    _print_motors(content['motors'])
     _print_constraints(content)
     _print_base(content.get('base_parameters', {}), 'shown_sources' in content)
     _print_list('sources', [f'{k}: {v}' for k, v in _pairs(content.get('shown_sources'))])
@@ -144,6 +145,21 @@ def _print_drive_terms(terms: dict[str, Any]) -> None:
     plain_names = ('offset', 'stiffness', 'rest', 'presliding')
     header = ('joint', *plain_names, 'ripple period', 'harmonics', 'amplitudes')
     print_table(header, rows, '\nDRIVE TERMS (N, N m; N/m, N m/rad; m, rad)')
+
+
+def _print_motors(motors: list[dict[str, Any]]) -> None:
+    if not motors:
+        return
+    columns: dict[str, Column] = {
+        'motor': 'name',
+        'transmission': 'transmission',
+        'turns': lambda motor: ' '.join(f'{turn:+.6g} {j}' for j, turn in motor['turns'].items()),
+        'rotor': 'rotor_inertia',
+        'Coulomb': _coulomb,
+        'viscous': 'viscous',
+        'N m/A': lambda motor: _finite(motor['force_constant']),
+    }
+    print_columns(motors, columns, '\nMOTORS (rad, s, N m, kg m^2; turns: by those of joints)')
 
 
 def _print_constraints(content: dict[str, Any]) -> None:

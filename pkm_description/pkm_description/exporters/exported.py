@@ -79,11 +79,13 @@ def symmetric(friction: Friction | None) -> tuple[float, float]:
 
 
 def asymmetry_losses(description: Description) -> list[str]:
-    """Say of which joints the friction differs between the directions."""
-    items: list[tuple[str, Friction | None]] = [(j.name, j.friction) for j in description.joints]
-    items += [(c.name, c.friction) for c in description.constraints]
+    """Say of which joints and motors the friction differs between the directions."""
+    moving = (*description.joints, *description.constraints)
+    items: list[tuple[str, Friction | None]] = [(f"joint '{j.name}'", j.friction) for j in moving]
+    for each in description.transmissions:
+        items += [(f"motor '{motor.name}'", motor.friction) for motor in each.motors]
     return [
-        f"joint '{name}': Coulomb friction {friction.coulomb:g} forwards and "
+        f'{name}: Coulomb friction {friction.coulomb:g} forwards and '
         f'{friction.coulomb_negative:g} backwards is written as its mean'
         for name, friction in items
         if friction is not None

@@ -28,6 +28,7 @@ from pkm_description.exporters.mjcf_closures import (
     is_thin,
     pose_attributes,
 )
+from pkm_description.exporters.motors import add_tendons
 from pkm_description.exporters.shapes import Shape, read_shapes
 
 
@@ -51,7 +52,8 @@ def build_mjcf(
     steps, impedance 0.9999), which keeps their gap below a micrometre at 0.1 ms. The
     keyframe `home` is the closed home configuration. Actuated joints get a `motor` of
     gear one, limited to the joint's effort limit, and their rotor inertia as
-    `armature`.
+    `armature`. Rotor and friction of a motor behind a transmission are those of a fixed tendon
+    of its name.
 
     MuJoCo refuses moving bodies without inertia: a massless link, and a universal closure's
     ring, gets 1e-8 kg and 1e-10 kg m^2 (the mass is taken from a neighbour where that is
@@ -120,6 +122,7 @@ class _Writer:
         for closure in self.closures:
             closure.close(equality, self.bodies)
             self._note_friction(closure)
+        self.losses += add_tendons(root, self.description, self.friction)
         self._add_actuators(root)
         keyframe = etree.SubElement(root, 'keyframe')
         etree.SubElement(keyframe, 'key', name='home', qpos=numbers(self.home))

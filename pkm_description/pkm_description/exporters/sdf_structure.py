@@ -19,6 +19,7 @@ from pkm_description.exporters.exported import (
     symmetric,
 )
 from pkm_description.exporters.inertias import Array, StandIns, compose, scaled, seen_from
+from pkm_description.exporters.motors import reflected_rotors, sdf_losses
 from pkm_description.kinematic_tree import tree_order
 from pkm_description.mobility import constraint_rows
 
@@ -106,7 +107,11 @@ def build_structure(description: Description, form: str) -> SdfStructure:
     poses = poses_at_home(description)
     stand_ins = StandIns(description, welded=True)  # SDF would take 1 kg and 1 kg m^2 instead
     losses = stand_ins.losses
-    rotors = {a.joint: a.rotor_inertia or 0.0 for a in description.actuators}
+    reflected = reflected_rotors(description)
+    rotors = {
+        a.joint: (a.rotor_inertia or 0.0) + reflected.get(a.joint, 0.0)
+        for a in description.actuators
+    }
     _add_rotors_on_the_base(description, stand_ins, rotors)
     joints = [
         _tree_joint(joint, description, rotors)
@@ -119,6 +124,7 @@ def build_structure(description: Description, form: str) -> SdfStructure:
         if value
     ]
     losses += asymmetry_losses(description) + drive_losses(description, 'SDF')
+    losses += sdf_losses(description)
     for constraint in description.constraints:
         coulomb = constraint.type in ('revolute', 'prismatic')
         lost = cut_loss(constraint, coulomb, viscous=constraint.type != 'spherical')

@@ -11,10 +11,14 @@ from lxml import etree
 from pkm_description.description import Description
 from pkm_description.errors import ExportError
 from pkm_description.exporters.exported import Exported
+from pkm_description.exporters.motors import add_transmissions
 from pkm_description.loader import loads
 from pkm_description.xml_elements import parse_xml
 
-_COMPARED = ('links', 'joints', 'constraints', 'actuators', 'gravity', 'transition_velocity')
+_COMPARED = (
+    *('links', 'joints', 'constraints', 'actuators', 'transmissions'),
+    *('gravity', 'transition_velocity'),
+)
 
 
 def build_urdf(description: Description, form: str = 'closed') -> Exported:
@@ -23,8 +27,9 @@ def build_urdf(description: Description, form: str = 'closed') -> Exported:
     The form ``'closed'`` is the URDF text that was read, xacro expanded. Its `<constraint>`
     elements stay; tools that do not know them see the tree. Loaded again together with the
     sidecar it is the same robot, of the same digest. ``'tree'`` is without the constraints, the
-    loops are open. Raises ExportError if the description was changed after it had been read,
-    so that its texts do not say it; names what differs.
+    loops are open; single ratios of the sidecar's transmissions are `<transmission>` elements.
+    Raises ExportError if the description was changed after it had been read, so that its texts
+    do not say it; names what differs.
     """
     changed = _changed(description)
     if changed:
@@ -39,6 +44,7 @@ def build_urdf(description: Description, form: str = 'closed') -> Exported:
     for constraint in robot.findall('constraint'):
         robot.remove(constraint)
         losses.append(f"constraint '{constraint.get('name')}' is left out: its loop is open")
+    losses += add_transmissions(robot, description)
     etree.indent(robot)
     text: bytes = etree.tostring(robot, encoding='UTF-8', xml_declaration=True, pretty_print=True)
     return Exported(text.decode(), tuple(losses))

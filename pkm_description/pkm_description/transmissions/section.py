@@ -10,13 +10,15 @@ import numpy as np
 
 from pkm_description.description import Actuator, Array, Joint, Motor, Transmission, frozen
 from pkm_description.errors import DescriptionError
+from pkm_description.friction import friction_of
 from pkm_description.readers.urdf_transmissions import Reduction
 from pkm_description.sidecar import known_keys, mapping, number, numbers
 from pkm_description.xml_elements import suggestion
 
 RATIOS = ('matrix', 'reduction', 'lead')
 KEYS = ('joints', 'motors', *RATIOS, 'offset')
-MOTOR_KEYS = ('force_constant', 'effort', 'velocity')
+POSITIVE_KEYS = ('force_constant', 'effort', 'velocity')
+MOTOR_KEYS = (*POSITIVE_KEYS, 'rotor_inertia', 'friction')
 SINGULAR = 1e-12  # smallest by largest singular value of the equilibrated matrix: rounding
 ROUNDING = 1e-12  # of the largest entry of a row: what an inverse leaves for zero
 AGREEMENT = 1e-6  # of a force constant or ratio that two places give
@@ -147,10 +149,14 @@ def _motors(value: Any, joints: tuple[str, ...], where: str) -> tuple[Motor, ...
 
 def _motor(name: str, content: Any, what: str) -> Motor:
     table = known_keys({} if content is None else content, what, MOTOR_KEYS)
-    values = {key: number(table[key], f'{what}.{key}') for key in MOTOR_KEYS if key in table}
+    values: dict[str, Any] = {
+        key: number(table[key], f'{what}.{key}') for key in MOTOR_KEYS[:-1] if key in table
+    }
     for key, value in values.items():
-        if value <= 0.0:
+        if value < 0.0 or (value == 0.0 and key in POSITIVE_KEYS):
             raise DescriptionError(f'{what}.{key} must be positive, not {value:g}')
+    if 'friction' in table:
+        values['friction'] = friction_of(table['friction'], f'motor {name}')
     return Motor(name, **values)
 
 

@@ -97,8 +97,7 @@ def contributions(
     own = _velocity_accelerations(bodies, independent, turning)
     centripetal = forces_of.of_velocity(own, turning)
     friction = np.einsum('nfv,f->nv', terms.friction_forces(bodies), values[terms.friction_columns])
-    rotors = terms.rotor_coordinates
-    driven = values[terms.rotor_columns] * bodies.rates_dot[:, rotors]
+    driven = values[terms.rotor_columns] * (bodies.rates_dot @ terms.rotors.T)
     found = {
         'platform_inertia': inertia[:, is_platform].sum(axis=1),
         'strut_inertia': inertia[:, ~is_platform].sum(axis=1),
@@ -107,7 +106,7 @@ def contributions(
         'platform_gravity': gravity[:, is_platform].sum(axis=1),
         'strut_gravity': gravity[:, ~is_platform].sum(axis=1),
         'friction': np.einsum('nv,nva->na', friction, bodies.transfer),
-        'rotor': np.einsum('nr,nra->na', driven, bodies.transfer[:, rotors]),
+        'rotor': np.einsum('nr,nra->na', driven, terms.rotors @ bodies.transfer),
         'drive': model.drive_forces.forces(
             bodies.joints[:, model.mechanism.actuated_scalar],
             values[model.mechanism.n_parameters :],

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
 from pkm_description.kinematic_tree import BASE, FIXED, FLOATING, PRISMATIC
+from pkm_dynamics.array_types import Floats
 from pkm_dynamics.codegen.chain import Chain, Rates, cross, zeros
 from pkm_dynamics.codegen.expression import Number, Objects, absolute, choose, larger, root, smaller
 from pkm_dynamics.mechanism import Mechanism
@@ -218,6 +220,33 @@ def friction_factor(kind: int, rate: Number, v0: float) -> Number:
     return sign
 
 
+def along(shaft: Floats, rates: Objects) -> Any:
+    """Rate of a shaft, or its row of a matrix, from those (n_v, ...) of the coordinates."""
+    used = np.flatnonzero(shaft)
+    total = _times(float(shaft[used[0]]), rates[used[0]])
+    for k in used[1:]:
+        total = total + _times(float(shaft[k]), rates[k])
+    return total
+
+
+def add_along(out: Objects, shaft: Floats, force: Number) -> None:
+    """Add a moment about a shaft to the generalised forces (n_v,)."""
+    for k in np.flatnonzero(shaft):
+        out[k] = out[k] + _times(float(shaft[k]), force)
+
+
+def shaft_friction(m: Mechanism, kind: int, shaft: Floats, rates: Objects) -> Number:
+    """Multiplier of a motor's friction parameter at the rates (n_v,) of the coordinates."""
+    rate: Number = along(shaft, rates)
+    if kind != table.VISCOUS:
+        rate = rate * (1.0 / table.shaft_size(shaft))
+    return friction_factor(kind, rate, m.transition_velocity)
+
+
+def _times(factor: float, value: Any) -> Any:
+    return value if factor == 1.0 else value * factor
+
+
 def cut_friction(chain: Chain, velocities: Rates, term: int) -> tuple[int, Objects, Objects]:
     """Force and moment (3,) at a cut joint's point, per unit parameter, that it needs.
 
@@ -262,10 +291,14 @@ def tree_forces(
         forces[body], moments[body] = forces[body] + f, moments[body] + n
     for term, target in enumerate(m.friction_target.tolist()):
         value = parameters[m.friction_parameter[term]]
+        kind = int(m.friction_kind[term])
         if m.friction_where[term] == table.ON_COORDINATE:
-            kind = int(m.friction_kind[term])
             factor = friction_factor(kind, rates[target], m.transition_velocity)
             out[target] = out[target] + value * factor
+            continue
+        if m.friction_where[term] == table.ON_SHAFT:
+            shaft = m.shafts[target]
+            add_along(out, shaft, value * shaft_friction(m, kind, shaft, rates))
             continue
         row, force, moment = cut_friction(chain, velocities, term)
         force, moment = force * value, moment * value
@@ -274,8 +307,8 @@ def tree_forces(
                 arm = chain.point(row, child=True) - chain.position[body]
                 forces[body] = forces[body] + force * sign
                 moments[body] = moments[body] + (moment + cross(arm, force)) * sign
-    for k, target in enumerate(m.rotor_coordinate.tolist()):
-        out[target] = out[target] + parameters[m.rotor_parameter[k]] * rates_dot[target]
+    for k, shaft in enumerate(m.shafts[m.rotor_shaft]):
+        add_along(out, shaft, parameters[m.rotor_parameter[k]] * along(shaft, rates_dot))
     for body in range(len(m.tree.parent) - 1, -1, -1):
         kind, first, above = m.tree.joint_kind[body], m.tree.coordinate[body], m.tree.parent[body]
         if kind == FLOATING:

@@ -47,7 +47,7 @@ from pkm_dynamics.codegen.chain import Chain, Rates, zeros
 from pkm_dynamics.codegen.expression import Graph, Number, Objects, absolute, choose, larger
 from pkm_dynamics.layout import LARGEST_STEP, STEP_TOLERANCE
 from pkm_dynamics.mechanism import Mechanism
-from pkm_dynamics.parameters.parameter_table import ON_COORDINATE
+from pkm_dynamics.parameters.parameter_table import ON_COORDINATE, ON_SHAFT
 
 
 class _Symbols:
@@ -258,10 +258,15 @@ def columns(m: Mechanism) -> tuple[Graph, list[Number]]:
             )
             out += _flat(transfer[target] * factor)
             continue
+        if m.friction_where[term] == ON_SHAFT:
+            shaft = m.shafts[target]
+            factor = equations.shaft_friction(m, int(m.friction_kind[term]), shaft, rates)
+            out += _flat(equations.along(shaft, transfer) * factor)
+            continue
         row, force, moment = equations.cut_friction(chain, velocities, term)
         out += [_power(chain, row, force, moment, unit) for unit in units]
-    for target in m.rotor_coordinate.tolist():
-        out += _flat(transfer[target] * rates_dot[target])
+    for shaft in m.shafts[m.rotor_shaft]:
+        out += _flat(equations.along(shaft, transfer) * equations.along(shaft, rates_dot))
     return s.graph, out
 
 

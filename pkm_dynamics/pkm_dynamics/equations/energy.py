@@ -73,7 +73,7 @@ def body_energy_parts(
     twist = local(motion, terms.bodies, motion.twist)
     blocks = 0.5 * (twist[..., None, :] @ momentum_regressor(twist))[..., 0, :]
     kinetic = spread(terms, blocks, model.n_p)
-    kinetic[:, terms.rotor_columns] = 0.5 * motion.rates[:, terms.rotor_coordinates] ** 2
+    kinetic[:, terms.rotor_columns] = 0.5 * (motion.rates @ terms.rotors.T) ** 2
     height = potential_regressor(motion, terms, np.asarray(model.description.gravity))
     potential = spread(terms, height, model.n_p)
     positions = motion.joints[:, model.mechanism.actuated_scalar]

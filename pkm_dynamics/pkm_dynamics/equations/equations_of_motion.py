@@ -236,9 +236,8 @@ class EquationsOfMotion:
         wrench[..., 3:] += cross(v, momentum[..., :3]) + cross(omega, momentum[..., 3:])
         jacobian = local_columns(motion, terms.bodies, motion.jacobian)
         load = np.einsum('nkia,nki->a', jacobian, wrench)
-        rotors = terms.rotor_coordinates
-        inertia = values[terms.rotor_columns] * motion.rates_dot[0, rotors]
-        return np.asarray(load + motion.transfer[0, rotors].T @ inertia)
+        inertia = values[terms.rotor_columns] * (terms.rotors @ motion.rates_dot[0])
+        return np.asarray(load + (terms.rotors @ motion.transfer[0]).T @ inertia)
 
     def _moved(self, state: Coordinates, change: Floats) -> Coordinates:
         """Apply a small change (n_v,) of the coordinates."""

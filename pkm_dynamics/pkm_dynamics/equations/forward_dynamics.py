@@ -86,7 +86,7 @@ def body_mass_matrix(
     n, k, _, n_a = jacobian.shape
     left = jacobian.reshape(n, 6 * k, n_a)
     matrix = np.swapaxes(left, 1, 2) @ momentum.reshape(n, 6 * k, n_a)
-    felt = motion.transfer[:, terms.rotor_coordinates]
+    felt = terms.rotors @ motion.transfer
     matrix += np.swapaxes(felt, 1, 2) @ (parameters[terms.rotor_columns][:, None] * felt)
     return np.asarray(0.5 * (matrix + np.swapaxes(matrix, 1, 2)))
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pkm_description import DescriptionError, Friction, TrajectoryError
+from pkm_description import DescriptionError, Friction, Motor, TrajectoryError
 from pkm_description.assembly import Assembly
 from pkm_description.friction import check_constraint_friction
 from pkm_dynamics.array_types import Booleans, Floats
 
 COULOMB, VISCOUS, COULOMB_POSITIVE, COULOMB_NEGATIVE = 0, 1, 2, 3
-ON_COORDINATE, ON_ROTATION, ON_AXIS_ROTATION, ON_AXIS_SLIDE = 0, 1, 2, 3
+ON_COORDINATE, ON_ROTATION, ON_AXIS_ROTATION, ON_AXIS_SLIDE, ON_SHAFT = 0, 1, 2, 3, 4
 INERTIAL_NAMES = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 _INERTIAL_UNITS = ('kg', *3 * ('kg m',), *6 * ('kg m^2',))
 
@@ -30,10 +30,14 @@ class ParameterTable(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Where the parameters act: bodies, coordinates and friction (target, where, kind, index)."""
+    """Where the parameters act: bodies, shafts and friction (target, where, kind, index).
+
+    A shaft (n_v,) is a rotor's or a motor's rate by those of the tree's coordinates.
+    """
 
     inertial_body: list[int]
-    rotor_coordinate: list[int]
+    shafts: list[Floats]
+    rotor_shaft: list[int]
     rotor_parameter: list[int]
     friction: list[tuple[int, int, int, int]]
 
@@ -43,7 +47,7 @@ def parameter_table(assembly: Assembly) -> tuple[ParameterTable, Terms]:
     description, tree = assembly.description, assembly.tree
     table = ParameterTable([], [], np.array([]), [])
     nominal: list[float] = []
-    terms = Terms([], [], [], [])
+    terms = Terms([], [], [], [], [])
 
     def add(name: str, unit: str, value: float, kind: str) -> int:
         table.names.append(name)
@@ -75,14 +79,45 @@ def parameter_table(assembly: Assembly) -> tuple[ParameterTable, Terms]:
             row = int(np.flatnonzero(tree.row_constraint == index)[0])
             linear = where == ON_AXIS_SLIDE
             _add_friction(add, terms, constraint.name, constraint.friction, row, where, linear)
-    for actuator in description.actuators:
-        if actuator.rotor_inertia is not None:
-            linear = description.joint(actuator.joint).type == 'prismatic'
-            unit = 'kg' if linear else 'kg m^2'
-            index = add(f'{actuator.joint}.rotor', unit, actuator.rotor_inertia, 'rotor')
-            terms.rotor_coordinate.append(tree.coordinate_of(actuator.joint))
-            terms.rotor_parameter.append(index)
+    motors = _motors(assembly)
+    for motor, shaft in motors:
+        if motor.friction is not None and motor.friction.model != 'none':
+            terms.shafts.append(shaft)
+            target = len(terms.shafts) - 1
+            _add_friction(add, terms, motor.name, motor.friction, target, ON_SHAFT, False)
+    rotors = [
+        (item.joint, item.rotor_inertia, np.eye(tree.n_v)[tree.coordinate_of(item.joint)])
+        for item in description.actuators
+    ]
+    rotors += [(motor.name, motor.rotor_inertia, shaft) for motor, shaft in motors]
+    linear = [joint.name for joint in description.joints if joint.type == 'prismatic']
+    for name, inertia, shaft in rotors:
+        if inertia is not None:
+            unit = 'kg' if name in linear else 'kg m^2'
+            terms.rotor_parameter.append(add(f'{name}.rotor', unit, inertia, 'rotor'))
+            terms.rotor_shaft.append(len(terms.shafts))
+            terms.shafts.append(shaft)
     return table._replace(nominal=np.array(nominal)), terms
+
+
+def _motors(assembly: Assembly) -> list[tuple[Motor, Floats]]:
+    """Motors behind transmissions, with their rates by those of the tree's coordinates."""
+    found = []
+    for each in assembly.description.transmissions:
+        places = [assembly.tree.coordinate_of(joint) for joint in each.joints]
+        for motor, row in zip(each.motors, each.inverse, strict=True):
+            shaft = np.zeros(assembly.tree.n_v)
+            shaft[places] = row
+            found.append((motor, shaft))
+    return found
+
+
+def shaft_size(shaft: Floats) -> float:
+    """Rate of a shaft that one of its joints moves at the rate one, the joint that does most.
+
+    Coulomb friction at the shaft is linear up to where that joint has its transition velocity.
+    """
+    return float(np.max(np.abs(shaft)))
 
 
 def checked_parameters(parameters: ArrayLike | None, nominal: Floats) -> Floats:

@@ -18,6 +18,7 @@ class FrictionTerm(NamedTuple):
     """One friction parameter of a joint of the tree or of a closing constraint.
 
     `coordinate` is -1 for a constraint, whose first closing `row` is -1 for a joint.
+    Both are -1 for a motor, whose `shaft` (n_v,) gives its rate by those of the tree.
     `axis` (3,) is that of a revolute or prismatic constraint in its parent link, zero
     where the rotation is free.
     """
@@ -28,6 +29,7 @@ class FrictionTerm(NamedTuple):
     row: int
     axis: Floats
     slides: bool
+    shaft: Floats
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class ParameterTerms:
     bodies: Integers  # (k,) bodies with inertial parameters
     columns: Integers  # (k, 10) their parameters m, mx, ..., Izz
     friction: tuple[FrictionTerm, ...]
-    rotor_coordinates: Integers  # (n_rotors,)
+    rotors: Floats  # (n_rotors, n_v) their rates by those of the tree
     rotor_columns: Integers  # (n_rotors,)
     transition_velocity: float
 
@@ -52,15 +54,17 @@ class ParameterTerms:
             if where in (table.ON_AXIS_ROTATION, table.ON_AXIS_SLIDE):
                 constraint = model.description.constraints[m.tree.row_constraint[target]]
                 axis = constraint.parent_origin.rotation @ constraint.parent_axis
-            coordinate, row = (target, -1) if where == table.ON_COORDINATE else (-1, target)
+            coordinate = target if where == table.ON_COORDINATE else -1
+            row = target if where not in (table.ON_COORDINATE, table.ON_SHAFT) else -1
+            shaft = m.shafts[target] if where == table.ON_SHAFT else np.zeros(m.tree.n_v)
             slides = where == table.ON_AXIS_SLIDE
-            friction.append(FrictionTerm(kind, column, coordinate, row, axis, slides))
+            friction.append(FrictionTerm(kind, column, coordinate, row, axis, slides, shaft))
         bodies = m.inertial_body
         return cls(
             bodies,
             np.arange(10 * len(bodies)).reshape(-1, 10),  # the first parameters, body by body
             tuple(friction),
-            m.rotor_coordinate,
+            m.shafts[m.rotor_shaft],
             m.rotor_parameter,
             float(m.transition_velocity),
         )
@@ -100,7 +104,9 @@ class ParameterTerms:
         out = np.zeros((len(motion), len(self.friction), geometry.layout.tree.n_v))
         coordinates = np.array([term.coordinate for term in self.friction], dtype=np.int64)
         for kind in (table.COULOMB, table.VISCOUS, table.COULOMB_POSITIVE, table.COULOMB_NEGATIVE):
-            here = np.array([t.kind == kind and t.row < 0 for t in self.friction], dtype=bool)
+            here = np.array(
+                [t.kind == kind and t.coordinate >= 0 for t in self.friction], dtype=bool
+            )
             if here.any():
                 rates = motion.rates[:, coordinates[here]]
                 out[:, here, coordinates[here]] = self.factor(kind, rates)
@@ -109,6 +115,10 @@ class ParameterTerms:
                 wrench = self.friction_moments(motion, term)
                 power = np.einsum('nki,ni->nk', geometry.screws, wrench)
                 out[:, index] = geometry.layout.row_sign[term.row] * power
+            elif term.coordinate < 0:
+                size = table.shaft_size(term.shaft) if term.kind != table.VISCOUS else 1.0
+                rate = motion.rates @ term.shaft / size
+                out[:, index] = self.factor(term.kind, rate)[:, None] * term.shaft
         return out
 
     def factor(self, kind: int, rate: Floats) -> Floats:

@@ -59,6 +59,45 @@ class FrictionTable:
 
 
 @dataclass(frozen=True)
+class MotorFriction:
+    """Friction of motors behind transmissions, as at a shaft that goes with the fastest joint.
+
+    Its rate is `rows` @ the actuators' rates, with entries of at most one; Coulomb friction is
+    linear in it up to the joints' transition velocity.
+    """
+
+    names: tuple[str, ...]
+    rows: Floats  # (n_m, n_a)
+    table: Floats  # (n_m, 6) as that of joints
+
+    @classmethod
+    def build(cls, description: Description, effects: PlantEffects) -> MotorFriction:
+        """Collect the motors that rub."""
+        joints = description.actuated_joints
+        names, rows, tables = [], [], []
+        for each in description.transmissions if effects.friction else ():
+            places = [joints.index(name) for name in each.joints]
+            for motor, rates in zip(each.motors, each.inverse, strict=True):
+                if motor.friction is None or motor.friction.model == 'none':
+                    continue
+                row, size = np.zeros(len(joints)), np.abs(rates).max()
+                row[places] = rates / size
+                table = np.array(friction_row(motor.friction))
+                table[[COULOMB, COULOMB_NEGATIVE]] *= size
+                table[VISCOUS] *= size**2
+                names.append(motor.name)
+                rows.append(row)
+                tables.append(table)
+        arrays = np.array(rows).reshape(-1, len(joints)), np.array(tables).reshape(-1, 6)
+        return cls(tuple(names), *arrays)
+
+    def steepest(self, transition_velocity: float) -> Floats:
+        """Slope (n_m,) of each friction law at standstill [N s/m, N m s/rad]."""
+        level = np.maximum(self.table[:, COULOMB], self.table[:, COULOMB_NEGATIVE])
+        return np.asarray(level / transition_velocity + self.table[:, VISCOUS])
+
+
+@dataclass(frozen=True)
 class PositionTable:
     """Forces of the drives by position, as `apply_forces` takes them."""
 
@@ -106,6 +145,15 @@ def friction_row(friction: Friction, stribeck: Stribeck | None = None) -> tuple[
 
 
 @compiled
+def _rub(v: float, sat: float, row: Floats) -> float:
+    """Friction force [N, N m] of a row of a friction table, `sat` of its level, at a velocity."""
+    level = row[0] if sat >= 0.0 else row[1]
+    if row[3] > 0.0:
+        level += row[3] * np.exp(-((abs(v) / row[4]) ** row[5]))
+    return level * sat + row[2] * v
+
+
+@compiled
 def apply_forces(
     positions: Floats,  # (n_q,)
     velocities: Floats,  # (n_v,)
@@ -119,6 +167,8 @@ def apply_forces(
     friction: Floats,  # (n_f, 6) friction table
     deflections: Floats,  # (n_f,) [m, rad] at which presliding ends; 0: none
     bristles: Floats,  # (n_f,) state of presliding, over its deflection
+    motor_rows: Floats,  # (n_m, n_a) rates of motors by those of the actuators
+    motor_friction: Floats,  # (n_m, 6) friction table
     step: float,  # since the forces before [s]
     transition_velocity: float,  # Coulomb friction is linear between plus and minus this
     sums: Floats,  # (2, n_a) running sums of the actuated positions and velocities
@@ -143,7 +193,12 @@ def apply_forces(
             sign = 1.0 if v > 0.0 else -1.0
             kept = np.exp(-abs(v) * step / deflections[j])
             sat = bristles[j] = sign + (bristles[j] - sign) * kept
-        level = friction[j, 0] if sat >= 0.0 else friction[j, 1]
-        if friction[j, 3] > 0.0:
-            level += friction[j, 3] * np.exp(-((abs(v) / friction[j, 4]) ** friction[j, 5]))
-        forces[dof] -= level * sat + friction[j, 2] * v
+        forces[dof] -= _rub(v, sat, friction[j])
+    for j in range(motor_rows.shape[0]):
+        v = 0.0
+        for i in range(actuated.shape[1]):
+            v += motor_rows[j, i] * velocities[actuated[1, i]]
+        sat = min(1.0, max(-1.0, v / transition_velocity))
+        force = _rub(v, sat, motor_friction[j])
+        for i in range(actuated.shape[1]):
+            forces[actuated[1, i]] -= motor_rows[j, i] * force

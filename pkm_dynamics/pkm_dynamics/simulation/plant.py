@@ -12,9 +12,15 @@ from numpy.typing import ArrayLike
 from pkm_description import Description
 from pkm_description.errors import ExportError, SimulationError
 from pkm_description.exporters import build_mjcf
+from pkm_description.exporters.motors import is_one_branch, motors_of
 from pkm_dynamics.array_types import Floats, Integers
 from pkm_dynamics.simulation.effects import PlantEffects
-from pkm_dynamics.simulation.generalised_forces import FrictionTable, PositionTable, apply_forces
+from pkm_dynamics.simulation.generalised_forces import (
+    FrictionTable,
+    MotorFriction,
+    PositionTable,
+    apply_forces,
+)
 from pkm_dynamics.simulation.mujoco_closures import CutFriction, closed_mobility, stiffen_massless
 from pkm_dynamics.simulation.sensors import Sensors
 
@@ -76,6 +82,7 @@ class SimulatedPlant:
         self.step_time = float(step)
         self.substeps = _whole_ratio(step, substep)
         self._substep = step / self.substeps
+        _check_rotors(description)
         try:
             text = build_mjcf(
                 description, timestep=self._substep, joint_friction=False, shapes=False
@@ -200,6 +207,7 @@ class SimulatedPlant:
         data = self.mujoco_data
         self._actuated = self._addresses(self.actuated_joints)
         self._friction = FrictionTable.build(self.description, self.effects)
+        self._motor_friction = MotorFriction.build(self.description, self.effects)
         self._cut_friction = CutFriction(self.description, self.effects, self.mujoco_model)
         data.xfrc_applied[:] = 0.0
         self._bristles = np.zeros(len(self._friction.joints))
@@ -226,24 +234,31 @@ class SimulatedPlant:
         mobility = closed_mobility(self.mujoco_model, self.mujoco_data)
         along = self._friction.steepest(self._substep) * np.diag(mobility)[self._rubbing]
         about = self._cut_friction.stiffness(self.mujoco_model, self.mujoco_data, mobility)
-        names = [*self._friction.joints, *self._cut_friction.names]
-        stiffness = np.concatenate([along, about]) * self._substep
+        motors = self._motor_friction
+        steep = motors.steepest(self._friction.transition_velocity)
+        felt = mobility[np.ix_(self._actuated[1], self._actuated[1])]
+        turning = steep * np.einsum('mi,ij,mj->m', motors.rows, felt, motors.rows)
+        names = [f"joint '{name}'" for name in (*self._friction.joints, *self._cut_friction.names)]
+        names += [f"motor '{name}'" for name in motors.names]
+        stiffness = np.concatenate([along, about, turning]) * self._substep
         if stiffness.size and np.max(stiffness) > 1.0:
             worst = int(np.argmax(stiffness))
             longest = self._substep / stiffness[worst]
             raise SimulationError(
-                f"robot '{self.description.name}': the friction of joint "
-                f"'{names[worst]}' needs a substep below {longest:.1e} s, "
+                f"robot '{self.description.name}': the friction of "
+                f'{names[worst]} needs a substep below {longest:.1e} s, '
                 f'not {self._substep:.1e} s'
             )
 
     def _apply(self, forces: Floats) -> None:
         state, friction = (self._positions, self._velocities, self._applied), self._friction
         rubbing = (self._rubbing, friction.table, friction.deflections, self._bristles)
+        motors = (self._motor_friction.rows, self._motor_friction.table)
         of_time = (self._substep, friction.transition_velocity)
         table = self._by_position
         by_position = (table.springs, table.rippling, table.ripple)
-        apply_forces(*state, self._actuated, forces, *by_position, *rubbing, *of_time, self._sums)
+        rows = (*by_position, *rubbing, *motors, *of_time)
+        apply_forces(*state, self._actuated, forces, *rows, self._sums)
 
     def _actuated_positions(self) -> Floats:
         return np.array(self._positions[self._actuated[0]])
@@ -260,6 +275,16 @@ class SimulatedPlant:
             truth_velocities=velocities,
             truth_forces=forces.copy(),
         )
+
+
+def _check_rotors(description: Description) -> None:
+    """Refuse rotors that MuJoCo has no inertia for."""
+    for motor, factors in motors_of(description):
+        if motor.rotor_inertia and not is_one_branch(description, list(factors)):
+            raise SimulationError(
+                f"robot '{description.name}': MuJoCo cannot simulate the rotor of motor "
+                f"'{motor.name}', whose joints {', '.join(factors)} are in different branches"
+            )
 
 
 def _whole_ratio(step: float, substep: float) -> int:
