@@ -48,7 +48,7 @@ transition_velocity: 0.01
 transmissions:
   gears:
     joints: [{', '.join(JOINTS)}]
-    motors: [{', '.join(MOTORS)}]
+    motors: {{{': , '.join(MOTORS)}: {{rotor_inertia: 0, friction: {{coulomb: 0, viscous: 0}}}}}}
     reduction: {GEARS.tolist()}
     offset: {ZERO.tolist()}
 sources: {{'*.origin': 'modified Denavit-Hartenberg parameters of the URDF beside the data',

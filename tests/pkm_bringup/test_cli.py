@@ -215,6 +215,18 @@ def test_describe_shows_drives_in_full(prints):
     assert head[-4:] == ['Coulomb', 'viscous', 'rotor', 'N/A']
 
 
+def test_describe_shows_motors(prints, tmp_path):
+    import every_model
+
+    arm = every_model.geared_arm()
+    (tmp_path / 'arm.urdf').write_text(arm.urdf)
+    (tmp_path / 'arm.yaml').write_text(arm.yaml_text)
+    table = prints('describe', str(tmp_path / 'arm.urdf')).partition('MOTORS')[2]
+    (two,) = (line.split() for line in table.splitlines() if line.startswith('two '))
+    turns = ['+15', 'joint2', '-18', 'joint3']
+    assert two == ['two', 'wrist', *turns, '0.0009', '0.01/0.03', '0.002', '-']
+
+
 def test_describe_counts_every_joint(prints):
     text = prints('describe', 'cart_pendulum')
     assert '3 joints (1 with a drive, 2 free, 0 passive)' in text

@@ -80,8 +80,9 @@ def symmetric(friction: Friction | None) -> tuple[float, float]:
 
 def asymmetry_losses(description: Description) -> list[str]:
     """Say of which joints and motors the friction differs between the directions."""
-    moving = (*description.joints, *description.constraints)
-    items: list[tuple[str, Friction | None]] = [(f"joint '{j.name}'", j.friction) for j in moving]
+    items: list[tuple[str, Friction | None]] = []
+    items += [(f"joint '{joint.name}'", joint.friction) for joint in description.joints]
+    items += [(f"joint '{each.name}'", each.friction) for each in description.constraints]
     for each in description.transmissions:
         items += [(f"motor '{motor.name}'", motor.friction) for motor in each.motors]
     return [

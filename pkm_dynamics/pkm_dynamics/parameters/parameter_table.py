@@ -90,10 +90,10 @@ def parameter_table(assembly: Assembly) -> tuple[ParameterTable, Terms]:
         for item in description.actuators
     ]
     rotors += [(motor.name, motor.rotor_inertia, shaft) for motor, shaft in motors]
-    linear = [joint.name for joint in description.joints if joint.type == 'prismatic']
+    sliding = [joint.name for joint in description.joints if joint.type == 'prismatic']
     for name, inertia, shaft in rotors:
         if inertia is not None:
-            unit = 'kg' if name in linear else 'kg m^2'
+            unit = 'kg' if name in sliding else 'kg m^2'
             terms.rotor_parameter.append(add(f'{name}.rotor', unit, inertia, 'rotor'))
             terms.rotor_shaft.append(len(terms.shafts))
             terms.shafts.append(shaft)
